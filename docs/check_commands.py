@@ -161,10 +161,18 @@ class Options:
         self.help = {}
 
     def has(self, subcommand):
+        """Whether there is a subcommand, or, given `"video send"`, one of a group."""
         if subcommand not in self.help:
-            ended = subprocess.run([self.anabranch, subcommand, "--help"], capture_output=True, text=True, check=False)
+            command = [self.anabranch, *subcommand.split(), "--help"]
+            ended = subprocess.run(command, capture_output=True, text=True, check=False)
             self.help[subcommand] = ended.stdout if ended.returncode == 0 else None
         return self.help[subcommand] is not None
+
+    def named(self, subcommand, words):
+        """The subcommand whose options these words are: that of a group where it is one, such as `video`."""
+        is_group = re.match(r"Usage: .* COMMAND\b", self.help[subcommand], re.IGNORECASE)
+        member = f"{subcommand} {words[0]}" if is_group and words and re.fullmatch(r"[a-z]+", words[0]) else ""
+        return member if member and self.has(member) else subcommand
 
     def unknown(self, block):
         for subcommand, words in block.subcommands():
@@ -172,12 +180,13 @@ class Options:
                 if subcommand not in IN_PYTHON_ONLY:
                     yield f"{block.place}: there is no `anabranch {subcommand}`"
                 continue
+            named = self.named(subcommand, words)
             for word in words:
                 if word in ("|", "&&", ";", "&"):
                     break
                 option = re.match(r"--[a-z][\w-]*", word)
-                if option and not re.search(re.escape(option[0]) + r"(?![\w-])", self.help[subcommand]):
-                    yield f"{block.place}: `anabranch {subcommand}` has no {option[0]}"
+                if option and not re.search(re.escape(option[0]) + r"(?![\w-])", self.help[named]):
+                    yield f"{block.place}: `anabranch {named}` has no {option[0]}"
 
 
 def matches(shown, printed):

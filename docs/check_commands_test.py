@@ -8,10 +8,12 @@ from unittest import mock
 import check_commands
 
 FENCE = "`" * 3
-# A command that knows `run` and `serve`, and prints its words.
+# A command that knows `run`, `serve` and the group `video` with `play`, and prints its words.
 COMMAND = """#!/bin/sh
 case "$*" in
 "run --help") echo "  --seeds N  --quiet" ;;
+"video --help") echo "Usage: anabranch video [-h] COMMAND ..." ;;
+"video play --help") echo "  --listen ADDRESS" ;;
 *"--help") [ "$1" = serve ] ;;
 "serve") echo listening; exec sleep 60 ;;
 "fail") exit 3 ;;
@@ -108,6 +110,13 @@ class Reading(Checked):
         self.assertEqual(len(problems), 4, problems)
         for words in ("unknown mark", "`make nothing`", "has no --sedes", "no `anabranch rnu`"):
             self.assertTrue(any(words in problem for problem in problems), words)
+
+    def test_options_of_a_command_of_a_group_are_its_own(self):
+        text = block("sh", "anabranch video play --listen ::1 --quiet", "<!-- not run: takes minutes -->")
+        ((found,), _) = check_commands.blocks(self.page(text))
+        self.assertEqual(
+            [*self.options.unknown(found)], [f"{found.place}: `anabranch video play` has no --quiet"]
+        )
 
     def test_placeholders_are_found(self):
         (problem,) = check_commands.placeholders(self.page("It costs\n\nTO" + "DO\n"))
