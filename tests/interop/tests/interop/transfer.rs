@@ -144,11 +144,12 @@ fn messages_that_they_give_up_do_not_stop_the_others() {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_that_we_give_up_do_not_stop_the_others() {
+    // Limits that are certain to be reached here: slow start fills the queues, which loses a chunk once, but not always twice.
     for (opens, paths, limit) in [
         (Opens::We, 1, "--lifetime-ms 60"),
         (Opens::They, 1, "--max-retransmissions 0"),
         (Opens::We, 2, "--lifetime-ms 60"),
-        (Opens::They, 2, "--max-retransmissions 1"),
+        (Opens::They, 2, "--max-retransmissions 0"),
     ] {
         let network = Network::new(paths);
         for path in 1..=paths {
