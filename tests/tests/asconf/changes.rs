@@ -334,3 +334,25 @@ fn an_address_that_the_peer_names_is_tried_from_the_one_of_ours_that_the_fewest_
         assert_eq!(probe.source, duo.setup.address(Side::B, usize::from(both)));
     }
 }
+
+#[test]
+fn a_host_that_moves_during_a_silence_is_found_again() {
+    for (side, sends) in [(Side::A, Side::A), (Side::A, Side::B), (Side::B, Side::A), (Side::B, Side::B)] {
+        // From 40 s on the new path has failed before the peer hears of its address.
+        for silence in [5, 40, 160] {
+            let mut duo = connected(setup(1));
+            let (old, new) = (duo.setup.address(side, 0), extra(side, 0));
+            duo.send_all(sends, 10_000, 50);
+            duo.run(Span::from_millis(30));
+            duo.network.set_filter(|_| false);
+            add(&mut duo, side, new);
+            remove(&mut duo, side, old);
+            duo.run(Span::from_secs(silence));
+            duo.network.set_filter(move |packet| packet.source != old && packet.destination != old);
+            // The ASCONF is retransmitted once per RTO, of 60 s at most, and every other time from the old address.
+            let arrived = duo.run_until(Span::from_secs(180), |duo| duo.all_arrived(sends));
+            assert!(arrived, "{side:?} moved, {sends:?} sends, {silence} s of silence");
+            assert_eq!(active(&duo, side), [(new, duo.setup.address(side.other(), 0))]);
+        }
+    }
+}

@@ -12,9 +12,10 @@ use crate::stats::Discard;
 use crate::time::Span;
 
 impl Association {
-    /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers.
+    /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers. One that failed
+    /// before it ever answered is tried at once too: the peer may have learned of its address only now.
     pub(crate) fn verify_path(&mut self, id: PathId) {
-        if self.policy.path(id).state == PathState::Unconfirmed && !self.is_announcing(id) {
+        if !self.was_confirmed(id) && !self.is_announcing(id) {
             self.send_heartbeat(id);
         }
     }
