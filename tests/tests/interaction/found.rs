@@ -1,6 +1,7 @@
 //! Cases that once failed and that no short story tells, made small.
 
 use anabranch_core::Reliability;
+use anabranch_core::time::Span;
 use anabranch_tests::network::Side;
 
 use crate::case::{Case, Ending, SideCase};
@@ -322,4 +323,25 @@ fn where_a_round_trip_takes_no_time_answers_to_copies_do_not_ask_for_further_cop
     ];
     let found = case(1, 144, 12_808_547_018_457_793_138, [a, b], ops);
     run::run(&Case { mtu: 576, ..found });
+}
+
+#[test]
+fn an_endpoint_does_not_ask_to_be_woken_at_once_for_a_repair_that_pacing_no_longer_holds() {
+    let a = SideCase { tsns_to_wrap: Some(21), ..side("capricious", "ns2", 65_536) };
+    let b = side(
+        "naive-cmt(rtx=rtx-same,trigger=2,sfr=true,cuc=true,dac=true,sack-every=2,sack-delay=385,floor=2)",
+        "ns2",
+        65_536,
+    );
+    let limited = Reliability::Lifetime(Span::from_millis(28));
+    let ops = vec![
+        advance(0),
+        delay(0, 42),
+        Op::Send { side: Side::A, stream: 0, size: 1_477, count: 6, unordered: false, reliability: limited },
+        advance(69),
+        cut(0, true),
+        send(Side::A, 2_981, 7),
+        advance(240),
+    ];
+    run::run(&Case { mtu: 9_000, ..case(1, 0, 11_797_359_853_416_026_857, [a, b], ops) });
 }
