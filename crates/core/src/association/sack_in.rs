@@ -41,7 +41,7 @@ pub(crate) struct SackProcessing {
     pub(super) highest_newly_acked: u64,
     /// When uncovered gap acknowledgements are taken as reneging.
     pub(super) reneging_at: Option<Time>,
-    /// What the latest SACK covered, for that moment.
+    /// What the latest SACK covered, for that moment, while there is one.
     pub(super) latest_blocks: Vec<Interval>,
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct Outstanding {
     transmissions: Slab<Transmission>,
     /// What gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
     gap_acked: Vec<Interval>,
+    /// Memory in which the next ones are made.
+    united: Vec<Interval>,
     /// What the receiver has said it keeps for good (NR-SACK), above the cumulative TSN.
     kept: Vec<Interval>,
     payload_bytes: u64,
@@ -114,6 +116,7 @@ impl Outstanding {
             last_unacked: NONE,
             transmissions: Slab::new(),
             gap_acked: Vec::with_capacity(LIST_ROOM),
+            united: Vec::with_capacity(LIST_ROOM),
             kept: Vec::new(),
             payload_bytes: 0,
         }
@@ -373,14 +376,19 @@ impl Outstanding {
         &self.gap_acked
     }
 
-    /// Forgets intervals up to the cumulative TSN and adds `blocks`.
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
+    /// Forgets intervals up to the cumulative TSN and adds `blocks`. Whether these cover all that was known: they do nearly
+    /// always, and then they are all that is known.
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
         let cumulative = self.cumulative();
-        let list = &mut self.gap_acked;
-        list.extend_from_slice(blocks);
-        intervals::forget_up_to(list, cumulative);
-        list.sort_unstable();
-        intervals::join(list);
+        let all_covered = intervals::hold_above(blocks, &self.gap_acked, cumulative);
+        if all_covered {
+            self.set_gap_acked(blocks);
+        } else {
+            intervals::forget_up_to(&mut self.gap_acked, cumulative);
+            intervals::unite(&self.gap_acked, blocks, &mut self.united);
+            std::mem::swap(&mut self.gap_acked, &mut self.united);
+        }
+        all_covered
     }
 
     /// Replaces the intervals.
@@ -582,15 +590,16 @@ mod tests {
         for _ in 0..9 {
             send(&mut outstanding, 0);
         }
-        outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)]);
-        outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]);
+        assert!(outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)]));
+        assert!(!outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]));
         assert_eq!(outstanding.gap_acked(), [(FIRST + 2, FIRST + 3), (FIRST + 6, FIRST + 8)]);
         for tsn in FIRST..FIRST + 4 {
             outstanding.mark_acked(tsn);
             outstanding.pop(|_| ());
         }
-        outstanding.add_gap_acked(&[]);
+        assert!(!outstanding.add_gap_acked(&[]));
         assert_eq!(outstanding.gap_acked(), [(FIRST + 6, FIRST + 8)]);
+        assert!(outstanding.add_gap_acked(&[(FIRST + 5, FIRST + 8)]), "they cover what was known");
         outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)]);
         assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 5)]);
     }

@@ -623,10 +623,10 @@ impl Sender {
         });
     }
 
-    /// Forgets what gap blocks covered up to the cumulative TSN, and adds these.
+    /// Forgets what gap blocks covered up to the cumulative TSN, and adds these. Whether they cover all that was known.
     #[inline]
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
-        self.outstanding.add_gap_acked(blocks);
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
+        self.outstanding.add_gap_acked(blocks)
     }
 
     /// Replaces what gap blocks cover.
