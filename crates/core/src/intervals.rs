@@ -61,6 +61,29 @@ pub(crate) fn unite(one: &[Interval], other: &[Interval], all: &mut Vec<Interval
     }
 }
 
+/// Puts what `list` holds and `known` does not into `news`.
+pub(crate) fn subtract(list: &[Interval], known: &[Interval], news: &mut Vec<Interval>) {
+    news.clear();
+    let mut known = known.iter().copied().peekable();
+    for &(mut start, end) in list {
+        while known.next_if(|&(_, last)| last < start).is_some() {}
+        while let Some(&(first, last)) = known.peek().filter(|&&(first, _)| first <= end) {
+            if start < first {
+                news.push((start, first - 1));
+            }
+            start = last + 1;
+            // An interval that reaches beyond this one may hold a part of the next one too.
+            if last >= end {
+                break;
+            }
+            known.next();
+        }
+        if start <= end {
+            news.push((start, end));
+        }
+    }
+}
+
 /// The parts of `start..=end` that no interval holds, in order.
 pub(crate) fn uncovered(list: &[Interval], start: u64, end: u64) -> impl Iterator<Item = Interval> {
     let from = list.partition_point(|&(_, last)| last < start);
@@ -115,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lists_are_compared_and_united_as_their_numbers_are() {
+    fn two_lists_are_compared_subtracted_and_united_as_their_numbers_are() {
         let mut all = vec![(7, 7)];
         for one in lists() {
             for other in lists() {
@@ -123,6 +146,8 @@ mod tests {
                     let expected = (above + 1..=8).all(|n| has(&one, n) || !has(&other, n));
                     assert_eq!(hold_above(&one, &other, above), expected, "{one:?} {other:?} {above}");
                 }
+                subtract(&one, &other, &mut all);
+                assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
                 unite(&one, &other, &mut all);
                 assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) || has(&other, n))), "{all:?}");
                 assert!(all.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{all:?} is disjoint");

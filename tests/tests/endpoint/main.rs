@@ -5,6 +5,7 @@ mod buffers;
 mod copies;
 mod delivery;
 mod head_of_line;
+mod holes;
 mod hooks;
 mod ipv6;
 mod loss;

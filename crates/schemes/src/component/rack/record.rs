@@ -156,6 +156,11 @@ impl Record {
         facts.rtt.smoothed.map_or(window, |smoothed| window.min(smoothed))
     }
 
+    /// When the latest of the transmissions that were delivered left.
+    pub(super) fn latest_sent_at(&self) -> Option<Time> {
+        self.latest.map(|(sent_at, _)| sent_at)
+    }
+
     pub(super) fn begin_judging(&mut self) {
         self.timer = None;
         self.hole = false;
