@@ -46,7 +46,7 @@ fn is_judged(chunk: &Missing, holes: &Holes) -> bool {
     match holes {
         Holes::All => true,
         Holes::NeverRecovered { below } => !chunk.recovered_before && chunk.tsn < *below,
-        Holes::SentBy(times) => times[chunk.path.index()].is_some_and(|time| chunk.sent_at <= time),
+        Holes::SentBefore(bounds) => bounds[chunk.path.index()] > Some((chunk.sent_at, chunk.tsn)),
     }
 }
 

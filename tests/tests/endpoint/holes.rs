@@ -89,12 +89,14 @@ fn life(scheme: &str, profile: &str, seed: u64, every_hole: bool) -> (u64, u64) 
 
 #[test]
 fn holes_that_a_policy_does_not_name_make_no_difference() {
-    let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+    let every = [("rfc9260", 1), ("ns2", 2), ("net", 3)];
+    let presets = PRESETS.iter().map(|preset| (preset.name.to_owned(), &every[..]));
     let base = PRESETS.iter().find(|preset| preset.name == "cmt").expect("a preset");
-    let added = COMPONENTS.iter().filter(|one| one.fits(base)).map(|one| format!("cmt+{}", one.name));
-    let single = ["sctp+rack".to_owned()];
-    for scheme in presets.chain(added).chain(single) {
-        for (profile, seed) in [("rfc9260", 1), ("ns2", 2), ("net", 3)] {
+    let added =
+        COMPONENTS.iter().filter(|one| one.fits(base)).map(|one| (format!("cmt+{}", one.name), &every[2..]));
+    let single = [("sctp+rack".to_owned(), &every[..])];
+    for (scheme, profiles) in presets.chain(added).chain(single) {
+        for &(profile, seed) in profiles {
             let (named, lost) = life(&scheme, profile, seed, false);
             assert_eq!((named, lost), life(&scheme, profile, seed, true), "{scheme} under {profile}");
             assert!(lost > 0, "{scheme} under {profile} lost nothing");

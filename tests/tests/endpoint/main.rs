@@ -24,3 +24,4 @@ mod transfer;
 mod unshared_window;
 mod waits;
 mod window;
+mod window_cost;

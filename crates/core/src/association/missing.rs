@@ -89,9 +89,9 @@ impl Association {
                 let below = limit.min(*below);
                 paths.for_each(|path| list.extend(outstanding.judged_by_reports(path, below)));
             }
-            Holes::SentBy(times) => {
-                for (path, time) in paths.zip(times).filter_map(|(path, time)| Some((path, (*time)?))) {
-                    list.extend(outstanding.sent_by(path, time).filter(|&tsn| tsn < limit));
+            Holes::SentBefore(bounds) => {
+                for (path, bound) in paths.zip(bounds).filter_map(|(path, bound)| Some((path, (*bound)?))) {
+                    list.extend(outstanding.sent_before(path, bound).filter(|&tsn| tsn < limit));
                 }
             }
         }

@@ -242,8 +242,9 @@ pub enum Holes {
         /// The first TSN that is not judged.
         below: u64,
     },
-    /// Those whose latest transmission left on its path at this time or before.
-    SentBy([Option<Time>; MAX_PATHS]),
+    /// Those whose latest transmission left on its path before this time, or at this time with a lower TSN; of paths without one
+    /// none. What leaves in one burst leaves in TSN order.
+    SentBefore([Option<(Time, u64)>; MAX_PATHS]),
 }
 
 /// Decides which chunks count as lost.

@@ -235,23 +235,24 @@ impl Outstanding {
             if let Some((path, _)) = before {
                 by_path[path.index()].sent.remove(ring, tsn);
             }
-            if let Some((path, sent)) = after {
-                self.link_by_time(path, sent, tsn);
+            if let Some((path, _)) = after {
+                self.link_by_time(path, tsn);
             }
         }
     }
 
-    /// Puts a chunk where its latest transmission belongs in time. That is at the end, unless an acknowledgement or a loss was
-    /// taken back.
-    fn link_by_time(&mut self, path: PathId, sent: TransmissionId, tsn: u64) {
-        let sent_at = self.transmission(sent).stamps.sent_at;
+    /// Puts a chunk where its latest transmission belongs. That is at the end, unless an acknowledgement or a loss was taken
+    /// back, or lower TSNs leave behind higher ones at one time.
+    fn link_by_time(&mut self, path: PathId, tsn: u64) {
+        let order = self.order_of(tsn);
         let list = self.by_path[path.index()].sent;
-        let before = list.iter_back(&self.ring).find(|&other| self.sent_at(other) <= Some(sent_at));
+        let before = list.iter_back(&self.ring).find(|&other| self.order_of(other) < order);
         self.by_path[path.index()].sent.insert_behind(&mut self.ring, before, tsn);
     }
 
-    fn sent_at(&self, tsn: u64) -> Option<Time> {
-        self.latest_of(tsn).map(|transmission| transmission.stamps.sent_at)
+    /// When a chunk's latest transmission left, and its TSN.
+    fn order_of(&self, tsn: u64) -> (Time, u64) {
+        (self.latest_of(tsn).map_or(Time::ZERO, |transmission| transmission.stamps.sent_at), tsn)
     }
 
     fn transmission(&self, id: TransmissionId) -> &Transmission {
@@ -452,11 +453,11 @@ impl Outstanding {
         lists.flat_map(move |list| list.iter(&self.ring).take_while(move |&tsn| tsn < below))
     }
 
-    /// The chunks of a path whose latest transmission left by then, in the order in which they left. What waits to be sent
-    /// again is left out, unless reports count for it.
-    pub(crate) fn sent_by(&self, path: PathId, time: Time) -> impl Iterator<Item = u64> {
+    /// The chunks of a path whose latest transmission left before a time, or at it with a lower TSN, in this order. What waits to
+    /// be sent again is left out, unless reports count for it.
+    pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64)) -> impl Iterator<Item = u64> {
         let list = self.by_path[path.index()].sent;
-        list.iter(&self.ring).take_while(move |&tsn| self.sent_at(tsn) <= Some(time))
+        list.iter(&self.ring).take_while(move |&tsn| self.order_of(tsn) < bound)
     }
 
     pub(crate) fn gap_acked(&self) -> &[Interval] {
@@ -535,7 +536,7 @@ impl Outstanding {
             assert_eq!(self.earliest_on(path, u64::MAX), here().next().map(|(tsn, _)| tsn));
             lists.sent.check(&self.ring);
             let mut sent: Vec<u64> = lists.sent.iter(&self.ring).collect();
-            assert!(sent.is_sorted_by_key(|&tsn| self.sent_at(tsn)), "transmissions of path {index}");
+            assert!(sent.is_sorted_by_key(|&tsn| self.order_of(tsn)), "transmissions of path {index}");
             sent.sort_unstable();
             let expected: Vec<u64> =
                 here().filter(|(_, place)| place.sent.is_some()).map(|(tsn, _)| tsn).collect();

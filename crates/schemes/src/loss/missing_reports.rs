@@ -127,11 +127,12 @@ impl LossDetection for MissingReports {
             let below = if all_count { u64::MAX } else { sack.highest_newly_acked };
             return Holes::NeverRecovered { below };
         }
-        let mut times = [None; MAX_PATHS];
-        for (time, path) in times.iter_mut().zip(sack.paths).filter(|(_, path)| saw_new_ack(path, view)) {
-            *time = path.latest_sent_at.or(Some(Time::from_nanos(u64::MAX)));
+        let mut bounds = [None; MAX_PATHS];
+        for (bound, path) in bounds.iter_mut().zip(sack.paths).filter(|(_, path)| saw_new_ack(path, view)) {
+            let latest = path.latest_sent_at.unwrap_or(Time::from_nanos(u64::MAX));
+            *bound = path.highest_gap_acked.map(|highest| (latest, highest));
         }
-        Holes::SentBy(times)
+        Holes::SentBefore(bounds)
     }
 
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {

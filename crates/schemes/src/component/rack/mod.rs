@@ -269,11 +269,11 @@ impl LossDetection for Rack {
         // Section 6.2 step 5: every acknowledgement sets the reordering timer anew.
         self.judging = true;
         self.records.iter_mut().for_each(Record::begin_judging);
-        let Holes::SentBy(mut times) = self.inner.holes(sack, view) else { return Holes::All };
-        for (time, record) in times.iter_mut().zip(&self.records) {
-            *time = record.latest_sent_at().max(*time);
+        let Holes::SentBefore(mut bounds) = self.inner.holes(sack, view) else { return Holes::All };
+        for (bound, record) in bounds.iter_mut().zip(&self.records) {
+            *bound = record.latest().max(*bound);
         }
-        Holes::SentBy(times)
+        Holes::SentBefore(bounds)
     }
 
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {

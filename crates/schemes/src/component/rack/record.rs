@@ -156,9 +156,9 @@ impl Record {
         facts.rtt.smoothed.map_or(window, |smoothed| window.min(smoothed))
     }
 
-    /// When the latest of the transmissions that were delivered left.
-    pub(super) fn latest_sent_at(&self) -> Option<Time> {
-        self.latest.map(|(sent_at, _)| sent_at)
+    /// Of the transmissions that were delivered, when the latest one left, and its TSN.
+    pub(super) fn latest(&self) -> Option<(Time, u64)> {
+        self.latest
     }
 
     pub(super) fn begin_judging(&mut self) {
