@@ -3,8 +3,8 @@
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, CongestionControl, Context, Decision, Event, HeadOfLineAction,
-    HeadOfLineBlocking, HeadOfLineHandling, LossDetection, LossTasks, Missing, MissingVerdict, Pacing, Pick,
-    Policies, Reason, SackView, Scheduler, Scheme, SendAsk, Slot, View, WaitFor, Window,
+    HeadOfLineBlocking, HeadOfLineHandling, Holes, LossDetection, LossTasks, Missing, MissingVerdict, Pacing,
+    Pick, Policies, Reason, SackView, Scheduler, Scheme, SendAsk, Slot, View, WaitFor, Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
@@ -160,6 +160,10 @@ impl Slot for WildLoss {
 }
 
 impl LossDetection for WildLoss {
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
+        self.inner.holes(sack, view)
+    }
+
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
         self.inner.missing(chunk, sack, view)
     }

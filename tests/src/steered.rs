@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
     CongestionControl, Context, Decision, Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling,
-    LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, OpportunityCause, Pacing, Pick, Policies,
-    Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View, Window,
+    Holes, LossDetection, LossTasks, LostChunk, Missing, MissingVerdict, OpportunityCause, Pacing, Pick,
+    Policies, Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View,
+    Window,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
@@ -343,6 +344,10 @@ impl Slot for SteeredLoss {
 }
 
 impl LossDetection for SteeredLoss {
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
+        self.inner.holes(sack, view)
+    }
+
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
         self.inner.missing(chunk, sack, view)
     }

@@ -32,6 +32,58 @@ pub(crate) fn holds(list: &[Interval], start: u64, end: u64) -> bool {
     at > 0 && list[at - 1].1 >= end
 }
 
+/// Whether `outer` holds all that `list` has above `tsn`.
+pub(crate) fn hold_above(outer: &[Interval], list: &[Interval], tsn: u64) -> bool {
+    let mut outer = outer.iter().copied().peekable();
+    list.iter().filter(|&&(_, end)| end > tsn).all(|&(start, end)| {
+        let start = start.max(tsn + 1);
+        while outer.next_if(|&(_, last)| last < start).is_some() {}
+        outer.peek().is_some_and(|&(first, last)| first <= start && end <= last)
+    })
+}
+
+/// Puts what at least one of two lists holds into `all`.
+pub(crate) fn unite(one: &[Interval], other: &[Interval], all: &mut Vec<Interval>) {
+    all.clear();
+    let (mut one, mut other) = (one.iter().copied().peekable(), other.iter().copied().peekable());
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (Some(first), Some(second)) if first <= second => one.next(),
+            (Some(_), None) => one.next(),
+            (_, Some(_)) => other.next(),
+            (None, None) => return,
+        };
+        let Some((start, end)) = next else { return };
+        match all.last_mut() {
+            Some(last) if start <= last.1 + 1 => last.1 = last.1.max(end),
+            _ => all.push((start, end)),
+        }
+    }
+}
+
+/// Puts what `list` holds and `known` does not into `news`.
+pub(crate) fn subtract(list: &[Interval], known: &[Interval], news: &mut Vec<Interval>) {
+    news.clear();
+    let mut known = known.iter().copied().peekable();
+    for &(mut start, end) in list {
+        while known.next_if(|&(_, last)| last < start).is_some() {}
+        while let Some(&(first, last)) = known.peek().filter(|&&(first, _)| first <= end) {
+            if start < first {
+                news.push((start, first - 1));
+            }
+            start = last + 1;
+            // An interval that reaches beyond this one may hold a part of the next one too.
+            if last >= end {
+                break;
+            }
+            known.next();
+        }
+        if start <= end {
+            news.push((start, end));
+        }
+    }
+}
+
 /// The parts of `start..=end` that no interval holds, in order.
 pub(crate) fn uncovered(list: &[Interval], start: u64, end: u64) -> impl Iterator<Item = Interval> {
     let from = list.partition_point(|&(_, last)| last < start);
@@ -69,6 +121,38 @@ mod tests {
         let hit: Vec<u64> = (1..10).filter(|&t| holds(&list, t, t)).collect();
         assert_eq!(hit, [3, 4, 5, 8]);
         assert!(holds(&list, 3, 5) && !holds(&list, 3, 8) && !holds(&[], 1, 1));
+    }
+
+    /// Every list of disjoint intervals with the numbers from 1 to 8.
+    fn lists() -> impl Iterator<Item = Vec<Interval>> {
+        (0..256_u32).map(|bits| {
+            let numbers = (1..=8_u64).filter(|n| bits >> (n - 1) & 1 == 1);
+            let mut list = numbers.map(|n| (n, n)).collect();
+            join(&mut list);
+            list
+        })
+    }
+
+    fn has(list: &[Interval], n: u64) -> bool {
+        holds(list, n, n)
+    }
+
+    #[test]
+    fn two_lists_are_compared_subtracted_and_united_as_their_numbers_are() {
+        let mut all = vec![(7, 7)];
+        for one in lists() {
+            for other in lists() {
+                for above in [0, 3, 8] {
+                    let expected = (above + 1..=8).all(|n| has(&one, n) || !has(&other, n));
+                    assert_eq!(hold_above(&one, &other, above), expected, "{one:?} {other:?} {above}");
+                }
+                subtract(&one, &other, &mut all);
+                assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
+                unite(&one, &other, &mut all);
+                assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) || has(&other, n))), "{all:?}");
+                assert!(all.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{all:?} is disjoint");
+            }
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use anabranch_core::policy::{
     AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, HeadOfLine,
-    HeadOfLineAction, HeadOfLineBlocking, Limiter, LossCause, LostChunk, Missing, OpportunityCause, PathAck,
-    PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone,
+    HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LossCause, LostChunk, Missing, OpportunityCause,
+    PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone,
     SackView, Scheme, SendKind, SendStamps, SentTransmission, Slot, StateCause, View,
 };
 use anabranch_core::profile::Profile;
@@ -39,6 +39,14 @@ fn variant(event: &Event<'_>) -> usize {
         Event::Bound { .. } => 16,
         Event::Unbound { .. } => 17,
         Event::Abandoned { .. } => 18,
+    }
+}
+
+fn is_judged(chunk: &Missing, holes: &Holes) -> bool {
+    match holes {
+        Holes::All => true,
+        Holes::NeverRecovered { below } => !chunk.recovered_before && chunk.tsn < *below,
+        Holes::SentBefore(bounds) => bounds[chunk.path.index()] > Some((chunk.sent_at, chunk.tsn)),
     }
 }
 
@@ -481,7 +489,9 @@ impl Session {
             peer_window: WindowBytes::new(self.below(70_000)),
         };
         let chunk = self.missing_chunk();
+        let holes = self.ask(|policies, view, _| policies.loss.holes(&sack, view));
         let verdict = self.ask(|policies, view, _| policies.loss.missing(&chunk, &sack, view));
+        assert!(!verdict.lost || is_judged(&chunk, &holes), "{verdict:?} of {chunk:?} beside {holes:?}");
         let again = verdict.lost && chunk.recovered_before;
         assert!(self.loses_by_time || !again, "only T3 may lose it again");
         self.ask(|policies, view, _| policies.loss.timed_out(&chunk, view));

@@ -1,12 +1,8 @@
 //! The queue of pending events.
 //!
 //! A component registers one slot for each event that it may have pending, and a slot holds at most one
-//! moment. The queue is a tournament over the slots: moving or cancelling an event replays one leaf, so
-//! nothing stale is ever left in it and its size is fixed by the number of components, not by the number of
-//! packets.
-//!
-//! What takes an event usually schedules the next one of the same slot. So a slot that was popped keeps its way to the
-//! root until something else is asked of the queue, and most events cost one replay instead of two.
+//! moment. So the queue has as many entries as components have events pending, not as packets are on their way: a few
+//! dozen, in a list in order. To put one in moves those that are due earlier, and the next one is at the end.
 //!
 //! Events come out in the total order of (time, class, sequence), the sequence being given when an event is
 //! scheduled.
@@ -33,154 +29,110 @@ pub(crate) enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// Time, class and sequence from the highest bits to the lowest, in one number that is compared at once.
+/// Time, class, sequence and slot from the highest bits to the lowest, in one number that is compared at once. No two keys have
+/// one sequence, so the slot decides nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
 const IDLE: Key = Key(u128::MAX);
-const SEQUENCE_BITS: u32 = 56;
+const CLASS_BITS: u32 = 3;
+const SLOT_BITS: u32 = 20;
+const SEQUENCE_BITS: u32 = u64::BITS - CLASS_BITS - SLOT_BITS;
 
 impl Key {
-    fn new(time: Time, class: Class, sequence: u64) -> Self {
-        let order = ((class as u64) << SEQUENCE_BITS) | sequence;
-        Key((u128::from(time.as_nanos()) << u64::BITS) | u128::from(order))
+    fn new(time: Time, class: Class, sequence: u64, slot: Slot) -> Self {
+        let order = ((class as u64) << SEQUENCE_BITS | sequence) << SLOT_BITS | u64::from(slot.0);
+        Key(u128::from(time.as_nanos()) << u64::BITS | u128::from(order))
     }
 
     fn time(self) -> Time {
         Time::from_nanos((self.0 >> u64::BITS) as u64)
     }
+
+    fn slot(self) -> usize {
+        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
+    }
 }
 
 /// Pending events, each standing for a `T`.
 pub(crate) struct EventQueue<T> {
-    /// When each slot is due. The length is a power of two; slots not registered are idle.
+    /// Of those that are pending, the latest first.
+    order: Vec<Key>,
+    /// When each slot is due.
     keys: Vec<Key>,
-    /// For every node of the tree the earliest slot below it: the root is 1, the children of `n` are `2n` and
-    /// `2n + 1`.
-    winners: Vec<u32>,
     slots: Vec<(Class, T)>,
-    /// The slot that was popped last, while the winners still name it.
-    popped: Option<u32>,
     sequence: u64,
-    pending: usize,
     latest: Time,
 }
 
 impl<T: Copy> EventQueue<T> {
     pub(crate) fn new() -> Self {
-        EventQueue {
-            keys: vec![IDLE],
-            winners: vec![0, 0],
-            slots: Vec::new(),
-            popped: None,
-            sequence: 0,
-            pending: 0,
-            latest: Time::ZERO,
-        }
+        EventQueue { order: Vec::new(), keys: Vec::new(), slots: Vec::new(), sequence: 0, latest: Time::ZERO }
     }
 
     /// Makes room for one more event that can be pending.
+    ///
+    /// # Panics
+    /// If there are more than a million.
     pub(crate) fn register(&mut self, class: Class, what: T) -> Slot {
-        let slot = self.slots.len() as u32;
+        assert!(
+            self.slots.len() < 1 << SLOT_BITS,
+            "a world of more than a million events that can be pending"
+        );
+        let slot = Slot(self.slots.len() as u32);
         self.slots.push((class, what));
-        if self.slots.len() > self.keys.len() {
-            self.grow();
-        }
-        Slot(slot)
-    }
-
-    fn grow(&mut self) {
-        self.popped = None;
-        let leaves = self.keys.len() * 2;
-        self.keys.resize(leaves, IDLE);
-        self.winners = vec![0; leaves * 2];
-        for leaf in 0..leaves {
-            self.winners[leaves + leaf] = leaf as u32;
-        }
-        for node in (1..leaves).rev() {
-            self.winners[node] = self.earlier(self.winners[2 * node], self.winners[2 * node + 1]);
-        }
-    }
-
-    fn earlier(&self, left: u32, right: u32) -> u32 {
-        if self.keys[right as usize] < self.keys[left as usize] { right } else { left }
+        self.keys.push(IDLE);
+        self.order.reserve(self.slots.len());
+        slot
     }
 
     /// Sets the moment of a slot, in place of the one it had.
     pub(crate) fn schedule(&mut self, slot: Slot, time: Time) {
         debug_assert!(time >= self.latest, "an event at {time:?} was scheduled at {:?}", self.latest);
+        debug_assert!(self.sequence < 1 << SEQUENCE_BITS, "more events than numbers for them");
         let index = slot.0 as usize;
-        if self.keys[index] == IDLE {
-            self.pending += 1;
-        }
-        if self.popped == Some(slot.0) {
-            self.popped = None;
-        } else {
-            self.settle();
-        }
-        self.keys[index] = Key::new(time, self.slots[index].0, self.sequence);
+        self.cancel(slot);
+        let key = Key::new(time, self.slots[index].0, self.sequence, slot);
         self.sequence += 1;
-        self.replay(slot.0);
+        self.keys[index] = key;
+        let place = self.place(key);
+        self.order.insert(place, key);
     }
 
     /// Takes the event of a slot away, if it had one.
     pub(crate) fn cancel(&mut self, slot: Slot) {
-        let index = slot.0 as usize;
-        if self.keys[index] != IDLE {
-            self.settle();
-            self.pending -= 1;
-            self.keys[index] = IDLE;
-            self.replay(slot.0);
+        let key = std::mem::replace(&mut self.keys[slot.0 as usize], IDLE);
+        if key != IDLE {
+            let place = self.place(key);
+            self.order.remove(place);
         }
     }
 
-    /// Lets the winners forget the slot that was popped.
-    fn settle(&mut self) {
-        if let Some(slot) = self.popped.take() {
-            self.replay(slot);
-        }
-    }
-
-    /// Works out the winners on the way from a changed leaf to the root.
-    fn replay(&mut self, slot: u32) {
-        let mut node = (self.keys.len() + slot as usize) / 2;
-        while node > 0 {
-            let winner = self.earlier(self.winners[2 * node], self.winners[2 * node + 1]);
-            if winner != slot && winner == self.winners[node] {
-                // Another slot wins as before, so nothing changes further up.
-                return;
-            }
-            self.winners[node] = winner;
-            node /= 2;
-        }
+    /// Where a key is in the list, or belongs.
+    fn place(&self, key: Key) -> usize {
+        self.order.partition_point(|other| *other > key)
     }
 
     /// When the next event is due.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        let earliest = self.keys.iter().min()?;
-        (*earliest != IDLE).then(|| earliest.time())
+        self.order.last().map(|key| key.time())
     }
 
     /// Takes the next event if it is due at `limit` or before.
+    #[inline]
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, T)> {
-        self.settle();
-        let slot = self.winners[1];
-        let key = self.keys[slot as usize];
+        let key = *self.order.last().filter(|key| key.time() <= limit)?;
         let time = key.time();
-        if key == IDLE || time > limit {
-            return None;
-        }
         debug_assert!(time >= self.latest, "time went back from {:?} to {time:?}", self.latest);
+        self.order.pop();
         self.latest = time;
-        self.pending -= 1;
-        self.keys[slot as usize] = IDLE;
-        self.popped = Some(slot);
-        Some((time, self.slots[slot as usize].1))
+        self.keys[key.slot()] = IDLE;
+        Some((time, self.slots[key.slot()].1))
     }
 
     /// How many events are pending.
     pub(crate) fn len(&self) -> usize {
-        self.pending
+        self.order.len()
     }
 }
 

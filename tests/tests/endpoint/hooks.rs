@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, Decision, Estimates,
-    Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, Life, LossDetection, LossTasks,
+    Event, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, Holes, Life, LossDetection, LossTasks,
     LostChunk, Missing, MissingVerdict, Pacing, PathEstimator, PathFailover, Pick, Policies, Probing,
     ProofOfLife, Reason, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, View,
     Window,
@@ -139,6 +139,11 @@ impl CongestionControl for Counting<dyn CongestionControl> {
 }
 
 impl LossDetection for Counting<dyn LossDetection> {
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
+        self.count("holes");
+        self.inner.holes(sack, view)
+    }
+
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
         self.count("missing");
         self.inner.missing(chunk, sack, view)
@@ -261,13 +266,14 @@ impl Scheme for Counted {
     }
 }
 
-const HOOKS: [&str; 23] = [
+const HOOKS: [&str; 24] = [
     "estimator: estimates",
     "scheduler: pick",
     "scheduler: replan",
     "congestion: window",
     "congestion: pacing",
     "congestion: last_reason",
+    "loss: holes",
     "loss: missing",
     "loss: timed_out",
     "loss: due",

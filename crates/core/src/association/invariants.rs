@@ -19,12 +19,24 @@ impl Association {
             self.check_path(id);
         }
         self.check_windows();
+        self.check_gap_acked();
         let primaries = self.live_paths().filter(|id| self.policy.path(*id).primary).count();
         assert_eq!(primaries, 1, "exactly one live path is the primary");
         let probe = self.peer_window_block.probe.map(|p| p.tsn);
         assert!(
             probe.is_none_or(|tsn| self.sender.outstanding().get(tsn).is_some()),
             "the window probe {probe:?} is outstanding"
+        );
+    }
+
+    /// A SACK is looked through for what is not in these blocks, so nothing in them may wait for its acknowledgement.
+    fn check_gap_acked(&self) {
+        let outstanding = self.sender.outstanding();
+        let mut known = outstanding.gap_acked().iter().flat_map(|&(start, end)| start..=end);
+        let awaited = |tsn: &u64| outstanding.get(*tsn).is_some_and(|chunk| chunk.state.is_awaited());
+        assert!(
+            self.sack.names_unsent || !known.any(|tsn| awaited(&tsn)),
+            "a chunk in a known block is awaited"
         );
     }
 

@@ -9,7 +9,7 @@ use crate::path::take_rtt_sample;
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{
     AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, HeadOfLineAction,
-    HeadOfLineBlocking, Life, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, PathFacts, Pick,
+    HeadOfLineBlocking, Holes, Life, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, PathFacts, Pick,
     Policies, Probing, ProofOfLife, Reason, RetransmitChoice, SackView, SendAsk, SendKind, View, Window,
 };
 use crate::profile::{BurstArming, Profile};
@@ -337,6 +337,11 @@ impl PolicyState {
     ) -> Option<Decision<HeadOfLineAction>> {
         let (policies, view, mut context) = self.split(now);
         policies.head_of_line.handle(blocking, &view, &mut context)
+    }
+
+    pub(crate) fn holes(&mut self, sack: &SackView<'_>, now: Time) -> Holes {
+        let (policies, view, _) = self.split(now);
+        policies.loss.holes(sack, &view)
     }
 
     pub(crate) fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, now: Time) -> MissingVerdict {

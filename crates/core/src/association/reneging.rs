@@ -1,6 +1,7 @@
 //! What becomes of chunks that one SACK covered by a gap block and a later one does not.
 
 use crate::association::Association;
+use crate::association::sack_in::SackProcessing;
 use crate::intervals;
 use crate::policy::{LossCause, OpportunityCause};
 use crate::profile::Reneging;
@@ -16,40 +17,30 @@ impl Association {
 
     fn take_back_now(&mut self) {
         self.take_back_uncovered();
-        let blocks = std::mem::take(&mut self.sack.blocks);
-        self.sender.set_gap_acked(&blocks);
-        self.sack.blocks = blocks;
+        self.sender.set_gap_acked(&self.sack.blocks);
     }
 
     fn suspect_reneging(&mut self) {
-        let cumulative = self.sender.outstanding().cumulative();
-        let blocks = std::mem::take(&mut self.sack.blocks);
-        let all_covered = self.sender.outstanding().gap_acked().iter().all(|&(start, end)| {
-            end <= cumulative || intervals::holds(&blocks, start.max(cumulative + 1), end)
-        });
-        if all_covered {
+        if self.sender.add_gap_acked(&self.sack.blocks) {
             self.sack.reneging_at = None;
         } else if self.sack.reneging_at.is_none() {
             let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
             self.sack.reneging_at = Some(self.now + longest);
         }
-        self.sender.add_gap_acked(&blocks);
-        self.sack.latest_blocks.clear();
-        self.sack.latest_blocks.extend_from_slice(&blocks);
-        self.sack.blocks = blocks;
+        if self.sack.reneging_at.is_some() {
+            self.sack.latest_blocks.clear();
+            self.sack.latest_blocks.extend_from_slice(&self.sack.blocks);
+        }
     }
 
     /// No SACK has covered what was acknowledged before for too long: it is outstanding again.
     pub(crate) fn believe_reneging(&mut self) {
         self.sack.reneging_at = None;
-        self.sack.blocks.clear();
-        let latest = std::mem::take(&mut self.sack.latest_blocks);
-        self.sack.blocks.extend_from_slice(&latest);
-        self.sack.latest_blocks = latest;
+        let SackProcessing { blocks, latest_blocks, .. } = &mut self.sack;
+        blocks.clear();
+        blocks.extend_from_slice(latest_blocks);
         self.take_back_uncovered();
-        let blocks = std::mem::take(&mut self.sack.blocks);
-        self.sender.set_gap_acked(&blocks);
-        self.sack.blocks = blocks;
+        self.sender.set_gap_acked(&self.sack.blocks);
         for index in 0..self.paths.len() {
             if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
                 self.start_t3(crate::path_id::PathId::new(index));

@@ -11,8 +11,8 @@ use crate::error::AbortReason;
 use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{
-    AckedTransmission, Event, LossCause, Missing, OpportunityCause, PathAck, PathSack, ProofOfLife, SackDone,
-    SackView, SendStamps,
+    AckedTransmission, Event, LossCause, OpportunityCause, PathAck, PathSack, ProofOfLife, SackDone,
+    SendStamps,
 };
 use crate::profile::{BurstArming, T3Restart};
 use crate::send::{ChunkState, Delivered, LIST_ROOM, Sender, Transmission};
@@ -25,12 +25,20 @@ use crate::units::{ChunkBytes, WindowBytes};
 pub(crate) struct SackProcessing {
     /// Gap blocks as unwrapped inclusive intervals.
     pub(super) blocks: Vec<Interval>,
+    /// What they cover and no SACK covered before.
+    pub(super) news: Vec<Interval>,
+    /// A block named a chunk that has not left, so that what was covered before does not count as acknowledged.
+    pub(super) names_unsent: bool,
+    /// The holes that the loss policy judges.
+    pub(super) holes: Vec<u64>,
     /// The path that the SACK came in on.
     pub(super) source: Option<PathId>,
     pub(super) acks: [PathAck; MAX_PATHS],
-    sacks: [PathSack; MAX_PATHS],
+    pub(super) sacks: [PathSack; MAX_PATHS],
     /// The path's earliest chunk has been seen in this walk.
-    earliest_seen: [bool; MAX_PATHS],
+    pub(super) earliest_seen: [bool; MAX_PATHS],
+    /// Where on the path the search for a pseudo-cumulative TSN goes on in this walk.
+    pub(super) pseudo_from: [u64; MAX_PATHS],
     /// T3 is to be restarted.
     pub(super) restart_t3: [bool; MAX_PATHS],
     /// Chunks that this SACK showed to be lost.
@@ -41,7 +49,7 @@ pub(crate) struct SackProcessing {
     pub(super) highest_newly_acked: u64,
     /// When uncovered gap acknowledgements are taken as reneging.
     pub(super) reneging_at: Option<Time>,
-    /// What the latest SACK covered, for that moment.
+    /// What the latest SACK covered, for that moment, while there is one.
     pub(super) latest_blocks: Vec<Interval>,
 }
 
@@ -52,10 +60,14 @@ impl SackProcessing {
             reneging_at: None,
             latest_blocks: Vec::with_capacity(LIST_ROOM),
             blocks: Vec::with_capacity(LIST_ROOM),
+            news: Vec::with_capacity(LIST_ROOM),
+            names_unsent: false,
+            holes: Vec::with_capacity(LIST_ROOM),
             source: None,
             acks: [PathAck::default(); MAX_PATHS],
             sacks: [PathSack::default(); MAX_PATHS],
             earliest_seen: [false; MAX_PATHS],
+            pseudo_from: [0; MAX_PATHS],
             restart_t3: [false; MAX_PATHS],
             newly_lost: Vec::with_capacity(LIST_ROOM),
             lost_abandoned: [0; MAX_PATHS],
@@ -66,6 +78,7 @@ impl SackProcessing {
         self.acks = [PathAck::default(); MAX_PATHS];
         self.sacks = [PathSack::default(); MAX_PATHS];
         self.earliest_seen = [false; MAX_PATHS];
+        self.pseudo_from = [0; MAX_PATHS];
         self.restart_t3 = [false; MAX_PATHS];
         self.newly_lost.clear();
         self.lost_abandoned = [0; MAX_PATHS];
@@ -208,7 +221,7 @@ impl Association {
     /// Credits every chunk up to `cumulative` that was not acknowledged before.
     fn ack_cumulative(&mut self, cumulative: u64) {
         while let Some(tsn) = self.sender.outstanding().first_unacked().filter(|&t| t <= cumulative) {
-            self.see_earliest(tsn, true);
+            self.see_earliest(tsn);
             self.credit(tsn, true);
         }
     }
@@ -248,59 +261,8 @@ impl Association {
         self.consider_writable();
     }
 
-    /// Walks the unacknowledged chunks beside the gap blocks: searches for pseudo-cumulative TSNs, credits what is covered.
-    fn ack_gaps(&mut self) {
-        let mut next = self.sender.outstanding().first_unacked();
-        for index in 0..self.sack.blocks.len() {
-            let (start, end) = self.sack.blocks[index];
-            while let Some(tsn) = next.filter(|&t| t <= end) {
-                next = self.sender.outstanding().next_unacked(tsn);
-                self.search_pseudo(tsn);
-                self.see_earliest(tsn, tsn >= start);
-                if tsn >= start {
-                    self.credit(tsn, false);
-                }
-            }
-            if index + 1 == self.sack.blocks.len()
-                && let Some(tsn) = next.filter(|&t| t == end + 1)
-            {
-                self.search_pseudo(tsn);
-            }
-        }
-    }
-
-    /// CUC version 2's searches (Iyengar 2006, as in ns-2): the first chunk of a path sent once, and the first sent again.
-    fn search_pseudo(&mut self, tsn: u64) {
-        let Some(chunk) = self.sender.outstanding().get(tsn) else { return };
-        let pseudo = &mut self.paths[chunk.path.index()].pseudo;
-        if pseudo.find && chunk.transmissions == 1 {
-            pseudo.expected = tsn;
-            pseudo.find = false;
-        }
-        if pseudo.find_retransmitted && chunk.transmissions > 1 {
-            pseudo.expected_retransmitted = tsn;
-            pseudo.find_retransmitted = false;
-        }
-    }
-
-    /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several
-    /// copies are in flight that is the credited one's path; the others' earliest chunks are still on their way.
-    fn see_earliest(&mut self, tsn: u64, acked: bool) {
-        let Some(chunk) = self.sender.outstanding().get(tsn).filter(|c| c.latest.is_some()) else { return };
-        let latest = chunk.path;
-        let credited = if acked && chunk.transmissions > 1 {
-            self.sender.credited_copy(tsn, self.sack.source).map_or(latest, |copy| copy.path)
-        } else {
-            latest
-        };
-        if !std::mem::replace(&mut self.sack.earliest_seen[credited.index()], true) && acked {
-            self.sack.restart_t3[credited.index()] = true;
-        }
-        self.sack.earliest_seen[latest.index()] = true;
-    }
-
     /// Credits one chunk to its latest transmission: the rule by which copies are told apart.
-    fn credit(&mut self, tsn: u64, cumulative: bool) {
+    pub(super) fn credit(&mut self, tsn: u64, cumulative: bool) {
         let Some(chunk) = self.sender.outstanding().get(tsn) else { return };
         let Some(credited) = self.sender.credited_copy(tsn, self.sack.source) else { return };
         let (path, bytes, once) = (credited.path, chunk.bytes(), chunk.transmissions == 1);
@@ -353,10 +315,12 @@ impl Association {
         if tsn == pseudo.expected {
             ack.new_pseudo_cumulative = true;
             pseudo.find = true;
+            self.sack.pseudo_from[path.index()] = tsn + 1;
         }
         if tsn == pseudo.expected_retransmitted {
             ack.new_pseudo_cumulative = true;
             pseudo.find_retransmitted = true;
+            self.sack.pseudo_from[path.index()] = tsn + 1;
         }
         ack.gap += bytes;
         if ack.new_pseudo_cumulative {
@@ -432,75 +396,6 @@ impl Association {
                 self.dispatch_event(&Event::Spurious { path, misjudged, tsn });
             }
         }
-    }
-
-    /// Asks the loss policy about every hole below the highest TSN that this SACK, or an earlier one, newly acked.
-    //= docs/rfc9260.txt#section-6.7
-    //# All DATA chunks with TSNs not included in the Gap Ack Blocks that are smaller than the highest-acknowledged TSN
-    //# reported in the SACK chunk MUST be treated as "missing" by the sending endpoint.
-    fn count_missing(&mut self, cumulative: u64, new_cumulative: bool, flags: u8, a_rwnd: WindowBytes) {
-        let sacks = self.sack.sacks;
-        let view = SackView {
-            paths: &sacks[..self.policy.facts().len()],
-            cumulative,
-            highest_newly_acked: self.sack.highest_newly_acked,
-            new_cumulative,
-            flags,
-            a_rwnd,
-            peer_window: a_rwnd - self.sender.window_outstanding(),
-        };
-        let highest_named = self.sack.blocks.last().map_or(cumulative, |&(_, end)| end);
-        let limit = self.sack.highest_newly_acked.max(highest_named);
-        let mut next = self.sender.outstanding().first_unacked();
-        while let Some(tsn) = next.filter(|&t| t < limit) {
-            next = self.sender.outstanding().next_unacked(tsn);
-            let waits =
-                self.sender.outstanding().get(tsn).is_some_and(|c| matches!(c.state, ChunkState::Lost(_)));
-            if waits && !self.policy.profile.pending_losses_are_cut {
-                continue;
-            }
-            let Some(missing) = self.missing(tsn) else { continue };
-            let verdict = self.policy.missing(&missing, &view, self.now);
-            //= docs/rfc9260.txt#section-6.7
-            //# The number of "missing" reports for each outstanding DATA chunk MUST be recorded by the data sender to
-            //# make retransmission decisions.
-            self.sender.add_reports(tsn, verdict.reports);
-            if verdict.lost {
-                self.sack.newly_lost.push(tsn);
-            }
-        }
-        self.judge_watched(limit, |this, tsn| {
-            let Some(missing) = this.missing(tsn) else { return false };
-            let verdict = this.policy.missing(&missing, &view, this.now);
-            this.sender.add_reports(tsn, verdict.reports);
-            verdict.lost
-        });
-        for index in 0..self.sack.newly_lost.len() {
-            self.mark_lost(self.sack.newly_lost[index], LossCause::FastRetransmit);
-        }
-    }
-
-    pub(crate) fn missing(&self, tsn: u64) -> Option<Missing> {
-        let chunk = self.sender.outstanding().get(tsn)?;
-        let sent_at = self.sender.outstanding().latest_of(tsn)?.stamps.sent_at;
-        let (mut first_sent_at, mut in_flight_since) = (sent_at, [None; MAX_PATHS]);
-        for transmission in self.sender.outstanding().transmissions_of(tsn) {
-            first_sent_at = transmission.stamps.sent_at;
-            if transmission.in_flight {
-                in_flight_since[transmission.path.index()].get_or_insert(transmission.stamps.sent_at);
-            }
-        }
-        Some(Missing {
-            tsn,
-            path: chunk.path,
-            sent_at,
-            first_sent_at,
-            in_flight_since,
-            transmissions: chunk.transmissions,
-            reports: chunk.reports,
-            recovered_before: chunk.recovered_before,
-            waits: matches!(chunk.state, ChunkState::Lost(_)),
-        })
     }
 
     /// Window growth is decided with what was outstanding before this SACK; then the acknowledged bytes leave the flight.

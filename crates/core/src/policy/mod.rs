@@ -20,8 +20,9 @@ pub use event::{
 pub use pacing::Pacing;
 pub use slots::{
     AckForm, AckPolicy, AckTiming, Arrival, BufferSharing, CongestionControl, Context, HeadOfLineAction,
-    HeadOfLineBlocking, HeadOfLineHandling, LeaveHeadOfLine, Life, LossDetection, LossTasks, LostChunk,
-    Missing, MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing, Randomness,
-    RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor, Window,
+    HeadOfLineBlocking, HeadOfLineHandling, Holes, LeaveHeadOfLine, Life, LossDetection, LossTasks,
+    LostChunk, Missing, MissingVerdict, PathEstimator, PathFailover, PathSack, Pick, Policies, Probing,
+    Randomness, RetransmitChoice, RetransmitPath, SackView, Scheduler, Scheme, SendAsk, Slot, WaitFor,
+    Window,
 };
 pub use view::{AssociationFacts, Estimates, HeadOfLine, PathFacts, RttFacts, View};

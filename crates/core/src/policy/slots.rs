@@ -231,9 +231,28 @@ pub struct MissingVerdict {
     pub lost: bool,
 }
 
+/// Which of the holes that a SACK leaves a loss policy judges. Of the others it would say that they are not lost, and the reports
+/// that it would add to them decide nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holes {
+    /// All.
+    All,
+    /// Those that were neither fast-retransmitted nor timed out before, below this TSN.
+    NeverRecovered {
+        /// The first TSN that is not judged.
+        below: u64,
+    },
+    /// Those whose latest transmission left on its path before this time, or at this time with a lower TSN; of paths without one
+    /// none. What leaves in one burst leaves in TSN order.
+    SentBefore([Option<(Time, u64)>; MAX_PATHS]),
+}
+
 /// Decides which chunks count as lost.
 pub trait LossDetection: Slot {
-    /// Judges one missing chunk; called in TSN order for every hole that a SACK leaves.
+    /// Says which holes it judges; asked once for each SACK that leaves one, before the first is judged. A large window has many
+    /// holes that only wait for another path, and the fewer are judged, the less a SACK costs.
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes;
+    /// Judges one missing chunk; called in TSN order for every hole that the policy judges.
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict;
     /// Whether a T3 expiry of its path marks this chunk.
     fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;

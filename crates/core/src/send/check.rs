@@ -31,7 +31,7 @@ impl Sender {
     /// # Panics
     /// With what differs, if one does.
     pub(crate) fn check(&self) {
-        self.outstanding().check_links();
+        self.outstanding().check_lists();
         self.check_abandoned();
         let recount = self.recount();
         self.check_totals(&recount);

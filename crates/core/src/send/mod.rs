@@ -3,6 +3,7 @@
 mod abandon;
 mod bound;
 mod check;
+mod chunk_list;
 mod delivery;
 mod limited;
 mod lost;

@@ -2,21 +2,18 @@
 //!
 //! A chunk and a transmission are two records: several transmissions may belong to one chunk, each with its own path, time and
 //! delivery stamps, and outstanding bytes, round-trip times and losses belong to transmissions. Chunks live in a ring indexed
-//! by TSN; those that are not acknowledged are also linked in TSN order, so that walking a SACK costs as many steps as it has
-//! block edges, holes and newly acknowledged chunks.
-
-use std::collections::VecDeque;
+//! by TSN. Those that are not acknowledged are also linked, all of them in TSN order, and those of each path both in TSN order
+//! and in the order in which they left, so that a SACK costs as many steps as it has news.
 
 use slab::Slab;
 
 use crate::intervals::{self, Interval};
-use crate::path_id::PathId;
+use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{HeadOfLine, LossCause, SendStamps};
+use crate::send::chunk_list::{AllLinks, ChunkList, KIND, Linked, Ring, SENT, UNACKED};
 use crate::send::{Draft, LIST_ROOM};
+use crate::time::Time;
 use crate::units::ChunkBytes;
-
-/// No TSN: unwrapped TSNs begin above 2^32.
-const NONE: u64 = 0;
 
 /// Names a transmission record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +75,58 @@ pub(crate) struct Chunk {
     pub(crate) latest: Option<TransmissionId>,
     /// The path of the latest transmission, or the one it is bound to.
     pub(crate) path: PathId,
-    previous_unacked: u64,
-    next_unacked: u64,
+    links: AllLinks,
+}
+
+impl Linked for Chunk {
+    #[inline]
+    fn links(&self) -> &AllLinks {
+        &self.links
+    }
+
+    #[inline]
+    fn links_mut(&mut self) -> &mut AllLinks {
+        &mut self.links
+    }
+}
+
+/// What is asked of the chunks of a path apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind {
+    sent_again: bool,
+    /// Missing reports may still make it lost.
+    judged_by_reports: bool,
+}
+
+impl Kind {
+    const ALL: [Kind; 4] =
+        [Kind::new(false, false), Kind::new(false, true), Kind::new(true, false), Kind::new(true, true)];
+
+    const fn new(sent_again: bool, judged_by_reports: bool) -> Self {
+        Kind { sent_again, judged_by_reports }
+    }
+
+    fn index(self) -> usize {
+        usize::from(self.sent_again) * 2 + usize::from(self.judged_by_reports)
+    }
+}
+
+/// The chunks of a path that have left on it and are not acknowledged.
+#[derive(Debug, Default)]
+struct PathChunks {
+    /// By [`Kind`], in TSN order.
+    kinds: [ChunkList<KIND>; 4],
+    /// Those that a SACK may report missing, in the order in which their latest transmissions left.
+    sent: ChunkList<SENT>,
+}
+
+/// Where a chunk is among its path's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    path: PathId,
+    kind: Kind,
+    /// It is in the order of transmissions, there by this one.
+    sent: Option<TransmissionId>,
 }
 
 impl Chunk {
@@ -89,31 +136,34 @@ impl Chunk {
     }
 }
 
-/// The ring of chunks.
+/// The outstanding chunks.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
-    /// The TSN of the first chunk in the ring.
-    base: u64,
-    chunks: VecDeque<Chunk>,
-    first_unacked: u64,
-    last_unacked: u64,
+    ring: Ring<Chunk>,
+    unacked: ChunkList<UNACKED>,
+    by_path: [PathChunks; MAX_PATHS],
+    /// Missing reports count for chunks, too, that wait to be sent again after a time-out.
+    judges_waiting: bool,
     transmissions: Slab<Transmission>,
     /// What gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
     gap_acked: Vec<Interval>,
+    /// Memory in which the next ones are made.
+    united: Vec<Interval>,
     /// What the receiver has said it keeps for good (NR-SACK), above the cumulative TSN.
     kept: Vec<Interval>,
     payload_bytes: u64,
 }
 
 impl Outstanding {
-    pub(crate) fn new(initial_tsn: u64) -> Self {
+    pub(crate) fn new(initial_tsn: u64, judges_waiting: bool) -> Self {
         Outstanding {
-            base: initial_tsn,
-            chunks: VecDeque::new(),
-            first_unacked: NONE,
-            last_unacked: NONE,
+            ring: Ring::new(initial_tsn),
+            unacked: ChunkList::default(),
+            by_path: Default::default(),
+            judges_waiting,
             transmissions: Slab::new(),
             gap_acked: Vec::with_capacity(LIST_ROOM),
+            united: Vec::with_capacity(LIST_ROOM),
             kept: Vec::new(),
             payload_bytes: 0,
         }
@@ -121,20 +171,20 @@ impl Outstanding {
 
     /// The TSN the next new chunk will get.
     pub(crate) fn next_tsn(&self) -> u64 {
-        self.base + self.chunks.len() as u64
+        self.ring.next_tsn()
     }
 
     /// The highest TSN known to be acknowledged cumulatively.
     pub(crate) fn cumulative(&self) -> u64 {
-        self.base - 1
+        self.ring.base() - 1
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.chunks.len()
+        self.ring.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+        self.ring.len() == 0
     }
 
     /// User bytes held until they are cumulatively acknowledged.
@@ -142,12 +192,67 @@ impl Outstanding {
         self.payload_bytes
     }
 
+    #[inline]
     pub(crate) fn get(&self, tsn: u64) -> Option<&Chunk> {
-        self.chunks.get(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+        self.ring.get(tsn)
     }
 
-    pub(crate) fn get_mut(&mut self, tsn: u64) -> Option<&mut Chunk> {
-        self.chunks.get_mut(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+    /// Changes a chunk, which may move it to another list of its path or of another one.
+    pub(crate) fn change<R>(&mut self, tsn: u64, change: impl FnOnce(&mut Chunk) -> R) -> Option<R> {
+        let before = self.place(self.get(tsn)?);
+        let result = change(self.ring.get_mut(tsn)?);
+        let after = self.place(self.get(tsn)?);
+        self.move_between_lists(tsn, before, after);
+        Some(result)
+    }
+
+    /// `None` for what has not left or is acknowledged or abandoned.
+    fn place(&self, chunk: &Chunk) -> Option<Place> {
+        let latest = chunk.latest.filter(|_| chunk.state.is_awaited())?;
+        let waits = matches!(chunk.state, ChunkState::Lost(_));
+        let judged_by_reports = !chunk.recovered_before && (!waits || self.judges_waiting);
+        Some(Place {
+            path: chunk.path,
+            kind: Kind::new(chunk.transmissions > 1, judged_by_reports),
+            sent: Some(latest).filter(|_| !waits || judged_by_reports),
+        })
+    }
+
+    fn move_between_lists(&mut self, tsn: u64, before: Option<Place>, after: Option<Place>) {
+        let Outstanding { ring, by_path, .. } = self;
+        let list = |place: Place| (place.path, place.kind);
+        if before.map(list) != after.map(list) {
+            if let Some(Place { path, kind, .. }) = before {
+                by_path[path.index()].kinds[kind.index()].remove(ring, tsn);
+            }
+            if let Some(Place { path, kind, .. }) = after {
+                by_path[path.index()].kinds[kind.index()].insert(ring, tsn);
+            }
+        }
+        let transmission = |place: Place| place.sent.map(|sent| (place.path, sent));
+        let (before, after) = (before.and_then(transmission), after.and_then(transmission));
+        if before != after {
+            if let Some((path, _)) = before {
+                by_path[path.index()].sent.remove(ring, tsn);
+            }
+            if let Some((path, _)) = after {
+                self.link_by_time(path, tsn);
+            }
+        }
+    }
+
+    /// Puts a chunk where its latest transmission belongs. That is at the end, unless an acknowledgement or a loss was taken
+    /// back, or lower TSNs leave behind higher ones at one time.
+    fn link_by_time(&mut self, path: PathId, tsn: u64) {
+        let order = self.order_of(tsn);
+        let list = self.by_path[path.index()].sent;
+        let before = list.iter_back(&self.ring).find(|&other| self.order_of(other) < order);
+        self.by_path[path.index()].sent.insert_behind(&mut self.ring, before, tsn);
+    }
+
+    /// When a chunk's latest transmission left, and its TSN.
+    fn order_of(&self, tsn: u64) -> (Time, u64) {
+        (self.latest_of(tsn).map_or(Time::ZERO, |transmission| transmission.stamps.sent_at), tsn)
     }
 
     fn transmission(&self, id: TransmissionId) -> &Transmission {
@@ -156,19 +261,24 @@ impl Outstanding {
 
     /// The earliest TSN that is not acknowledged.
     pub(crate) fn first_unacked(&self) -> Option<u64> {
-        (self.first_unacked != NONE).then_some(self.first_unacked)
+        self.unacked.first()
+    }
+
+    /// All TSNs that are not acknowledged, in order.
+    pub(crate) fn unacked(&self) -> impl Iterator<Item = u64> {
+        self.unacked.iter(&self.ring)
     }
 
     /// The next TSN after `tsn` that is not acknowledged; `tsn` itself must not be.
     pub(crate) fn next_unacked(&self, tsn: u64) -> Option<u64> {
-        self.get(tsn).map(|c| c.next_unacked).filter(|&t| t != NONE)
+        ChunkList::<UNACKED>::next(&self.ring, tsn)
     }
 
     /// Appends a chunk that is bound to a path and not yet sent, and returns its TSN.
     pub(crate) fn push(&mut self, draft: Draft, path: PathId) -> u64 {
         let tsn = self.next_tsn();
         self.payload_bytes += draft.payload.len() as u64;
-        self.chunks.push_back(Chunk {
+        self.ring.push(Chunk {
             draft,
             state: ChunkState::Bound { placed: true },
             reports: 0,
@@ -177,10 +287,9 @@ impl Outstanding {
             retransmissions: 0,
             latest: None,
             path,
-            previous_unacked: self.last_unacked,
-            next_unacked: NONE,
+            links: AllLinks::default(),
         });
-        self.link_after(self.last_unacked, tsn);
+        self.unacked.push(&mut self.ring, tsn);
         tsn
     }
 
@@ -190,17 +299,24 @@ impl Outstanding {
         transmission.previous = chunk.latest;
         let path = transmission.path;
         let id = TransmissionId(self.transmissions.insert(transmission) as u32);
-        if let Some(chunk) = self.get_mut(tsn) {
+        self.change(tsn, |chunk| {
             chunk.state = ChunkState::InFlight;
             chunk.latest = Some(id);
             chunk.path = path;
             chunk.transmissions += 1;
-        }
+        });
     }
 
     /// The latest transmission of a chunk; `None` if it was never sent.
     pub(crate) fn latest_of(&self, tsn: u64) -> Option<&Transmission> {
         self.get(tsn)?.latest.map(|id| self.transmission(id))
+    }
+
+    /// Adds missing reports to a chunk.
+    pub(crate) fn add_reports(&mut self, tsn: u64, reports: u32) {
+        if let Some(chunk) = self.ring.get_mut(tsn) {
+            chunk.reports += reports;
+        }
     }
 
     /// Ends the flight of all a chunk's transmissions and tells each one, the latest first.
@@ -240,7 +356,7 @@ impl Outstanding {
     /// The receiver keeps these TSNs for good: lets go of the payloads of those that are acknowledged, and tells each one's
     /// path and chunk bytes. An NR-SACK repeats what earlier ones said; only what is new costs anything.
     pub(crate) fn keep(&mut self, start: u64, end: u64, mut released: impl FnMut(PathId, ChunkBytes)) {
-        let (start, end) = (start.max(self.base), end.min(self.next_tsn() - 1));
+        let (start, end) = (start.max(self.ring.base()), end.min(self.next_tsn() - 1));
         if start > end {
             return;
         }
@@ -256,7 +372,7 @@ impl Outstanding {
     }
 
     fn release(&mut self, tsn: u64) -> Option<(PathId, ChunkBytes)> {
-        let chunk = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked)?;
+        let chunk = self.ring.get_mut(tsn).filter(|c| c.state == ChunkState::Acked)?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         chunk.state = ChunkState::NonRenegable;
         let payload = std::mem::take(&mut chunk.draft.payload);
@@ -264,69 +380,34 @@ impl Outstanding {
         Some((path, bytes))
     }
 
-    /// Takes a chunk out of the list of unacknowledged ones.
+    /// Takes a chunk out of the lists of unacknowledged ones.
     pub(crate) fn mark_acked(&mut self, tsn: u64) {
-        self.unlink(tsn);
-        if let Some(chunk) = self.get_mut(tsn) {
-            chunk.state = ChunkState::Acked;
-        }
+        self.unacked.remove(&mut self.ring, tsn);
+        self.change(tsn, |chunk| chunk.state = ChunkState::Acked);
     }
 
     /// Gives a chunk up, and lets go of its payload. Its flights are to be ended before.
     pub(crate) fn mark_abandoned(&mut self, tsn: u64) {
         if self.get(tsn).is_some_and(|chunk| chunk.state.is_awaited()) {
-            self.unlink(tsn);
+            self.unacked.remove(&mut self.ring, tsn);
         }
-        let Some(chunk) = self.get_mut(tsn) else { return };
-        chunk.state = ChunkState::Abandoned;
-        let payload = std::mem::take(&mut chunk.draft.payload);
-        self.payload_bytes -= payload.len() as u64;
-    }
-
-    fn unlink(&mut self, tsn: u64) {
-        let Some(chunk) = self.get_mut(tsn) else { return };
-        let (previous, next) = (chunk.previous_unacked, chunk.next_unacked);
-        chunk.previous_unacked = NONE;
-        chunk.next_unacked = NONE;
-        match self.get_mut(previous) {
-            Some(chunk) => chunk.next_unacked = next,
-            None => self.first_unacked = next,
-        }
-        match self.get_mut(next) {
-            Some(chunk) => chunk.previous_unacked = previous,
-            None => self.last_unacked = previous,
-        }
+        let payload = self.change(tsn, |chunk| {
+            chunk.state = ChunkState::Abandoned;
+            std::mem::take(&mut chunk.draft.payload)
+        });
+        self.payload_bytes -= payload.map_or(0, |payload| payload.len() as u64);
     }
 
     /// Takes an acknowledgement back: the chunk is in flight again.
     pub(crate) fn unmark_acked(&mut self, tsn: u64) {
-        let before = (self.base..tsn).rev().find(|&t| self.get(t).is_some_and(|c| c.state.is_awaited()));
-        if let Some(chunk) = self.get_mut(tsn) {
-            chunk.state = ChunkState::InFlight;
-        }
+        self.change(tsn, |chunk| chunk.state = ChunkState::InFlight);
         self.resume_flight(tsn);
-        self.link_after(before.unwrap_or(NONE), tsn);
-    }
-
-    fn link_after(&mut self, previous: u64, tsn: u64) {
-        let next = match self.get_mut(previous) {
-            Some(chunk) => std::mem::replace(&mut chunk.next_unacked, tsn),
-            None => std::mem::replace(&mut self.first_unacked, tsn),
-        };
-        if let Some(chunk) = self.get_mut(tsn) {
-            chunk.previous_unacked = previous;
-            chunk.next_unacked = next;
-        }
-        match self.get_mut(next) {
-            Some(chunk) => chunk.previous_unacked = tsn,
-            None => self.last_unacked = tsn,
-        }
+        self.unacked.insert(&mut self.ring, tsn);
     }
 
     /// Removes the first chunk, which must be acknowledged, with its transmissions; tells each transmission's path.
     pub(crate) fn pop(&mut self, mut released: impl FnMut(PathId)) -> Option<Chunk> {
-        let chunk = self.chunks.pop_front()?;
-        self.base += 1;
+        let chunk = self.ring.pop()?;
         self.payload_bytes -= chunk.draft.payload.len() as u64;
         let mut next = chunk.latest;
         while let Some(id) = next {
@@ -341,46 +422,61 @@ impl Outstanding {
     pub(crate) fn highest_on(&self, path: PathId) -> Option<u64> {
         let waits = |state| matches!(state, ChunkState::Lost(_) | ChunkState::Bound { .. });
         let sent = |c: &Chunk| c.latest.is_some() && !waits(c.state);
-        let back = self.chunks.iter().rev().position(|c| c.path == path && sent(c))?;
+        let back = self.ring.iter().rev().position(|c| c.path == path && sent(c))?;
         Some(self.next_tsn() - 1 - back as u64)
     }
 
     /// The highest TSN in flight whose latest transmission went to `path`.
     pub(crate) fn highest_in_flight_on(&self, path: PathId) -> Option<u64> {
-        let mut next = Some(self.last_unacked).filter(|&tsn| tsn != NONE);
-        while let Some((tsn, chunk)) = next.and_then(|tsn| self.get(tsn).map(|chunk| (tsn, chunk))) {
-            if chunk.path == path && chunk.state == ChunkState::InFlight {
-                return Some(tsn);
-            }
-            next = Some(chunk.previous_unacked).filter(|&tsn| tsn != NONE);
-        }
-        None
+        let in_flight = |tsn: &u64| self.get(*tsn).is_some_and(|chunk| chunk.state == ChunkState::InFlight);
+        let highest = |list: &ChunkList<KIND>| list.iter_back(&self.ring).find(in_flight);
+        self.by_path[path.index()].kinds.iter().filter_map(highest).max()
     }
 
     /// The earliest TSN before `limit` whose latest transmission went to `path` and that is not acknowledged.
     pub(crate) fn earliest_on(&self, path: PathId, limit: u64) -> Option<u64> {
-        let mut next = self.first_unacked();
-        while let Some(tsn) = next.filter(|&t| t < limit) {
-            if self.get(tsn).is_some_and(|c| c.path == path && c.latest.is_some()) {
-                return Some(tsn);
-            }
-            next = self.next_unacked(tsn);
-        }
-        None
+        let first = self.by_path[path.index()].kinds.iter().filter_map(ChunkList::first).min();
+        first.filter(|&tsn| tsn < limit)
+    }
+
+    /// The same from `from` on, of the chunks that have left only once, or more than once.
+    pub(crate) fn earliest_sent(&self, path: PathId, again: bool, from: u64) -> Option<u64> {
+        let kinds = Kind::ALL.into_iter().filter(|kind| kind.sent_again == again);
+        let lists = kinds.map(|kind| self.by_path[path.index()].kinds[kind.index()]);
+        lists.filter_map(|list| list.iter(&self.ring).find(|&tsn| tsn >= from)).min()
+    }
+
+    /// The chunks of a path that missing reports may still make lost, in TSN order: those that have left once, then the others.
+    pub(crate) fn judged_by_reports(&self, path: PathId, below: u64) -> impl Iterator<Item = u64> {
+        let kinds = Kind::ALL.into_iter().filter(|kind| kind.judged_by_reports);
+        let lists = kinds.map(move |kind| self.by_path[path.index()].kinds[kind.index()]);
+        lists.flat_map(move |list| list.iter(&self.ring).take_while(move |&tsn| tsn < below))
+    }
+
+    /// The chunks of a path whose latest transmission left before a time, or at it with a lower TSN, in this order. What waits to
+    /// be sent again is left out, unless reports count for it.
+    pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64)) -> impl Iterator<Item = u64> {
+        let list = self.by_path[path.index()].sent;
+        list.iter(&self.ring).take_while(move |&tsn| self.order_of(tsn) < bound)
     }
 
     pub(crate) fn gap_acked(&self) -> &[Interval] {
         &self.gap_acked
     }
 
-    /// Forgets intervals up to the cumulative TSN and adds `blocks`.
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
+    /// Forgets intervals up to the cumulative TSN and adds `blocks`. Whether these cover all that was known: they do nearly
+    /// always, and then they are all that is known.
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
         let cumulative = self.cumulative();
-        let list = &mut self.gap_acked;
-        list.extend_from_slice(blocks);
-        intervals::forget_up_to(list, cumulative);
-        list.sort_unstable();
-        intervals::join(list);
+        let all_covered = intervals::hold_above(blocks, &self.gap_acked, cumulative);
+        if all_covered {
+            self.set_gap_acked(blocks);
+        } else {
+            intervals::forget_up_to(&mut self.gap_acked, cumulative);
+            intervals::unite(&self.gap_acked, blocks, &mut self.united);
+            std::mem::swap(&mut self.gap_acked, &mut self.united);
+        }
+        all_covered
     }
 
     /// Replaces the intervals.
@@ -391,7 +487,7 @@ impl Outstanding {
 
     /// All chunks with their TSNs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Chunk)> {
-        (self.base..).zip(&self.chunks)
+        (self.ring.base()..).zip(self.ring.iter())
     }
 
     /// What policies see of the earliest chunk that is not acknowledged.
@@ -416,19 +512,37 @@ impl Outstanding {
         })
     }
 
-    /// Checks the list of unacknowledged chunks against itself, in both directions.
+    /// Compares the lists with what a walk over all chunks finds.
     ///
     /// # Panics
     /// If they differ.
-    pub(crate) fn check_links(&self) {
-        let (mut before, mut next) = (NONE, self.first_unacked);
-        while let Some(chunk) = self.get(next) {
-            assert_eq!(chunk.previous_unacked, before, "the link from TSN {next} back");
-            (before, next) = (next, chunk.next_unacked);
+    pub(crate) fn check_lists(&self) {
+        self.unacked.check(&self.ring);
+        for (index, lists) in self.by_path.iter().enumerate() {
+            let places = || self.iter().filter_map(|(tsn, chunk)| Some((tsn, self.place(chunk)?)));
+            let here = || places().filter(move |(_, place)| place.path.index() == index);
+            for kind in Kind::ALL {
+                let list = lists.kinds[kind.index()];
+                list.check(&self.ring);
+                let expected: Vec<u64> =
+                    here().filter(|(_, place)| place.kind == kind).map(|(tsn, _)| tsn).collect();
+                assert_eq!(list.iter(&self.ring).collect::<Vec<_>>(), expected, "{kind:?} of path {index}");
+            }
+            let path = PathId::new(index);
+            for again in [false, true] {
+                let first = here().find(|(_, place)| place.kind.sent_again == again).map(|(tsn, _)| tsn);
+                assert_eq!(self.earliest_sent(path, again, 0), first, "the first of path {index}");
+            }
+            assert_eq!(self.earliest_on(path, u64::MAX), here().next().map(|(tsn, _)| tsn));
+            lists.sent.check(&self.ring);
+            let mut sent: Vec<u64> = lists.sent.iter(&self.ring).collect();
+            assert!(sent.is_sorted_by_key(|&tsn| self.order_of(tsn)), "transmissions of path {index}");
+            sent.sort_unstable();
+            let expected: Vec<u64> =
+                here().filter(|(_, place)| place.sent.is_some()).map(|(tsn, _)| tsn).collect();
+            assert_eq!(sent, expected, "chunks of path {index} that may be reported");
         }
-        assert_eq!((before, next), (self.last_unacked, NONE), "the end of the unacknowledged chunks");
-        let named: usize =
-            (self.base..).take(self.chunks.len()).map(|tsn| self.transmissions_of(tsn).count()).sum();
+        let named: usize = self.iter().map(|(tsn, _)| self.transmissions_of(tsn).count()).sum();
         assert_eq!(named, self.transmissions.len(), "every transmission belongs to a chunk");
     }
 }
@@ -470,7 +584,7 @@ mod tests {
 
     #[test]
     fn the_list_of_unacknowledged_chunks_stays_in_order_through_acks_and_reneging() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..6 {
             send(&mut outstanding, 0);
         }
@@ -489,7 +603,7 @@ mod tests {
 
     #[test]
     fn what_the_receiver_keeps_is_let_go_once_however_often_it_says_so() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..6 {
             send(&mut outstanding, 0);
         }
@@ -508,7 +622,7 @@ mod tests {
 
     #[test]
     fn every_copy_of_a_chunk_is_released_with_it() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         send(&mut outstanding, 0);
         outstanding.add_transmission(FIRST, transmission(1));
         let mut ended = Vec::new();
@@ -523,7 +637,7 @@ mod tests {
 
     #[test]
     fn the_flights_on_one_path_end_without_those_on_others_and_only_once() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         send(&mut outstanding, 0);
         for path in [1, 0] {
             outstanding.add_transmission(FIRST, transmission(path));
@@ -541,7 +655,7 @@ mod tests {
 
     #[test]
     fn user_bytes_are_held_until_their_chunk_leaves_or_the_receiver_keeps_it() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         assert!(outstanding.is_empty());
         for _ in 0..3 {
             send(&mut outstanding, 0);
@@ -563,7 +677,7 @@ mod tests {
 
     #[test]
     fn what_the_receiver_keeps_is_sought_only_among_chunks_that_are_here() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..3 {
             send(&mut outstanding, 0);
         }
@@ -578,26 +692,27 @@ mod tests {
 
     #[test]
     fn gap_blocks_add_up_until_the_cumulative_tsn_passes_them() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         for _ in 0..9 {
             send(&mut outstanding, 0);
         }
-        outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)]);
-        outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]);
+        assert!(outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)]));
+        assert!(!outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]));
         assert_eq!(outstanding.gap_acked(), [(FIRST + 2, FIRST + 3), (FIRST + 6, FIRST + 8)]);
         for tsn in FIRST..FIRST + 4 {
             outstanding.mark_acked(tsn);
             outstanding.pop(|_| ());
         }
-        outstanding.add_gap_acked(&[]);
+        assert!(!outstanding.add_gap_acked(&[]));
         assert_eq!(outstanding.gap_acked(), [(FIRST + 6, FIRST + 8)]);
+        assert!(outstanding.add_gap_acked(&[(FIRST + 5, FIRST + 8)]), "they cover what was known");
         outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)]);
         assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 5)]);
     }
 
     #[test]
     fn policies_see_where_the_head_of_line_is_in_flight_and_how_often_it_was_sent() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         let tsn = outstanding.push(draft(), PathId::new(2));
         let head = outstanding.head_of_line(tsn).expect("it is here");
         assert_eq!((head.tsn, head.path, head.sent_at, head.transmissions), (FIRST, PathId::new(2), None, 0));
@@ -619,7 +734,7 @@ mod tests {
 
     #[test]
     fn chunks_that_wait_to_be_sent_are_not_what_a_path_has_outstanding() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         let path = PathId::new(0);
         let bound = outstanding.push(draft(), path);
         assert_eq!((outstanding.earliest_on(path, u64::MAX), outstanding.highest_on(path)), (None, None));
@@ -630,13 +745,13 @@ mod tests {
             (Some(FIRST), Some(FIRST + 1))
         );
         assert_eq!(outstanding.earliest_on(path, FIRST), None, "the limit itself is not before it");
-        outstanding.get_mut(FIRST + 1).expect("it is here").state = ChunkState::Lost(LossCause::Timeout);
+        outstanding.change(FIRST + 1, |chunk| chunk.state = ChunkState::Lost(LossCause::Timeout));
         assert_eq!(outstanding.highest_on(path), Some(FIRST), "a lost one waits to be sent again");
     }
 
     #[test]
     fn a_path_knows_its_earliest_and_highest_chunks() {
-        let mut outstanding = Outstanding::new(FIRST);
+        let mut outstanding = Outstanding::new(FIRST, false);
         for path in [0, 1, 0, 1] {
             send(&mut outstanding, path);
         }

@@ -105,12 +105,11 @@ impl Sender {
         buffer_limit: Option<u64>,
     ) -> Self {
         Sender {
-            profile,
             queue,
             //= docs/rfc9260.txt#section-5.1
             //# When the TCB is created, each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its
             //# transmitted Initial TSN minus one.
-            outstanding: Outstanding::new(initial_tsn),
+            outstanding: Outstanding::new(initial_tsn, profile.pending_losses_are_cut),
             lost: LostList::default(),
             bound: BoundQueues::default(),
             window: PeerWindow::default(),
@@ -119,6 +118,7 @@ impl Sender {
             buffer_limit,
             awaits_room: false,
             changed: PathSet::EMPTY,
+            profile,
         }
     }
 
@@ -126,7 +126,7 @@ impl Sender {
     /// message had been refused for lack of room.
     pub(crate) fn restart(&mut self, queue: SendQueue, initial_tsn: u64) -> bool {
         self.queue = queue;
-        self.outstanding = Outstanding::new(initial_tsn);
+        self.outstanding = Outstanding::new(initial_tsn, self.profile.pending_losses_are_cut);
         self.lost = LostList::default();
         self.bound = BoundQueues::default();
         self.window.forget_costs();
@@ -400,9 +400,10 @@ impl Sender {
     /// Takes the last chunk that was bound to a path and not sent off it.
     pub(crate) fn unbind(&mut self, path: PathId) -> Option<Admitted> {
         let tsn = self.bound.unbind_last(path)?;
-        let chunk = self.outstanding.get_mut(tsn)?;
-        chunk.state = ChunkState::Bound { placed: false };
-        let bytes = chunk.bytes();
+        let bytes = self.outstanding.change(tsn, |chunk| {
+            chunk.state = ChunkState::Bound { placed: false };
+            chunk.bytes()
+        })?;
         let counts = &mut self.path_mut(path).bytes;
         counts.bound -= bytes;
         counts.held -= bytes;
@@ -414,10 +415,11 @@ impl Sender {
         let tsn = self.bound.next_unplaced()?;
         self.bound.pop_unplaced();
         self.bound.bind(path, tsn);
-        let chunk = self.outstanding.get_mut(tsn)?;
-        chunk.state = ChunkState::Bound { placed: true };
-        chunk.path = path;
-        let bytes = chunk.bytes();
+        let bytes = self.outstanding.change(tsn, |chunk| {
+            chunk.state = ChunkState::Bound { placed: true };
+            chunk.path = path;
+            chunk.bytes()
+        })?;
         self.occupy(path, bytes);
         Some(Admitted { tsn, bytes })
     }
@@ -442,10 +444,10 @@ impl Sender {
         self.lost.remove(tsn);
         self.path_mut(previous).bytes.lost_unsent -= bytes;
         self.window.retransmit(self.cost(bytes), &self.profile);
-        if let Some(chunk) = self.outstanding.get_mut(tsn) {
+        self.outstanding.change(tsn, |chunk| {
             // A chunk that was only moved to another path repairs no loss.
             chunk.retransmissions += u32::from(chunk.state != ChunkState::Lost(LossCause::Rescheduled));
-        }
+        });
         self.copy(tsn, path, now)
     }
 
@@ -472,17 +474,17 @@ impl Sender {
     /// A chunk is about to be retransmitted. RFC 9260 section 7.2.4 item 5: reports may not mark it again afterwards; nor may
     /// they if a time-out did.
     pub(crate) fn prepare_retransmission(&mut self, tsn: u64, sets_immediate_bit: bool) -> Option<&Chunk> {
-        let chunk = self.outstanding.get_mut(tsn)?;
-        chunk.draft.immediate |= sets_immediate_bit && chunk.state == ChunkState::Lost(LossCause::Timeout);
-        chunk.recovered_before = true;
-        Some(chunk)
+        self.outstanding.change(tsn, |chunk| {
+            chunk.draft.immediate |=
+                sets_immediate_bit && chunk.state == ChunkState::Lost(LossCause::Timeout);
+            chunk.recovered_before = true;
+        })?;
+        self.outstanding.get(tsn)
     }
 
     /// Adds missing reports to a chunk.
     pub(crate) fn add_reports(&mut self, tsn: u64, reports: u32) {
-        if let Some(chunk) = self.outstanding.get_mut(tsn) {
-            chunk.reports += reports;
-        }
+        self.outstanding.add_reports(tsn, reports);
     }
 }
 
@@ -491,15 +493,17 @@ impl Sender {
     /// Declares a chunk lost: no copy of it counts as in flight any more.
     pub(crate) fn declare_lost(&mut self, tsn: u64, cause: LossCause) -> Option<Loss> {
         let sent_at = self.outstanding.latest_of(tsn).map(|transmission| transmission.stamps.sent_at);
-        let chunk = self.outstanding.get_mut(tsn).filter(|chunk| chunk.state.is_awaited())?;
+        let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state.is_awaited())?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         let again = matches!(chunk.state, ChunkState::Lost(_));
         let limited = chunk.draft.limit.is_some();
-        chunk.state = ChunkState::Lost(cause);
-        match cause {
-            LossCause::FastRetransmit | LossCause::Rescheduled => chunk.recovered_before = true,
-            LossCause::Timeout => chunk.reports = 0,
-        }
+        self.outstanding.change(tsn, |chunk| {
+            chunk.state = ChunkState::Lost(cause);
+            match cause {
+                LossCause::FastRetransmit | LossCause::Rescheduled => chunk.recovered_before = true,
+                LossCause::Timeout => chunk.reports = 0,
+            }
+        });
         if !again {
             let Sender { outstanding, paths, changed, .. } = self;
             outstanding.end_flights(tsn, |copy| {
@@ -623,10 +627,10 @@ impl Sender {
         });
     }
 
-    /// Forgets what gap blocks covered up to the cumulative TSN, and adds these.
+    /// Forgets what gap blocks covered up to the cumulative TSN, and adds these. Whether they cover all that was known.
     #[inline]
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
-        self.outstanding.add_gap_acked(blocks);
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
+        self.outstanding.add_gap_acked(blocks)
     }
 
     /// Replaces what gap blocks cover.

@@ -1,8 +1,10 @@
 //! Loss by missing reports (RFC 9260 section 7.2.4), with CMT's split fast retransmit and delayed-ack rules.
 
+use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{
-    LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
+    Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathSack, SackView, Slot, View,
 };
+use anabranch_core::time::Time;
 
 use crate::definition::{Choice, Equation, Kind, Parameter, Value, Values};
 
@@ -117,6 +119,22 @@ fn saw_new_ack(path: &PathSack, view: &View<'_>) -> bool {
 impl Slot for MissingReports {}
 
 impl LossDetection for MissingReports {
+    /// What was recovered before is never lost by reports again, and a split path is reported only by what left later on it.
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
+        if !self.split {
+            let all_count = view.profile.all_holes_count_in_recovery && sack.new_cumulative;
+            let all_count = all_count && view.paths.iter().any(|path| path.recovery_point.is_some());
+            let below = if all_count { u64::MAX } else { sack.highest_newly_acked };
+            return Holes::NeverRecovered { below };
+        }
+        let mut bounds = [None; MAX_PATHS];
+        for (bound, path) in bounds.iter_mut().zip(sack.paths).filter(|(_, path)| saw_new_ack(path, view)) {
+            let latest = path.latest_sent_at.unwrap_or(Time::from_nanos(u64::MAX));
+            *bound = path.highest_gap_acked.map(|highest| (latest, highest));
+        }
+        Holes::SentBefore(bounds)
+    }
+
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
         if !self.is_reported(chunk, sack, view) {
             return MissingVerdict { reports: 0, lost: false };

@@ -4,7 +4,7 @@
 //! have been acknowledged by now, however often it was sent. A probe draws out the acknowledgement of a tail.
 
 use anabranch_core::policy::{
-    AckedTransmission, Context, Event, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
+    AckedTransmission, Context, Event, Holes, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
     PathFacts, Policies, SackDone, SackView, SendKind, SentTransmission, Slot, View,
 };
 use anabranch_core::time::{Span, Time};
@@ -264,12 +264,19 @@ impl Slot for Rack {
 }
 
 impl LossDetection for Rack {
-    fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
-        if !self.judging {
-            // Section 6.2 step 5: every acknowledgement sets the reordering timer anew.
-            self.judging = true;
-            self.records.iter_mut().for_each(Record::begin_judging);
+    /// Step 5 looks at what left before the latest transmission that was delivered.
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
+        // Section 6.2 step 5: every acknowledgement sets the reordering timer anew.
+        self.judging = true;
+        self.records.iter_mut().for_each(Record::begin_judging);
+        let Holes::SentBefore(mut bounds) = self.inner.holes(sack, view) else { return Holes::All };
+        for (bound, record) in bounds.iter_mut().zip(&self.records) {
+            *bound = record.latest().max(*bound);
         }
+        Holes::SentBefore(bounds)
+    }
+
+    fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
         let counted = self.inner.missing(chunk, sack, view);
         let enough = self.settings.reports_count && counted.lost;
         let record = &mut self.records[chunk.path.index()];

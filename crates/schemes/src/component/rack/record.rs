@@ -156,6 +156,11 @@ impl Record {
         facts.rtt.smoothed.map_or(window, |smoothed| window.min(smoothed))
     }
 
+    /// Of the transmissions that were delivered, when the latest one left, and its TSN.
+    pub(super) fn latest(&self) -> Option<(Time, u64)> {
+        self.latest
+    }
+
     pub(super) fn begin_judging(&mut self) {
         self.timer = None;
         self.hole = false;

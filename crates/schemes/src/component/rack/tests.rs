@@ -91,6 +91,9 @@ impl Sender {
             a_rwnd: WindowBytes::new(65_536),
             peer_window: WindowBytes::new(65_536),
         };
+        if !self.rack.judging {
+            self.rack.holes(&sack, &self.world.view());
+        }
         self.rack.missing(&hole, &sack, &self.world.view())
     }
 

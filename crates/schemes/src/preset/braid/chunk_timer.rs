@@ -5,7 +5,7 @@
 //! lost again.
 
 use anabranch_core::policy::{
-    Context, Event, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts, SackView, SendKind,
+    Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts, SackView, SendKind,
     SentTransmission, Slot, View,
 };
 use anabranch_core::time::{Span, Time};
@@ -102,6 +102,7 @@ impl Slot for ChunkTimer {
 
 impl LossDetection for ChunkTimer {
     forward! { inner:
+        fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes;
         fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict;
         fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool;
     }

@@ -172,6 +172,7 @@ mod tests {
                 a_rwnd: WindowBytes::new(a_rwnd),
                 peer_window: WindowBytes::new(left),
             };
+            policies.loss.holes(&sack, &world.view());
             trigger = (1..20).find(|reports| {
                 let hole = Missing { reports: reports - 1, ..Missing::sent_once(101, path(0), Time::ZERO) };
                 policies.loss.missing(&hole, &sack, &world.view()).lost

@@ -2,7 +2,7 @@
 //! lost. Three pivots divide the free share into four zones; staying in a zone moves the pivot above it.
 
 use anabranch_core::policy::{
-    Context, Event, LossDetection, LossTasks, Missing, MissingVerdict, SackView, Slot, View,
+    Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, SackView, Slot, View,
 };
 use anabranch_core::time::Time;
 
@@ -90,15 +90,13 @@ pub struct AdaptiveTrigger {
     pivots: Pivots,
     /// The paper's `Moderate_count` and `Tolerate_count`: SACKs in the substantial and in the moderate zone.
     counts: [u32; 2],
-    /// Whether the SACK at hand has been looked at.
-    seen: bool,
 }
 
 impl AdaptiveTrigger {
     /// Counts reports as `reports` does; its trigger is not used.
     pub fn new(reports: MissingReports, adaptation: Adaptation) -> Self {
         let reports = MissingReports { trigger: Zone::Critical.trigger(), ..reports };
-        AdaptiveTrigger { reports, adaptation, pivots: adaptation.pivots, counts: [0; 2], seen: false }
+        AdaptiveTrigger { reports, adaptation, pivots: adaptation.pivots, counts: [0; 2] }
     }
 
     /// R_buf: the free share of the receive buffer, 0 to 1. Without a first window nothing is known, and 0 leaves the
@@ -173,10 +171,6 @@ impl AdaptiveTrigger {
 impl Slot for AdaptiveTrigger {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, context: &mut Context<'_>) {
         self.reports.on_event(event, view, context);
-        // The holes that a SACK leaves are judged before its `SackDone`: the next hole is another SACK's.
-        if matches!(event, Event::SackDone(_)) {
-            self.seen = false;
-        }
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -185,11 +179,12 @@ impl Slot for AdaptiveTrigger {
 }
 
 impl LossDetection for AdaptiveTrigger {
+    fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
+        self.adapt(self.free_share(sack, view));
+        self.reports.holes(sack, view)
+    }
+
     fn missing(&mut self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> MissingVerdict {
-        if !self.seen {
-            self.seen = true;
-            self.adapt(self.free_share(sack, view));
-        }
         self.reports.missing(chunk, sack, view)
     }
 

@@ -49,6 +49,9 @@ impl Sender {
             peer_window: WindowBytes::new(peer_window),
         };
         let mut verdict = MissingVerdict { reports: 0, lost: false };
+        if holes > 0 {
+            self.policy.holes(&sack, &self.world.view());
+        }
         for _ in 0..holes {
             verdict = self.policy.missing(&hole(0, before), &sack, &self.world.view());
         }
