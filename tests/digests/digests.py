@@ -34,6 +34,7 @@ COMPONENTS = (
     "cmt+redundant",
     "cmt+backup",
     "cmt+cubic",
+    "cmt+bbr",
     "cmt+paced",
     "cmt+rack",
     "cmt-pf+rack+nr-sack",

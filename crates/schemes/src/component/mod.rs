@@ -15,6 +15,7 @@ modules! {
     redundant,
     backup,
     cubic,
+    bbr,
     rack,
     nr_sack,
     split,
