@@ -35,6 +35,7 @@ COMPONENTS = (
     "cmt+backup",
     "cmt+cubic",
     "cmt+bbr",
+    "cmt+copa",
     "cmt+paced",
     "cmt+rack",
     "cmt-pf+rack+nr-sack",

@@ -16,6 +16,7 @@ modules! {
     backup,
     cubic,
     bbr,
+    copa,
     rack,
     nr_sack,
     split,
