@@ -109,3 +109,134 @@ fn copa_beside_cubic_holds_its_share_only_in_competitive_mode() {
         (share_beside_cubic("sctp+copa"), share_beside_cubic("sctp+copa(competitive=false)"));
     assert!((0.35..0.65).contains(&competing) && yielding < 0.2, "{competing} and {yielding}");
 }
+
+fn packets(result: &RunResult) -> Vec<u64> {
+    result.paths.iter().map(|path| path.data_packets).collect()
+}
+
+#[test]
+fn min_rtt_var_prefers_a_steady_path_to_one_that_is_faster_at_times() {
+    let text = r#"
+[run]
+duration = "10 s"
+[[path]]
+rate = "10 Mbit/s"
+delay = "30 ms"
+[[path]]
+rate = "10 Mbit/s"
+delay = "20 ms"
+jitter = "18 ms"
+[[flow]]
+kind = "messages"
+size = "4000 B"
+interval = "20 ms"
+"#;
+    let (plain, steady) = (packets(&run(text, "cmt+min-rtt", 1)), packets(&run(text, "cmt+min-rtt-var", 1)));
+    assert!(plain[1] > 10 * plain[0], "{plain:?}");
+    assert!(steady[0] > 10 * steady[1], "{steady:?}");
+}
+
+#[test]
+fn acpf_leaves_a_cheap_path_whose_queue_grows_and_follows_its_costs() {
+    let text = r#"
+[run]
+duration = "30 s"
+warmup = "12 s"
+delays = true
+[association]
+recv_buffer = "1 MiB"
+[[path]]
+rate = "20 Mbit/s"
+delay = "20 ms"
+queue = "200 packets"
+[[path.event]]
+at = "10 s"
+rate = "3 Mbit/s"
+[[path]]
+rate = "10 Mbit/s"
+delay = "20 ms"
+[[flow]]
+kind = "messages"
+size = "60 kB"
+interval = "100 ms"
+"#;
+    let result = |scheme| run(text, scheme, 1);
+    let adaptive = result("cmt+acpf(costs=1:2)");
+    let (stubborn, reversed) = (result("cmt+acpf(costs=1:2,queue=10000)"), result("cmt+acpf(costs=2:1)"));
+    assert!(queueing_ms(&adaptive) < queueing_ms(&stubborn), "{} ms", queueing_ms(&adaptive));
+    assert!(packets(&adaptive)[0] < packets(&stubborn)[0] && packets(&reversed)[0] < packets(&adaptive)[0]);
+}
+
+/// A fast path and a slow one behind one receive buffer.
+fn unequal(recv_buffer: &str, queue: &str, flow: &str) -> String {
+    format!(
+        r#"
+[run]
+duration = "30 s"
+[association]
+recv_buffer = "{recv_buffer}"
+[[path]]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = "{queue}"
+[[path]]
+rate = "4 Mbit/s"
+delay = "80 ms"
+queue = "{queue}"
+{flow}
+"#
+    )
+}
+
+#[test]
+fn stms_fills_less_of_the_receive_buffer_and_so_carries_more() {
+    let result = |scheme| run(&unequal("128 KiB", "50 packets", ""), scheme, 1);
+    let (stms, plain) = (result("cmt+stms"), result("cmt+min-rtt"));
+    assert!(stms.goodput_kbps > 1.05 * plain.goodput_kbps, "{} kbit/s", stms.goodput_kbps);
+    assert!(stms.rwnd_blocked_s < plain.rwnd_blocked_s, "{} s", stms.rwnd_blocked_s);
+}
+
+#[test]
+fn dems_leaves_the_end_of_a_file_to_the_paths_that_are_done_at_once() {
+    let file = "[[flow]]\nkind = \"file\"\nsize = \"150 kB\"";
+    let time = |scheme| {
+        run(&unequal("1 MiB", "200 packets", file), scheme, 1).flows[0].transfer_s.expect("it arrives")
+    };
+    let (dems, plain) = (time("cmt+dems"), time("cmt+min-rtt"));
+    assert!(dems < plain, "{dems} s and {plain} s");
+}
+
+#[test]
+fn xlink_spares_the_end_of_a_file_a_time_out() {
+    let text = r#"
+[run]
+duration = "30 s"
+[association]
+recv_buffer = "1 MiB"
+[[path]]
+rate = "10 Mbit/s"
+delay = "10 ms"
+loss = 0.02
+[[path]]
+rate = "4 Mbit/s"
+delay = "40 ms"
+loss = 0.02
+[[flow]]
+kind = "file"
+size = "100 kB"
+"#;
+    let time = |scheme| -> f64 {
+        let times = (1..=10).map(|seed| run(text, scheme, seed).flows[0].transfer_s.expect("it arrives"));
+        times.sum()
+    };
+    let (xlink, plain) = (time("cmt+min-rtt+xlink"), time("cmt+min-rtt"));
+    assert!(xlink < 0.9 * plain, "{xlink} s and {plain} s");
+}
+
+#[test]
+fn xlink_copies_little_for_a_receiver_that_has_time() {
+    let copies = |scheme| run(&unequal("4 MiB", "200 packets", ""), scheme, 1).retransmissions;
+    let (gated, always) =
+        (copies("cmt+min-rtt+xlink(urgent=0,relaxed=0)"), copies("cmt+min-rtt+xlink(urgent=60000)"));
+    assert!(20 * gated < always, "{gated} and {always}");
+}

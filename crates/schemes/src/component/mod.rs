@@ -13,6 +13,10 @@ modules! {
     sttf,
     otias,
     redundant,
+    min_rtt_var,
+    acpf,
+    stms,
+    dems,
     backup,
     cubic,
     bbr,
@@ -22,6 +26,7 @@ modules! {
     split,
     opportunistic,
     rescheduling,
+    xlink,
     paced,
 }
 
