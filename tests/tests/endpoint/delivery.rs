@@ -8,6 +8,7 @@ use anabranch_core::policy::{
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::units::ChunkBytes;
 use anabranch_core::{PathId, PathSet};
 use anabranch_schemes::estimator::RateModel;
 use anabranch_tests::duo::{Duo, Setup};
@@ -194,4 +195,24 @@ fn an_estimator_can_probe_an_idle_path() {
     assert_eq!(facts(&duo, 1).rtt.latest, Some(Span::from_millis(50)));
     duo.run(Span::from_millis(141));
     assert_eq!(facts(&duo, 1).rtt.latest, Some(Span::from_millis(140)));
+}
+
+#[test]
+fn a_lost_transmission_leaves_what_was_in_flight_as_it_left() {
+    let only_first = |view: &View<'_>| match view.refusal(path(0)) {
+        None => Pick::Path(path(0)),
+        Some(_) => Pick::Wait(WaitFor::Window),
+    };
+    let (mut duo, _) = modelled(Steered::new("cmt(sack-every=1)").pick(only_first), None);
+    assert_eq!(facts(&duo, 0).latest_loss, None);
+    duo.cut(0, true);
+    let sent_at = duo.now;
+    duo.send_all(Side::A, FULL, 2);
+    duo.run(Span::from_millis(1_100));
+    let facts = facts(&duo, 0);
+    let lost = facts.latest_loss.expect("T3 has expired");
+    assert_eq!(
+        (lost.sent_at, lost.in_flight, lost.lost),
+        (sent_at, facts.largest_chunk.times(2), ChunkBytes::ZERO)
+    );
 }

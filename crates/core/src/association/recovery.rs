@@ -14,9 +14,11 @@ impl Association {
         if cause != LossCause::Timeout {
             self.statistics.fast_retransmitted_chunks += 1;
         }
-        let Loss { path, bytes, sent_at, again } = loss;
+        let Loss { path, bytes, stamps, again } = loss;
         if !again {
+            self.policy.path_mut(path).latest_loss = Some(stamps);
             self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
+            let sent_at = stamps.sent_at;
             self.dispatch_event(&Event::Lost { path, tsn, bytes, sent_at, cause });
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::decision::Refusal;
-use crate::policy::delivery::{DeliverySample, Limiter};
+use crate::policy::delivery::{DeliverySample, Limiter, SendStamps};
 use crate::policy::pacing::Pacing;
 use crate::profile::Profile;
 use crate::time::{Rate, Span, Time};
@@ -96,6 +96,9 @@ pub struct PathFacts {
     pub sent: ChunkBytes,
     /// Chunk bytes declared lost.
     pub lost: ChunkBytes,
+    /// What was noted as the latest transmission left that was declared lost; of the chunk that [`Event::Lost`](crate::policy::Event)
+    /// tells of while it is told.
+    pub latest_loss: Option<SendStamps>,
     /// Chunk bytes acknowledged.
     pub delivered: ChunkBytes,
     /// The rate of the latest sample that has one.
@@ -141,6 +144,7 @@ impl PathFacts {
             recovery_point: None,
             sent: ChunkBytes::ZERO,
             lost: ChunkBytes::ZERO,
+            latest_loss: None,
             delivered: ChunkBytes::ZERO,
             delivery_rate: None,
             delivery: None,

@@ -64,8 +64,8 @@ pub(crate) struct Left {
 pub(crate) struct Loss {
     pub(crate) path: PathId,
     pub(crate) bytes: ChunkBytes,
-    /// When the chunk's latest transmission left.
-    pub(crate) sent_at: Time,
+    /// Of the chunk's latest transmission.
+    pub(crate) stamps: SendStamps,
     /// It was lost already and waits for its retransmission.
     pub(crate) again: bool,
 }
@@ -492,7 +492,7 @@ impl Sender {
 impl Sender {
     /// Declares a chunk lost: no copy of it counts as in flight any more.
     pub(crate) fn declare_lost(&mut self, tsn: u64, cause: LossCause) -> Option<Loss> {
-        let sent_at = self.outstanding.latest_of(tsn).map(|transmission| transmission.stamps.sent_at);
+        let stamps = self.outstanding.latest_of(tsn).map(|transmission| transmission.stamps);
         let chunk = self.outstanding.get(tsn).filter(|chunk| chunk.state.is_awaited())?;
         let (path, bytes) = (chunk.path, chunk.bytes());
         let again = matches!(chunk.state, ChunkState::Lost(_));
@@ -519,7 +519,7 @@ impl Sender {
         if limited {
             self.note_limited_loss(tsn);
         }
-        Some(Loss { path, bytes, sent_at: sent_at.unwrap_or_default(), again })
+        Some(Loss { path, bytes, stamps: stamps.unwrap_or_default(), again })
     }
 
     /// A chunk that waits to be retransmitted turns out to have arrived: until it is acknowledged it counts as in flight on the

@@ -201,6 +201,12 @@ fn each_name_builds_its_scheduler() {
         ("sttf", Pick::Bind(path(0))),
         ("otias", Pick::Bind(path(0))),
         ("redundant", to(1)),
+        ("min-rtt-var", to(1)),
+        ("acpf", to(1)),
+        // 10 chunks in 20 ms for 40 ms are more than none that is bound.
+        ("stms", Pick::Bind(path(0))),
+        // 20 chunks fit into the window and are the last.
+        ("dems", Pick::Bind(path(0))),
         ("backup", wait_for_the_first()),
     ];
     for (name, pick) in expected {

@@ -5,6 +5,8 @@ use anabranch_core::PathId;
 use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
 use anabranch_core::time::Span;
 
+use crate::scheduler::window;
+
 /// The rank of a path whose round-trip time has not been measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmeasured {
@@ -68,6 +70,15 @@ impl<'a> Ranking<'a> {
         Decision::with_refused(Pick::Wait(WaitFor::Path(fast)), reason, self.refused)
     }
 
+    /// No path now, though the best may have room: the chunk waits in the queue of another one.
+    pub(crate) fn bind(mut self, to: PathId, reason: Reason) -> Decision<Pick> {
+        if let Some(path) = self.best.filter(|path| path.id != to) {
+            self.refused.push((path.id, Refusal::Preference));
+        }
+        self.refused.retain(|(id, _)| *id != to);
+        Decision::with_refused(Pick::Bind(to), reason, self.refused)
+    }
+
     /// The best path beside the fastest one that it would stand in for; `None` if there is nothing to weigh.
     pub(crate) fn alternatives(&self, ask: &SendAsk, view: &View<'a>) -> Option<Alternatives<'a>> {
         let (slow, fast) = (self.best?, fastest(view)?);
@@ -94,6 +105,17 @@ pub(crate) struct Alternatives<'a> {
     pub(crate) slow: &'a PathFacts,
     /// Its smoothed round-trip time.
     pub(crate) slow_rtt: Span,
+}
+
+/// How fast a path delivers as far as its window and its round trip say, in bytes per second; `None` before it was measured.
+pub(crate) fn bytes_per_second(path: &PathFacts) -> Option<f64> {
+    let seconds = path.rtt.smoothed.filter(|rtt| !rtt.is_zero())?.as_secs_f64();
+    Some(window(path) / seconds)
+}
+
+/// Whether a chunk may be bound to a path that has no room for it now, and will have some before long.
+pub(crate) fn may_queue(path: &PathFacts, view: &View<'_>) -> bool {
+    path.within_share && !matches!(view.refusal(path.id), Some(Refusal::State | Refusal::BufferShare))
 }
 
 /// The active path with the lowest smoothed round-trip time, full or not; of equal ones, that with the lowest id.

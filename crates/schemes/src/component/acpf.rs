@@ -1,0 +1,192 @@
+//! `acpf`: the cheapest path first, as long as no queue builds up there.
+//!
+//! Adaptive Cheapest Path First (Pieska, Rabitsch, Brunstrom, Kassler, Amend 2021): the cheapest path first with a window that is not full
+//! fills the queue of its bottleneck before another path gets anything. It is passed over while its round trips show such a queue.
+
+use anabranch_core::policy::{
+    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
+    WaitFor,
+};
+use anabranch_core::time::Span;
+
+use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values, Weights};
+use crate::estimator::RateModel;
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "costs",
+        kind: Kind::Weights,
+        unit: "",
+        default: Value::Weights(Weights::EQUAL),
+        about: "what a byte costs on each path, in order of their ids; of equal costs the lowest id comes first",
+        source: "Pieska et al. 2021: a fixed order, such as Wi-Fi before cellular",
+    },
+    Parameter {
+        name: "queue",
+        kind: Kind::Milliseconds { min: 0, max: 10_000 },
+        unit: "ms",
+        default: Value::Number(15),
+        about: "queueing delay that is borne on a cheap path before a dearer one is used",
+        source: "RFC 8033 section 5.1, QDELAY_REF",
+    },
+];
+
+const CARD: Card = Card {
+    summary: &[
+        "New data goes to the cheapest path until what is in flight there waits in a queue for more than a few",
+        "milliseconds, then to the next one. Where all paths have such queues, the cheapest with room in its",
+        "window takes it.",
+    ],
+    equations: &[&[
+        Equation {
+            name: "cheapest path first",
+            rule: "in order of cost, the first path with outstanding < cwnd that does not queue; otherwise the first with outstanding < cwnd",
+            file: file!(),
+        },
+        Equation {
+            name: "adaptive",
+            rule: "a path queues while something is outstanding on it and its latest round trip is 15 ms above its least one of late",
+            file: file!(),
+        },
+    ]],
+    choices: &[&[
+        Choice {
+            question: "How is queue buildup told?",
+            answer: "By the latest round trip. The paper bounds the queue of the primary path's bottleneck; we know the principle, and not its exact \
+                     rule. A bound by bandwidth-delay product was tried and left: while the application is the limit, no sample shows that a path has \
+                     become slower.",
+            parameter: "queue",
+        },
+        Choice {
+            question: "What if every path has a queue?",
+            answer: "The cheapest with room in its window: how much is in flight in all is congestion control's business.",
+            parameter: "",
+        },
+        Choice {
+            question: "What before a path was measured?",
+            answer: "Only its window bounds it.",
+            parameter: "",
+        },
+        Choice {
+            question: "When does it differ from other schedulers?",
+            answer: "While the application has less than all windows hold. A bulk transfer fills every window in any order.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "acpf",
+    about: "New data on the cheapest path until a queue would build up there",
+    source: "Pieska, Rabitsch, Brunstrom, Kassler, Amend 2021 (ACPF)",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    let queue = Span::from_millis(u64::from(values.number("queue")));
+    let scheduler = CheapestFirst { costs: values.weights("costs"), queue };
+    let estimator = RateModel::new(policies.estimator);
+    Policies { scheduler: Box::new(scheduler), estimator: Box::new(estimator), ..policies }
+}
+
+/// Cheapest path first, up to a queue.
+#[derive(Debug)]
+struct CheapestFirst {
+    costs: Weights,
+    queue: Span,
+}
+
+impl CheapestFirst {
+    /// Whether what is in flight on the path waits in a queue for longer than is borne. A path with nothing in flight has none.
+    fn queues(&self, path: &PathFacts, view: &View<'_>) -> bool {
+        !view.outstanding(path.id).is_zero()
+            && path.estimates.queueing.is_some_and(|queue| queue > self.queue)
+    }
+}
+
+impl Slot for CheapestFirst {}
+
+impl Scheduler for CheapestFirst {
+    fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let with_room = || view.paths.iter().filter(|path| view.refusal(path.id).is_none());
+        let cost = |path: &&PathFacts| (self.queues(path, view), self.costs.of(path.id));
+        let best = with_room().min_by_key(cost);
+        let mut refused: Refused =
+            view.paths.iter().filter_map(|path| Some((path.id, view.refusal(path.id)?))).collect();
+        let Some(best) = best else {
+            let reason = Reason::rule("no path has room");
+            return Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused);
+        };
+        let others = with_room().filter(|path| path.id != best.id);
+        refused.extend(others.map(|path| (path.id, Refusal::Preference)));
+        let (queues, cost) = cost(&best);
+        let rule = match queues {
+            true => "the cheapest of those with room; all would queue",
+            false => "the cheapest of those that do not queue",
+        };
+        Decision::with_refused(Pick::Path(best.id), Reason::figure(rule, "cost", f64::from(cost)), refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::profile::Profile;
+
+    /// Two paths with windows of 100 chunks, one in flight on each, and these queueing delays in milliseconds.
+    fn world(queueing: [u64; 2]) -> World {
+        let mut world = World::new(Profile::rfc9260_multipath(), 2);
+        for (facts, queueing) in world.paths.iter_mut().zip(queueing) {
+            facts.cwnd = bytes(100 * M);
+            facts.in_flight = bytes(M);
+            facts.estimates.queueing = Some(Span::from_millis(queueing));
+        }
+        world
+    }
+
+    fn chosen(world: &mut World, costs: &str) -> Pick {
+        let costs = match COMPONENT.parameters[0].read(costs) {
+            Ok(Value::Weights(costs)) => costs,
+            other => panic!("{other:?}"),
+        };
+        world.pick(&mut CheapestFirst { costs, queue: Span::from_millis(15) }).choice
+    }
+
+    #[test]
+    fn the_cheapest_path_comes_first_whatever_its_round_trip() {
+        assert_eq!(chosen(&mut world([0, 0]), "1:2"), Pick::Path(path(0)));
+        assert_eq!(chosen(&mut world([0, 0]), "2:1"), Pick::Path(path(1)));
+        assert_eq!(chosen(&mut world([0, 0]), "1"), Pick::Path(path(0)));
+    }
+
+    #[test]
+    fn a_dearer_path_is_used_while_the_cheap_one_has_a_queue() {
+        assert_eq!(chosen(&mut world([15, 0]), "1:2"), Pick::Path(path(0)));
+        assert_eq!(chosen(&mut world([16, 0]), "1:2"), Pick::Path(path(1)));
+        assert_eq!(chosen(&mut world([16, 16]), "1:2"), Pick::Path(path(0)), "both have one");
+    }
+
+    #[test]
+    fn a_path_without_room_is_passed_over_whatever_queues_elsewhere() {
+        let mut world = world([0, 16]);
+        world.paths[0].in_flight = bytes(100 * M);
+        assert_eq!(chosen(&mut world, "1:2"), Pick::Path(path(1)));
+        world.paths[1].in_flight = bytes(100 * M);
+        assert_eq!(chosen(&mut world, "1:2"), Pick::Wait(WaitFor::Window));
+    }
+
+    #[test]
+    fn a_path_with_nothing_in_flight_has_no_queue_and_one_without_samples_none_that_is_known() {
+        let mut idle = world([100, 0]);
+        idle.paths[0].in_flight = bytes(0);
+        assert_eq!(chosen(&mut idle, "1:2"), Pick::Path(path(0)));
+        let mut unmeasured = world([0, 0]);
+        unmeasured.paths[0].estimates = Default::default();
+        assert_eq!(chosen(&mut unmeasured, "1:2"), Pick::Path(path(0)));
+    }
+}

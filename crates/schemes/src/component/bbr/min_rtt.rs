@@ -1,0 +1,95 @@
+//! The least round trip, and when it has to be measured again (draft-ietf-ccwg-bbr-06 sections 2.14 and 5.3.4.3).
+
+use anabranch_core::time::{Span, Time};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "section 5.3.4.3, min_rtt",
+    rule: "the least round trip of 10 s; where the least of 5 s is that old, ProbeRTT measures it again",
+    file: file!(),
+}];
+
+/// MinRTTFilterLen.
+const MEMORY: Span = Span::from_secs(10);
+/// ProbeRTTInterval.
+const PROBE_INTERVAL: Span = Span::from_secs(5);
+
+/// The least round trip of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MinRtt {
+    least: Option<(Span, Time)>,
+    /// The least one since it was probed.
+    recent: Option<(Span, Time)>,
+    due: bool,
+}
+
+impl MinRtt {
+    /// An acknowledgement, with the round trip that it measured.
+    pub(super) fn acknowledge(&mut self, rtt: Option<Span>, now: Time) {
+        let older = |of: Option<(Span, Time)>, than: Span| of.is_some_and(|(_, at)| now.since(at) > than);
+        self.due = older(self.recent, PROBE_INTERVAL);
+        if let Some(rtt) = rtt.filter(|rtt| self.due || self.recent.is_none_or(|(least, _)| *rtt < least)) {
+            self.recent = Some((rtt, now));
+        }
+        let expired = older(self.least, MEMORY);
+        let lower = |recent: &(Span, Time)| self.least.is_none_or(|(least, _)| recent.0 < least);
+        if let Some(recent) = self.recent.filter(|recent| expired || lower(recent)) {
+            self.least = Some(recent);
+        }
+    }
+
+    /// The path has been measured with little in flight.
+    pub(super) fn probed(&mut self, now: Time) {
+        if let Some((_, at)) = &mut self.recent {
+            *at = now;
+        }
+    }
+
+    /// Nothing has been below the least one for so long that it has to be measured again.
+    pub(super) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    pub(super) fn get(&self) -> Option<Span> {
+        self.least.map(|(least, _)| least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn ms(n: u64) -> Option<Span> {
+        Some(Span::from_millis(n))
+    }
+
+    #[test]
+    fn the_least_counts_for_ten_seconds_and_is_measured_again_after_five() {
+        let mut rtt = MinRtt::default();
+        rtt.acknowledge(None, at(0));
+        assert_eq!((rtt.get(), rtt.is_due()), (None, false));
+        rtt.acknowledge(ms(40), at(100));
+        rtt.acknowledge(ms(60), at(5_100));
+        assert_eq!((rtt.get(), rtt.is_due()), (ms(40), false));
+        rtt.acknowledge(ms(60), at(5_101));
+        assert_eq!((rtt.get(), rtt.is_due()), (ms(40), true));
+        rtt.acknowledge(ms(50), at(10_100));
+        assert_eq!(rtt.get(), ms(40));
+        rtt.acknowledge(ms(55), at(10_101));
+        assert_eq!(rtt.get(), ms(50));
+    }
+
+    #[test]
+    fn a_probe_puts_the_next_one_off() {
+        let mut rtt = MinRtt::default();
+        rtt.acknowledge(ms(40), at(0));
+        rtt.probed(at(5_000));
+        rtt.acknowledge(ms(60), at(9_000));
+        assert!(!rtt.is_due());
+    }
+}

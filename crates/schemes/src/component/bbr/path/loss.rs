@@ -1,0 +1,270 @@
+//! Losses (draft-ietf-ccwg-bbr-06 sections 5.5.10, 5.5.11 and 5.6.4.4): what they say about how much may be in flight, and how that
+//! is undone where nothing was lost.
+
+use anabranch_core::policy::{Context, DeliverySample, PathFacts, Reason, SendStamps};
+use anabranch_core::time::{Rate, Time};
+use anabranch_core::units::ChunkBytes;
+
+use crate::component::bbr::path::{Ack, PathBbr};
+use crate::component::bbr::scaled;
+use crate::component::bbr::signals::{BETA, Bounds};
+use crate::component::bbr::state::State;
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[
+    Equation {
+        name: "section 5.5.10.2, loss threshold",
+        rule: "what a probe sent lost more than 2 % since it left: inflight_longterm = max(what was in flight as that was reached, \
+               0.7 min(bdp, cwnd)), and UP ends",
+        file: file!(),
+    },
+    Equation {
+        name: "section 5.3.1.3, Startup",
+        rule: "a round in recovery with over 2 % lost, told by 6 SACKs: the path is full, inflight_longterm = max(bdp, delivered in it)",
+        file: file!(),
+    },
+    Equation {
+        name: "section 5.5.11, spurious recovery",
+        rule: "every chunk that counted as lost arrived: windows, bounds and state are as wide as they were",
+        file: file!(),
+    },
+];
+
+/// LossThresh.
+const THRESHOLD: f64 = 0.02;
+
+/// Why a window is not what the model says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Episode {
+    #[default]
+    None,
+    /// Fast recovery, since so much had been delivered.
+    Fast(ChunkBytes),
+    /// T3 expired at this time.
+    Timeout(Time),
+}
+
+/// Recovery from losses, and the window before it (prior_cwnd).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recovery {
+    episode: Episode,
+    cwnd_before: ChunkBytes,
+}
+
+impl Recovery {
+    /// Fast recovery has lasted for a whole round trip.
+    pub(super) fn lasts_for_a_round(&self, facts: &PathFacts) -> bool {
+        match self.episode {
+            Episode::Fast(delivered) => facts.delivery.is_some_and(|s| s.stamps.delivered >= delivered),
+            Episode::None | Episode::Timeout(_) => false,
+        }
+    }
+
+    /// All that was lost is repaired.
+    fn is_over(&self, ack: &Ack<'_>) -> bool {
+        match self.episode {
+            Episode::None => false,
+            Episode::Fast(_) => ack.facts.recovery_point.is_none(),
+            Episode::Timeout(at) => {
+                let left_after = ack.sample().is_some_and(|sample| sample.stamps.sent_at >= at);
+                left_after && ack.facts.lost_unsent.is_zero()
+            }
+        }
+    }
+}
+
+/// What it was before losses that may turn out to be none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// The state that they ended.
+    state: Option<State>,
+    bounds: Bounds,
+    saved_at: Time,
+    /// The first chunk that counted as lost since then.
+    first: u64,
+    lost: u32,
+    spurious: u32,
+}
+
+impl Undo {
+    pub(super) fn note_end_of(&mut self, state: State) {
+        self.state = Some(state);
+    }
+
+    /// A chunk that left before this was saved belongs to the same losses.
+    fn covers(&self, chunk: &LostChunk) -> bool {
+        self.lost > 0 && chunk.stamps.sent_at < self.saved_at
+    }
+
+    fn lose(&mut self, tsn: u64) {
+        self.first = if self.lost == 0 { tsn } else { self.first.min(tsn) };
+        self.lost += 1;
+    }
+
+    /// A chunk that counted as lost has arrived. Whether all of them have.
+    fn arrive(&mut self, tsn: u64) -> bool {
+        if self.lost == 0 || tsn < self.first {
+            return false;
+        }
+        self.spurious += 1;
+        self.spurious == self.lost
+    }
+}
+
+/// A chunk that counts as lost.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::component::bbr) struct LostChunk {
+    pub(in crate::component::bbr) tsn: u64,
+    pub(in crate::component::bbr) bytes: ChunkBytes,
+    /// Of the transmission that was lost.
+    pub(in crate::component::bbr) stamps: SendStamps,
+    pub(in crate::component::bbr) now: Time,
+}
+
+impl PathBbr {
+    /// IsInflightTooHigh.
+    pub(super) fn is_inflight_too_high(sample: Option<&DeliverySample>) -> bool {
+        sample.is_some_and(|sample| exceeds(sample.lost, sample.stamps.in_flight))
+    }
+
+    /// HandleLostPacket.
+    pub(in crate::component::bbr) fn lose(
+        &mut self,
+        chunk: &LostChunk,
+        facts: &PathFacts,
+        context: &mut Context<'_>,
+    ) {
+        if self.signals.lose(facts.delivered) && !self.undo.covers(chunk) {
+            self.save_state(chunk.now);
+        }
+        self.undo.lose(chunk.tsn);
+        let lost = facts.lost - chunk.stamps.lost;
+        if !self.probe.unanswered || !exceeds(lost, chunk.stamps.in_flight) {
+            return;
+        }
+        let inflight = inflight_at_loss(chunk.stamps.in_flight, lost, chunk.bytes);
+        self.handle_inflight_too_high(inflight, chunk, facts, context);
+    }
+
+    fn handle_inflight_too_high(
+        &mut self,
+        inflight: ChunkBytes,
+        chunk: &LostChunk,
+        facts: &PathFacts,
+        context: &mut Context<'_>,
+    ) {
+        self.probe.went_too_high();
+        if !matches!(chunk.stamps.limiter, super::Limiter::Scheduler | super::Limiter::Application) {
+            let least = scaled(self.target_inflight(facts), BETA);
+            self.bounds.inflight_longterm = Some(inflight.max(least));
+        }
+        if self.state == State::Up {
+            self.undo.note_end_of(State::Up);
+            self.begin_down(facts.delivered, chunk.now, context);
+        }
+    }
+
+    /// TargetInflight.
+    pub(super) fn target_inflight(&self, facts: &PathFacts) -> ChunkBytes {
+        self.bdp(self.bw(), 1.0, facts).min(self.cwnd)
+    }
+
+    /// AdaptLowerBoundsFromCongestion, and CheckStartupHighLoss.
+    pub(super) fn end_round_with_losses(&mut self, reports: u32, ack: &Ack<'_>) {
+        self.consider_losses_in_startup(reports, ack);
+        if !self.state.seeks_bandwidth() {
+            self.bounds.lower(&self.signals, self.max_bw(), self.cwnd);
+        }
+    }
+
+    /// OnEnterFastRecovery.
+    pub(in crate::component::bbr) fn begin_fast_recovery(&mut self, facts: &PathFacts) {
+        self.save_cwnd();
+        self.recovery.episode = Episode::Fast(facts.delivered);
+    }
+
+    /// OnEnterRTO. Nothing is in flight once core has taken what T3 covers for lost.
+    pub(in crate::component::bbr) fn time_out(&mut self, facts: &PathFacts, now: Time) {
+        self.save_cwnd();
+        self.save_state(now);
+        self.recovery.episode = Episode::Timeout(now);
+        self.set_window(facts.largest_chunk, Reason::rule("T3 expired"));
+    }
+
+    pub(super) fn end_recovery(&mut self, ack: &Ack<'_>) {
+        if self.recovery.is_over(ack) {
+            self.recovery.episode = Episode::None;
+            self.restore_cwnd();
+        }
+    }
+
+    /// SaveCwnd.
+    pub(super) fn save_cwnd(&mut self) {
+        let as_it_is = self.recovery.episode == Episode::None && !self.state.is_probe_rtt();
+        let before = if as_it_is { ChunkBytes::ZERO } else { self.recovery.cwnd_before };
+        self.recovery.cwnd_before = self.cwnd.max(before);
+    }
+
+    /// RestoreCwnd.
+    pub(super) fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.recovery.cwnd_before);
+    }
+
+    /// SaveStateUponLoss. A recovery counts as one, however many rounds of it have losses.
+    fn save_state(&mut self, now: Time) {
+        if self.recovery.episode == Episode::None {
+            self.save_cwnd();
+            self.undo = Undo { bounds: self.bounds, saved_at: now, ..Undo::default() };
+        }
+    }
+
+    /// A chunk that counted as lost has arrived: HandleSpuriousLossDetection, once all of the recovery have.
+    pub(in crate::component::bbr) fn arrive_after_all(&mut self, tsn: u64, facts: &PathFacts) {
+        if !self.undo.arrive(tsn) {
+            return;
+        }
+        let undo = std::mem::take(&mut self.undo);
+        self.restore_cwnd();
+        self.signals.revoke_losses();
+        self.full_pipe.look_beyond(Rate::default());
+        self.bounds.widen(&undo.bounds);
+        match undo.state {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full_pipe.revoke();
+                if !self.state.is_probe_rtt() {
+                    self.state = State::Startup;
+                }
+            }
+            Some(State::Up) if self.state != State::Up && !self.state.is_probe_rtt() => {
+                self.begin_refill(facts.delivered);
+            }
+            _ => {}
+        }
+        self.reason = Reason::rule("all that counted as lost has arrived (BBR)");
+    }
+}
+
+fn exceeds(lost: ChunkBytes, in_flight: ChunkBytes) -> bool {
+    lost.get() as f64 > THRESHOLD * in_flight.get() as f64
+}
+
+/// InflightAtLoss: how much was in flight, some of the lost chunk included, as losses crossed the threshold.
+fn inflight_at_loss(in_flight: ChunkBytes, lost: ChunkBytes, chunk: ChunkBytes) -> ChunkBytes {
+    let before = (in_flight - chunk).get() as f64;
+    let lost_before = (lost - chunk).get() as f64;
+    let prefix = (THRESHOLD * before - lost_before) / (1.0 - THRESHOLD);
+    ChunkBytes::new((before + prefix) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::bytes;
+
+    #[test]
+    fn losses_cross_the_threshold_within_the_chunk_that_is_lost() {
+        // 1,000 B before the chunk are allowed 20 B of losses: 20 / 0.98 B of the chunk make them up.
+        assert_eq!(inflight_at_loss(bytes(2_000), bytes(1_000), bytes(1_000)), bytes(1_020));
+        assert!(!exceeds(bytes(20), bytes(1_000)) && exceeds(bytes(21), bytes(1_000)));
+    }
+}

@@ -1,0 +1,54 @@
+//! Startup and Drain (draft-ietf-ccwg-bbr-06 sections 5.3.1 and 5.3.2).
+
+use anabranch_core::policy::Context;
+
+use crate::component::bbr::path::{Ack, PathBbr};
+use crate::component::bbr::state::State;
+
+/// Section 5.3.1.3: so many SACKs of a round tell of losses. The draft counts discontiguous ranges, and Linux the acknowledgements
+/// that reveal some; what leaves on one of several paths is hardly ever contiguous, so it is Linux's count here.
+const LOSS_REPORTS: u32 = 6;
+/// Section 5.3.2: Drain ends after so many rounds even if more than the path holds is in flight.
+const DRAIN_ROUNDS: u64 = 3;
+
+impl PathBbr {
+    /// CheckFullBWReached.
+    pub(super) fn look_for_a_full_pipe(&mut self, ack: &Ack<'_>, limited: bool) {
+        if !self.rounds.just_ended() || limited {
+            return;
+        }
+        if let Some(rate) = ack.rate() {
+            self.full_pipe.end_round(rate);
+        }
+    }
+
+    /// CheckStartupDone.
+    pub(super) fn advance_startup(&mut self, ack: &Ack<'_>) {
+        if self.state != State::Startup || !self.full_pipe.was_full() {
+            return;
+        }
+        self.state = State::Drain { began: self.rounds.count() };
+        self.rounds.begin(ack.facts.delivered);
+    }
+
+    /// CheckStartupHighLoss, as a round ends in whose losses so many SACKs had a part.
+    pub(super) fn consider_losses_in_startup(&mut self, reports: u32, ack: &Ack<'_>) {
+        let many = reports >= LOSS_REPORTS && self.recovery.lasts_for_a_round(ack.facts);
+        if self.state != State::Startup || !many || !Self::is_inflight_too_high(ack.sample()) {
+            return;
+        }
+        self.undo.note_end_of(State::Startup);
+        self.full_pipe.conclude();
+        let bdp = self.bdp(self.bw(), 1.0, ack.facts);
+        self.bounds.inflight_longterm = Some(bdp.max(self.signals.volume()));
+    }
+
+    /// CheckDrainDone.
+    pub(super) fn advance_drain(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
+        let State::Drain { began } = self.state else { return };
+        let target = self.with_budget(self.bdp(self.bw(), 1.0, ack.facts), ack.chunk());
+        if ack.in_flight() <= target || self.rounds.count() > began + DRAIN_ROUNDS {
+            self.begin_down(ack.facts.delivered, ack.now, context);
+        }
+    }
+}

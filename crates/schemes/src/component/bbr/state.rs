@@ -1,0 +1,92 @@
+//! The states of draft-ietf-ccwg-bbr-06 section 5.3, and what each of them multiplies rate and window with (section 5.6.1).
+
+use anabranch_core::time::Time;
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "section 5.6.1, gains",
+    rule: "of rate and window: Startup 2.77, 2; Drain 0.5, 2; ProbeBW_DOWN 0.9, 2; CRUISE 1, 2; REFILL 1, 2; UP 1.25, 2.25; ProbeRTT 1, 0.5",
+    file: file!(),
+}];
+
+/// StartupPacingGain: the least with which the rate doubles in every round, 4 ln 2.
+pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
+/// DefaultCwndGain.
+const CWND_GAIN: f64 = 2.0;
+/// ProbeRTTCwndGain.
+pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+
+/// What a path's control is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// The rate doubles in every round trip until more of it delivers no more.
+    Startup,
+    /// The queue that this has built runs empty.
+    Drain {
+        /// The round in which it began.
+        began: u64,
+    },
+    /// A little below the rate of the path, until nothing queues.
+    Down,
+    /// At the rate of the path.
+    Cruise,
+    /// At the rate of the path for a round trip, so that it is full before it is probed.
+    Refill,
+    /// Above the rate of the path, to find out whether it has more.
+    Up,
+    /// With half of what the path holds in flight, so that a queue of its own does not hide the least round trip.
+    ProbeRtt {
+        /// When it may end, once so little is in flight.
+        done_at: Option<Time>,
+        /// A round trip was made meanwhile.
+        round_done: bool,
+    },
+}
+
+impl State {
+    pub(super) fn pacing_gain(self) -> f64 {
+        match self {
+            State::Startup => STARTUP_PACING_GAIN,
+            State::Drain { .. } => 0.5,
+            State::Down => 0.9,
+            State::Cruise | State::Refill | State::ProbeRtt { .. } => 1.0,
+            State::Up => 1.25,
+        }
+    }
+
+    pub(super) fn cwnd_gain(self) -> f64 {
+        match self {
+            State::Up => 2.25,
+            State::ProbeRtt { .. } => PROBE_RTT_CWND_GAIN,
+            _ => CWND_GAIN,
+        }
+    }
+
+    /// One of the four states of ProbeBW.
+    pub(super) fn is_probe_bw(self) -> bool {
+        matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
+    }
+
+    /// IsProbingBW: losses do not lower the short-term bounds.
+    pub(super) fn seeks_bandwidth(self) -> bool {
+        matches!(self, State::Startup | State::Refill | State::Up)
+    }
+
+    pub(super) fn is_probe_rtt(self) -> bool {
+        matches!(self, State::ProbeRtt { .. })
+    }
+
+    /// For traces.
+    pub(super) fn rule(self) -> &'static str {
+        match self {
+            State::Startup => "Startup (BBR)",
+            State::Drain { .. } => "Drain (BBR)",
+            State::Down => "ProbeBW_DOWN (BBR)",
+            State::Cruise => "ProbeBW_CRUISE (BBR)",
+            State::Refill => "ProbeBW_REFILL (BBR)",
+            State::Up => "ProbeBW_UP (BBR)",
+            State::ProbeRtt { .. } => "ProbeRTT (BBR)",
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What round trips say about the queue (Arun and Balakrishnan 2018, sections 2.1 and 2.2).
+
+use anabranch_core::time::{Span, Time};
+use anabranch_core::windowed::{WindowedMax, WindowedMin};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "section 2.1, queueing delay",
+    rule: "dq = RTTstanding - RTTmin: the least round trip of the last srtt / 2 and of the last 10 s",
+    file: file!(),
+}];
+
+const MIN_MEMORY: Span = Span::from_secs(10);
+/// Section 2.2: a round trip counts as the largest one for four of them.
+const MAX_MEMORY_ROUNDS: u64 = 4;
+/// The queue is nearly empty below a tenth of the largest delay.
+const NEARLY_EMPTY: f64 = 0.1;
+
+/// The round trips of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delays {
+    standing: WindowedMin<Span>,
+    least: WindowedMin<Span>,
+    largest: WindowedMax<Span>,
+    empty_at: Time,
+}
+
+impl Delays {
+    /// A chunk was acknowledged after this time.
+    pub(super) fn take(&mut self, rtt: Span, smoothed: Span, now: Time) {
+        let at = now.as_nanos();
+        let standing = self.standing.update(at, rtt, smoothed.over(2).as_nanos());
+        let least = self.least.update(at, rtt, MIN_MEMORY.as_nanos());
+        let largest = self.largest.update(at, rtt, smoothed.times(MAX_MEMORY_ROUNDS).as_nanos());
+        let most = (largest - least).as_secs_f64();
+        if (standing - least).as_secs_f64() <= NEARLY_EMPTY * most {
+            self.empty_at = now;
+        }
+    }
+
+    pub(super) fn standing(&self) -> Option<Span> {
+        self.standing.get()
+    }
+
+    /// dq.
+    pub(super) fn queueing(&self) -> Span {
+        self.standing.get().zip(self.least.get()).map_or(Span::ZERO, |(standing, least)| standing - least)
+    }
+
+    /// When the queue was last nearly empty.
+    pub(super) fn empty_at(&self) -> Time {
+        self.empty_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_what_the_least_of_late_is_above_the_least_at_all() {
+        let mut delays = Delays::default();
+        let mut take = |at: u64, rtt| {
+            let now = Time::from_nanos(at * 1_000_000);
+            delays.take(Span::from_millis(rtt), Span::from_millis(100), now);
+            (delays.queueing(), delays.empty_at() == now)
+        };
+        assert_eq!(take(1, 40), (Span::ZERO, true));
+        assert_eq!(take(20, 90), (Span::ZERO, true));
+        // The 40 ms are older than half of a smoothed round trip.
+        assert_eq!(take(60, 80), (Span::from_millis(40), false));
+        assert_eq!(take(70, 44), (Span::from_millis(4), true));
+        assert_eq!(take(80, 60), (Span::from_millis(4), true));
+    }
+}

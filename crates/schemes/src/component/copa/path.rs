@@ -1,0 +1,192 @@
+//! The control of one path: the window goes to where its rate is 1 / (delta dq) (Arun and Balakrishnan 2018, section 2.1).
+
+use anabranch_core::policy::{AckedTransmission, Pacing, PathAck, PathFacts, Reason, Window};
+use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::units::ChunkBytes;
+
+use crate::component::copa::delays::Delays;
+use crate::component::copa::mode::Mode;
+use crate::component::copa::velocity::Velocity;
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[
+    Equation {
+        name: "section 2.1, target",
+        rule: "lambda = cwnd / RTTstanding ≤ 1 / (delta dq): cwnd += v / (delta cwnd) for each packet acknowledged; otherwise cwnd \
+               shrinks by as much",
+        file: file!(),
+    },
+    Equation {
+        name: "section 2.1, slow start",
+        rule: "cwnd doubles per round until lambda exceeds its target",
+        file: file!(),
+    },
+    Equation { name: "section 2.1, pacing", rule: "rate = 2 cwnd / RTTstanding", file: file!() },
+];
+
+/// Packets of a window leave in half of a round trip, so that it is used up.
+const PACING_GAIN: f64 = 2.0;
+/// A SACK for every other packet keeps two of them going.
+const LEAST_CHUNKS: u64 = 2;
+/// Without a bound of the threshold: more than any window, and no number that sums overflow with.
+const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    SlowStart,
+    Steady,
+}
+
+/// How delta is set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// In default mode.
+    pub(super) delta: f64,
+    /// Whether there is a competitive mode.
+    pub(super) competes: bool,
+}
+
+/// All that is kept of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopaPath {
+    settings: Settings,
+    phase: Phase,
+    delays: Delays,
+    velocity: Velocity,
+    mode: Mode,
+    /// What leaves from here on belongs to the next round.
+    round_began: Time,
+    lost: bool,
+    /// Bytes.
+    cwnd: f64,
+    rate: Option<Rate>,
+    reason: Reason,
+}
+
+impl CopaPath {
+    pub(super) fn new(initial: ChunkBytes, settings: Settings) -> Self {
+        let cwnd = initial.get() as f64;
+        CopaPath {
+            settings,
+            phase: Phase::SlowStart,
+            delays: Delays::default(),
+            velocity: Velocity::at(cwnd),
+            mode: Mode::Default,
+            round_began: Time::ZERO,
+            lost: false,
+            cwnd,
+            rate: None,
+            reason: Reason::rule("initial window"),
+        }
+    }
+
+    pub(super) fn window(&self) -> Window {
+        let cwnd = ChunkBytes::new(self.cwnd as u64);
+        // There is no threshold; policies that ask whether it is slow start see it.
+        let ssthresh = if self.phase == Phase::SlowStart { NO_THRESHOLD } else { cwnd };
+        Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO }
+    }
+
+    pub(super) fn pacing(&self) -> Pacing {
+        Pacing { rate: self.rate, in_flight_cap: None }
+    }
+
+    pub(super) fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    pub(super) fn set_window(&mut self, cwnd: ChunkBytes, reason: Reason) {
+        (self.cwnd, self.reason) = (cwnd.get() as f64, reason);
+    }
+
+    /// A chunk is acknowledged that was sent once.
+    pub(super) fn take(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) {
+        let rtt = now.since(acked.stamps.sent_at);
+        self.delays.take(rtt, facts.rtt.smoothed.unwrap_or(rtt), now);
+        if acked.stamps.sent_at < self.round_began {
+            return;
+        }
+        self.round_began = now;
+        let lost = std::mem::take(&mut self.lost);
+        let (delta, rtt) = (self.settings.delta, facts.rtt.smoothed.unwrap_or(rtt));
+        if self.settings.competes {
+            self.mode = self.mode.end_round(self.delays.empty_at(), lost, rtt, now, delta);
+        }
+        if self.phase == Phase::Steady {
+            // The window no more than doubles or vanishes in a round trip.
+            let most = self.delta() * self.cwnd / facts.largest_chunk.get().max(1) as f64;
+            self.velocity.end_round(self.cwnd, most);
+        }
+    }
+
+    fn delta(&self) -> f64 {
+        self.mode.delta(self.settings.delta)
+    }
+
+    /// What a SACK acknowledged.
+    pub(super) fn acknowledge(&mut self, ack: &PathAck, facts: &PathFacts) {
+        let Some(standing) = self.delays.standing() else { return };
+        let chunk = facts.largest_chunk.get().max(1) as f64;
+        let acked = ack.newly_acked().get() as f64;
+        let below = self.is_below_target(standing, chunk);
+        // RFC 9260 section 7.2.1: a window that is not used does not grow. Pacing uses it up where it is what holds packets back.
+        let used = ack.in_flight_before.get() as f64 >= self.cwnd || facts.limiter.is_congestion_control();
+        match self.phase {
+            Phase::SlowStart if below => {
+                if used {
+                    self.cwnd += acked;
+                }
+                self.reason = Reason::figure("slow start (Copa)", "acked_bytes", acked);
+            }
+            Phase::SlowStart => {
+                self.phase = Phase::Steady;
+                self.velocity = Velocity::at(self.cwnd);
+                self.reason = self.explain("the target is reached: slow start is over (Copa)");
+            }
+            Phase::Steady => {
+                self.velocity.turn(below);
+                let step = self.velocity.get() * acked * chunk / (self.delta() * self.cwnd);
+                let step = step.min(acked);
+                self.cwnd += if below && used {
+                    step
+                } else if below {
+                    0.0
+                } else {
+                    -step
+                };
+                self.reason =
+                    self.explain(if below { "below the target (Copa)" } else { "above the target (Copa)" });
+            }
+        }
+        self.cwnd = self.cwnd.max(LEAST_CHUNKS as f64 * chunk);
+        self.pace(standing);
+    }
+
+    fn explain(&self, rule: &'static str) -> Reason {
+        Reason::figure(rule, "queueing_ms", self.delays.queueing().as_millis_f64())
+    }
+
+    /// cwnd / RTTstanding ≤ 1 / (delta dq), in packets.
+    fn is_below_target(&self, standing: Span, chunk: f64) -> bool {
+        let queueing = self.delays.queueing().as_secs_f64();
+        self.cwnd / chunk * self.delta() * queueing <= standing.as_secs_f64()
+    }
+
+    fn pace(&mut self, standing: Span) {
+        let seconds = standing.max(Span::from_nanos(1)).as_secs_f64();
+        // A conversion to an integer takes what is too large for it as its largest.
+        self.rate = Some(Rate::from_bps((PACING_GAIN * self.cwnd * 8.0 / seconds) as u64));
+    }
+
+    /// Something was lost.
+    pub(super) fn lose(&mut self) {
+        self.lost = true;
+    }
+
+    /// T3 expired: what the path carries is not known any more.
+    pub(super) fn time_out(&mut self, facts: &PathFacts) {
+        self.phase = Phase::SlowStart;
+        self.mode = Mode::Default;
+        self.set_window(facts.largest_chunk, Reason::rule("T3 expired"));
+    }
+}

@@ -1,0 +1,197 @@
+//! `dems`: the front of what is left of a file goes to one path and the back to another, so that both are done at once.
+//!
+//! DEMS (Guo, Nikravesh, Mao, Qian, Sen, MobiCom 2017): two paths that take chunks in turn are done at different times, and the file is
+//! complete with the later one.
+
+use anabranch_core::policy::{
+    Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
+};
+
+use crate::component::min_rtt::lowest;
+use crate::definition::{Card, Choice, Component, Equation, Role, Values};
+use crate::scheduler::Unmeasured;
+use crate::scheduler::by_rtt::{Ranking, bytes_per_second, fastest, may_queue};
+
+const CARD: Card = Card {
+    summary: &[
+        "Once all that is left of a file is in the send buffer and fits into the receive window, its front is",
+        "bound to the fastest path and its back to the next one, at the point at which both will have delivered",
+        "at the same time. Before that, and while no end is in sight, it is `min-rtt`.",
+    ],
+    equations: &[&[Equation {
+        name: "simultaneous completion",
+        rule: "x bytes to the fast path and R - x to the slow one: srtt_f / 2 + x / bw_f = srtt_s / 2 + (R - x) / bw_s, bw = cwnd / srtt",
+        file: file!(),
+    }]],
+    choices: &[&[
+        Choice {
+            question: "MPTCP sends the slow path's part from its end backwards, and the paths meet somewhere. TSNs go up. How then?",
+            answer: "The point is computed anew with every chunk. Chunks before it are bound to the fast path, those after it leave on the slow \
+                     one in order. Where that proves wrong, what is not bound yet moves the point.",
+            parameter: "",
+        },
+        Choice {
+            question: "How is the end of a file known?",
+            answer: "The send buffer has room: what the application has not queued it does not have. While the buffer is full there may be more, and \
+                     no end is known.",
+            parameter: "",
+        },
+        Choice {
+            question: "What if more is left than the receive window holds?",
+            answer: "Then `min-rtt`: what is bound takes its part of that window, and the end would not fit in.",
+            parameter: "",
+        },
+        Choice {
+            question: "What of the copies that the path which is done first sends of the other's last data?",
+            answer: "They are another component's: `xlink` or `opportunistic`.",
+            parameter: "",
+        },
+        Choice {
+            question: "What of more than two paths?",
+            answer: "The two with the lowest round-trip times take the end, as in the paper, which has two.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "dems",
+    about: "Splits the end of a file between the two fastest paths so that both are done at once",
+    source: "Guo, Nikravesh, Mao, Qian, Sen 2017 (MobiCom)",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: &[],
+    card: CARD,
+    apply,
+};
+
+fn apply(_: &Values, policies: Policies) -> Policies {
+    Policies { scheduler: Box::new(BothEnds), ..policies }
+}
+
+/// The end of a file from both sides.
+#[derive(Debug)]
+struct BothEnds;
+
+/// The two paths that share the end.
+struct Ends<'a> {
+    front: &'a PathFacts,
+    back: &'a PathFacts,
+    /// Bytes that the front's path is still to take, those bound to it included.
+    front_bytes: f64,
+}
+
+impl<'a> Ends<'a> {
+    fn of(view: &View<'a>) -> Option<Self> {
+        let front = fastest(view).filter(|path| may_queue(path, view))?;
+        let others = view.active().filter(|path| path.id != front.id && path.rtt.smoothed.is_some());
+        let back = others.filter(|path| may_queue(path, view)).min_by_key(|path| path.rtt.smoothed)?;
+        let rest = rest(view)? + (front.bound + back.bound).get() as f64;
+        let (fast, slow) = (bytes_per_second(front)?, bytes_per_second(back)?);
+        let lead = (back.rtt.smoothed? - front.rtt.smoothed?).as_secs_f64() / 2.0;
+        let front_bytes = (rest / slow + lead) / (1.0 / fast + 1.0 / slow);
+        Some(Ends { front, back, front_bytes: front_bytes.min(rest) })
+    }
+}
+
+/// What is queued, if that is all there is and the peer can take it.
+fn rest(view: &View<'_>) -> Option<f64> {
+    let association = view.association;
+    let is_all = association.send_buffer_free.is_none_or(|free| free > 0);
+    let fits = association.queued_bytes <= association.peer_window.get();
+    (is_all && fits).then_some(association.queued_bytes as f64)
+}
+
+impl Slot for BothEnds {}
+
+impl Scheduler for BothEnds {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let Some(ends) = Ends::of(view).filter(|_| !ask.window_probe) else {
+            let ranking = Ranking::of(view, Unmeasured::First);
+            let reason = lowest(&ranking);
+            return ranking.send(reason);
+        };
+        let (path, rule) = if (ends.front.bound.get() as f64) < ends.front_bytes {
+            (ends.front, "the front of what is left")
+        } else {
+            (ends.back, "the back of what is left")
+        };
+        let leaves = view.refusal(path.id).is_none() && path.bound.is_zero();
+        let choice = if leaves { Pick::Path(path.id) } else { Pick::Bind(path.id) };
+        let others = view.paths.iter().filter(|other| other.id != path.id);
+        let refused: Refused =
+            others.map(|other| (other.id, view.refusal(other.id).unwrap_or(Refusal::Preference))).collect();
+        Decision::with_refused(choice, Reason::figure(rule, "front_bytes", ends.front_bytes), refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::policy::WaitFor;
+    use anabranch_core::profile::Profile;
+    use anabranch_core::time::Span;
+    use anabranch_core::units::WindowBytes;
+
+    /// Full paths of 500 and 100 chunks per second and 20 and 100 ms, with 60 chunks left.
+    fn world() -> World {
+        let mut world = World::new(Profile::rfc9260_multipath(), 2);
+        for (facts, rtt) in world.paths.iter_mut().zip([20, 100]) {
+            facts.rtt.smoothed = Some(Span::from_millis(rtt));
+            facts.cwnd = bytes(10 * M);
+            facts.in_flight = bytes(10 * M);
+        }
+        world.association.queued_bytes = 60 * M;
+        world.association.peer_window = WindowBytes::new(200 * M);
+        world
+    }
+
+    /// Chunks that go to each path until nothing is left.
+    fn split(world: &mut World) -> [u64; 2] {
+        let mut split = [0; 2];
+        while world.association.queued_bytes > 0 {
+            let Pick::Bind(path) = world.pick(&mut BothEnds).choice else { panic!("it is full") };
+            world.paths[path.index()].bound += bytes(M);
+            world.association.queued_bytes -= M;
+            split[path.index()] += 1;
+        }
+        split
+    }
+
+    #[test]
+    fn both_paths_are_done_at_the_same_time() {
+        let [front, back] = split(&mut world());
+        let done = [10.0 + front as f64 * 2.0, 50.0 + back as f64 * 10.0];
+        assert!((done[0] - done[1]).abs() <= 10.0, "{front} and {back} chunks, after {done:?} ms");
+    }
+
+    #[test]
+    fn the_front_goes_to_the_fast_path_and_the_back_to_the_slow_one() {
+        let mut world = world();
+        let first = world.pick(&mut BothEnds).choice;
+        world.paths[0].bound = bytes(55 * M);
+        world.association.queued_bytes = 5 * M;
+        assert_eq!((first, world.pick(&mut BothEnds).choice), (Pick::Bind(path(0)), Pick::Bind(path(1))));
+    }
+
+    #[test]
+    fn a_rest_that_the_fast_path_delivers_before_the_slow_one_could_is_its_own() {
+        let mut world = world();
+        world.association.queued_bytes = 15 * M;
+        assert_eq!(split(&mut world), [15, 0]);
+    }
+
+    #[test]
+    fn without_an_end_or_a_window_for_it_the_next_chunk_waits_for_room_anywhere() {
+        let mut endless = world();
+        endless.association.send_buffer_free = Some(0);
+        let mut large = world();
+        large.association.peer_window = WindowBytes::new(59 * M);
+        for mut world in [endless, large] {
+            assert_eq!(world.pick(&mut BothEnds).choice, Pick::Wait(WaitFor::Window));
+            world.paths[1].in_flight = bytes(0);
+            assert_eq!(world.pick(&mut BothEnds).choice, Pick::Path(path(1)));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `stms`: what a slow path carries is so far ahead in the stream that it arrives together with what the fast path carries then.
+//!
+//! STMS, "slide together" (Shi, Cui, Wang, Hu, Dai, Wang, Zheng, ATC 2018): a scheduler that only sends what is next on whatever path has room
+//! lets the slow path's data arrive late, behind which all that the fast one delivered meanwhile waits in the receive buffer.
+
+use anabranch_core::policy::{
+    Context, Decision, PathFacts, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
+};
+
+use crate::component::min_rtt::lowest;
+use crate::definition::{Card, Choice, Component, Equation, Kind, Parameter, Role, Value, Values};
+use crate::scheduler::Unmeasured;
+use crate::scheduler::by_rtt::{Ranking, bytes_per_second, may_queue};
+
+const PARAMETERS: &[Parameter] = &[Parameter {
+    name: "gap",
+    kind: Kind::Decimal { min: 0.0, max: 10.0 },
+    unit: "",
+    default: Value::Decimal(1.0),
+    about: "what stays reserved for the faster path, as a multiple of what it delivers meanwhile",
+    source: "Shi et al. 2018: 1, corrected by what arrives out of order",
+}];
+
+const CARD: Card = Card {
+    summary: &[
+        "Before a slower path takes the next chunk, as much of the stream is reserved for every faster path as",
+        "that delivers until the slower one's chunk arrives. What is reserved waits for its path's window. So",
+        "data arrives nearly in order, and little of the receive buffer is needed for it.",
+    ],
+    equations: &[&[Equation {
+        name: "gap",
+        rule: "a chunk goes to path s once gap_f = cwnd_f / srtt_f (srtt_s - srtt_f) / 2 is bound to each path f with srtt_f < srtt_s",
+        file: file!(),
+    }]],
+    choices: &[&[
+        Choice {
+            question: "MPTCP takes data for the slow path from further on in the send buffer. A TSN is next or it is not. How then?",
+            answer: "The chunks before it are bound to the fast path: they get their TSNs, and wait in that path's queue.",
+            parameter: "",
+        },
+        Choice {
+            question: "Is the gap corrected by what arrives out of order?",
+            answer: "No. It follows windows and smoothed round trips, which every SACK corrects.",
+            parameter: "gap",
+        },
+        Choice {
+            question: "Which path is a chunk offered first?",
+            answer: "The one with the lowest smoothed round-trip time of those with room, as with `min-rtt`; one without comes first.",
+            parameter: "",
+        },
+        Choice {
+            question: "What if the receive window is smaller than the gap?",
+            answer: "Then all of it is bound to the fast path, and the slow one gets nothing: its data would only fill that window.",
+            parameter: "",
+        },
+    ]],
+};
+
+pub(crate) const COMPONENT: Component = Component {
+    name: "stms",
+    about: "Reserves for faster paths what they deliver until a slower path's chunk arrives",
+    source: "Shi, Cui, Wang et al. 2018 (ATC)",
+    role: Role::Scheduler,
+    needs_multipath: true,
+    parameters: PARAMETERS,
+    card: CARD,
+    apply,
+};
+
+fn apply(values: &Values, policies: Policies) -> Policies {
+    Policies { scheduler: Box::new(SlideTogether { gap: values.decimal("gap") }), ..policies }
+}
+
+/// Paths whose data slides together.
+#[derive(Debug)]
+struct SlideTogether {
+    gap: f64,
+}
+
+impl SlideTogether {
+    /// What `fast` delivers from when a chunk leaves on `slow` until it arrives, beyond its own way.
+    fn gap_bytes(&self, fast: &PathFacts, slow: &PathFacts) -> Option<f64> {
+        let difference = slow.rtt.smoothed? - fast.rtt.smoothed?;
+        let rate = bytes_per_second(fast)?;
+        (!difference.is_zero()).then_some(self.gap * rate * difference.as_secs_f64() / 2.0)
+    }
+
+    /// A faster path for which less is reserved than it delivers meanwhile, and how much that is.
+    fn lacks<'a>(&self, slow: &PathFacts, view: &View<'a>) -> Option<(&'a PathFacts, f64)> {
+        let queues = view.active().filter(|path| path.id != slow.id && may_queue(path, view));
+        let gaps = queues.filter_map(|path| Some((path, self.gap_bytes(path, slow)?)));
+        let lacking = gaps.filter(|(path, gap)| (path.bound.get() as f64) < *gap);
+        lacking.min_by_key(|(path, _)| path.rtt.smoothed)
+    }
+}
+
+impl Slot for SlideTogether {}
+
+impl Scheduler for SlideTogether {
+    fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
+        let ranking = Ranking::of(view, Unmeasured::First);
+        let reason = lowest(&ranking);
+        // A probe of the peer's closed window leaves now or not at all.
+        let Some(slow) = ranking.best.filter(|_| !ask.window_probe) else { return ranking.send(reason) };
+        if let Some((fast, gap)) = self.lacks(slow, view) {
+            return ranking
+                .bind(fast.id, Reason::figure("the faster path delivers it sooner", "gap_bytes", gap));
+        }
+        // What is bound to it goes first.
+        if slow.bound.is_zero() { ranking.send(reason) } else { ranking.bind(slow.id, reason) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ASK, M, World, bytes, path};
+    use anabranch_core::PathState;
+    use anabranch_core::profile::Profile;
+    use anabranch_core::time::Span;
+
+    /// A full path of 20 ms and ten chunks and one of 100 ms: meanwhile the first delivers 500 chunks per second for 40 ms.
+    fn world() -> World {
+        let mut world = World::new(Profile::rfc9260_multipath(), 2);
+        for (facts, rtt) in world.paths.iter_mut().zip([20, 100]) {
+            facts.rtt.smoothed = Some(Span::from_millis(rtt));
+            facts.cwnd = bytes(10 * M);
+        }
+        world.paths[0].in_flight = bytes(10 * M);
+        world
+    }
+
+    fn choice(world: &mut World) -> Pick {
+        world.pick(&mut SlideTogether { gap: 1.0 }).choice
+    }
+
+    #[test]
+    fn a_slow_path_takes_what_comes_after_all_that_the_fast_one_delivers_meanwhile() {
+        let mut world = world();
+        let mut bound = 0;
+        while choice(&mut world) == Pick::Bind(path(0)) {
+            world.paths[0].bound += bytes(M);
+            bound += 1;
+        }
+        assert_eq!((bound, choice(&mut world)), (20, Pick::Path(path(1))));
+    }
+
+    #[test]
+    fn with_room_on_it_the_fast_path_takes_the_next_chunk_behind_those_that_wait_for_it() {
+        let mut world = world();
+        world.paths[0].in_flight = bytes(0);
+        assert_eq!(choice(&mut world), Pick::Path(path(0)));
+        world.paths[0].bound = bytes(M);
+        assert_eq!(choice(&mut world), Pick::Bind(path(0)));
+    }
+
+    #[test]
+    fn nothing_is_reserved_for_a_path_that_is_no_faster_or_cannot_take_it() {
+        let mut equal = world();
+        equal.paths[1].rtt.smoothed = equal.paths[0].rtt.smoothed;
+        let mut failed = world();
+        failed.paths[0].state = PathState::PotentiallyFailed;
+        let mut beyond = world();
+        beyond.paths[0].within_share = false;
+        for mut world in [equal, failed, beyond] {
+            assert_eq!(choice(&mut world), Pick::Path(path(1)));
+        }
+    }
+
+    #[test]
+    fn a_window_probe_waits_in_no_queue() {
+        let mut world = world();
+        let probe = SendAsk { window_probe: true, ..ASK };
+        let decision = world.with(|view, context| SlideTogether { gap: 1.0 }.pick(&probe, view, context));
+        assert_eq!(decision.choice, Pick::Path(path(1)));
+    }
+}
