@@ -9,23 +9,21 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::cubic::curve::BETA;
-use crate::preset::braid::coupling::{Congested, share_of_growth};
+use crate::preset::braid::coupling::{SharedQueue, share_of_growth};
 use crate::preset::braid::drain::{Drain, SHARE};
 use crate::preset::braid::loss::LossJudge;
 use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
 use crate::preset::braid::window::PathWindow;
 
-/// How long a path counts as congested after a loss by congestion: a flow of others is back in about so many round trips, and
-/// one second is the time in which two paths with short round trips notice the same queue.
+/// How long a path counts as congested after a loss by congestion. Beside four flows at 10 Mbit/s a path loses something every few
+/// seconds; CUBIC regains the window of 70 chunks that it lost in about four.
 const CONGESTED_ROUNDS: u64 = 20;
-const CONGESTED_LEAST: Span = Span::from_secs(1);
+const CONGESTED_LEAST: Span = Span::from_secs(10);
 /// A packet's time at a bottleneck of 1 Mbit/s, before a rate was measured.
 const UNMEASURED_PACKET: Span = Span::from_millis(12);
 /// A window of which less than this is free counts as in full use: pacing holds the next packet back.
 const SLACK_CHUNKS: u64 = 2;
-/// So that a link without delay has a rate.
-const SHORTEST_ROUND_TRIP: Span = Span::from_micros(100);
 /// While the first slow start lasts: more than any window, and no number that sums overflow with.
 const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
 /// HyStart (RFC 9406 section 4.2): MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR.
@@ -62,6 +60,7 @@ struct PathControl {
     round: RoundSoFar,
     drain: Drain,
     congested_at: Option<Time>,
+    shared: SharedQueue,
     pacing: Pacing,
     reason: Reason,
 }
@@ -76,6 +75,7 @@ impl PathControl {
             round: RoundSoFar::default(),
             drain: Drain::default(),
             congested_at: None,
+            shared: SharedQueue::default(),
             pacing: Pacing::OFF,
             reason: Reason::rule("initial window"),
         }
@@ -88,11 +88,16 @@ impl PathControl {
             || self.congested_at.is_some_and(|at| now.since(at) < lately)
     }
 
+    /// Whether it meets congestion at the same bottleneck as the other path.
+    fn is_coupled_with(&self, other: PathId, facts: &PathFacts, now: Time) -> bool {
+        self.is_congested(facts, now) && self.shared.is_with(other, self.judge.share_of_long())
+    }
+
     /// A packet was acknowledged. Returns the round that it ends.
     fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) -> Option<Round> {
         let sent_at = acked.stamps.sent_at;
         let queue = queue(facts);
-        self.judge.delivered(sent_at, queue, now);
+        self.judge.delivered(sent_at, round_trip(facts), base(facts), now);
         self.round.least_queue = Some(self.round.least_queue.map_or(queue, |least| least.min(queue)));
         if sent_at < self.round.began {
             return None;
@@ -270,23 +275,23 @@ impl BraidControl {
 
     /// Of growth that the path would have by itself.
     fn share_of_growth(&self, path: PathId, view: &View<'_>) -> f64 {
-        let congested = |facts: &PathFacts| {
-            let path = self.paths[facts.id.index()].as_deref()?;
-            path.is_congested(facts, view.now).then_some(path)
-        };
-        let Some(own) = congested(view.path(path)).filter(|_| self.parts.coupling) else { return 1.0 };
-        let all = view.active().filter_map(|facts| congested(facts).zip(Some(facts)));
-        let all = all.map(|(path, facts)| Congested {
-            cwnd: path.window.cwnd(),
-            rtt: round_trip(facts).max(SHORTEST_ROUND_TRIP).as_secs_f64(),
+        let facts = view.path(path);
+        let control = |path: PathId| self.paths[path.index()].as_deref();
+        let is_congested = control(path).is_some_and(|own| own.is_congested(facts, view.now));
+        if !self.parts.coupling || !is_congested {
+            return 1.0;
+        }
+        let coupled = view.active().filter(|other| {
+            let with = control(other.id).filter(|_| other.id != path);
+            with.is_some_and(|control| control.is_coupled_with(path, other, view.now))
         });
-        share_of_growth(own.window.cwnd(), all)
+        share_of_growth(1 + coupled.count())
     }
 
     fn lost(&mut self, path: PathId, sent_at: Time, view: &View<'_>) {
         let (parts, facts) = (self.parts, view.path(path));
         let Some(own) = self.path(path) else { return };
-        let is_noise = !own.judge.is_congestion(sent_at) && parts.noise;
+        let is_noise = !own.judge.is_congestion(sent_at, base(facts)) && parts.noise;
         if is_noise || !own.window.is_news(sent_at) {
             return;
         }
@@ -297,12 +302,13 @@ impl BraidControl {
         }
     }
 
-    /// The paths that meet congestion too are cut with the one that lost something.
+    /// The paths at the same bottleneck are cut with the one that lost something.
     fn cut_others(&mut self, lost_on: PathId, sent_at: Time, view: &View<'_>) {
         let parts = self.parts;
         for facts in view.active().filter(|facts| facts.id != lost_on) {
             let Some(path) = self.path(facts.id) else { continue };
-            if path.is_congested(facts, view.now) && path.window.is_news(sent_at) {
+            path.shared.other_lost(lost_on, path.judge.was_long(sent_at, base(facts)));
+            if path.is_coupled_with(lost_on, facts, view.now) && path.window.is_news(sent_at) {
                 path.cut(facts, parts, view, Reason::rule("a loss on a path that it is coupled with"));
             }
         }

@@ -13,7 +13,7 @@ use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "congestion or noise",
-    rule: "a queue is long above max(longest queue of 20 s / 2, 4 ms); a loss is congestion if the longer of the queues that \
+    rule: "a queue is long if round trip - base > max((longest round trip of 20 s - base) / 2, 4 ms); a loss is congestion if the longer of the queues that \
            the packets sent just before and after it met is long, and s > (1 + f) / 2, where s = the share of losses with \
            long queues (EWMA, weight 1 / 8), f = the share of all packets that met long queues",
     file: file!(),
@@ -54,7 +54,7 @@ impl Met {
 /// Tells the losses of a path apart.
 #[derive(Clone, Debug)]
 pub(super) struct LossJudge {
-    /// When packets left and the queue they met, in the order in which they left.
+    /// When packets left and the round trip they took, in the order in which they left.
     samples: VecDeque<(Time, Span)>,
     longest: WindowedMax<Span>,
     met: Met,
@@ -74,15 +74,16 @@ impl Default for LossJudge {
     }
 }
 
-fn is_long(queue: Span, longest: Span) -> bool {
-    queue > longest.over(2).max(LEAST_LONG_QUEUE)
+/// Round trips are compared, not what exceeds the base: that may be forgotten while the queue is never empty.
+fn is_long(round_trip: Span, longest: Span, base: Span) -> bool {
+    round_trip - base > (longest - base).over(2).max(LEAST_LONG_QUEUE)
 }
 
 impl LossJudge {
-    /// A packet that left then and met this queue was delivered.
-    pub(super) fn delivered(&mut self, sent_at: Time, queue: Span, now: Time) {
-        let longest = self.longest.update(now.as_nanos(), queue, MEMORY.as_nanos());
-        self.met.add(is_long(queue, longest));
+    /// A packet that left then was delivered, and took this round trip where the least is `base`.
+    pub(super) fn delivered(&mut self, sent_at: Time, round_trip: Span, base: Span, now: Time) {
+        let longest = self.longest.update(now.as_nanos(), round_trip, MEMORY.as_nanos());
+        self.met.add(is_long(round_trip, longest, base));
         if self.samples.len() == MOST_SAMPLES {
             self.samples.pop_front();
         }
@@ -92,24 +93,33 @@ impl LossJudge {
             }
             _ => self.samples.len(),
         };
-        self.samples.insert(place, (sent_at, queue));
+        self.samples.insert(place, (sent_at, round_trip));
     }
 
-    /// Whether the loss of a packet that left then is congestion.
-    pub(super) fn is_congestion(&mut self, sent_at: Time) -> bool {
-        let longest = self.longest.get().unwrap_or_default();
-        let long = is_long(self.queue_beside(sent_at), longest);
+    /// Whether the loss of a packet that left then is congestion, where the least round trip is `base`.
+    pub(super) fn is_congestion(&mut self, sent_at: Time, base: Span) -> bool {
+        let long = self.was_long(sent_at, base);
         self.met.add(long);
         let seen = f64::from(u8::from(long));
         self.losses_at_long_queues += LOSS_WEIGHT * (seen - self.losses_at_long_queues);
         long && self.losses_at_long_queues > 0.5 * (1.0 + self.met.share_of_long())
     }
 
-    /// The longer of the queues that the packets sent just before and after met.
-    fn queue_beside(&self, sent_at: Time) -> Span {
+    /// Whether the queue was long for what left then.
+    pub(super) fn was_long(&self, sent_at: Time, base: Span) -> bool {
+        is_long(self.round_trip_beside(sent_at), self.longest.get().unwrap_or_default(), base)
+    }
+
+    /// The share of all packets that met long queues.
+    pub(super) fn share_of_long(&self) -> f64 {
+        self.met.share_of_long()
+    }
+
+    /// The longer of the round trips that the packets sent just before and after took.
+    fn round_trip_beside(&self, sent_at: Time) -> Span {
         let after = self.samples.partition_point(|sample| sample.0 <= sent_at);
-        let queue = |index: usize| self.samples.get(index).map_or(Span::ZERO, |sample| sample.1);
-        queue(after).max(after.checked_sub(1).map_or(Span::ZERO, queue))
+        let round_trip = |index: usize| self.samples.get(index).map_or(Span::ZERO, |sample| sample.1);
+        round_trip(after).max(after.checked_sub(1).map_or(Span::ZERO, round_trip))
     }
 }
 
@@ -117,7 +127,8 @@ impl LossJudge {
 mod tests {
     use super::*;
 
-    const LONGEST: Span = Span::from_millis(40);
+    const BASE: Span = Span::from_millis(100);
+    const LONGEST: Span = Span::from_millis(140);
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -128,7 +139,7 @@ mod tests {
         let mut judge = LossJudge::default();
         judge.longest.update(0, LONGEST, MEMORY.as_nanos());
         for (ms, queue) in (0..).zip(queues) {
-            judge.delivered(at(ms), Span::from_millis(queue), at(ms));
+            judge.delivered(at(ms), BASE + Span::from_millis(queue), BASE, at(ms));
         }
         judge
     }
@@ -136,36 +147,44 @@ mod tests {
     #[test]
     fn a_loss_beside_a_long_queue_is_congestion_and_one_beside_a_short_queue_is_not() {
         let mut judge = sent((0..100).map(|n| if n >= 90 { 40 } else { 5 }));
-        assert!(judge.is_congestion(at(95)));
-        assert!(!judge.is_congestion(at(50)));
+        assert!(judge.is_congestion(at(95), BASE));
+        assert!(!judge.is_congestion(at(50), BASE));
     }
 
     #[test]
     fn a_loss_just_before_or_after_a_long_queue_counts_as_beside_it() {
-        assert!(sent([5, 5, 40]).is_congestion(Time::from_nanos(1_500_000)));
-        assert!(sent([5, 40, 5]).is_congestion(Time::from_nanos(1_500_000)));
+        assert!(sent([5, 5, 40]).is_congestion(Time::from_nanos(1_500_000), BASE));
+        assert!(sent([5, 40, 5]).is_congestion(Time::from_nanos(1_500_000), BASE));
     }
 
     #[test]
     fn losses_as_frequent_at_long_queues_as_at_short_ones_are_the_links() {
         let mut judge = sent((0..1000).map(|n| if n / 10 % 2 == 0 { 5 } else { 40 }));
-        let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5))).collect();
+        let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5), BASE)).collect();
         assert!(verdicts[40..].iter().all(|congestion| !congestion), "{verdicts:?}");
     }
 
     #[test]
     fn a_short_queue_is_no_congestion_however_short_the_longest_is() {
         let mut judge = LossJudge::default();
-        (0..10).for_each(|ms| judge.delivered(at(ms), Span::from_millis(3), at(ms)));
-        assert!(!judge.is_congestion(at(5)));
+        (0..10).for_each(|ms| judge.delivered(at(ms), BASE + Span::from_millis(3), BASE, at(ms)));
+        assert!(!judge.is_congestion(at(5), BASE));
+    }
+
+    #[test]
+    fn a_queue_is_as_long_as_it_was_after_the_least_round_trip_is_forgotten() {
+        let mut judge = sent((0..100).map(|n| if n % 10 == 9 { 40 } else { 5 }));
+        let forgotten = BASE + Span::from_millis(25);
+        assert!(judge.is_congestion(at(99), forgotten));
+        assert!(!judge.is_congestion(at(5), forgotten));
     }
 
     #[test]
     fn what_is_kept_is_bounded_and_in_order_of_leaving() {
         let mut judge = sent(std::iter::repeat_n(5, 5000));
-        judge.delivered(at(4500), LONGEST, at(5000));
+        judge.delivered(at(4500), LONGEST, BASE, at(5000));
         assert_eq!(judge.samples.len(), MOST_SAMPLES);
         assert!(judge.samples.iter().is_sorted_by_key(|sample| sample.0));
-        assert_eq!(judge.queue_beside(at(4500)), LONGEST);
+        assert_eq!(judge.round_trip_beside(at(4500)), LONGEST);
     }
 }

@@ -23,12 +23,14 @@ pub(super) struct PathWindow {
     /// Where slow start ended last; `None` while the first one lasts.
     ssthresh: Option<f64>,
     curve: Curve,
+    /// What the path is of the flow that the curve is for.
+    share: f64,
     cut_at: Option<Time>,
 }
 
 impl PathWindow {
     pub(super) fn new(cwnd: f64) -> Self {
-        PathWindow { cwnd, ssthresh: None, curve: Curve::default(), cut_at: None }
+        PathWindow { cwnd, ssthresh: None, curve: Curve::default(), share: 1.0, cut_at: None }
     }
 
     pub(super) fn cwnd(&self) -> f64 {
@@ -44,9 +46,16 @@ impl PathWindow {
         self.cwnd += acked;
     }
 
-    /// Along the curve, with this share of the growth.
+    /// Along the curve of a flow of which the path is this share. Its terms of growth are multiples of the chunk, so that n
+    /// shares of it together are one curve; that each acknowledgement counts for a share too is RFC 6356's, whose n equal paths
+    /// grow by 1 / n^2 each.
     pub(super) fn follow_curve(&mut self, now: Time, rtt: Span, acked: f64, share: f64, chunk: f64) {
-        let step = Step { now, rtt, cwnd: self.cwnd, acked: share * acked, chunk };
+        // The epoch's beginning was computed with the share of then.
+        if share != self.share {
+            self.share = share;
+            self.curve.restart();
+        }
+        let step = Step { now, rtt, cwnd: self.cwnd, acked: share * acked, chunk: share * chunk };
         self.cwnd = self.curve.next(&step).0;
     }
 
