@@ -26,6 +26,8 @@ WHICH ?= --book docs/src
 # Options of `make limit` and of `make harm`.
 LIMIT ?=
 HARM ?=
+# What `make beside` measures.
+BESIDE ?= transfers
 
 DEMO := $(OUT)/demo
 # Cargo gives a library the features that the packages asked for want of it together. Asking for one of them would build
@@ -38,7 +40,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme bench cards ledger book clean
+.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -127,7 +129,8 @@ $(VENV)/made: pyproject.toml
 	touch '$@'
 
 # The package is built as a user would build it. What `cargo build --release` has built is taken as it is.
-# Chromium opens a report. It is installed where that needs no question, and its test is skipped elsewhere.
+# Chromium opens a report, and ethtool makes links between namespaces like wires. Both are installed where that needs no question,
+# and their tests are skipped elsewhere.
 python: venv ## Install the package into .venv and run its tests.
 	@set -eu; \
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .; \
@@ -137,6 +140,10 @@ python: venv ## Install the package into .venv and run its tests.
 		export DEBIAN_FRONTEND=noninteractive; \
 		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends chromium < /dev/null > /dev/null \
 			|| echo 'Chromium could not be installed'; \
+	fi; \
+	if ! command -v ethtool > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends ethtool iproute2 < /dev/null > /dev/null \
+			|| echo 'ethtool could not be installed'; \
 	fi; \
 	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. Install chromium to run it.'; \
 	'$(VENV)/bin/python' -m pytest --numprocesses=auto --dist=loadfile
@@ -317,6 +324,10 @@ limit-store: venv ## Store the limits anew that are known to be broken, where wh
 which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
 	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)
 	$(PYTHON) docs/figures/from_tables.py
+
+beside: ## Measure beside the kernel's TCP and MPTCP in network namespaces, as root; BESIDE='transfers --rounds 5' or 'shares'.
+	$(ANABRANCH_BUILD)
+	cd tools && unshare -n $(PYTHON) -m beside --anabranch "$(TARGET)/release/anabranch" $(BESIDE)
 
 bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, small files beside cp, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links

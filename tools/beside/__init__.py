@@ -1,0 +1,1 @@
+"""Measures `anabranch` beside the kernel's TCP and MPTCP, in network namespaces."""
