@@ -15,6 +15,10 @@ RELAYCHECK_PAIRS ?= 3
 HOSTILE_MESSAGES ?= 1000000
 # Where `make install` installs to; DESTDIR comes before it, as packagers want.
 PREFIX ?= /usr/local
+# What `make instructions` does with its counts: check or store.
+INSTRUCTIONS ?= check
+# Cargo's profile for what `make install` installs: `release` compiles in less time, and runs take more.
+INSTALL_PROFILE ?= fast
 # More for maturin in `make wheel`, as --zig --compatibility manylinux2014 for machines with an old glibc.
 WHEEL_ARGS ?=
 # What `make papers` reproduces.
@@ -40,7 +44,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench cards ledger book clean
+.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench instructions cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -49,8 +53,8 @@ help: ## List the targets.
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: ## Install the command, its man pages and completions of three shells below PREFIX (/usr/local).
 	@set -eu; \
-	$(ANABRANCH_BUILD); \
-	command="$(TARGET)/release/anabranch"; \
+	$(CARGO) build --profile '$(INSTALL_PROFILE)' --locked --bin anabranch; \
+	command="$(TARGET)/$(INSTALL_PROFILE)/anabranch"; \
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/bash-completion/completions' \
 		'$(SHARE)/zsh/site-functions' '$(SHARE)/fish/vendor_completions.d'; \
 	install -m 755 "$$command" '$(DESTDIR)$(PREFIX)/bin/anabranch'; \
@@ -203,8 +207,8 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
-	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
-	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
@@ -330,14 +334,19 @@ beside: ## Measure beside the kernel's TCP and MPTCP in network namespaces, as r
 	cd tools && unshare -n $(PYTHON) -m beside --anabranch "$(TARGET)/release/anabranch" $(BESIDE)
 
 bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, small files beside cp, and what Python adds to a run.
-	$(CARGO) bench --locked -p anabranch-sim --bench two_links
-	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
+	$(CARGO) bench --profile fast --locked -p anabranch-sim --bench two_links
+	$(CARGO) bench --profile fast --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
 	$(CARGO) bench --locked -p anabranch-transfer --bench limit
 	$(CARGO) bench --locked -p anabranch-transfer --bench small_files
 	$(ANABRANCH_BUILD)
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .
 	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"
+
+# Where other programs keep the machine busy, times say little and these counts as much as ever.
+instructions: ## Count the instructions of simulated runs with valgrind, beside those stored; INSTRUCTIONS=store stores them.
+	$(CARGO) build --profile fast --locked --bin anabranch
+	$(PYTHON) tests/cost/instructions.py '$(INSTRUCTIONS)' --anabranch "$(TARGET)/fast/anabranch"
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src
@@ -376,7 +385,7 @@ commands: ## Run the commands that README and book show, and compare what they p
 	$(PYTHON) docs/figures/link_failure.py --anabranch "$$anabranch" --check
 
 first-use: venv ## Type the commands of README and tutorials into terminals, the installation included; FIRST_USE=PAGE for one.
-	'$(VENV)/bin/python' docs/first_use.py --transcript '$(OUT)/first-use.txt' $(FIRST_USE)
+	INSTALL_PROFILE=release '$(VENV)/bin/python' docs/first_use.py --transcript '$(OUT)/first-use.txt' $(FIRST_USE)
 
 screenshots: ## Make screenshots of book, report and papers' page, wide and narrow, light and dark, into out/screenshots.
 	$(PYTHON) docs/screenshots.py --out '$(OUT)/screenshots'

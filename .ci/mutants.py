@@ -69,7 +69,8 @@ AREAS = {
         ),
         Group(
             tuple(
-                f"{ASSOCIATION}/{name}.rs" for name in ("acknowledgement", "recovery", "reneging", "sack_in")
+                f"{ASSOCIATION}/{name}.rs"
+                for name in ("acknowledgement", "gap_acks", "missing", "recovery", "reneging", "sack_in")
             ),
             (
                 crossing("endpoint"),

@@ -97,6 +97,15 @@ pub struct BufferGrowth {
 /// The least window that an INIT or INIT ACK may advertise (RFC 9260 sections 3.3.2 and 3.3.3).
 pub(crate) const LEAST_FIRST_WINDOW: u32 = 1500;
 
+/// What tells a packet that was changed on its way from one that was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integrity {
+    /// The CRC32c in its common header.
+    Checksum,
+    /// The driver vouches that none was.
+    Driver,
+}
+
 /// What an association is configured with.
 #[derive(Clone)]
 pub struct AssociationConfig {

@@ -32,6 +32,20 @@ pub(crate) fn holds(list: &[Interval], start: u64, end: u64) -> bool {
     at > 0 && list[at - 1].1 >= end
 }
 
+/// What is left of two lists behind what they have in common from the first interval on.
+pub(crate) fn without_common_start<'a>(
+    one: &'a [Interval],
+    other: &'a [Interval],
+) -> (&'a [Interval], &'a [Interval]) {
+    let common = one.iter().zip(other).take_while(|(first, second)| first == second).count();
+    (&one[common..], &other[common..])
+}
+
+/// What of a list ends above `tsn`.
+pub(crate) fn above(list: &[Interval], tsn: u64) -> &[Interval] {
+    &list[list.partition_point(|&(_, end)| end <= tsn)..]
+}
+
 /// Whether `outer` holds all that `list` has above `tsn`.
 pub(crate) fn hold_above(outer: &[Interval], list: &[Interval], tsn: u64) -> bool {
     let mut outer = outer.iter().copied().peekable();
@@ -142,10 +156,15 @@ mod tests {
         let mut all = vec![(7, 7)];
         for one in lists() {
             for other in lists() {
-                for above in [0, 3, 8] {
-                    let expected = (above + 1..=8).all(|n| has(&one, n) || !has(&other, n));
-                    assert_eq!(hold_above(&one, &other, above), expected, "{one:?} {other:?} {above}");
+                for tsn in [0, 3, 8] {
+                    let expected = (tsn + 1..=8).all(|n| has(&one, n) || !has(&other, n));
+                    let (outer, list) = without_common_start(&one, above(&other, tsn));
+                    assert_eq!(hold_above(&one, &other, tsn), expected, "{one:?} {other:?} {tsn}");
+                    assert_eq!(hold_above(outer, list, tsn), expected, "{one:?} {other:?} {tsn}");
                 }
+                let (list, known) = without_common_start(&one, &other);
+                subtract(list, known, &mut all);
+                assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
                 subtract(&one, &other, &mut all);
                 assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
                 unite(&one, &other, &mut all);

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use anabranch_core::profile::Profile;
-use anabranch_lab::run::Batch;
+use anabranch_lab::run::{Batch, Job, RunResult};
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use common::{job, run};
 use rayon::prelude::*;
@@ -52,6 +52,10 @@ fn the_same_seed_gives_identical_bytes_at_identical_times() {
             let (first, second) = (run(&text, &scheme, 7), run(&text, &scheme, 7));
             assert!(first.digest.is_some());
             assert_eq!(first, second, "{scheme}, {profile}");
+            let unread =
+                Job { digest: false, ..job(&text, &scheme, 7) }.run().expect("the scenario can be run");
+            let figures = RunResult { digest: None, ..first };
+            assert_eq!(unread, figures, "{scheme}, {profile}: packets without checksums");
         });
     }
 }

@@ -45,11 +45,15 @@ impl<'s> Cursor<'s> {
 
     /// Writes every item and says how many there were.
     pub(crate) fn items<T: Item>(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, NoSpace> {
-        let mut count = 0;
+        let mut left = self.space.get_mut(self.at..).ok_or(NoSpace)?;
+        let (mut count, mut len) = (0, 0);
         for item in items {
-            self.put(item.to_wire().as_ref())?;
-            count += 1;
+            let item = item.to_wire();
+            let (place, rest) = left.split_at_mut_checked(item.as_ref().len()).ok_or(NoSpace)?;
+            place.copy_from_slice(item.as_ref());
+            (left, count, len) = (rest, count + 1, len + item.as_ref().len());
         }
+        self.at += len;
         Ok(count)
     }
 

@@ -106,6 +106,11 @@ impl<'b> PacketWriter<'b> {
         self.len
     }
 
+    /// The same without the sum: the field stays zero. For packets that pass through memory alone.
+    pub const fn finish_without_checksum(self) -> usize {
+        self.len
+    }
+
     /// Adds a chunk of any type from its flags and value.
     pub fn raw_parts(&mut self, kind: ChunkType, flags: u8, value: &[u8]) -> Result<(), NoSpace> {
         self.chunk(kind, flags, |cursor| cursor.put(value))

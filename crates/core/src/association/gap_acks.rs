@@ -27,8 +27,10 @@ impl Association {
 
     fn find_news(&mut self) {
         let SackProcessing { blocks, news, names_unsent, .. } = &mut self.sack;
-        let known = self.sender.outstanding().gap_acked();
-        let known = if std::mem::take(names_unsent) { &[] } else { known };
+        let outstanding = self.sender.outstanding();
+        let known = if std::mem::take(names_unsent) { &[] } else { outstanding.gap_acked() };
+        let known = intervals::above(known, outstanding.cumulative());
+        let (blocks, known) = intervals::without_common_start(blocks, known);
         intervals::subtract(blocks, known, news);
     }
 

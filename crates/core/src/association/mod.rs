@@ -51,7 +51,7 @@ use bytes::Bytes;
 
 use crate::address::PathAddress;
 use crate::authentication::RANDOM_LEN;
-use crate::config::{AssociationConfig, Encapsulation};
+use crate::config::{AssociationConfig, Encapsulation, Integrity};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::Path;
@@ -159,6 +159,7 @@ pub(crate) struct Identity {
     initial_tsn: u64,
     /// We sent the INIT.
     initiator: bool,
+    integrity: Integrity,
 }
 
 /// Whether the peer is there.
@@ -245,6 +246,7 @@ impl Association {
                 peer_port: seed.peer_port,
                 initial_tsn,
                 initiator: seed.initiator,
+                integrity: seed.integrity,
             },
             addressing: Addressing::new(seed.encapsulation, seed.guarded, seed.local_addresses, local_random),
             protection: PacketProtection::new(offer),
@@ -607,4 +609,5 @@ pub(crate) struct AssociationSeed {
     pub(crate) encapsulation: Encapsulation,
     pub(crate) initiator: bool,
     pub(crate) guarded: bool,
+    pub(crate) integrity: Integrity,
 }

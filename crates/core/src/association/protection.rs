@@ -6,6 +6,7 @@ use anabranch_wire::{
 };
 
 use crate::association::Association;
+use crate::config::Integrity;
 use crate::error::AbortReason;
 use crate::init::{AsconfProof, protection_parameter};
 use crate::path_id::PathId;
@@ -183,7 +184,10 @@ impl Association {
             buf.resize(size, 0);
             let mut writer = PacketWriter::new(buf, header).ok()?;
             let filled = fill(self, &mut writer);
-            let length = writer.finish();
+            let length = match self.identity.integrity {
+                Integrity::Checksum => writer.finish(),
+                Integrity::Driver => writer.finish_without_checksum(),
+            };
             buf.truncate(length);
             return Some(filled);
         }

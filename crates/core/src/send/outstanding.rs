@@ -468,7 +468,9 @@ impl Outstanding {
     /// always, and then they are all that is known.
     pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
         let cumulative = self.cumulative();
-        let all_covered = intervals::hold_above(blocks, &self.gap_acked, cumulative);
+        let known = intervals::above(&self.gap_acked, cumulative);
+        let (rest, known) = intervals::without_common_start(blocks, known);
+        let all_covered = intervals::hold_above(rest, known, cumulative);
         if all_covered {
             self.set_gap_acked(blocks);
         } else {
