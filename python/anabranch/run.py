@@ -200,8 +200,9 @@ def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
 def _flow_row(flow: FlowResult) -> dict[str, Any]:
     """The columns of a flow."""
     figures = without_name(flow)
+    delays = figures.pop("message_delays", None) or {}
     delivery = delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})
-    return {**figures, **delivery}
+    return {**figures, **delivery, **{f"message_delays_{name}": value for name, value in delays.items()}}
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:

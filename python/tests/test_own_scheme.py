@@ -87,7 +87,7 @@ class Paced(ab.CongestionControl):
         if rtt_ms is None:
             return None
         window = ask.window
-        percent = 200 if window.cwnd_bytes < window.ssthresh_bytes else 120
+        percent = 200 if window.cwnd_bytes < window.ssthresh_bytes // 2 else 120
         bps = window.cwnd_bytes * 8 * percent // 100 * 1_000_000_000 // round(rtt_ms * 1e6)
         return ab.Pacing(rate_kbps=bps / 1e3)
 

@@ -18,7 +18,7 @@ import anabranch as ab
 from anabranch import _native
 from anabranch.errors import RunError, ScenarioError, SchemeError, TraceError
 from anabranch.run import Run, failure_of, run
-from anabranch.scenario import Flow, Path, RunSettings, Scenario, Scheme
+from anabranch.scenario import Flow, MessagesBeside, Path, RunSettings, Scenario, Scheme
 
 ROOT = FilePath(__file__).parents[2]
 METRICS = {
@@ -118,6 +118,17 @@ def test_a_run_is_shown_as_tidy_tables() -> None:
     assert flows["intact"].tolist() == [None, True]
     with pytest.raises(ValueError, match="runs, paths and flows"):
         made.to_pandas("links")  # type: ignore[arg-type]
+
+
+def test_delays_of_small_messages_are_columns_of_their_own() -> None:
+    messages = MessagesBeside(size="200 B", interval="20 ms")
+    made = run(two_paths(flows=[Flow(messages=messages)]))
+    flows = made.to_pandas("flows")
+    expected = dataclasses.asdict(made.flows[0].message_delays)  # type: ignore[arg-type]
+    assert expected["delivered"] > 0
+    assert {name: flows[f"message_delays_{name}"][0] for name in expected} == expected
+    assert "message_delays" not in flows.columns
+    assert not any(isinstance(value, dict) for value in flows.iloc[0])
 
 
 def test_a_notebook_shows_figures_and_names_without_letting_them_be_markup() -> None:

@@ -133,7 +133,7 @@ fn flow_block(flow: &FlowExplanation) -> String {
     text += &titled("Time of each path in %, and means while in service", &paths(flow));
     text += &titled("Window cuts", &cuts(flow));
     text += &titled("Chunks declared lost", &losses(flow));
-    text += &titled("Chunks sent again", &resent(flow));
+    text += &titled("Retransmitted chunks", &resent(flow));
     text += &placement("Where new data went", &flow.scheduling);
     text += &placement("Where chunks were retransmitted", &flow.rerouting);
     text + &titled("States", &states(flow))

@@ -1,5 +1,7 @@
 //! What an association records for observers when tracing is on.
 
+use std::collections::VecDeque;
+
 use crate::path_id::{PathId, PathSet};
 use crate::policy::{HeadOfLineAction, LossCause, Pacing, Reason, Refused, WaitFor};
 use crate::send::AbandonCause;
@@ -66,4 +68,44 @@ pub struct TraceEvent {
     pub reason: Reason,
     /// What was refused.
     pub refused: Refused,
+}
+
+/// Decisions that nobody has asked for yet: an association may live for long without.
+const MOST_RECORDED: usize = 1 << 16;
+
+/// Decisions that wait for [`Association::poll_trace`](crate::Association::poll_trace).
+#[derive(Debug, Default)]
+pub(crate) struct TraceLog {
+    events: VecDeque<TraceEvent>,
+}
+
+impl TraceLog {
+    /// Keeps a decision, in the place of the earliest one if there are too many.
+    pub(crate) fn record(&mut self, event: TraceEvent) {
+        if self.events.len() >= MOST_RECORDED {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<TraceEvent> {
+        self.events.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_decisions_are_kept_and_come_in_their_order() {
+        let mut log = TraceLog::default();
+        let most = MOST_RECORDED as u64;
+        for tsn in 0..most + 3 {
+            let decided = Decided::Lost(PathId::new(0), LossCause::Timeout);
+            let (at, reason) = (Time::ZERO, Reason::rule("a test"));
+            log.record(TraceEvent { at, decided, tsn, reason, refused: Refused::new() });
+        }
+        assert!((3..most + 3).eq(std::iter::from_fn(|| log.next()).map(|event| event.tsn)));
+    }
 }

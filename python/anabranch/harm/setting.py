@@ -24,7 +24,10 @@ class Contest:
     other_paths: tuple[str, ...]
 
     def share(self, figures: Figures) -> float:
-        """What the subject takes of the link, in shares: 1 is as much as each of the others has in the mean."""
+        """What the subject takes of the link, in shares: 1 is as much as each of the others has in the mean.
+
+        Goodput is known of a flow and not of a path, so the bytes count that arrive over the link.
+        """
         own, others = (
             sum(figures.paths[name].arrived_bytes for name in names) for names in (self.own_paths, self.other_paths)
         )

@@ -75,7 +75,7 @@ fn given_up(groups: &[SchemeRuns<'_>]) -> String {
         return String::new();
     }
     let mut table = TextTable::new().text("scheme").text("flow").figure("messages\ngiven up");
-    for header in ["unsent", "by retr.", "by lifetime", "by priority", "KiB", "FORWARD-\nTSN"] {
+    for header in ["unsent", "by retr.", "by lifetime", "by priority", "by streams", "KiB", "FORWARD-\nTSN"] {
         table = table.figure(header);
     }
     for (scheme, name, all) in &flows {
@@ -88,6 +88,7 @@ fn given_up(groups: &[SchemeRuns<'_>]) -> String {
             figure(|each| each.by_retransmissions),
             figure(|each| each.by_lifetime),
             figure(|each| each.by_priority),
+            figure(|each| each.by_streams),
             mean(all.iter().map(|each| each.bytes as f64 / 1024.0)),
             figure(|each| each.forward_tsns),
         ]);

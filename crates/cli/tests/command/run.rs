@@ -202,3 +202,19 @@ fn a_receive_buffer_that_limits_is_named_with_what_to_try() {
     let out = buffer("16 MiB");
     assert!(!out.contains("limited by"), "{out}");
 }
+
+#[test]
+fn messages_that_are_given_up_have_a_column_for_each_cause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("late.toml");
+    let text = "[run]\nduration = \"5 s\"\n[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\nloss = 0.1\n[[flow]]\n\
+                kind = \"messages\"\nsize = \"4000 B\"\ninterval = \"20 ms\"\nreliability = { lifetime = \"100 ms\" }\n";
+    fs::write(&file, text).expect("a file");
+    let run = ["run", file.to_str().expect("a path"), "--schemes", "sctp", "--seeds", "1"];
+    let out = anabranch(&run).with_status(0).out;
+    let table = out.split("messages").next_back().expect("a table");
+    let figures: Vec<f64> = table.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    // All of them, unsent, then by retransmissions, lifetime, priority and streams.
+    assert!(table.contains("by streams"), "{out}");
+    assert!(figures[0] > 0.0 && figures[2..6].iter().sum::<f64>() == figures[0], "{out}");
+}

@@ -46,7 +46,7 @@ impl Association {
     pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
         if self.config.trace {
             let event = TraceEvent { at: self.now, decided, tsn, reason, refused: refused.clone() };
-            self.policy.trace.push_back(event);
+            self.policy.trace.record(event);
         }
     }
 }

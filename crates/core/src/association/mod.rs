@@ -469,9 +469,10 @@ impl Association {
         self.receiver.as_ref().map_or(0, Receiver::held_payload_bytes)
     }
 
-    /// The next recorded decision, if [`AssociationConfig::trace`] is on.
+    /// The next recorded decision, if [`AssociationConfig::trace`] is on. The latest 65,536 are kept; earlier ones that nobody asked
+    /// for are dropped.
     pub fn poll_trace(&mut self) -> Option<TraceEvent> {
-        self.policy.trace.pop_front()
+        self.policy.trace.next()
     }
 
     /// Whether it is over and has nothing left to send.

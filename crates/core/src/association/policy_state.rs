@@ -1,7 +1,5 @@
 //! The scheme's policies and what they see: the only place that shows a [`View`] to a policy or tells it of an [`Event`].
 
-use std::collections::VecDeque;
-
 use arrayvec::ArrayVec;
 
 use crate::entropy::Entropy;
@@ -15,7 +13,7 @@ use crate::policy::{
 use crate::profile::{BurstArming, Profile};
 use crate::send::{PathBytes, Sender};
 use crate::time::{Rate, Span, Time};
-use crate::trace::TraceEvent;
+use crate::trace::TraceLog;
 
 const A_CHUNK_AT_LEAST: Reason = Reason::rule("one largest chunk at least");
 
@@ -35,7 +33,7 @@ pub(crate) struct PolicyState {
     path_facts: ArrayVec<PathFacts, MAX_PATHS>,
     association_facts: AssociationFacts,
     /// Decisions that the driver has not taken yet.
-    pub(crate) trace: VecDeque<TraceEvent>,
+    pub(crate) trace: TraceLog,
 }
 
 /// What policies see.
@@ -47,7 +45,7 @@ impl PolicyState {
             entropy,
             path_facts: ArrayVec::new(),
             association_facts: AssociationFacts::default(),
-            trace: VecDeque::new(),
+            trace: TraceLog::default(),
         }
     }
 

@@ -35,7 +35,7 @@ fn of_path(path: &PathExplanation, all: &mut Vec<(f64, String)>) {
     let window = format!("{}{trip}", in_kib(path.mean_cwnd_bytes));
     all.push((time.full_s, format!("{name}'s window was full, with a mean of {window}")));
     all.push((time.no_data_s, format!("{name}'s window had room and no data waited")));
-    let lost = format!("{name}'s window had room while lost chunks waited to be sent again");
+    let lost = format!("{name}'s window had room while lost chunks waited to be retransmitted");
     all.push((time.lost_wait_s, lost));
     all.push((time.paced_s, format!("{name}'s window had room and its pacing let no packet leave yet")));
     let over =

@@ -149,7 +149,7 @@ pub struct PathTime {
     pub peer_window_s: f64,
     /// There was room, and no data waited, neither new nor lost.
     pub no_data_s: f64,
-    /// There was room, and chunks declared lost waited to be sent again.
+    /// There was room, and chunks declared lost waited to be retransmitted.
     pub lost_wait_s: f64,
     /// There was room and data, and the path's rate let no packet leave yet.
     pub paced_s: f64,

@@ -107,7 +107,10 @@ impl Pace for OwnPace {
             }
             Event::PathAdded(path) => self.pacing[path.index()] = CorePacing::OFF,
             Event::Established => view.paths.iter().for_each(|facts| self.ask(facts.id, windows, view)),
-            Event::RttSample { path, .. } | Event::LossEvent { path, .. } | Event::PathState { path, .. } => {
+            Event::RttSample { path, .. }
+            | Event::LossEvent { path, .. }
+            | Event::PathState { path, .. }
+            | Event::Idle(path) => {
                 self.ask(path, windows, view);
             }
             _ => {}

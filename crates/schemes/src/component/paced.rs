@@ -23,7 +23,7 @@ const CARD: Card = Card {
     ],
     equations: &[&[Equation {
         name: "RFC 9002 section 7.7",
-        rule: "rate = N * cwnd / srtt, with N = slow-start / 100 below ssthresh and avoidance / 100 from there on",
+        rule: "rate = N * cwnd / srtt, with N = slow-start / 100 below half of ssthresh and avoidance / 100 from there on",
         file: file!(),
     }]],
     choices: &[&[
@@ -74,10 +74,15 @@ pub struct Paced {
 }
 
 impl Paced {
+    fn update(&mut self, path: PathId, view: &View<'_>) {
+        self.rates[path.index()] = self.rate(self.inner.window(path), view.path(path));
+    }
+
     fn rate(&self, window: Window, facts: &PathFacts) -> Option<Rate> {
         let round = facts.rtt.smoothed?.as_nanos().max(1);
-        let percent =
-            if window.cwnd < window.ssthresh { self.slow_start_percent } else { self.avoidance_percent };
+        // tcp_update_pacing_rate: the last round of slow start leaves at the lower rate, so that it overshoots by less.
+        let in_slow_start = window.cwnd < window.ssthresh.over(2);
+        let percent = if in_slow_start { self.slow_start_percent } else { self.avoidance_percent };
         let bits = u128::from(window.cwnd.get()) * 8 * u128::from(percent) / 100;
         let bps = bits * 1_000_000_000 / u128::from(round);
         Some(Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX)))
@@ -92,10 +97,10 @@ impl Slot for Paced {
             | Event::RttSample { .. }
             | Event::LossEvent { .. }
             | Event::PathState { .. } => {
-                for facts in view.paths {
-                    self.rates[facts.id.index()] = self.rate(self.inner.window(facts.id), facts);
-                }
+                view.paths.iter().for_each(|facts| self.update(facts.id, view));
             }
+            // The window of a path that sends nothing shrinks.
+            Event::Idle(path) => self.update(*path, view),
             Event::PathAdded(path) => self.rates[path.index()] = None,
             _ => {}
         }
@@ -114,7 +119,11 @@ impl CongestionControl for Paced {
     forward! { inner:
         fn window(&self, path: PathId) -> Window;
         fn last_reason(&self, path: PathId) -> Reason;
-        fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) -> ();
+    }
+
+    fn set_window(&mut self, path: PathId, window: Window, reason: Reason, view: &View<'_>) {
+        self.inner.set_window(path, window, reason, view);
+        self.update(path, view);
     }
 }
 
@@ -122,8 +131,9 @@ impl CongestionControl for Paced {
 mod tests {
     use super::*;
     use crate::congestion::{GrowthGate, WindowControl};
-    use crate::testing::{World, bytes, path};
-    use anabranch_core::policy::LossCause;
+    use crate::registry::parse;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::policy::{Limiter, LossCause, PathAck, SackDone, Scheme};
     use anabranch_core::profile::Profile;
     use anabranch_core::time::Span;
 
@@ -136,23 +146,74 @@ mod tests {
         }
     }
 
-    /// The rate of the first path with this window and threshold and a round trip of 100 ms.
-    fn rate_kbps(cwnd: u64, ssthresh: u64) -> Option<u64> {
+    /// The first path with a round trip of 100 ms and this window and threshold.
+    fn rig(cwnd: u64, ssthresh: u64) -> (World, Paced) {
         let mut world = World::new(Profile::rfc9260(), 1);
         let mut control = paced();
         world.dispatch(&mut control, &Event::PathAdded(path(0)));
         world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
         let window = Window { cwnd: bytes(cwnd), ssthresh: bytes(ssthresh), ..Window::default() };
         control.set_window(path(0), window, Reason::rule("set"), &world.view());
-        let rtt = Span::from_millis(100);
-        world.dispatch(&mut control, &Event::RttSample { path: path(0), rtt, heartbeat: false });
+        (world, control)
+    }
+
+    fn rate_kbps(control: &Paced) -> Option<u64> {
         control.pacing(path(0)).rate.map(|rate| rate.as_bps() / 1_000)
     }
 
     #[test]
-    fn a_window_leaves_faster_than_once_a_round_trip_and_twice_as_fast_in_slow_start() {
-        assert_eq!(rate_kbps(125_000, 1_000_000), Some(20_000));
-        assert_eq!(rate_kbps(125_000, 125_000), Some(12_000));
+    fn a_window_leaves_faster_than_once_a_round_trip_and_twice_as_fast_below_half_of_ssthresh() {
+        for (ssthresh, kbps) in [(1_000_000, 20_000), (250_002, 20_000), (250_000, 12_000), (125_000, 12_000)]
+        {
+            assert_eq!(rate_kbps(&rig(125_000, ssthresh).1), Some(kbps), "{ssthresh}");
+        }
+    }
+
+    #[test]
+    fn the_rate_follows_a_window_that_is_set_and_one_that_decays() {
+        let (mut world, mut control) = rig(125_000, 125_000);
+        let window = Window { cwnd: bytes(62_500), ssthresh: bytes(62_500), ..Window::default() };
+        control.set_window(path(0), window, Reason::rule("set"), &world.view());
+        assert_eq!(rate_kbps(&control), Some(6_000));
+        world.dispatch(&mut control, &Event::Idle(path(0)));
+        assert_eq!(control.window(path(0)).cwnd, bytes(31_250));
+        assert_eq!(rate_kbps(&control), Some(3_000));
+    }
+
+    /// What SACKs make of a window of which pacing, or the application, leaves half unused.
+    fn grown(expression: &str, limiter: Limiter) -> u64 {
+        let mut control = parse(expression).expect("a scheme").policies().congestion;
+        let mut world = World::new(Profile::rfc9260_multipath(), 1);
+        world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
+        world.paths[0].limiter = limiter;
+        world.association.queued_bytes = 1 << 20;
+        world.dispatch(&mut *control, &Event::PathAdded(path(0)));
+        let window = Window { cwnd: bytes(20 * M), ssthresh: bytes(10 * M), ..Window::default() };
+        control.set_window(path(0), window, Reason::rule("set"), &world.view());
+        for _ in 0..100 {
+            world.now += Span::from_millis(100);
+            world.paths[0].cwnd = control.window(path(0)).cwnd;
+            let (cumulative, in_flight_before) = (bytes(10 * M), bytes(10 * M));
+            let ack = PathAck {
+                cumulative,
+                in_flight_before,
+                outstanding_at_start: in_flight_before,
+                in_flight_after: bytes(M),
+                new_pseudo_cumulative: true,
+                ..PathAck::default()
+            };
+            let done = SackDone { paths: &[ack], new_cumulative: true, cumulative: 9 };
+            world.dispatch(&mut *control, &Event::SackDone(&done));
+        }
+        control.window(path(0)).cwnd.get() / M
+    }
+
+    #[test]
+    fn a_window_that_pacing_leaves_unused_grows_and_one_that_the_application_does_not() {
+        for expression in ["cmt+paced", "cmt+cubic+paced"] {
+            assert!(grown(expression, Limiter::Pacing) > 30, "{expression}");
+            assert_eq!(grown(expression, Limiter::Application), 20, "{expression}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathState};
 
 use crate::congestion::cut::Halving;
+use crate::congestion::full_use::in_full_use;
 use crate::congestion::growth::StandardGrowth;
 use crate::congestion::slow_start_exit::RoundTrips;
 use crate::congestion::{Acknowledged, Cut, Growth, Pace, PathLoss, Unpaced};
@@ -234,7 +235,7 @@ impl WindowControl {
         if window.cwnd <= window.ssthresh {
             return;
         }
-        let full = ack.outstanding_at_start >= window.cwnd;
+        let full = in_full_use(ack.outstanding_at_start, window.cwnd, path, view);
         if !view.profile.gap_acks_count_when_not_full {
             window.partial_bytes_acked += ack.newly_acked();
             if !full {
@@ -263,7 +264,7 @@ impl WindowControl {
         //# Recovery.
         //= docs/rfc9260.txt#section-7.2.1
         //# Only when these two conditions are met can the cwnd be increased; otherwise, the cwnd MUST NOT be increased.
-        if ack.in_flight_before < self.windows[path.index()].cwnd {
+        if !in_full_use(ack.in_flight_before, self.windows[path.index()].cwnd, path, view) {
             return;
         }
         let acknowledged = Acknowledged { path, bytes: ack.newly_acked(), windows: &self.windows, view };

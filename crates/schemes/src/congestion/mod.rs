@@ -3,6 +3,7 @@
 
 pub(crate) mod control;
 pub mod cut;
+pub(crate) mod full_use;
 pub mod growth;
 pub(crate) mod rule;
 pub(crate) mod slow_start_exit;

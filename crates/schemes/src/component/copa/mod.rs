@@ -114,7 +114,7 @@ impl CopaControl {
     fn sack_done(&mut self, done: &SackDone<'_>, view: &View<'_>) {
         for (facts, ack) in view.paths.iter().zip(done.paths) {
             if let Some(path) = self.path(facts.id).filter(|_| !ack.newly_acked().is_zero()) {
-                path.acknowledge(ack, facts);
+                path.acknowledge(ack, facts, view);
             }
         }
     }

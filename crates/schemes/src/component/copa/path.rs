@@ -1,12 +1,13 @@
 //! The control of one path: the window goes to where its rate is 1 / (delta dq) (Arun and Balakrishnan 2018, section 2.1).
 
-use anabranch_core::policy::{AckedTransmission, Pacing, PathAck, PathFacts, Reason, Window};
+use anabranch_core::policy::{AckedTransmission, Pacing, PathAck, PathFacts, Reason, View, Window};
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::ChunkBytes;
 
 use crate::component::copa::delays::Delays;
 use crate::component::copa::mode::Mode;
 use crate::component::copa::velocity::Velocity;
+use crate::congestion::full_use::in_full_use;
 use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[
@@ -124,13 +125,12 @@ impl CopaPath {
     }
 
     /// What a SACK acknowledged.
-    pub(super) fn acknowledge(&mut self, ack: &PathAck, facts: &PathFacts) {
+    pub(super) fn acknowledge(&mut self, ack: &PathAck, facts: &PathFacts, view: &View<'_>) {
         let Some(standing) = self.delays.standing() else { return };
         let chunk = facts.largest_chunk.get().max(1) as f64;
         let acked = ack.newly_acked().get() as f64;
         let below = self.is_below_target(standing, chunk);
-        // RFC 9260 section 7.2.1: a window that is not used does not grow. Pacing uses it up where it is what holds packets back.
-        let used = ack.in_flight_before.get() as f64 >= self.cwnd || facts.limiter.is_congestion_control();
+        let used = in_full_use(ack.in_flight_before, ChunkBytes::new(self.cwnd as u64), facts.id, view);
         match self.phase {
             Phase::SlowStart if below => {
                 if used {

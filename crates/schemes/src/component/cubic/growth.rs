@@ -6,6 +6,7 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::component::cubic::curve::{Curve, Step};
+use crate::congestion::full_use::in_full_use;
 use crate::congestion::growth::coupled::Fractions;
 use crate::congestion::growth::standard::slow_start;
 use crate::congestion::{Acknowledged, Change, Growth};
@@ -29,7 +30,8 @@ impl CubicGrowth {
 
     fn sack_done(&mut self, done: &SackDone<'_>, view: &View<'_>) {
         for (facts, ack) in view.paths.iter().zip(done.paths) {
-            if !ack.newly_acked().is_zero() && ack.in_flight_before < facts.cwnd {
+            let used = in_full_use(ack.in_flight_before, facts.cwnd, facts.id, view);
+            if !ack.newly_acked().is_zero() && !used {
                 self.curves[facts.id.index()].pause(view.now);
             }
         }

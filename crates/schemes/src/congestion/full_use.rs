@@ -1,0 +1,36 @@
+//! Whether a window is in full use: only then may it grow (RFC 9260 sections 7.2.1 and 7.2.2).
+
+use anabranch_core::PathId;
+use anabranch_core::policy::{Limiter, View};
+use anabranch_core::units::ChunkBytes;
+
+/// Whether so much outstanding uses a path's window up, or would but for pacing: a sender that paces is not limited by its
+/// application if it would have filled the window without the delay of pacing (RFC 9002 section 7.8).
+pub(crate) fn in_full_use(outstanding: ChunkBytes, cwnd: ChunkBytes, path: PathId, view: &View<'_>) -> bool {
+    let held_by_pacing = view.path(path).limiter == Limiter::Pacing;
+    outstanding >= cwnd
+        || held_by_pacing && outstanding.get().saturating_add(view.association.queued_bytes) >= cwnd.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, path};
+    use anabranch_core::profile::Profile;
+
+    #[test]
+    fn a_window_that_pacing_holds_back_is_in_full_use_if_enough_waits_for_it() {
+        let used = |outstanding, limiter, queued| {
+            let mut world = World::new(Profile::rfc9260(), 1);
+            world.paths[0].limiter = limiter;
+            world.association.queued_bytes = queued;
+            in_full_use(bytes(outstanding), bytes(10 * M), path(0), &world.view())
+        };
+        assert!(used(10 * M, Limiter::Application, 0));
+        assert!(used(4 * M, Limiter::Pacing, 6 * M));
+        assert!(!used(4 * M, Limiter::Pacing, 6 * M - 1), "the application has no more");
+        for limiter in [Limiter::Window, Limiter::PeerWindow, Limiter::Scheduler, Limiter::Application] {
+            assert!(!used(4 * M, limiter, u64::MAX), "{limiter:?}");
+        }
+    }
+}
