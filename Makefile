@@ -333,10 +333,11 @@ beside: ## Measure beside the kernel's TCP and MPTCP in network namespaces, as r
 	$(ANABRANCH_BUILD)
 	cd tools && unshare -n $(PYTHON) -m beside --anabranch "$(TARGET)/release/anabranch" $(BESIDE)
 
-bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, small files beside cp, and what Python adds to a run.
+bench: venv ## Measure the simulator, what schemes' decisions, observing real sockets and protection cost, how well limits are kept, small files beside cp, and what Python adds to a run.
 	$(CARGO) bench --profile fast --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --profile fast --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
+	$(CARGO) bench --locked -p anabranch-net --bench protected
 	$(CARGO) bench --locked -p anabranch-transfer --bench limit
 	$(CARGO) bench --locked -p anabranch-transfer --bench small_files
 	$(ANABRANCH_BUILD)

@@ -12,6 +12,7 @@ mod exchange;
 mod manager;
 mod message;
 mod policy;
+mod scripted;
 mod tls;
 
 pub use credentials::{Credentials, IdentityForm, PeerIdentity};
@@ -20,4 +21,5 @@ pub use exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part,
 pub use manager::{KeyManager, KeyingEvent, KeyingStatistics, Phase};
 pub use policy::KeyPolicy;
 pub use rustls;
+pub use scripted::ScriptedExchanges;
 pub use tls::TlsExchanges;
