@@ -32,6 +32,7 @@ mod loss;
 mod mode;
 pub mod model;
 mod pace;
+mod rate_test;
 mod round_trips;
 mod window;
 
