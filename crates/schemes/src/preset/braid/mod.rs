@@ -33,6 +33,7 @@ mod mode;
 pub mod model;
 mod pace;
 mod rate_test;
+mod revival;
 mod round_trips;
 mod window;
 
