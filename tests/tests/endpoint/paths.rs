@@ -113,6 +113,28 @@ fn a_path_that_the_estimator_withdraws_is_probed_at_once() {
     assert!(sent[0] >= Time::ZERO + Span::from_secs(1));
 }
 
+#[test]
+fn a_path_that_potentially_failed_is_probed_at_its_round_trips_and_has_one_error_for_each_rto() {
+    let mut duo = Duo::connected(Setup::new(2, "braid", "rfc9260"));
+    duo.send_all(Side::A, 1_000, 200);
+    assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
+    let first = duo.setup.address(Side::A, 0);
+    duo.cut(0, true);
+    duo.kept = Some(Vec::new());
+    duo.send_all(Side::A, 1_000, 200);
+    duo.run(Span::from_secs(10));
+    assert_eq!(state(&duo, A, 0), PathState::PotentiallyFailed);
+    let is_heartbeat = |packet: &Packet| sight::holds(packet, |chunk| matches!(chunk, Chunk::Heartbeat(_)));
+    let kept = duo.kept.iter().flatten();
+    let probes = kept.filter(|(_, packet)| packet.source == first && is_heartbeat(packet)).count();
+    assert!((10..60).contains(&probes), "{probes}");
+    // After 1, 3 and 7 s.
+    assert!((2..=4).contains(&duo.nodes[A].association().paths()[0].error_count));
+    duo.cut(0, false);
+    duo.run(Span::from_secs(4));
+    assert_eq!(state(&duo, A, 0), PathState::Active, "sooner than the RTO of 8 s");
+}
+
 //= docs/rfc9260.txt#section-8.2
 //= type=test
 //# When the value in the error counter exceeds the protocol parameter 'Path.Max.Retrans' of that destination address, the

@@ -37,12 +37,22 @@ impl Association {
     /// Sends the HEARTBEATs that the estimator asks for.
     pub(crate) fn probe_idle_paths(&mut self) {
         for id in self.policy.probes(self.now).iter() {
-            let Some(path) = self.paths.get(id.index()) else { continue };
-            let confirmed = self.policy.path(id).state != PathState::Unconfirmed;
-            if confirmed && !path.removed && path.pending_heartbeat.is_none() {
-                self.send_heartbeat(id);
+            let Some(path) = self.paths.get(id.index()).filter(|path| !path.removed) else { continue };
+            match (self.policy.path(id).state, path.pending_heartbeat) {
+                (PathState::Unconfirmed, _) => {}
+                (_, None) => self.send_heartbeat(id),
+                (PathState::PotentiallyFailed, Some(_)) => self.repeat_heartbeat(id),
+                (PathState::Active | PathState::Inactive, Some(_)) => {}
             }
         }
+    }
+
+    /// Another HEARTBEAT in the place of the one that is not answered yet. That one's RTO goes on: however many are sent, there is
+    /// an error for each RTO and no more.
+    fn repeat_heartbeat(&mut self, id: PathId) {
+        let error_at = self.paths[id.index()].timers.heartbeat_timeout;
+        self.send_heartbeat(id);
+        self.paths[id.index()].timers.heartbeat_timeout = error_at;
     }
 
     /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).

@@ -4,7 +4,7 @@ use crate::component::cubic::curve;
 use crate::component::{opportunistic, rack};
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    chunk_timer, coupling, drain, in_order, loss, mode, model, pace, round_trips, window,
+    chunk_timer, coupling, drain, in_order, loss, mode, model, pace, rate_test, revival, round_trips, window,
 };
 use crate::preset::{bonded, cmt_pf};
 use crate::retransmit::soonest::RTX_SOONEST;
@@ -25,10 +25,12 @@ pub(super) const CARD: Card = Card {
         window::RULES,
         curve::RULES,
         loss::RULES,
+        rate_test::RULES,
         coupling::RULES,
         pace::RULES,
         in_order::RULES,
         chunk_timer::RULES,
+        revival::RULES,
         OTHERS,
     ],
     choices: &[CHOICES],

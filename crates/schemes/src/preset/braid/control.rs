@@ -14,6 +14,7 @@ use crate::preset::braid::drain::{Drain, SHARE};
 use crate::preset::braid::loss::LossJudge;
 use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
+use crate::preset::braid::rate_test::{Fate, HIGH, RateTest};
 use crate::preset::braid::window::PathWindow;
 
 /// How long a path counts as congested after a loss by congestion. Beside four flows at 10 Mbit/s a path loses something every few
@@ -61,6 +62,7 @@ struct PathControl {
     drain: Drain,
     congested_at: Option<Time>,
     shared: SharedQueue,
+    rate_test: RateTest,
     pacing: Pacing,
     reason: Reason,
 }
@@ -76,6 +78,7 @@ impl PathControl {
             drain: Drain::default(),
             congested_at: None,
             shared: SharedQueue::default(),
+            rate_test: RateTest::new(view.now),
             pacing: Pacing::OFF,
             reason: Reason::rule("initial window"),
         }
@@ -182,6 +185,24 @@ impl PathControl {
         self.reason = reason;
     }
 
+    /// Whether losses grow with the rate: then that is what the path holds.
+    fn test_rate(&mut self, fate: &Fate, facts: &PathFacts, parts: Parts, view: &View<'_>) {
+        if !parts.noise {
+            return;
+        }
+        if !facts.limiter.is_congestion_control() {
+            self.rate_test.is_limited_by_others(view.now);
+            return;
+        }
+        let Some(rate) = self.rate_test.take(fate, base(facts), view.now) else { return };
+        let held = HIGH * rate * base(facts).as_secs_f64() + 2.0 * facts.largest_chunk.get() as f64;
+        if self.mode == Mode::SlowStart {
+            self.mode = parts.after_slow_start();
+        }
+        self.window.end_slow_start(held.min(self.window.cwnd()));
+        self.reason = Reason::figure("losses grow with the rate", "bytes_per_second", rate);
+    }
+
     fn pace(&mut self, facts: &PathFacts, parts: Parts, now: Time) {
         let Some(base) = facts.estimates.propagation.filter(|_| parts.pacing || parts.delay) else { return };
         let cap = self.drain.is_under_way(now).then(|| SHARE * content(facts));
@@ -191,6 +212,9 @@ impl PathControl {
             Mode::Alone(_) => pace(GAIN, cwnd, base, cap),
             Mode::Competing { .. } => pace(GAIN, cwnd, round_trip(facts), cap),
         };
+        let most = self.rate_test.ceiling(now);
+        let pacing =
+            Pacing { rate: pacing.rate.map(|rate| most.map_or(rate, |most| rate.min(most))), ..pacing };
         self.pacing = if parts.pacing { pacing } else { Pacing { rate: None, ..pacing } };
     }
 }
@@ -254,7 +278,12 @@ impl BraidControl {
 
     fn acked(&mut self, acked: &AckedTransmission, view: &View<'_>) {
         let (facts, parts) = (view.path(acked.path), self.parts);
-        let Some(path) = self.path(acked.path).filter(|_| acked.sent_once) else { return };
+        let fate = Fate { sent_at: acked.stamps.sent_at, bytes: acked.bytes.get() as f64, lost: false };
+        let Some(path) = self.path(acked.path) else { return };
+        path.test_rate(&fate, facts, parts, view);
+        if !acked.sent_once {
+            return;
+        }
         let Some(round) = path.acked(acked, facts, view.now) else { return };
         if parts.delay {
             path.end_round(&round, facts, view.now);
@@ -267,7 +296,7 @@ impl BraidControl {
             let share = self.share_of_growth(facts.id, view);
             let Some(path) = self.path(facts.id) else { continue };
             let most = (ack.in_flight_before + facts.largest_chunk.times(SLACK_CHUNKS)).get() as f64;
-            if acked > 0.0 && most > path.window.cwnd() {
+            if acked > 0.0 && most > path.window.cwnd() && path.rate_test.ceiling(view.now).is_none() {
                 path.grow(acked, share, facts, view.now);
             }
         }
@@ -288,9 +317,10 @@ impl BraidControl {
         share_of_growth(1 + coupled.count())
     }
 
-    fn lost(&mut self, path: PathId, sent_at: Time, view: &View<'_>) {
+    fn lost(&mut self, path: PathId, bytes: ChunkBytes, sent_at: Time, view: &View<'_>) {
         let (parts, facts) = (self.parts, view.path(path));
         let Some(own) = self.path(path) else { return };
+        own.test_rate(&Fate { sent_at, bytes: bytes.get() as f64, lost: true }, facts, parts, view);
         let is_noise = !own.judge.is_congestion(sent_at, base(facts)) && parts.noise;
         if is_noise || !own.window.is_news(sent_at) {
             return;
@@ -341,8 +371,8 @@ impl Slot for BraidControl {
                 self.sack_done(done.paths, view);
                 self.pace(view);
             }
-            Event::Lost { path, sent_at, cause, .. } if cause != LossCause::Rescheduled => {
-                self.lost(path, sent_at, view);
+            Event::Lost { path, bytes, sent_at, cause, .. } if cause != LossCause::Rescheduled => {
+                self.lost(path, bytes, sent_at, view);
             }
             Event::LossEvent { path, cause: LossCause::Timeout } => {
                 self.timed_out(path, view);

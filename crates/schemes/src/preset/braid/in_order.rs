@@ -8,6 +8,7 @@ use anabranch_core::policy::{
     Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
 };
 use anabranch_core::time::Span;
+use anabranch_core::units::ChunkBytes;
 
 use crate::definition::Equation;
 
@@ -20,7 +21,7 @@ pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "order of paths",
         rule: "by h (2 - (1 - loss rate)^n), n = N / M: the share of windows in which a loss costs another round trip; N = the \
-               peer's window + all that is outstanding",
+               peer's window + all that the cumulative TSN has not passed",
         file: file!(),
     },
     Equation {
@@ -88,6 +89,13 @@ fn power(base: f64, exponent: u32) -> f64 {
     result
 }
 
+/// All of the peer's buffer. What has arrived and waits for its turn is in it: it is part of what better paths send while a
+/// chunk is on its way, and must not be taken off twice.
+fn buffer(view: &View<'_>) -> f64 {
+    let held: ChunkBytes = view.paths.iter().map(|path| path.held).sum();
+    (view.association.peer_window.get() + held.get()) as f64
+}
+
 /// Best first. At most [`MAX_PATHS`].
 fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PATHS], usize) {
     let (mut order, mut count) = ([None::<Expected<'a>>; MAX_PATHS], 0);
@@ -105,7 +113,7 @@ impl Slot for InOrder {}
 
 impl Scheduler for InOrder {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        let window = (view.association.peer_window.get() + view.total_outstanding().get()) as f64;
+        let window = buffer(view);
         let (order, count) = in_order(view, window);
         let (mut refused, mut rates) = (Refused::new(), 0.0);
         for path in order[..count].iter().flatten() {
@@ -150,7 +158,7 @@ mod tests {
 
     fn fill(world: &mut World, index: usize) {
         let facts = &mut world.paths[index];
-        (facts.in_flight, facts.last_sent_at) = (facts.cwnd, Some(world.now));
+        (facts.in_flight, facts.held, facts.last_sent_at) = (facts.cwnd, facts.cwnd, Some(world.now));
     }
 
     #[test]
@@ -175,6 +183,14 @@ mod tests {
             fill(&mut world, 0);
             assert_eq!(world.pick(&mut InOrder).choice, expected, "{window} and the 100 in flight");
         }
+    }
+
+    #[test]
+    fn what_has_arrived_and_waits_for_its_turn_takes_no_room_twice() {
+        let mut world = world(&[20, 100], 300);
+        fill(&mut world, 0);
+        world.paths[0].held = bytes(300 * M);
+        assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(1)));
     }
 
     #[test]

@@ -32,6 +32,8 @@ mod loss;
 mod mode;
 pub mod model;
 mod pace;
+mod rate_test;
+mod revival;
 mod round_trips;
 mod window;
 

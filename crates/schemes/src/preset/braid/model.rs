@@ -10,6 +10,7 @@ use anabranch_core::windowed::WindowedMax;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
 use crate::definition::Equation;
+use crate::preset::braid::revival::Revival;
 use crate::preset::braid::round_trips::RoundTrips;
 
 pub(super) const RULES: &[Equation] = &[Equation {
@@ -28,6 +29,7 @@ pub struct PathModel {
     inner: Box<dyn PathEstimator>,
     rates: [WindowedMax<Rate>; MAX_PATHS],
     trips: [RoundTrips; MAX_PATHS],
+    revivals: [Revival; MAX_PATHS],
 }
 
 impl PathModel {
@@ -37,6 +39,7 @@ impl PathModel {
             inner,
             rates: [WindowedMax::default(); MAX_PATHS],
             trips: [RoundTrips::default(); MAX_PATHS],
+            revivals: [Revival::default(); MAX_PATHS],
         }
     }
 }
@@ -64,12 +67,15 @@ impl Slot for PathModel {
                     self.rates[facts.id.index()].update(view.now.as_nanos(), rate, window);
                 }
             }
+            Event::PathState { path, to, .. } => {
+                self.revivals[path.index()].changed(*to, view.path(*path), view.now)
+            }
             _ => {}
         }
     }
 
-    forward! { inner:
-        fn deadline(&self) -> Option<Time>;
+    fn deadline(&self) -> Option<Time> {
+        self.revivals.iter().filter_map(Revival::due).chain(self.inner.deadline()).min()
     }
 }
 
@@ -84,8 +90,14 @@ impl PathEstimator for PathModel {
         }
     }
 
-    forward! { inner:
-        fn probes(&mut self, view: &View<'_>) -> PathSet;
+    fn probes(&mut self, view: &View<'_>) -> PathSet {
+        let mut paths = self.inner.probes(view);
+        for facts in view.paths {
+            if self.revivals[facts.id.index()].is_due(view.now) {
+                paths.insert(facts.id);
+            }
+        }
+        paths
     }
 }
 

@@ -1,0 +1,421 @@
+//! Whether losses grow with the rate.
+//!
+//! A policer drops what is above its rate and has no queue that would tell. Its losses, unlike a link's, vanish when less is
+//! sent. So where losses are many and no queue explains them, the path is sent less for a short time, again and again, and
+//! losses at either rate are compared. If they grow with the rate, the path's rate is what it delivered.
+
+use anabranch_core::time::{Rate, Span, Time};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "losses that grow with the rate",
+    rule: "congestion control limits the path, and of 128 packets more are lost than 2 % and noise and 3 deviations of that; r = \
+           the rate at which they were delivered from the first loss on: paced at 1.25 r for two phases, and at 0.8 r \
+           for one, four times (up to 16 if undecided), phase = max(16 packets at 0.8 r, base); h of n_h, l of n_l packets are lost \
+           then; losses grow if l / n_l < h / (2 n_h) and h - (h + l) n_h / n > 3 sqrt((h + l) n_h n_l) / n, n = n_h + n_l: \
+           cwnd = 1.25 rate base + 2 M at most, and for 10 s the path is paced at the rate delivered in the test; then \
+           at 1.25 of it for 128 packets, and if that loses too much again for 10 s more; noise = the part lost at the low rate, \
+           in the 10 s, or in a test that finds no growth, after which there is none for 10 s",
+    file: file!(),
+}];
+
+/// Packets whose losses are looked at together: of so many, three make more than [`MANY`].
+const WATCHED: f64 = 128.0;
+/// BBRLossThresh (draft-ietf-ccwg-bbr section 2.7): losses that BBR bears without sending less.
+const MANY: f64 = 0.02;
+/// How often both rates are tried: a burst of losses does not come in step with four.
+const PAIRS: u64 = 4;
+/// After so many it is not worth while: losses hardly grow.
+const MOST_PAIRS: u64 = 16;
+/// With [`PAIRS`] 64 packets at the low rate, of which 4 are lost at one and a half times [`MANY`] and more.
+const PACKETS_A_PHASE: f64 = 16.0;
+/// A driver's timer may be late by as much.
+const LEAST_PHASE: Span = Span::from_millis(1);
+/// The low rate and the high one: the path's own lies between them, and the high one is that of BBR as it probes for bandwidth
+/// (draft-ietf-ccwg-bbr section 2.4, ProbeBW_UP).
+const LOW: f64 = 0.8;
+pub(super) const HIGH: f64 = 1.25;
+/// Two phases at the high rate and one at the low: what a token bucket gathers in this is less than those take out of it.
+const PHASES: u64 = 3;
+/// Standard deviations: chance does this once in 700 tests.
+const DEVIATIONS: f64 = 3.0;
+/// BBR probes for bandwidth every 2 to 3 s (draft-ietf-ccwg-bbr section 5.3.3.5.3). A probe at a policer loses some tens of packets
+/// where its bucket is as small as they are; in 10 s that is no more than BBR bears.
+const PAUSE: Span = Span::from_secs(10);
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fates {
+    delivered: f64,
+    lost: f64,
+}
+
+impl Fates {
+    fn add(&mut self, lost: bool) {
+        *(if lost { &mut self.lost } else { &mut self.delivered }) += 1.0;
+    }
+
+    fn all(self) -> f64 {
+        self.delivered + self.lost
+    }
+
+    fn share_of_lost(self) -> f64 {
+        self.lost / self.all().max(1.0)
+    }
+}
+
+/// A packet's fate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub(super) sent_at: Time,
+    pub(super) bytes: f64,
+    pub(super) lost: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    began: Time,
+    phase: Span,
+    pairs: u64,
+    /// Bytes per second at which the path delivered before.
+    rate: f64,
+    delivered_bytes: f64,
+    high: Fates,
+    low: Fates,
+}
+
+impl Trial {
+    fn new(began: Time, rate: f64, packet: f64, base: Span) -> Self {
+        let seconds = PACKETS_A_PHASE * packet / (LOW * rate);
+        let phase =
+            Span::from_nanos((seconds.min(PAUSE.as_secs_f64()) * 1e9) as u64).max(base).max(LEAST_PHASE);
+        let (high, low) = (Fates::default(), Fates::default());
+        Trial { began, phase, pairs: PAIRS, rate, delivered_bytes: 0.0, high, low }
+    }
+
+    fn rate_at(&self, at: Time) -> f64 {
+        if self.is_low(at) { LOW * self.rate } else { HIGH * self.rate }
+    }
+
+    fn ends(&self) -> Time {
+        self.began + self.phase.times(PHASES * self.pairs)
+    }
+
+    fn is_low(&self, at: Time) -> bool {
+        (at.since(self.began).as_nanos() / self.phase.as_nanos()) % PHASES == PHASES - 1
+    }
+
+    fn take(&mut self, fate: &Fate) {
+        if fate.sent_at < self.began {
+            return;
+        }
+        if !fate.lost {
+            self.delivered_bytes += fate.bytes;
+        }
+        let side = if self.is_low(fate.sent_at) { &mut self.low } else { &mut self.high };
+        side.add(fate.lost);
+    }
+
+    /// Whether more is lost at the high rate, by a factor of two and not by chance.
+    fn losses_grow(&self) -> bool {
+        let (high, low) = (self.high.all(), self.low.all());
+        let (n, lost) = (high + low, self.high.lost + self.low.lost);
+        let chance = DEVIATIONS * (lost * high * low).sqrt() / n;
+        self.seem_to_grow() && self.high.lost - lost * high / n > chance
+    }
+
+    fn seem_to_grow(&self) -> bool {
+        2.0 * self.low.lost * self.high.all() < self.high.lost * self.low.all()
+    }
+
+    /// Whether losses seem to grow, which may be chance so far.
+    fn is_undecided(&self) -> bool {
+        self.pairs < MOST_PAIRS && self.seem_to_grow() && !self.losses_grow()
+    }
+
+    /// The part of packets that is lost at any rate.
+    fn noise(&self) -> f64 {
+        let all = Fates {
+            delivered: self.low.delivered + self.high.delivered,
+            lost: self.low.lost + self.high.lost,
+        };
+        if self.losses_grow() { self.low.share_of_lost() } else { all.share_of_lost() }
+    }
+
+    /// Bytes per second.
+    fn delivered_rate(&self) -> f64 {
+        self.delivered_bytes / self.phase.times(PHASES * self.pairs).as_secs_f64()
+    }
+}
+
+/// Packets since then, until there are enough of them.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    since: Time,
+    /// When the first loss was known.
+    lossy_from: Option<Time>,
+    fates: Fates,
+    delivered_bytes: f64,
+}
+
+impl Watch {
+    fn new(since: Time) -> Self {
+        Watch { since, lossy_from: None, fates: Fates::default(), delivered_bytes: 0.0 }
+    }
+
+    fn take(&mut self, fate: &Fate, now: Time) {
+        if fate.sent_at < self.since {
+            return;
+        }
+        if fate.lost && self.fates.lost == 0.0 {
+            (self.lossy_from, self.delivered_bytes) = (Some(now), 0.0);
+        }
+        self.fates.add(fate.lost);
+        if !fate.lost {
+            self.delivered_bytes += fate.bytes;
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.fates.all() >= WATCHED
+    }
+
+    /// Whether more is lost than a link with this noise loses, and chance, and what no flow minds.
+    fn loses_much(&self, noise: f64) -> bool {
+        self.fates.lost > (noise + MANY) * WATCHED + DEVIATIONS * (noise * WATCHED).sqrt()
+    }
+
+    /// Bytes per second since the first loss: a token bucket is empty then. `None` if nothing was delivered since.
+    fn rate(&self, now: Time) -> Option<f64> {
+        let seconds = now.since(self.lossy_from?).as_secs_f64();
+        (self.delivered_bytes > 0.0 && seconds > 0.0).then(|| self.delivered_bytes / seconds)
+    }
+}
+
+/// Rates in bytes per second.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Watching(Watch),
+    Trial(Trial),
+    /// Losses do not grow with the rate.
+    Pause {
+        until: Time,
+    },
+    /// Losses grow above this rate.
+    Held {
+        until: Time,
+        rate: f64,
+        fates: Fates,
+    },
+    /// More is sent to see whether they still do.
+    Probe {
+        rate: f64,
+        watch: Watch,
+    },
+}
+
+/// Tests a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RateTest {
+    state: State,
+    /// The part of packets that is lost at any rate, as far as is known.
+    noise: f64,
+}
+
+impl RateTest {
+    pub(super) fn new(now: Time) -> Self {
+        RateTest { state: State::Watching(Watch::new(now)), noise: 0.0 }
+    }
+
+    /// Something else than congestion control limits the path, whose rate then says nothing.
+    pub(super) fn is_limited_by_others(&mut self, now: Time) {
+        if matches!(self.state, State::Watching(_) | State::Trial(_) | State::Probe { .. }) {
+            self.state = State::Watching(Watch::new(now));
+        }
+    }
+
+    /// A packet was delivered or lost. Returns the rate in bytes per second if it is now known to be the path's.
+    pub(super) fn take(&mut self, fate: &Fate, base: Span, now: Time) -> Option<f64> {
+        let noise = self.noise;
+        match &mut self.state {
+            State::Watching(watch) => {
+                watch.take(fate, now);
+                if watch.is_over() {
+                    let trial = watch.rate(now).filter(|_| watch.loses_much(noise));
+                    self.state = trial.map_or(State::Watching(Watch::new(now)), |rate| {
+                        State::Trial(Trial::new(now, rate, fate.bytes, base))
+                    });
+                }
+            }
+            State::Trial(trial) => {
+                trial.take(fate);
+                if fate.sent_at >= trial.ends() {
+                    return self.end_trial(now);
+                }
+            }
+            State::Pause { until } if now >= *until => self.state = State::Watching(Watch::new(now)),
+            State::Held { until, rate, fates } => {
+                fates.add(fate.lost);
+                if now >= *until {
+                    self.noise = fates.share_of_lost();
+                    self.state = State::Probe { rate: *rate, watch: Watch::new(now) };
+                }
+            }
+            State::Probe { rate, watch } => {
+                watch.take(fate, now);
+                if watch.loses_much(noise) {
+                    self.state = State::Held { until: now + PAUSE, rate: *rate, fates: Fates::default() };
+                } else if watch.is_over() {
+                    self.state = State::Watching(Watch::new(now));
+                }
+            }
+            State::Pause { .. } => {}
+        }
+        None
+    }
+
+    fn end_trial(&mut self, now: Time) -> Option<f64> {
+        let State::Trial(trial) = &mut self.state else { return None };
+        if trial.is_undecided() {
+            trial.pairs += 1;
+            return None;
+        }
+        let until = now + PAUSE;
+        self.noise = trial.noise();
+        let rate = trial.losses_grow().then(|| trial.delivered_rate());
+        self.state =
+            rate.map_or(State::Pause { until }, |rate| State::Held { until, rate, fates: Fates::default() });
+        rate
+    }
+
+    /// The most that may be sent now.
+    pub(super) fn ceiling(&self, now: Time) -> Option<Rate> {
+        let bytes = match self.state {
+            State::Trial(trial) => trial.rate_at(now),
+            State::Held { rate, .. } => rate,
+            State::Probe { rate, .. } => HIGH * rate,
+            State::Watching(_) | State::Pause { .. } => return None,
+        };
+        Some(Rate::from_bps((8.0 * bytes) as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: f64 = 1000.0;
+    const BASE: Span = Span::from_millis(20);
+
+    fn at(seconds: f64) -> Time {
+        Time::from_nanos((seconds * 1e9) as u64)
+    }
+
+    /// A path that is sent as much as the test lets it, at most this many bytes per second.
+    struct Link {
+        test: RateTest,
+        now: f64,
+        most: f64,
+        found: Vec<f64>,
+        sent: f64,
+        lost: f64,
+    }
+
+    impl Link {
+        fn new(most: f64) -> Self {
+            Link { test: RateTest::new(at(0.0)), now: 0.0, most, found: Vec::new(), sent: 0.0, lost: 0.0 }
+        }
+
+        /// Sends until then. `loses` is told the bytes per second, and whether a packet of them is lost.
+        fn run(&mut self, until: f64, mut loses: impl FnMut(f64) -> bool) {
+            while self.now < until {
+                let ceiling =
+                    self.test.ceiling(at(self.now)).map_or(self.most, |rate| rate.as_bps() as f64 / 8.0);
+                let rate = ceiling.min(self.most);
+                self.now += PACKET / rate;
+                let lost = loses(rate);
+                let fate = Fate { sent_at: at(self.now), bytes: PACKET, lost };
+                self.found.extend(self.test.take(&fate, BASE, at(self.now + 0.02)));
+                (self.sent, self.lost) = (self.sent + 1.0, self.lost + f64::from(u8::from(lost)));
+            }
+        }
+    }
+
+    /// Loses what is above the rate, once 20 packets in a bucket are used up.
+    fn policer(rate: f64) -> impl FnMut(f64) -> bool {
+        let mut tokens = 20.0;
+        move |sent: f64| {
+            tokens = (tokens + rate / sent).min(20.0);
+            let passes = tokens >= 1.0;
+            tokens -= if passes { 1.0 } else { 0.0 };
+            !passes
+        }
+    }
+
+    /// Loses each n-th packet, whatever the rate.
+    fn every(n: u64) -> impl FnMut(f64) -> bool {
+        let mut count = 0;
+        move |_| {
+            count += 1;
+            count % n == 0
+        }
+    }
+
+    #[test]
+    fn a_policer_is_found_and_little_is_lost_to_it_from_then_on() {
+        let mut link = Link::new(500_000.0);
+        let mut policer = policer(200_000.0);
+        link.run(3.0, &mut policer);
+        assert!((link.found[0] / 200_000.0 - 1.0).abs() < 0.05, "{:?}", link.found);
+        (link.sent, link.lost) = (0.0, 0.0);
+        link.run(60.0, &mut policer);
+        assert!(link.lost / link.sent < 0.03, "{} of {}", link.lost, link.sent);
+        assert!(link.sent * PACKET / 57.0 > 0.97 * 200_000.0);
+    }
+
+    #[test]
+    fn losses_at_any_rate_are_no_ceiling() {
+        for n in [10, 25, 45] {
+            let mut link = Link::new(500_000.0);
+            link.run(60.0, every(n));
+            assert!(link.found.is_empty(), "{n}");
+            assert!(link.sent * PACKET / 60.0 > 0.98 * 500_000.0, "a test costs little: {n}");
+        }
+    }
+
+    #[test]
+    fn few_losses_are_not_tested() {
+        let mut link = Link::new(500_000.0);
+        link.run(20.0, every(100));
+        assert!(matches!(link.test.state, State::Watching(_)));
+        assert!(link.test.ceiling(at(20.0)).is_none());
+    }
+
+    #[test]
+    fn a_ceiling_is_lifted_when_more_passes() {
+        let mut link = Link::new(500_000.0);
+        link.run(5.0, policer(200_000.0));
+        assert!(link.test.ceiling(at(5.0)).is_some());
+        link.run(20.0, |_| false);
+        assert!(link.test.ceiling(at(20.0)).is_none());
+    }
+
+    #[test]
+    fn a_path_that_something_else_limits_is_not_tested() {
+        let mut link = Link::new(500_000.0);
+        let mut policer = policer(200_000.0);
+        for step in 1..100 {
+            link.run(0.05 * f64::from(step), &mut policer);
+            link.test.is_limited_by_others(at(link.now));
+        }
+        assert!(link.found.is_empty());
+    }
+
+    #[test]
+    fn losses_of_everything_are_no_rate() {
+        let mut link = Link::new(500_000.0);
+        link.run(5.0, |_| true);
+        assert!(link.found.is_empty() && link.test.ceiling(at(5.0)).is_none());
+    }
+}

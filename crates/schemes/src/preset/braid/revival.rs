@@ -1,0 +1,110 @@
+//! When a path that potentially failed is probed.
+//!
+//! A burst of losses that takes a whole flight looks like a failure, and is over after some packets. A HEARTBEAT for each RTO,
+//! which is a second and more and backs off, leaves a fast path out of use for many times as long.
+
+use anabranch_core::PathState;
+use anabranch_core::policy::PathFacts;
+use anabranch_core::time::{Span, Time};
+
+use crate::definition::Equation;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "probes of a path that potentially failed",
+    rule: "beside the HEARTBEAT of each RTO one whenever max(SRTT + 4 RTTVAR, t / 4, 10 ms) has passed since the last, t = the time \
+           since it failed",
+    file: file!(),
+}];
+
+/// So that a minute of silence costs some thirty packets, whatever the round trip.
+const PART_OF_SILENCE: u64 = 4;
+/// RFC 9260's clock granularity on machines of today, several times over.
+const LEAST: Span = Span::from_millis(10);
+
+/// A path's probes, while there are any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Revival {
+    probing: Option<Probing>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probing {
+    failed_at: Time,
+    round_trip: Span,
+    due: Time,
+}
+
+impl Revival {
+    /// The path changed to this state.
+    pub(super) fn changed(&mut self, to: PathState, facts: &PathFacts, now: Time) {
+        let measured = facts.rtt.smoothed.filter(|_| to == PathState::PotentiallyFailed);
+        self.probing = measured.map(|smoothed| {
+            let round_trip = (smoothed + facts.rtt.variance.unwrap_or_default().times(4)).max(LEAST);
+            Probing { failed_at: now, round_trip, due: now + round_trip }
+        });
+    }
+
+    /// When the next one leaves.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.probing.map(|probing| probing.due)
+    }
+
+    /// Whether one is to leave now. The next one is later.
+    pub(super) fn is_due(&mut self, now: Time) -> bool {
+        let Some(probing) = self.probing.as_mut().filter(|probing| probing.due <= now) else { return false };
+        let silence = now.since(probing.failed_at);
+        probing.due = now + probing.round_trip.max(silence.over(PART_OF_SILENCE));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::World;
+    use anabranch_core::profile::Profile;
+
+    /// When probes leave in a minute, in milliseconds, of a path with this round trip that failed at 0.
+    fn probes(round_trip: u64) -> Vec<u64> {
+        let mut world = World::new(Profile::rfc9260(), 1);
+        world.paths[0].rtt.smoothed = Some(Span::from_millis(round_trip));
+        let mut revival = Revival::default();
+        revival.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
+        let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+        (0..60_000).filter(|ms| revival.is_due(at(*ms))).collect()
+    }
+
+    #[test]
+    fn probes_leave_at_the_scale_of_the_round_trip_and_become_rare() {
+        let left = probes(100);
+        assert_eq!(left[..5], [100, 200, 300, 400, 500]);
+        assert!(left[left.len() - 1] - left[left.len() - 2] > 5_000, "{left:?}");
+        assert!(left.len() < 40, "{}", left.len());
+    }
+
+    #[test]
+    fn a_path_without_delay_is_not_flooded() {
+        assert!(probes(0).len() < 60, "{}", probes(0).len());
+    }
+
+    #[test]
+    fn a_path_that_is_back_gets_none() {
+        let mut world = World::new(Profile::rfc9260(), 1);
+        world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
+        let mut revival = Revival::default();
+        revival.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
+        assert!(revival.due().is_some());
+        for state in [PathState::Active, PathState::Inactive] {
+            revival.changed(state, &world.paths[0], Time::ZERO);
+            assert_eq!(revival.due(), None);
+        }
+    }
+
+    #[test]
+    fn a_path_that_was_never_measured_waits_for_its_rto() {
+        let world = World::new(Profile::rfc9260(), 1);
+        let mut revival = Revival::default();
+        revival.changed(PathState::PotentiallyFailed, &world.paths[0], Time::ZERO);
+        assert_eq!(revival.due(), None);
+    }
+}
