@@ -11,6 +11,7 @@ mod explain;
 mod external_commands;
 mod init;
 mod interrupt;
+mod keys;
 mod output;
 mod paths;
 mod progress;
@@ -50,6 +51,7 @@ enum Command {
     Send(Box<transfer::SendArguments>),
     Serve(Box<transfer::ServeArguments>),
     Recv(Box<transfer::RecvArguments>),
+    Keys(keys::KeysArguments),
     Relay(Box<relay::RelayArguments>),
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
@@ -69,6 +71,7 @@ Examples:
                                               take files that others there send, and offer those
   anabranch send FILE HOST                    send a file over every path there is
   anabranch recv HOST NAME                    fetch what a server offers
+  anabranch keys show                         print this user's key, for those who are to trust it
   anabranch relay --help                      put links like those of scenarios before real sockets
   anabranch compare two-path                  run it in the simulator and over real sockets
   anabranch paths                             see which local addresses real paths would begin at
@@ -119,6 +122,7 @@ where
         Command::Send(send) => transfer::send(&send, &typed),
         Command::Serve(serve) => transfer::serve(&serve),
         Command::Recv(recv) => transfer::recv(&recv, &typed),
+        Command::Keys(keys) => keys::keys(&keys),
         Command::Relay(relay) => relay::relay(&relay),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),

@@ -56,15 +56,18 @@ impl KnownHosts {
         check(&self.path, &self.entries, host, key)
     }
 
-    /// Adds a host to the file, whatever other processes write to it meanwhile.
+    /// Adds a host to the file, whatever other processes write to it meanwhile. Returns whether it was new.
     ///
     /// # Errors
     /// [`IdentityError::Changed`] if another process has added the host with another key meanwhile.
-    pub fn add(path: &Path, host: &HostName, key: PublicKey) -> Result<(), IdentityError> {
+    pub fn add(path: &Path, host: &HostName, key: PublicKey) -> Result<bool, IdentityError> {
         let entry = KnownHost { host: host.clone(), key };
+        let mut is_new = true;
         trust_file::append(path, &entry.to_string(), read, |entries| {
-            check(path, entries, host, key).map(|standing| standing == Standing::Known)
-        })
+            is_new = check(path, entries, host, key)? == Standing::Unknown;
+            Ok(!is_new)
+        })?;
+        Ok(is_new)
     }
 
     /// Removes all keys of a host from the file, and returns how many they were.

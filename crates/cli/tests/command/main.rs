@@ -9,6 +9,7 @@ mod connecting;
 mod errors;
 mod explain;
 mod init;
+mod keys;
 #[cfg(unix)]
 mod observe;
 mod paths;

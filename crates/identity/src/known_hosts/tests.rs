@@ -26,7 +26,7 @@ fn a_host_is_unknown_until_it_is_added_and_known_from_then_on() {
         |key| KnownHosts::load(&path).and_then(|hosts| hosts.check(&host("Example.org:9899"), key));
     assert_eq!(standing(key(1)).expect("no file"), Standing::Unknown);
     KnownHosts::add(&path, &host("example.org:9899"), key(1)).expect("added");
-    KnownHosts::add(&path, &host("example.org:9899"), key(1)).expect("there");
+    assert!(!KnownHosts::add(&path, &host("example.org:9899"), key(1)).expect("there"));
     assert_eq!(standing(key(1)).expect("the same key"), Standing::Known);
     assert_eq!(fs::read_to_string(&path).expect("a file").lines().count(), 1);
     let other = KnownHosts::load(&path).expect("a file").check(&host("example.org:7"), key(2));
