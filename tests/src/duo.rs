@@ -282,7 +282,8 @@ impl Duo {
         }
     }
 
-    fn settle_side(&mut self, side: Side) {
+    /// Lets everything of one side leave and be heard.
+    pub fn settle_side(&mut self, side: Side) {
         loop {
             self.drain(side);
             if !self.hear(side) {
@@ -368,17 +369,34 @@ impl Duo {
     /// If an endpoint wants to be woken at a time that has come.
     pub fn happen(&mut self) {
         self.step();
-        while let Some(packet) = self.network.arrival(self.now) {
-            self.step();
-            let to = packet.from.other();
-            let handled = self.nodes[to.index()].handle(self.now, &packet);
-            if let Handled::New(id) = handled
-                && self.nodes[to.index()].id != Some(id)
-            {
-                self.replace(to, id);
-            }
-            self.settle_side(to);
+        while let Some(side) = self.take_arrival() {
+            self.settle_side(side);
         }
+        self.handle_timeouts();
+    }
+
+    /// Gives a packet that is due to the side that it is for, which then has yet to answer.
+    ///
+    /// # Panics
+    /// If time does not pass.
+    pub fn take_arrival(&mut self) -> Option<Side> {
+        self.step();
+        let packet = self.network.arrival(self.now)?;
+        let to = packet.from.other();
+        let handled = self.nodes[to.index()].handle(self.now, &packet);
+        if let Handled::New(id) = handled
+            && self.nodes[to.index()].id != Some(id)
+        {
+            self.replace(to, id);
+        }
+        Some(to)
+    }
+
+    /// Runs the timers that are due.
+    ///
+    /// # Panics
+    /// If an endpoint wants to be woken at a time that has come.
+    pub fn handle_timeouts(&mut self) {
         for side in Side::BOTH {
             if self.nodes[side.index()].endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
                 self.nodes[side.index()].timeout(self.now);

@@ -1,10 +1,12 @@
 //! Tests that cross crates. What several of them share is here.
 
 pub mod capricious;
+pub mod credentials;
 pub mod dice;
 pub mod duo;
 pub mod flow;
 pub mod hostile;
+pub mod managed;
 pub mod network;
 pub mod node;
 pub mod sight;

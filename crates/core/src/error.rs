@@ -28,6 +28,12 @@ pub enum SendError {
     /// Packets are to be protected, and there are no keys yet.
     #[error("the association is not protected yet; send once it is")]
     NotProtected,
+    /// The messages of this payload protocol belong to the key management, if packets are to be protected.
+    #[error(
+        "payload protocol {} is the key management's on a protected association; take another",
+        crate::protection::KEY_MANAGEMENT_PPID
+    )]
+    KeyManagementOnly,
     /// A shutdown has begun or the association is over.
     #[error("the association is closing or closed and takes no more messages")]
     Closing,
@@ -91,6 +97,12 @@ pub enum AbortReason {
     /// The key that protects packets has been used as often as it may, and no other followed.
     #[error("the key that protects packets is used up; agree on keys more often")]
     KeySpent,
+    /// The cipher could not protect a packet.
+    #[error("the cipher failed to protect a packet; open a new association")]
+    CipherFailed,
+    /// No keys could be agreed on, or no new ones in time.
+    #[error("the key management ended it: {0}")]
+    KeyManagement(&'static str),
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     Protocol(&'static str),

@@ -32,6 +32,9 @@ pub struct KeyMaterial {
 }
 
 impl KeyMaterial {
+    /// The length of the initialization vector, whatever the suite.
+    pub const IV_LEN: usize = IV_LEN;
+
     /// The keys that a key management has derived.
     ///
     /// # Errors

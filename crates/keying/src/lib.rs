@@ -1,6 +1,23 @@
-//! Key management for the DTLS chunk by TLS 1.3 (draft-porfiri-tsvwg-sctp-dtls-handshake).
+//! Key management for the DTLS chunk by TLS 1.3 (draft-porfiri-tsvwg-sctp-dtls-handshake): handshakes in user messages of the
+//! association that they protect, and new ones for new keys while data flows.
+//!
+//! [`KeyManager`] has no IO and no clock. Whoever drives an association tells it the time and hands it the messages of
+//! [`KEY_MANAGEMENT_PPID`](anabranch_core::protection::KEY_MANAGEMENT_PPID); it sends its own over the association, installs keys
+//! there, and says what came of it.
 
+mod allowance;
 mod credentials;
+mod error;
+mod exchange;
+mod manager;
+mod message;
+mod policy;
+mod tls;
 
 pub use credentials::{Credentials, IdentityForm, PeerIdentity};
+pub use error::{ExportError, KeyingError, TlsProblem};
+pub use exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part, Progress};
+pub use manager::{KeyManager, KeyingEvent, KeyingStatistics, Phase};
+pub use policy::KeyPolicy;
 pub use rustls;
+pub use tls::TlsExchanges;

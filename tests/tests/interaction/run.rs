@@ -263,7 +263,9 @@ fn check_reason(duo: &Duo, case: &Case, side: Side, reason: AbortReason) {
         AbortReason::NoAnswer | AbortReason::PeerUnreachable => {
             assert!(!is_gentle(case), "{side:?} gave up ({reason:?}) although the network was good");
         }
-        AbortReason::KeySpent => panic!("{side:?}: there are no keys"),
+        AbortReason::KeySpent | AbortReason::CipherFailed | AbortReason::KeyManagement(_) => {
+            panic!("{side:?}: there are no keys");
+        }
         AbortReason::Protocol(text) => panic!("{side:?}: {text}"),
     }
 }

@@ -124,9 +124,8 @@ fn before_there_are_keys_only_the_key_management_talks() {
     let mut duo = agreed(setup(1));
     duo.reading = [Reading::ByHand; 2];
     assert_eq!(duo.send(Side::A, 100, 0, false), Some(Err(SendError::NotProtected)));
-    let options = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
     let hello = Bytes::from_static(b"client hello");
-    assert_eq!(association(&mut duo, Side::A).send(hello.clone(), options), Ok(()));
+    assert_eq!(association(&mut duo, Side::A).send_key_management(hello.clone()), Ok(()));
     duo.settle();
     duo.run(Span::from_secs(1));
     let mut bytes = Vec::new();
@@ -138,6 +137,8 @@ fn before_there_are_keys_only_the_key_management_talks() {
         association(&mut duo, side).require_protection().expect("there are keys");
     }
     duo.reading = [Reading::WhenTold; 2];
+    let theirs = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
+    assert_eq!(association(&mut duo, Side::A).send(hello, theirs), Err(SendError::KeyManagementOnly));
     // On another stream, since the key management has used this one.
     assert_eq!(duo.send(Side::A, 100, 1, false), Some(Ok(())));
     duo.settle();
@@ -199,6 +200,51 @@ fn keys_are_refused_if_somebody_put_data_among_that_of_the_key_management() {
     inject(&mut duo, Side::A, bytes);
     let key = cipher(CipherSuite::Aes128Gcm, FIRST_EPOCH, Side::A);
     assert_eq!(association(&mut duo, Side::B).install_receive_key(FIRST_EPOCH, key), Err(KeyError::DataLeft));
+}
+
+#[test]
+fn a_message_of_the_key_management_needs_no_room_in_the_send_buffer() {
+    let mut duo = protected(setup(1).with(|config| config.send_buffer_bytes = Some(10_000)));
+    let full = duo.send(Side::A, 10_000, 1, false);
+    assert_eq!(full, Some(Ok(())));
+    assert!(matches!(duo.send(Side::A, 1, 1, false), Some(Err(SendError::BufferFull { .. }))));
+    let hello = Bytes::from_static(b"client hello");
+    assert_eq!(association(&mut duo, Side::A).send_key_management(hello), Ok(()));
+}
+
+#[test]
+fn without_an_agreement_there_is_no_key_management() {
+    let mut duo = Duo::connected(Setup::new(1, "cmt", "rfc9260"));
+    let hello = Bytes::from_static(b"client hello");
+    assert_eq!(association(&mut duo, Side::A).send_key_management(hello), Err(SendError::NotProtected));
+    let options = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
+    assert_eq!(association(&mut duo, Side::A).send(Bytes::from_static(b"user"), options), Ok(()));
+}
+
+#[test]
+fn an_epoch_that_came_to_nothing_can_be_had_again() {
+    let mut duo = protected(setup(1));
+    let a = association(&mut duo, Side::A);
+    let null = || Box::new(NullCipher);
+    assert_eq!(a.install_receive_key(4, null()), Ok(()));
+    assert!(a.remove_receive_key(4));
+    assert_eq!(a.install_receive_key(4, null()), Ok(()));
+    assert_eq!(a.install_send_key(4, null()), Ok(()));
+    assert!(a.remove_receive_key(4));
+    let again = a.install_receive_key(4, null());
+    assert_eq!(again, Err(KeyError::Epoch { expected: 5, found: 4 }), "packets were sealed under it");
+}
+
+#[test]
+fn an_association_whose_key_management_fails_ends_with_its_reason() {
+    let mut duo = agreed(setup(1));
+    let now = duo.now;
+    association(&mut duo, Side::A).abort_for_key_management(now, "a test wants it");
+    duo.settle();
+    duo.run(Span::from_secs(1));
+    let why = AbortReason::KeyManagement("a test wants it");
+    assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(why)));
+    assert_eq!(duo.nodes[1].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
 }
 
 #[test]

@@ -3,5 +3,8 @@
 
 mod attacker;
 mod handshake;
+mod key_attacks;
+mod key_exchange;
+mod key_manager;
 mod packets;
 mod rig;

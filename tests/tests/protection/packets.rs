@@ -198,8 +198,8 @@ impl RecordCipher for Few {
     }
 }
 
-/// The first side sends more than such a cipher seals, and its association ends: 30 records, and nothing else of the association.
-fn sends_thirty_records(allowed: u64, fails_at: u64) {
+/// Both sides protected by keys that seal so many records.
+fn with_few_records(allowed: u64, fails_at: u64) -> Duo {
     let mut duo = agreed(setup(1));
     duo.run(Span::from_secs(2));
     for side in Side::BOTH {
@@ -212,10 +212,16 @@ fn sends_thirty_records(allowed: u64, fails_at: u64) {
         association.require_protection().expect("there are keys");
         assert_eq!(association.key_use().seals_left, allowed);
     }
+    duo
+}
+
+/// The first side sends more than such a cipher seals, and its association ends: 30 records, and nothing else of the association.
+fn sends_thirty_records(allowed: u64, fails_at: u64, reason: AbortReason) {
+    let mut duo = with_few_records(allowed, fails_at);
     let at = mark(&duo);
     duo.send_all(Side::A, 100_000, 1);
     duo.run(Span::from_secs(200));
-    assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(AbortReason::KeySpent)));
+    assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(reason)));
     let sent = since(&duo, at).filter(|packet| packet.from == Side::A);
     // The ABORTs are what any host says to packets of an association that it does not have.
     let (records, rest): (Vec<_>, Vec<_>) = sent.partition(|packet| shape(packet) == (DTLS, 1));
@@ -225,10 +231,26 @@ fn sends_thirty_records(allowed: u64, fails_at: u64) {
 
 #[test]
 fn an_association_whose_key_is_used_up_ends_and_says_nothing_without_protection() {
-    sends_thirty_records(30, u64::MAX);
+    sends_thirty_records(30, u64::MAX, AbortReason::KeySpent);
 }
 
 #[test]
 fn a_packet_that_cannot_be_sealed_does_not_leave_empty() {
-    sends_thirty_records(1_000, 30);
+    sends_thirty_records(1_000, 30, AbortReason::CipherFailed);
+}
+
+#[test]
+fn a_key_that_is_used_up_ends_nothing_until_there_is_something_to_send() {
+    let mut duo = with_few_records(30, u64::MAX);
+    let sealed = |duo: &Duo| duo.nodes[0].association().key_use().sealed;
+    while sealed(&duo) < 30 {
+        duo.run(Span::from_secs(10));
+    }
+    duo.settle();
+    assert_eq!((sealed(&duo), &duo.nodes[0].ended), (30, &None));
+    assert!(
+        duo.run_until(Span::from_secs(100), |duo| duo.nodes[0].ended.is_some()),
+        "it has HEARTBEATs to send"
+    );
+    assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(AbortReason::KeySpent)));
 }

@@ -277,6 +277,7 @@ impl Association {
     /// [`SendError::BufferFull`] if it does not fit the send buffer now ([`AssociationEvent::Writable`] follows),
     /// [`SendError::NoSuchStream`], [`SendError::Empty`], [`SendError::Closing`] after a shutdown began,
     /// [`SendError::NotProtected`] as long as keys for the DTLS chunk are wanted and missing,
+    /// [`SendError::KeyManagementOnly`] for the payload protocol of the key management where there is one,
     /// [`SendError::NoPartialReliability`] for a message with a limit if the peer is known not to take FORWARD-TSN.
     pub fn send(&mut self, payload: Bytes, options: SendOptions) -> Result<(), SendError> {
         if payload.is_empty() {
@@ -298,6 +299,46 @@ impl Association {
                 streams: self.sender.queue().streams(),
             });
         }
+        self.admit_new_messages()?;
+        if !self.protection.admits_user_messages() {
+            return Err(SendError::NotProtected);
+        }
+        if options.ppid == KEY_MANAGEMENT_PPID && self.protection.agreed().is_some() {
+            return Err(SendError::KeyManagementOnly);
+        }
+        if options.reliability != Reliability::Full && self.supports_partial_reliability() == Some(false) {
+            return Err(SendError::NoPartialReliability);
+        }
+        if !self.sender.has_room(payload.len() as u64) {
+            self.make_room(payload.len() as u64, options.reliability);
+        }
+        if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
+            return Err(SendError::BufferFull { free_bytes });
+        }
+        self.enqueue(payload, options);
+        Ok(())
+    }
+
+    /// Hands over a message of the key management. It needs no room in the send buffer, so that new keys do not wait for data
+    /// that the old ones protect; the caller bounds how much it hands over.
+    ///
+    /// # Errors
+    /// [`SendError::NotProtected`] if the peer has not agreed to a key management, [`SendError::Empty`],
+    /// [`SendError::Closing`] after a shutdown began.
+    pub fn send_key_management(&mut self, payload: Bytes) -> Result<(), SendError> {
+        if payload.is_empty() {
+            return Err(SendError::Empty);
+        }
+        self.admit_new_messages()?;
+        if self.protection.agreed().is_none() {
+            return Err(SendError::NotProtected);
+        }
+        let options = SendOptions { ppid: KEY_MANAGEMENT_PPID, immediate: true, ..SendOptions::default() };
+        self.enqueue(payload, options);
+        Ok(())
+    }
+
+    fn admit_new_messages(&self) -> Result<(), SendError> {
         //= docs/rfc9260.txt#section-4
         //# 5)  In the SHUTDOWN-RECEIVED state, the endpoint MUST NOT accept any new send requests from its SCTP user.
         //= docs/rfc9260.txt#section-4
@@ -310,25 +351,16 @@ impl Association {
         if !takes || self.state.opening().is_some_and(|opening| opening.shutdown_when_up) {
             return Err(SendError::Closing);
         }
-        if options.ppid != KEY_MANAGEMENT_PPID && !self.protection.admits_user_messages() {
-            return Err(SendError::NotProtected);
-        }
-        if options.reliability != Reliability::Full && self.supports_partial_reliability() == Some(false) {
-            return Err(SendError::NoPartialReliability);
-        }
-        if !self.sender.has_room(payload.len() as u64) {
-            self.make_room(payload.len() as u64, options.reliability);
-        }
-        if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
-            return Err(SendError::BufferFull { free_bytes });
-        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, payload: Bytes, options: SendOptions) {
         // While something waits already, more of it changes nothing about what may leave.
         let idle = self.sender.queue().is_empty();
         self.sender.push(payload, options, self.now);
         if idle {
             self.open_opportunity(crate::policy::OpportunityCause::Application, true);
         }
-        Ok(())
     }
 
     /// Appends the next message, or the next piece of one that is larger than the receive buffer, to `out`.

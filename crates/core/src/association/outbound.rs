@@ -52,10 +52,10 @@ impl Association {
     pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         self.abandon_due();
         loop {
-            if self.protection.cannot_send() {
-                return self.end_without_keys();
-            }
             let path = self.next_packet(buf)?;
+            if let Some(failure) = self.protection.failure() {
+                return self.end_without_keys(failure);
+            }
             // Nothing is left of a packet that could not be sealed.
             if !buf.is_empty() && self.may_send(path, buf.len()) {
                 return Some(path);

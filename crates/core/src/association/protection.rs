@@ -14,6 +14,7 @@ use crate::protection::{
     ParameterPair, Protection, ProtectionMode, RecordCipher, SealError, TAG_BYTES, agree,
 };
 use crate::stats::Discard;
+use crate::time::Time;
 
 /// What the driver and a key management do.
 impl Association {
@@ -50,7 +51,8 @@ impl Association {
         self.protection.install_send(epoch, cipher)
     }
 
-    /// Opens no packets of this epoch any more; `false` if it did not.
+    /// Opens no packets of this epoch any more; `false` if it did not. If nothing was sent under an epoch either, because no
+    /// agreement on it came about, it is the next one again; the first epoch is not, since plain messages are over with it.
     pub fn remove_receive_key(&mut self, epoch: u64) -> bool {
         self.protection.remove_receive(epoch)
     }
@@ -63,6 +65,15 @@ impl Association {
         self.protection.require()?;
         self.advance_asconf();
         Ok(())
+    }
+
+    /// Ends the association because its key management cannot go on, and tells the peer.
+    pub fn abort_for_key_management(&mut self, now: Time, why: &'static str) {
+        self.clock(now);
+        if !self.is_closed() {
+            self.send_abort(why);
+            self.abort_with(AbortReason::KeyManagement(why));
+        }
     }
 
     /// How often the newest keys were used.
@@ -189,16 +200,19 @@ impl Association {
             self.protection.sender().ok_or(SealError::NoSpace)?.seal(record)
         });
         // Without protection nothing may leave.
-        sealed.unwrap_or_else(|_| {
-            self.protection.note_failure();
+        sealed.unwrap_or_else(|failure| {
+            self.protection.note_failure(failure);
             0
         })
     }
 
     /// The association cannot protect packets any more, and so cannot even say that it ends.
-    pub(crate) fn end_without_keys(&mut self) -> Option<PathId> {
+    pub(crate) fn end_without_keys(&mut self, failure: SealError) -> Option<PathId> {
         if !self.is_closed() {
-            self.abort_with(AbortReason::KeySpent);
+            self.abort_with(match failure {
+                SealError::KeySpent => AbortReason::KeySpent,
+                SealError::Cipher(_) | SealError::NoSpace => AbortReason::CipherFailed,
+            });
         }
         self.control.clear();
         None

@@ -33,12 +33,13 @@ pub struct SendContext {
     epoch: u64,
     cipher: Box<dyn RecordCipher>,
     next: u64,
+    bytes: u64,
 }
 
 impl SendContext {
     /// Keys that have sealed nothing yet.
     pub fn new(epoch: u64, cipher: Box<dyn RecordCipher>) -> Self {
-        Self { epoch, cipher, next: 0 }
+        Self { epoch, cipher, next: 0, bytes: 0 }
     }
 
     /// The epoch, of which records carry the two low bits.
@@ -56,6 +57,11 @@ impl SendContext {
         self.next
     }
 
+    /// Bytes of chunks in them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// How many more records the key may seal.
     pub fn left(&self) -> u64 {
         self.cipher.limits().sealed.min(MAX_SEQUENCE_NUMBER + 1).saturating_sub(self.next)
@@ -71,6 +77,7 @@ impl SendContext {
         }
         let number = self.next;
         self.next += 1;
+        self.bytes += record.content.len() as u64;
         let plain = DtlsRecordHeader::new(self.epoch, number as u16);
         self.cipher.seal(number, &plain.to_wire(), record.content, record.tag)?;
         let sample = sample_of(record.content, record.tag).ok_or(SealError::Cipher(CipherError))?;
@@ -98,13 +105,14 @@ pub struct ReceiveContext {
     cipher: Box<dyn RecordCipher>,
     replay: ReplayWindow,
     opened: u64,
+    bytes: u64,
     failed: u64,
 }
 
 impl ReceiveContext {
     /// Keys that have opened nothing yet.
     pub fn new(epoch: u64, cipher: Box<dyn RecordCipher>) -> Self {
-        Self { epoch, cipher, replay: ReplayWindow::new(), opened: 0, failed: 0 }
+        Self { epoch, cipher, replay: ReplayWindow::new(), opened: 0, bytes: 0, failed: 0 }
     }
 
     /// The epoch, of which records carry the two low bits.
@@ -115,6 +123,11 @@ impl ReceiveContext {
     /// Records opened.
     pub fn opened(&self) -> u64 {
         self.opened
+    }
+
+    /// Bytes of chunks in them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Records that were not authentic.
@@ -140,6 +153,7 @@ impl ReceiveContext {
         let Ok(content) = self.cipher.open(number, &plain.to_wire(), record) else { return self.fail() };
         self.replay.mark(number);
         self.opened += 1;
+        self.bytes += content.len() as u64;
         dtls_content(content).ok_or(Discard::Malformed)
     }
 

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::agreement::{Agreement, ParameterBytes};
 use super::cipher::RecordCipher;
-use super::context::{ReceiveContext, SendContext};
+use super::context::{ReceiveContext, SealError, SendContext};
 use crate::stats::Discard;
 
 /// The epoch of the first keys of an association.
@@ -92,6 +92,8 @@ pub struct KeyUse {
     pub opened: u64,
     /// Packets that were not authentic under it.
     pub failed: u64,
+    /// Bytes of chunks protected and opened with both.
+    pub bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -104,8 +106,8 @@ pub(crate) struct PacketProtection {
     receive: ArrayVec<ReceiveContext, RECEIVE_CONTEXTS>,
     /// The epoch that the next receive keys are for.
     next_receive_epoch: u64,
-    /// A packet could not be sealed.
-    failed: bool,
+    /// Why a packet could not be sealed.
+    failure: Option<SealError>,
 }
 
 impl PacketProtection {
@@ -158,13 +160,13 @@ impl PacketProtection {
         self.send.is_some()
     }
 
-    pub(crate) fn note_failure(&mut self) {
-        self.failed = true;
+    pub(crate) fn note_failure(&mut self, failure: SealError) {
+        self.failure = Some(failure);
     }
 
-    /// Whether nothing can be sent any more.
-    pub(crate) fn cannot_send(&self) -> bool {
-        self.failed || self.send.as_ref().is_some_and(|send| send.left() == 0)
+    /// Why nothing can be sent any more. A key that is used up shows only when there is something to send.
+    pub(crate) fn failure(&self) -> Option<SealError> {
+        self.failure
     }
 
     pub(crate) fn install_receive(
@@ -201,7 +203,12 @@ impl PacketProtection {
     pub(crate) fn remove_receive(&mut self, epoch: u64) -> bool {
         let before = self.receive.len();
         self.receive.retain(|context| context.epoch() != epoch);
-        self.receive.len() < before
+        let removed = self.receive.len() < before;
+        let sent_under = self.send.as_ref().map_or(FIRST_EPOCH, SendContext::epoch);
+        if removed && epoch + 1 == self.next_receive_epoch && epoch > sent_under {
+            self.next_receive_epoch = epoch;
+        }
+        removed
     }
 
     pub(crate) fn require(&mut self) -> Result<(), KeyError> {
@@ -224,6 +231,7 @@ impl PacketProtection {
             seals_left: self.send.as_ref().map_or(0, SendContext::left),
             opened: newest.map_or(0, ReceiveContext::opened),
             failed: newest.map_or(0, ReceiveContext::failed),
+            bytes: self.send.as_ref().map_or(0, SendContext::bytes) + newest.map_or(0, ReceiveContext::bytes),
         }
     }
 

@@ -71,7 +71,12 @@ impl Failure {
             }
             CloseReason::Aborted(AbortReason::ByPeer) => "aborted-by-peer",
             CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable) => "peer-unreachable",
-            CloseReason::Aborted(AbortReason::Protocol(_) | AbortReason::KeySpent) => "protocol",
+            CloseReason::Aborted(
+                AbortReason::Protocol(_)
+                | AbortReason::KeySpent
+                | AbortReason::CipherFailed
+                | AbortReason::KeyManagement(_),
+            ) => "protocol",
             CloseReason::Undelivered { .. } => "undelivered",
             CloseReason::Restarted => "restarted",
             CloseReason::HostGone => "host-gone",

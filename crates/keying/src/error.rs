@@ -1,0 +1,186 @@
+//! Why there are no keys.
+
+use std::fmt;
+
+use anabranch_core::protection::KeyError;
+use rustls::{AlertDescription, Error as TlsError};
+use thiserror::Error;
+
+/// Names alerts as RFC 8446 section 6 does, in the sentences that begin with these words.
+macro_rules! alerts {
+    ($($code:literal $name:literal)*) => {
+        fn received(alert: u8) -> &'static str {
+            match alert {
+                $($code => concat!("the peer ended the TLS handshake with the alert ", $name, " (", $code, ")"),)*
+                _ => "the peer ended the TLS handshake with an alert that is not known here",
+            }
+        }
+
+        fn refused(alert: u8) -> &'static str {
+            match alert {
+                $($code => concat!("the peer's identity is not accepted here: TLS alert ", $name, " (", $code, ")"),)*
+                _ => "the peer's identity is not accepted here",
+            }
+        }
+    };
+}
+
+alerts! {
+    0 "close_notify" 10 "unexpected_message" 20 "bad_record_mac" 22 "record_overflow" 40 "handshake_failure"
+    42 "bad_certificate" 43 "unsupported_certificate" 44 "certificate_revoked" 45 "certificate_expired"
+    46 "certificate_unknown" 47 "illegal_parameter" 48 "unknown_ca" 49 "access_denied" 50 "decode_error"
+    51 "decrypt_error" 70 "protocol_version" 71 "insufficient_security" 80 "internal_error"
+    86 "inappropriate_fallback" 90 "user_canceled" 109 "missing_extension" 110 "unsupported_extension"
+    112 "unrecognized_name" 113 "bad_certificate_status_response" 115 "unknown_psk_identity"
+    116 "certificate_required" 120 "no_application_protocol"
+}
+
+/// What this side's TLS found wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsProblem {
+    /// The peer's alert.
+    PeerAlert(u8),
+    /// The verifier refused the peer's identity, and said so with this alert.
+    Identity(u8),
+    /// The peer did not say who it is.
+    NoIdentity,
+    /// The peer offers nothing that is known here.
+    Incompatible,
+    /// The peer broke the protocol, or somebody on the way changed a message.
+    Misbehaved,
+    /// This side could not go on.
+    Internal,
+}
+
+impl TlsProblem {
+    pub(crate) fn of(error: &TlsError) -> Self {
+        match error {
+            TlsError::AlertReceived(alert) => Self::PeerAlert(u8::from(*alert)),
+            TlsError::InvalidCertificate(why) => {
+                Self::Identity(u8::from(AlertDescription::from(why.clone())))
+            }
+            TlsError::NoCertificatesPresented => Self::NoIdentity,
+            TlsError::PeerIncompatible(_) => Self::Incompatible,
+            TlsError::InappropriateMessage { .. }
+            | TlsError::InappropriateHandshakeMessage { .. }
+            | TlsError::InvalidMessage(_)
+            | TlsError::DecryptError
+            | TlsError::PeerMisbehaved(_)
+            | TlsError::PeerSentOversizedRecord => Self::Misbehaved,
+            _ => Self::Internal,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::PeerAlert(alert) => received(alert),
+            Self::Identity(alert) => refused(alert),
+            Self::NoIdentity => "the peer did not say who it is: TLS alert certificate_required (116)",
+            Self::Incompatible => "the peer's TLS has nothing in common with this side's; both need TLS 1.3",
+            Self::Misbehaved => {
+                "the peer broke the TLS protocol, or somebody on the way changed its messages; try again"
+            }
+            Self::Internal => "TLS could not go on at this side",
+        }
+    }
+}
+
+/// Why the key management has given up.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum KeyingError {
+    /// A message that is none.
+    Malformed,
+    /// More than any handshake needs.
+    TooLong,
+    /// A message about keys that are not being agreed on.
+    WrongEpoch,
+    /// A message out of turn.
+    Unexpected,
+    /// A peer that asks for new keys all the time.
+    TooOften,
+    /// The first agreement took too long.
+    TimedOut,
+    /// No new keys came about while the present ones were good.
+    Expired,
+    /// The peer is somebody else than before.
+    IdentityChanged,
+    /// Another method than TLS was agreed on.
+    Method,
+    /// TLS failed.
+    Tls(TlsProblem),
+    /// The association refused keys.
+    Keys(KeyError),
+}
+
+impl KeyingError {
+    /// What it says, as an association that ends keeps it. It holds nothing that a peer has sent.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Malformed => "the peer sent a key management message that cannot be read",
+            Self::TooLong => "the peer's TLS handshake is longer than any that is accepted",
+            Self::WrongEpoch => "the peer sent a key management message for keys that nobody asked for",
+            Self::Unexpected => "the peer sent a key management message out of turn",
+            Self::TooOften => "the peer asks for new keys too often",
+            Self::TimedOut => "the TLS handshake was not finished in time; try again",
+            Self::Expired => "no new keys were agreed on while the old ones were good",
+            Self::IdentityChanged => "the peer proved another identity with its new keys than before",
+            Self::Method => "a key management was agreed on that is not TLS",
+            Self::Tls(problem) => problem.text(),
+            Self::Keys(KeyError::DataLeft) => {
+                "data came before protection that is no part of the key management; somebody on the way may have added it"
+            }
+            Self::Keys(_) => "the association did not take the keys",
+        }
+    }
+}
+
+impl fmt::Display for KeyingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl From<KeyError> for KeyingError {
+    fn from(error: KeyError) -> Self {
+        Self::Keys(error)
+    }
+}
+
+impl From<TlsProblem> for KeyingError {
+    fn from(problem: TlsProblem) -> Self {
+        Self::Tls(problem)
+    }
+}
+
+/// Why nothing was exported.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ExportError {
+    /// Nothing has been agreed on.
+    #[error("the association is not protected yet; export once it is")]
+    NotEstablished,
+    /// TLS refused.
+    #[error("TLS does not export that much at once, or nothing under this label")]
+    Refused,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_is_named_with_its_number() {
+        let error = KeyingError::from(TlsProblem::of(&TlsError::AlertReceived(AlertDescription::UnknownCA)));
+        assert_eq!(error.to_string(), "the peer ended the TLS handshake with the alert unknown_ca (48)");
+        let refused = TlsError::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let error = KeyingError::from(TlsProblem::of(&refused));
+        assert_eq!(error.to_string(), "the peer's identity is not accepted here: TLS alert unknown_ca (48)");
+    }
+
+    #[test]
+    fn what_a_peer_chose_is_in_no_text() {
+        let unknown = TlsProblem::of(&TlsError::AlertReceived(AlertDescription::Unknown(200)));
+        assert!(!KeyingError::from(unknown).to_string().contains("200"));
+        let other = TlsProblem::of(&TlsError::General("\u{1b}[2J".to_owned()));
+        assert_eq!(KeyingError::from(other).to_string(), "TLS could not go on at this side");
+    }
+}

@@ -1,0 +1,79 @@
+//! Keys that are only kept for packets on their way (section "Drain Timer Considerations").
+
+use anabranch_core::time::{Span, Time};
+
+use crate::exchange::Part;
+use crate::policy::KeyPolicy;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draining {
+    epoch: u64,
+    until: Time,
+    confirmed: bool,
+}
+
+impl Draining {
+    /// A client has heard from the peer that its last message has come. A server hears that with the first packet under the new
+    /// keys.
+    pub(super) fn new(now: Time, epoch: u64, part: Part, policy: &KeyPolicy) -> Self {
+        match part {
+            Part::Client => Draining { epoch, until: now + policy.drain, confirmed: true },
+            Part::Server => Draining { epoch, until: now + policy.unconfirmed_drain, confirmed: false },
+        }
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub(super) fn until(&self) -> Time {
+        self.until
+    }
+
+    pub(super) fn is_over(&mut self, now: Time, newest_is_used: bool, drain: Span) -> bool {
+        if newest_is_used && !self.confirmed {
+            self.confirmed = true;
+            self.until = self.until.min(now + drain);
+        }
+        now >= self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_old_keys_are_kept_until_the_peer_uses_the_new_ones_and_then_for_two_minutes() {
+        let policy = KeyPolicy::default();
+        let mut draining = Draining::new(at(0), 3, Part::Server, &policy);
+        assert!(!draining.is_over(at(100), false, policy.drain));
+        assert!(!draining.is_over(at(110), true, policy.drain));
+        assert!(!draining.is_over(at(229), true, policy.drain));
+        assert!(draining.is_over(at(230), true, policy.drain));
+    }
+
+    #[test]
+    fn a_peer_that_never_uses_them_does_not_keep_the_old_ones() {
+        let policy = KeyPolicy::default();
+        let mut draining = Draining::new(at(0), 3, Part::Server, &policy);
+        assert!(
+            !draining.is_over(at(302), false, policy.drain) && draining.is_over(at(303), false, policy.drain)
+        );
+        let mut late = Draining::new(at(0), 3, Part::Server, &policy);
+        assert!(!late.is_over(at(300), true, policy.drain) && late.is_over(at(303), true, policy.drain));
+    }
+
+    #[test]
+    fn a_client_has_heard_already() {
+        let policy = KeyPolicy::default();
+        let mut draining = Draining::new(at(0), 3, Part::Client, &policy);
+        assert!(
+            !draining.is_over(at(119), false, policy.drain) && draining.is_over(at(120), false, policy.drain)
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! Two endpoints whose keys a key management agrees on.
+
+use anabranch_core::protection::{
+    KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
+};
+use anabranch_core::time::Span;
+use anabranch_core::{Association, AssociationEvent};
+use anabranch_keying::{Credentials, KeyManager, KeyPolicy, KeyingError, KeyingEvent, TlsExchanges};
+
+use crate::credentials::credentials;
+use crate::duo::{Duo, Reading, Setup};
+use crate::network::Side;
+
+/// A side's part in the key management.
+#[derive(Debug)]
+pub struct Keying {
+    credentials: Credentials,
+    policy: KeyPolicy,
+    /// It neither begins nor answers.
+    silent: bool,
+    /// Nothing is read.
+    pub paused: bool,
+    /// There once the association has agreed on protection.
+    pub manager: Option<KeyManager>,
+    /// What it told.
+    pub told: Vec<KeyingEvent>,
+}
+
+impl Keying {
+    /// Why it has given up.
+    pub fn failure(&self) -> Option<KeyingError> {
+        self.told.iter().find_map(|event| match event {
+            KeyingEvent::Failed(error) => Some(*error),
+            _ => None,
+        })
+    }
+}
+
+/// Two endpoints with a key management each. Its messages are its own, all others belong to the flows of the [`Duo`].
+#[derive(Debug)]
+pub struct Managed {
+    /// The endpoints.
+    pub duo: Duo,
+    /// Their key managements.
+    pub keying: [Keying; 2],
+}
+
+/// Both sides protect their packets: A as client, B as server.
+pub fn protecting(pairs: usize) -> Setup {
+    let wanted = |roles| {
+        Some(Protection { mode: ProtectionMode::Strict, roles, methods: vec![KeyManagementMethod::TLS] })
+    };
+    Setup::new(pairs, "cmt", "rfc9260")
+        .with_side(Side::A, |config| config.protection = wanted(KeyManagementRoles::Client))
+        .with_side(Side::B, |config| config.protection = wanted(KeyManagementRoles::Server))
+}
+
+impl Managed {
+    /// A and B know each other's keys.
+    pub fn new(setup: Setup) -> Self {
+        Managed::with(setup, [credentials(1, &[2]), credentials(2, &[1])], KeyPolicy::default())
+    }
+
+    /// With these credentials, under this policy.
+    pub fn with(setup: Setup, credentials: [Credentials; 2], policy: KeyPolicy) -> Self {
+        let mut duo = Duo::new(setup);
+        duo.reading = [Reading::ByHand; 2];
+        let keying = credentials.map(|credentials| Keying {
+            credentials,
+            policy: policy.clone(),
+            silent: false,
+            paused: false,
+            manager: None,
+            told: Vec::new(),
+        });
+        Managed { duo, keying }
+    }
+
+    /// Another policy for one side.
+    #[must_use]
+    pub fn with_policy(mut self, side: Side, change: impl FnOnce(&mut KeyPolicy)) -> Self {
+        change(&mut self.keying[side.index()].policy);
+        self
+    }
+
+    /// A side that says nothing and hears nothing.
+    #[must_use]
+    pub fn with_silent(mut self, side: Side) -> Self {
+        self.keying[side.index()].silent = true;
+        self
+    }
+
+    /// Connected and protected.
+    ///
+    /// # Panics
+    /// If that takes more than a minute.
+    #[must_use]
+    pub fn established(mut self) -> Self {
+        self.duo.connect();
+        let up = self.run_until(Span::from_secs(60), Managed::is_established);
+        assert!(up, "no keys: {:?}", self.keying.each_ref().map(|keying| &keying.told));
+        self
+    }
+
+    /// Whether both sides are protected.
+    pub fn is_established(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| self.told(side).contains(&KeyingEvent::Established))
+    }
+
+    /// What a side's key management told.
+    pub fn told(&self, side: Side) -> &[KeyingEvent] {
+        &self.keying[side.index()].told
+    }
+
+    /// A side's key management.
+    ///
+    /// # Panics
+    /// If it has none yet.
+    pub fn manager(&self, side: Side) -> &KeyManager {
+        self.keying[side.index()].manager.as_ref().expect("there is an agreement")
+    }
+
+    /// A side's association.
+    ///
+    /// # Panics
+    /// If it has none yet.
+    pub fn association(&mut self, side: Side) -> &mut Association {
+        self.duo.nodes[side.index()].try_association_mut().expect("there is an association")
+    }
+
+    /// How a side's association ended.
+    pub fn ended(&self, side: Side) -> Option<&AssociationEvent> {
+        self.duo.nodes[side.index()].ended.as_ref()
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, span: Span) {
+        self.run_until(span, |_| false);
+    }
+
+    /// Lets time pass until something is so; whether it came to be within `span`.
+    pub fn run_until(&mut self, span: Span, mut done: impl FnMut(&Managed) -> bool) -> bool {
+        let end = self.duo.now + span;
+        self.settle();
+        while !done(self) {
+            let managers = self.keying.iter().filter_map(|keying| keying.manager.as_ref()?.deadline());
+            match managers.chain(self.duo.next()).min() {
+                Some(at) if at <= end => {
+                    self.duo.now = self.duo.now.max(at);
+                    self.happen();
+                }
+                _ => {
+                    self.duo.now = end;
+                    return done(self);
+                }
+            }
+        }
+        true
+    }
+
+    /// Sends messages in order on stream 1, since those of the key management take numbers of stream 0.
+    ///
+    /// # Panics
+    /// If one is refused.
+    pub fn send_all(&mut self, side: Side, size: usize, count: usize) {
+        for _ in 0..count {
+            self.duo.send(side, size, 1, false).expect("an association").expect("it takes the message");
+        }
+        self.settle();
+    }
+
+    /// Sends messages both ways and waits until all have arrived.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn data_flows(&mut self) {
+        for side in Side::BOTH {
+            self.send_all(side, 5_000, 20);
+        }
+        self.arrives();
+    }
+
+    /// Waits until all has arrived.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn arrives(&mut self) {
+        let both = |managed: &Managed| Side::BOTH.into_iter().all(|side| managed.duo.all_arrived(side));
+        assert!(self.run_until(Span::from_secs(600), both), "data does not arrive");
+    }
+
+    /// Has both sides read, and their key managements do what is due, until nothing is left to do.
+    pub fn settle(&mut self) {
+        for side in Side::BOTH {
+            self.serve(side);
+        }
+        self.duo.settle();
+    }
+
+    /// A key management has its say before what arrived is answered, so that its first message goes with the cookie.
+    fn happen(&mut self) {
+        while let Some(side) = self.duo.take_arrival() {
+            self.serve(side);
+            self.duo.settle_side(side);
+        }
+        self.duo.handle_timeouts();
+        self.settle();
+    }
+
+    fn serve(&mut self, side: Side) {
+        let Managed { duo, keying } = self;
+        let Duo { nodes, flows, now, .. } = duo;
+        let Keying { credentials, policy, silent, paused, manager, told } = &mut keying[side.index()];
+        let Some(association) = nodes[side.index()].try_association_mut() else { return };
+        if manager.is_none()
+            && !*silent
+            && let Some(agreed) = association.protection()
+        {
+            let exchanges = Box::new(TlsExchanges::new(credentials.clone()));
+            let mut new =
+                KeyManager::new(*now, agreed, exchanges, policy.clone()).expect("TLS was agreed on");
+            new.start(association);
+            *manager = Some(new);
+        }
+        let mut bytes = Vec::new();
+        while !*paused && let Some(piece) = association.recv(&mut bytes) {
+            match manager {
+                _ if piece.ppid != KEY_MANAGEMENT_PPID => {
+                    flows[side.other().index()].received(&piece, &bytes)
+                }
+                Some(manager) => manager.receive(*now, &piece, &bytes, association),
+                None => {}
+            }
+            bytes.clear();
+        }
+        let Some(manager) = manager else { return };
+        manager.poll(*now, association);
+        let before = told.len();
+        told.extend(std::iter::from_fn(|| manager.poll_event()));
+        let failed = told[before..].iter().find_map(|event| match event {
+            KeyingEvent::Failed(error) => Some(error.text()),
+            _ => None,
+        });
+        if let Some(why) = failed {
+            // The peer hears of it first.
+            self.duo.settle();
+            let now = self.duo.now;
+            if let Some(association) = self.duo.nodes[side.index()].try_association_mut() {
+                association.abort_for_key_management(now, why);
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Peers and others that do not want keys to come about.
