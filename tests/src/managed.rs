@@ -1,20 +1,39 @@
 //! Two endpoints whose keys a key management agrees on.
 
+use std::sync::Arc;
+
 use anabranch_core::protection::{
     KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
 };
 use anabranch_core::time::Span;
 use anabranch_core::{Association, AssociationEvent};
-use anabranch_keying::{Credentials, KeyManager, KeyPolicy, KeyingError, KeyingEvent, TlsExchanges};
+use anabranch_keying::{
+    Credentials, KeyExchange, KeyExchanges, KeyManager, KeyPolicy, KeyingError, KeyingEvent, Part,
+    TlsExchanges,
+};
 
 use crate::credentials::credentials;
 use crate::duo::{Duo, Reading, Setup};
 use crate::network::Side;
 
+/// Exchanges that outlive a key manager.
+#[derive(Clone, Debug)]
+struct Lent(Arc<dyn KeyExchanges + Sync>);
+
+impl KeyExchanges for Lent {
+    fn start(&self, part: Part) -> Result<Box<dyn KeyExchange>, KeyingError> {
+        self.0.start(part)
+    }
+
+    fn begins(&self, records: &[u8]) -> bool {
+        self.0.begins(records)
+    }
+}
+
 /// A side's part in the key management.
 #[derive(Debug)]
 pub struct Keying {
-    credentials: Credentials,
+    exchanges: Arc<dyn KeyExchanges + Sync>,
     policy: KeyPolicy,
     /// It neither begins nor answers.
     silent: bool,
@@ -66,7 +85,7 @@ impl Managed {
         let mut duo = Duo::new(setup);
         duo.reading = [Reading::ByHand; 2];
         let keying = credentials.map(|credentials| Keying {
-            credentials,
+            exchanges: Arc::new(TlsExchanges::new(credentials)),
             policy: policy.clone(),
             silent: false,
             paused: false,
@@ -80,6 +99,13 @@ impl Managed {
     #[must_use]
     pub fn with_policy(mut self, side: Side, change: impl FnOnce(&mut KeyPolicy)) -> Self {
         change(&mut self.keying[side.index()].policy);
+        self
+    }
+
+    /// Other exchanges for one side.
+    #[must_use]
+    pub fn with_exchanges(mut self, side: Side, exchanges: impl KeyExchanges + Sync + 'static) -> Self {
+        self.keying[side.index()].exchanges = Arc::new(exchanges);
         self
     }
 
@@ -126,6 +152,11 @@ impl Managed {
     /// If it has none yet.
     pub fn association(&mut self, side: Side) -> &mut Association {
         self.duo.nodes[side.index()].try_association_mut().expect("there is an association")
+    }
+
+    /// Whether a side's association can send.
+    pub fn association_is_up(&self, side: Side) -> bool {
+        self.duo.nodes[side.index()].try_association().is_some_and(Association::is_established)
     }
 
     /// How a side's association ended.
@@ -210,13 +241,13 @@ impl Managed {
     fn serve(&mut self, side: Side) {
         let Managed { duo, keying } = self;
         let Duo { nodes, flows, now, .. } = duo;
-        let Keying { credentials, policy, silent, paused, manager, told } = &mut keying[side.index()];
+        let Keying { exchanges, policy, silent, paused, manager, told } = &mut keying[side.index()];
         let Some(association) = nodes[side.index()].try_association_mut() else { return };
         if manager.is_none()
             && !*silent
             && let Some(agreed) = association.protection()
         {
-            let exchanges = Box::new(TlsExchanges::new(credentials.clone()));
+            let exchanges = Box::new(Lent(Arc::clone(exchanges)));
             let mut new =
                 KeyManager::new(*now, agreed, exchanges, policy.clone()).expect("TLS was agreed on");
             new.start(association);

@@ -100,6 +100,11 @@ pub enum KeyingError {
     TooOften,
     /// The first agreement took too long.
     TimedOut,
+    /// The peer aborted the association when it had heard who this side is. It cannot say why in a way that would be believed:
+    /// this side takes no plain messages any more, and the peer has no keys.
+    NotAcceptedByPeer,
+    /// The peer's packets do not open although TLS is done.
+    KeysDiffer,
     /// No new keys came about while the present ones were good.
     Expired,
     /// The peer is somebody else than before.
@@ -122,6 +127,12 @@ impl KeyingError {
             Self::Unexpected => "the peer sent a key management message out of turn",
             Self::TooOften => "the peer asks for new keys too often",
             Self::TimedOut => "the TLS handshake was not finished in time; try again",
+            Self::NotAcceptedByPeer => {
+                "the peer ended it when it had heard this side's identity, which it may not accept"
+            }
+            Self::KeysDiffer => {
+                "the peer's keys are others although the TLS handshake is done: somebody on the way changed what was offered"
+            }
             Self::Expired => "no new keys were agreed on while the old ones were good",
             Self::IdentityChanged => "the peer proved another identity with its new keys than before",
             Self::Method => "a key management was agreed on that is not TLS",

@@ -104,6 +104,8 @@ pub struct KeyManager {
     keys: Option<Keys>,
     attempt: Option<Attempt>,
     draining: Option<Draining>,
+    /// The beginning of a message that comes in pieces.
+    pieces: Vec<u8>,
     peer_allowance: Allowance,
     /// Not before then is another exchange begun.
     retry_at: Option<Time>,
@@ -135,6 +137,7 @@ impl KeyManager {
             keys: None,
             attempt: None,
             draining: None,
+            pieces: Vec::new(),
             peer_allowance,
             retry_at: None,
             events: VecDeque::new(),
@@ -212,6 +215,13 @@ impl KeyManager {
         self.keys.as_ref().ok_or(ExportError::NotEstablished)?.exchange.export(label, context, out)
     }
 
+    /// What it means that the peer has aborted the association now, if it means anything. Who has sent the ABORT is not known
+    /// before the association is protected.
+    pub fn meaning_of_abort(&self) -> Option<KeyingError> {
+        let was_done = self.attempt.as_ref().is_some_and(|attempt| attempt.awaits_confirmation);
+        (self.keys.is_none() && was_done).then_some(KeyingError::NotAcceptedByPeer)
+    }
+
     /// Counters.
     pub fn statistics(&self) -> KeyingStatistics {
         self.statistics
@@ -276,14 +286,34 @@ impl KeyManager {
         payload: &[u8],
         association: &mut Association,
     ) -> Result<(), KeyingError> {
-        // A message that comes in pieces is larger than the receive buffer.
-        if !piece.beginning || !piece.ending {
-            return Err(KeyingError::TooLong);
-        }
         if piece.stream != 0 || piece.unordered {
             return Err(KeyingError::Unexpected);
         }
-        let message = Message::parse(payload)?;
+        if piece.beginning && piece.ending {
+            return self.take_message(now, payload, association);
+        }
+        // A receive buffer that is full of data behind a loss hands out messages in pieces.
+        if piece.beginning {
+            self.pieces.clear();
+        }
+        if self.pieces.len() + payload.len() > LONGEST_MESSAGE {
+            return Err(KeyingError::TooLong);
+        }
+        self.pieces.extend_from_slice(payload);
+        if !piece.ending {
+            return Ok(());
+        }
+        let whole = std::mem::take(&mut self.pieces);
+        self.take_message(now, &whole, association)
+    }
+
+    fn take_message(
+        &mut self,
+        now: Time,
+        bytes: &[u8],
+        association: &mut Association,
+    ) -> Result<(), KeyingError> {
+        let message = Message::parse(bytes)?;
         if message.is_about(self.next_epoch()) {
             return match message.content {
                 Content::Records(records) => self.take_records(now, records, association),
@@ -443,7 +473,7 @@ impl KeyManager {
     fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
         let Some(keys) = &self.keys else {
             let late = now >= self.started + self.policy.handshake_timeout;
-            return if late { Err(KeyingError::TimedOut) } else { Ok(()) };
+            return if late { Err(self.why_late(association)) } else { Ok(()) };
         };
         if now >= keys.since + self.policy.expire_after {
             return Err(KeyingError::Expired);
@@ -460,6 +490,16 @@ impl KeyManager {
             self.begin(association)?;
         }
         Ok(())
+    }
+
+    /// A client that has keys hears under them that the server uses them too, or cannot open what it hears.
+    fn why_late(&self, association: &Association) -> KeyingError {
+        let is_done = self.attempt.as_ref().is_some_and(|attempt| attempt.awaits_confirmation);
+        if is_done && association.key_use().failed > 0 {
+            KeyingError::KeysDiffer
+        } else {
+            KeyingError::TimedOut
+        }
     }
 
     fn aged_at(&self, keys: &Keys) -> Time {
