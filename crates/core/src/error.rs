@@ -94,6 +94,9 @@ pub enum AbortReason {
     /// Too many consecutive errors, or silence on every path.
     #[error("the peer stopped answering on every path")]
     PeerUnreachable,
+    /// The sides do not agree on the protection of packets.
+    #[error("no protection was agreed on: {0}")]
+    NotProtected(&'static str),
     /// The key that protects packets has been used as often as it may, and no other followed.
     #[error("the key that protects packets is used up; agree on keys more often")]
     KeySpent,

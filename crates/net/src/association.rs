@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 use anabranch_core::{AssociationId, Reliability, SendOptions};
+use anabranch_keying::{ExportError, PeerIdentity};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::error::{CloseReason, RecvError, SendError};
 use crate::event::Events;
 use crate::message::{Message, Outgoing};
-use crate::shared::{Command, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
+use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
 
 /// An association: messages on several streams, over several paths.
@@ -185,6 +187,30 @@ impl Association {
         }
     }
 
+    /// Who the peer has proved to be; `None` for an association that is not protected.
+    pub fn peer_identity(&self) -> Option<PeerIdentity> {
+        self.handle.shared.lock().identity.clone()
+    }
+
+    /// `length` bytes that both sides, and nobody else, can derive for this label and context (RFC 8446 section 7.5). They follow
+    /// from the newest keys, so both sides are to ask before these change, best right after the association was opened.
+    ///
+    /// Cancel-safe.
+    ///
+    /// # Errors
+    /// [`ExportError`]; an association that is not protected, or is over, exports nothing.
+    pub async fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        length: usize,
+    ) -> Result<Vec<u8>, ExportError> {
+        let (reply, answer) = oneshot::channel();
+        let export = Export { label: label.to_vec(), context: context.map(<[u8]>::to_vec), length };
+        self.order(|id| Command::Export(id, Box::new(export), reply));
+        answer.await.unwrap_or(Err(ExportError::NotEstablished))
+    }
+
     /// Streams that messages may be sent on, numbered from 0: as many as both sides have.
     pub fn streams(&self) -> u16 {
         self.handle.shared.lock().streams
@@ -220,6 +246,9 @@ fn admits(state: &State, payload: &Bytes, options: SendOptions) -> Result<(), Se
     }
     if options.reliability != Reliability::Full && !state.partial_reliability {
         return Err(anabranch_core::SendError::NoPartialReliability.into());
+    }
+    if state.identity.is_some() && options.ppid == KEY_MANAGEMENT_PPID {
+        return Err(anabranch_core::SendError::KeyManagementOnly.into());
     }
     if options.stream >= state.streams {
         let (stream, streams) = (options.stream, state.streams);

@@ -19,6 +19,7 @@ use crate::accept_queue::AcceptQueue;
 use crate::clock::Clock;
 use crate::config::DEFAULT_UDP_PORT;
 use crate::error::{CloseReason, ConnectError, PathError};
+use crate::key_store::KeyStore;
 use crate::message::Message;
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
@@ -51,12 +52,13 @@ pub(crate) struct Driver {
     /// The associations that are not closed.
     pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
     /// Associations to service before the next wait.
-    due: BTreeSet<AssociationId>,
+    pub(crate) due: BTreeSet<AssociationId>,
     /// Closed associations whose last packets may still have to leave.
-    spent: Vec<AssociationId>,
+    pub(crate) spent: Vec<AssociationId>,
     buffers: RecvBuffers,
     packet: Vec<u8>,
-    watch: ObserverSlot,
+    pub(crate) keys: KeyStore,
+    pub(crate) watch: ObserverSlot,
     /// Every handle has been dropped.
     unattended: bool,
 }
@@ -69,6 +71,7 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<Command>,
         handles: mpsc::WeakUnboundedSender<Command>,
         queue: Weak<AcceptQueue>,
+        keys: KeyStore,
         watch: ObserverSlot,
     ) -> Self {
         Driver {
@@ -84,6 +87,7 @@ impl Driver {
             spent: Vec::new(),
             buffers: RecvBuffers::new(),
             packet: Vec::new(),
+            keys,
             watch,
             unattended: false,
         }
@@ -100,6 +104,9 @@ impl Driver {
             self.receive(if due { Ask::System } else { Ask::Runtime });
             self.handle_timeout();
             self.settle();
+            if self.unattended {
+                self.refuse_pending();
+            }
             if self.is_done() {
                 return;
             }
@@ -117,6 +124,7 @@ impl Driver {
             self.endpoint.associations().for_each(|id| self.watch.touch(id));
         }
         self.endpoint.handle_timeout(now);
+        self.due.extend(self.keys.due(now));
     }
 
     fn is_done(&self) -> bool {
@@ -126,7 +134,8 @@ impl Driver {
 
     /// Waits for a command, a datagram, room in a blocked socket, or the next deadline.
     async fn wait(&mut self, mut sleep: Pin<&mut Sleep>) -> Option<Command> {
-        let deadline = self.endpoint.poll_timeout().map(|at| self.clock.instant(at));
+        let next = self.endpoint.poll_timeout().into_iter().chain(self.keys.deadline()).min();
+        let deadline = next.map(|at| self.clock.instant(at));
         if let Some(deadline) = deadline
             && sleep.deadline() != deadline
         {
@@ -179,6 +188,11 @@ impl Driver {
             Command::Locals(reply) => {
                 let _ = reply.send(self.locals());
             }
+            Command::Export(id, export, reply) => {
+                let mut out = vec![0; export.length];
+                let done = self.keys.export(id, &export.label, export.context.as_deref(), &mut out);
+                let _ = reply.send(done.map(|()| out));
+            }
             Command::Statistics(reply) => {
                 let _ = reply.send(self.statistics());
             }
@@ -206,6 +220,7 @@ impl Driver {
     fn statistics(&self) -> HostStatistics {
         let mut statistics = HostStatistics {
             discards: *self.endpoint.discards(),
+            keying: self.keys.counters(),
             associations: self.entries.len(),
             ..HostStatistics::default()
         };
@@ -222,12 +237,15 @@ impl Driver {
     }
 
     fn connect(&mut self, connect: Connect) -> Result<Handle, ConnectError> {
-        let Connect { paths, sctp_port, mut config } = connect;
+        let Connect { paths, sctp_port, mut config, dtls } = connect;
         config.trace = self.watch.wants_decisions();
         self.check_paths(&paths, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
         let streams = config.streams;
         let id = self.endpoint.connect(self.clock.now(), sctp_port, &paths, config)?;
+        if let Some(dtls) = dtls {
+            self.keys.opened(id, dtls);
+        }
         Ok(self.enter(id, streams, handles))
     }
 
@@ -319,7 +337,7 @@ impl Driver {
         spent.retain(|id| !endpoint.forget(*id));
     }
 
-    fn transmit(&mut self) {
+    pub(crate) fn transmit(&mut self) {
         loop {
             let now = self.clock.now();
             let Driver { endpoint, sockets, packet, watch, .. } = self;
@@ -351,7 +369,10 @@ impl Driver {
         if event == AssociationEvent::Connected {
             self.connected(id);
         }
-        let Some(shared) = self.entries.get(&id).cloned() else { return };
+        let Some(shared) = self.entries.get(&id).cloned() else {
+            self.on_pending_event(id, event);
+            return;
+        };
         match event {
             AssociationEvent::Connected | AssociationEvent::Readable | AssociationEvent::Writable => {
                 self.due.insert(id);
@@ -362,7 +383,10 @@ impl Driver {
             | AssociationEvent::PathRebound { .. }
             | AssociationEvent::Abandoned { .. }
             | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
-            AssociationEvent::Restarted => self.restarted(id, &shared),
+            AssociationEvent::Restarted => {
+                self.keys.restarted(id);
+                self.restarted(id, &shared);
+            }
             AssociationEvent::ShutdownReceived => {
                 shared.lock().phase = Phase::PeerClosing;
                 shared.dispatch_event(event);
@@ -382,14 +406,28 @@ impl Driver {
                 self.on_closed(id, &shared, outcome);
             }
             AssociationEvent::Aborted(reason) => {
-                shared.dispatch_event(event);
+                let reason = self.reason_of_abort(id, reason);
+                shared.dispatch_event(AssociationEvent::Aborted(reason));
                 self.on_closed(id, &shared, Err(CloseReason::Aborted(reason)));
             }
         }
     }
 
-    /// The handshake is done, or begun and done if the peer opened it.
+    /// The handshake is done, or begun and done if the peer opened it. Nobody gets to use the association before there are keys,
+    /// if there are to be any.
     fn connected(&mut self, id: AssociationId) {
+        if !self.entries.contains_key(&id) && !self.keys.holds(id) {
+            self.await_keys(id);
+        }
+        if self.keys.awaits_keys(id) {
+            self.due.insert(id);
+        } else {
+            self.admit(id);
+        }
+    }
+
+    /// The association may be used: by whoever opened it, or by whoever accepts it.
+    pub(crate) fn admit(&mut self, id: AssociationId) {
         let streams = self.endpoint.association(id).map_or(0, anabranch_core::Association::outbound_streams);
         if !self.entries.contains_key(&id) {
             let (Some(queue), Some(handles)) = (self.queue.upgrade(), self.handles.upgrade()) else {
@@ -408,6 +446,7 @@ impl Driver {
         let mut state = shared.lock();
         state.streams = streams;
         state.partial_reliability = self.takes_forward_tsn(id);
+        state.identity = self.keys.identity(id);
         state.phase = Phase::Open;
         drop(state);
         shared.changed.notify_waiters();
@@ -442,22 +481,27 @@ impl Driver {
     }
 
     fn on_closed(&mut self, id: AssociationId, shared: &Arc<Shared>, outcome: Result<(), CloseReason>) {
+        let now = self.clock.now();
         if let Some(association) = self.endpoint.association_mut(id) {
             let mut state = shared.lock();
             // The endpoint is about to forget it, so whatever can be read is taken now; its buffer bounds that.
-            fill_inbox(&mut state, association, usize::MAX);
+            let mut keys =
+                |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);
+            fill_inbox(&mut state, association, usize::MAX, &mut keys);
             state.last = Some(Snapshot::of(association));
         }
         self.watch.closed(self.clock.now(), id, &mut self.endpoint, &outcome);
         shared.close(outcome);
         self.entries.remove(&id);
+        self.keys.forget(id);
         self.spent.push(id);
     }
 
     /// Moves messages between an association's handles and the endpoint, and carries out what the handles asked for.
     fn service_association(&mut self, id: AssociationId) {
-        let Some(shared) = self.entries.get(&id).cloned() else { return };
         self.watch.touch(id);
+        let may_talk = self.serve_keys(id);
+        let Some(shared) = self.entries.get(&id).cloned() else { return };
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
         let mut state = shared.lock();
@@ -466,8 +510,14 @@ impl Driver {
             association.abort(now);
             return;
         }
-        let (sent, received) =
-            (empty_outbox(&mut state, association, now), fill_inbox(&mut state, association, INBOX_LIMIT));
+        if !may_talk {
+            return;
+        }
+        let mut keys = |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);
+        let (sent, received) = (
+            empty_outbox(&mut state, association, now),
+            fill_inbox(&mut state, association, INBOX_LIMIT, &mut keys),
+        );
         if state.shutdown_wanted && state.outbox.is_empty() {
             association.shutdown(now);
         }
@@ -478,6 +528,7 @@ impl Driver {
         if received {
             shared.readable.notify_waiters();
         }
+        self.advance_keys(id);
     }
 }
 
@@ -542,7 +593,12 @@ fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association
             Err(SendError::NotProtected) => break,
             // A peer that has restarted may take less than before; `send` refuses then.
             Ok(())
-            | Err(SendError::NoSuchStream { .. } | SendError::Empty | SendError::NoPartialReliability) => {
+            | Err(
+                SendError::NoSuchStream { .. }
+                | SendError::Empty
+                | SendError::NoPartialReliability
+                | SendError::KeyManagementOnly,
+            ) => {
                 state.outbox_bytes -= message.payload.len();
                 state.outbox.pop_front();
             }
@@ -551,8 +607,14 @@ fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association
     full_before && state.outbox_bytes < OUTBOX_LIMIT
 }
 
-/// Reads from the endpoint until the inbox holds `limit` bytes; whether it got something.
-fn fill_inbox(state: &mut State, association: &mut anabranch_core::Association, limit: usize) -> bool {
+/// Reads from the endpoint until the inbox holds `limit` bytes; whether it got something. `keys` takes what is the key
+/// management's.
+fn fill_inbox(
+    state: &mut State,
+    association: &mut anabranch_core::Association,
+    limit: usize,
+    keys: &mut dyn FnMut(&ReceivedMessage, &[u8], &mut anabranch_core::Association) -> bool,
+) -> bool {
     let mut any = false;
     while state.inbox_bytes < limit {
         let mut payload = Vec::new();
@@ -560,7 +622,7 @@ fn fill_inbox(state: &mut State, association: &mut anabranch_core::Association, 
             state.more = false;
             return any;
         };
-        if state.abandoned {
+        if keys(&piece, &payload, association) || state.abandoned {
             continue;
         }
         state.inbox_bytes += payload.len();

@@ -118,6 +118,9 @@ pub enum ConnectError {
     /// The peer answered with a refusal.
     #[error("the peer refuses associations; check its SCTP port, and whether it accepts any or is full")]
     RefusedByPeer,
+    /// The peer answered, and the association could not be protected.
+    #[error("the association could not be protected: {0}")]
+    NotProtected(&'static str),
     /// The handshake broke off.
     #[error("the handshake broke off: {0}; try again")]
     Failed(CloseReason),

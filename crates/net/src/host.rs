@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use anabranch_core::protection::KeyManagementRoles;
 use anabranch_core::{
     AbortReason, AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard,
 };
@@ -15,9 +16,11 @@ use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::Driver;
 use crate::error::{AcceptError, BindError, CloseReason, ConnectError};
+use crate::key_store::KeyStore;
 use crate::observer::{Observer, Started};
 use crate::observer_slot::ObserverSlot;
 use crate::peer::Peer;
+use crate::protection::{Protection, configure};
 use crate::shared::{BindAddress, Command, Commands, Connect};
 use crate::snapshot::{HostReport, HostStatistics};
 use crate::socket::{Device, Socket};
@@ -38,6 +41,8 @@ pub struct HostBuilder {
     backlog: usize,
     max_associations: usize,
     guard: Guard,
+    protection: Protection,
+    max_handshakes: usize,
     watch: ObserverSlot,
 }
 
@@ -90,6 +95,18 @@ impl HostBuilder {
         HostBuilder { guard, ..self }
     }
 
+    /// How packets are protected, of associations that peers open and of those to [peers](Peer) that say nothing else.
+    /// Associations that are to be protected are there for [`Host::accept`] and [`Host::connect`] once they are.
+    pub fn protection(self, protection: Protection) -> Self {
+        HostBuilder { protection, ..self }
+    }
+
+    /// How many associations that peers have opened may be without keys at a time, 256 by default and no more than half of
+    /// [`max_associations`](Self::max_associations). With one more the oldest is aborted.
+    pub fn max_handshakes(self, most: usize) -> Self {
+        HostBuilder { max_handshakes: most, ..self }
+    }
+
     /// Shows `observer` what the host does. Without one nothing is spent on it.
     pub fn observer(self, observer: impl Observer) -> Self {
         HostBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
@@ -115,6 +132,11 @@ impl HostBuilder {
             sockets.iter().filter_map(|socket| Some((socket.local(), socket.device()?.clone()))).collect();
         let accepts = self.accept.is_some();
         let decisions = self.watch.wants_decisions();
+        let dtls = self.protection.clone().into_dtls();
+        if let Some(accept) = &mut self.accept {
+            configure(accept, dtls.as_ref(), KeyManagementRoles::Server);
+        }
+        let keys = KeyStore::new(dtls, self.max_handshakes.min(self.max_associations / 2));
         let config = EndpointConfig {
             port,
             addresses: locals.iter().map(SocketAddr::ip).collect(),
@@ -140,6 +162,7 @@ impl HostBuilder {
             orders,
             commands.downgrade(),
             Arc::downgrade(&queue),
+            keys,
             self.watch,
         );
         let (alive, gone) = watch::channel(());
@@ -147,7 +170,9 @@ impl HostBuilder {
             driver.run().await;
             drop(alive);
         });
-        let inner = HostInner { commands, queue, locals, devices, sctp_port: port, accepts, gone };
+        let protection = self.protection;
+        let inner =
+            HostInner { commands, queue, locals, devices, sctp_port: port, accepts, protection, gone };
         Ok(Host { inner: Arc::new(inner) })
     }
 
@@ -237,6 +262,7 @@ pub(crate) struct HostInner {
     devices: Vec<(SocketAddr, Device)>,
     sctp_port: u16,
     accepts: bool,
+    protection: Protection,
     gone: watch::Receiver<()>,
 }
 
@@ -251,6 +277,8 @@ impl Host {
             backlog: 128,
             max_associations: 1024,
             guard: Guard::default(),
+            protection: Protection::Insecure,
+            max_handshakes: 256,
             watch: ObserverSlot::default(),
         }
     }
@@ -279,9 +307,12 @@ impl Host {
     /// # Errors
     /// [`ConnectError`], with what to do about it.
     pub async fn connect(&self, peer: Peer, config: AssociationConfig) -> Result<Association, ConnectError> {
-        let Peer { paths, sctp_port } = peer;
+        let Peer { paths, sctp_port, protection } = peer;
         let (reply, answer) = oneshot::channel();
-        let connect = Connect { paths, sctp_port, config: bounded(config) };
+        let dtls = protection.unwrap_or_else(|| self.inner.protection.clone()).into_dtls();
+        let mut config = bounded(config);
+        configure(&mut config, dtls.as_ref(), self.roles());
+        let connect = Connect { paths, sctp_port, config, dtls };
         let _ = self.inner.commands.send(Command::Connect(Box::new(connect), reply));
         let association = Association::new(answer.await.unwrap_or(Err(ConnectError::HostGone))?);
         match association.opened().await {
@@ -290,8 +321,20 @@ impl Host {
                 Err(ConnectError::NoAnswer)
             }
             Err(CloseReason::Aborted(AbortReason::ByPeer)) => Err(ConnectError::RefusedByPeer),
+            Err(CloseReason::Aborted(AbortReason::NotProtected(why) | AbortReason::KeyManagement(why))) => {
+                Err(ConnectError::NotProtected(why))
+            }
             Err(CloseReason::HostGone) => Err(ConnectError::HostGone),
             Err(ended) => Err(ConnectError::Failed(ended)),
+        }
+    }
+
+    /// Only a host that accepts protected associations may meet a peer that opens one to it at the same time, and then either
+    /// can have either role.
+    fn roles(&self) -> KeyManagementRoles {
+        match (&self.inner.protection, self.inner.accepts) {
+            (Protection::Dtls(_), true) => KeyManagementRoles::Either,
+            _ => KeyManagementRoles::Client,
         }
     }
 

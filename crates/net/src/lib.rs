@@ -11,7 +11,8 @@
 //!   says what that means for it.
 //! * An association that ends other than gracefully says so to senders and to receivers.
 //!
-//! Content is neither encrypted nor authenticated.
+//! Packets are protected if [`HostBuilder::protection`] says with which [`Credentials`]; without that everyone on the way can read
+//! and change them.
 //!
 //! ```
 //! use std::net::{IpAddr, SocketAddr};
@@ -64,12 +65,15 @@ mod event;
 mod fragmentation;
 mod host;
 pub mod interface;
+mod key_service;
+mod key_store;
 mod locals;
 mod message;
 mod observer;
 mod observer_slot;
 mod paths;
 mod peer;
+mod protection;
 pub mod route_selection;
 mod shared;
 mod snapshot;
@@ -80,6 +84,7 @@ pub use anabranch_core::{
     AssociationEvent, BufferGrowth, Guard, ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks,
     NetworksError, PathAddress, PathId, PathState, RateLimit, Reliability, SendOptions, Statistics,
 };
+pub use anabranch_keying::{Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity};
 pub use association::Association;
 pub use config::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE,
@@ -95,5 +100,6 @@ pub use locals::Binding;
 pub use message::Message;
 pub use observer::{Datagram, DatagramOutcome, Observer, Started};
 pub use peer::{Peer, udp_address};
-pub use snapshot::{AssociationReport, HostReport, HostStatistics, PathSnapshot, Snapshot};
+pub use protection::{DtlsProtection, Protection};
+pub use snapshot::{AssociationReport, HostReport, HostStatistics, KeyingCounters, PathSnapshot, Snapshot};
 pub use socket::Device;

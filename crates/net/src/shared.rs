@@ -5,11 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId};
+use anabranch_keying::{ExportError, PeerIdentity};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError};
 use crate::event::KEPT_EVENTS;
 use crate::message::{Message, Outgoing};
+use crate::protection::DtlsProtection;
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
     /// Return the local addresses that are bound.
     Locals(oneshot::Sender<Vec<SocketAddr>>),
+    /// Derive something from the keys of an association.
+    Export(AssociationId, Box<Export>, oneshot::Sender<Result<Vec<u8>, ExportError>>),
     /// Return the host's counters.
     Statistics(oneshot::Sender<HostStatistics>),
     /// Return the state of the host and of all of its associations.
@@ -51,6 +55,16 @@ pub(crate) struct Connect {
     pub(crate) paths: Vec<PathAddress>,
     pub(crate) sctp_port: u16,
     pub(crate) config: AssociationConfig,
+    /// For an association that is to be protected.
+    pub(crate) dtls: Option<DtlsProtection>,
+}
+
+/// Parameters of [`Command::Export`].
+#[derive(Debug)]
+pub(crate) struct Export {
+    pub(crate) label: Vec<u8>,
+    pub(crate) context: Option<Vec<u8>>,
+    pub(crate) length: usize,
 }
 
 /// The address of a socket.
@@ -100,6 +114,8 @@ pub(crate) struct State {
     pub(crate) streams: u16,
     /// The peer takes FORWARD-TSN.
     pub(crate) partial_reliability: bool,
+    /// Who the peer has proved to be, if packets are protected.
+    pub(crate) identity: Option<PeerIdentity>,
     pub(crate) shutdown_wanted: bool,
     pub(crate) abort_wanted: bool,
     /// No handle is left.
@@ -138,6 +154,7 @@ impl Shared {
             more: false,
             streams,
             partial_reliability: false,
+            identity: None,
             shutdown_wanted: false,
             abort_wanted: false,
             abandoned: false,

@@ -56,6 +56,21 @@ pub struct Snapshot {
     pub recv_buffered_bytes: u64,
 }
 
+/// How the associations of a host came to keys that protect them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyingCounters {
+    /// Associations that peers opened and that have no keys yet.
+    pub pending: u64,
+    /// Associations that came to their first keys.
+    pub established: u64,
+    /// Associations that ended before they had keys.
+    pub failed: u64,
+    /// Times that an association came to newer keys.
+    pub rekeys: u64,
+    /// Times that it did not, and went on with those it had.
+    pub failed_rekeys: u64,
+}
+
 /// Counters of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostStatistics {
@@ -75,6 +90,8 @@ pub struct HostStatistics {
     pub send_overflows: u64,
     /// What the endpoint dropped, and why.
     pub discards: Discards,
+    /// How associations came to their keys.
+    pub keying: KeyingCounters,
     /// Associations that are open, opening or closing.
     pub associations: usize,
 }

@@ -263,7 +263,10 @@ fn check_reason(duo: &Duo, case: &Case, side: Side, reason: AbortReason) {
         AbortReason::NoAnswer | AbortReason::PeerUnreachable => {
             assert!(!is_gentle(case), "{side:?} gave up ({reason:?}) although the network was good");
         }
-        AbortReason::KeySpent | AbortReason::CipherFailed | AbortReason::KeyManagement(_) => {
+        AbortReason::NotProtected(_)
+        | AbortReason::KeySpent
+        | AbortReason::CipherFailed
+        | AbortReason::KeyManagement(_) => {
             panic!("{side:?}: there are no keys");
         }
         AbortReason::Protocol(text) => panic!("{side:?}: {text}"),

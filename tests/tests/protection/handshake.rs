@@ -33,8 +33,9 @@ fn a_strict_side_refuses_a_peer_without_protection() {
     duo.kept = Some(Vec::new());
     duo.connect();
     duo.run(Span::from_secs(1));
-    let by_peer = AssociationEvent::Aborted(AbortReason::ByPeer);
-    assert_eq!(duo.nodes[0].ended, Some(by_peer));
+    let refused = "the peer takes only protected packets, and this side does not protect its own";
+    let refused = AssociationEvent::Aborted(AbortReason::NotProtected(refused));
+    assert_eq!(duo.nodes[0].ended, Some(refused));
     let abort = duo.kept.iter().flatten().map(|(_, packet)| packet).find(|packet| shape(packet).0 == 6);
     let view = PacketView::parse(&abort.expect("an ABORT").bytes).expect("a packet");
     let Ok(Chunk::Abort(abort)) = view.chunks().next().expect("a chunk").expect("a chunk").decode() else {
@@ -45,7 +46,8 @@ fn a_strict_side_refuses_a_peer_without_protection() {
     let mut duo = Duo::new(setup(1).with_side(Side::B, |config| config.protection = None));
     duo.connect();
     duo.run(Span::from_secs(1));
-    let why = AbortReason::Protocol("it does not protect packets");
+    let why =
+        AbortReason::NotProtected("the peer does not protect its packets, and this side takes no others");
     assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(why)));
 }
 
@@ -58,7 +60,10 @@ fn two_clients_and_two_servers_come_to_nothing() {
         let mut duo = Duo::new(setup(1).with(both));
         duo.connect();
         duo.run(Span::from_secs(1));
-        assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(AbortReason::ByPeer)));
+        let why = AbortReason::NotProtected(
+            "the peer's roles in the key management do not go with those of this side",
+        );
+        assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(why)));
     }
 }
 

@@ -127,7 +127,7 @@ impl Association {
             //= docs/rfc9260.txt#section-5.2.5
             //# At any state other than COOKIE-ECHOED, an endpoint SHOULD silently discard a received COOKIE ACK chunk.
             Chunk::CookieAck if self.awaits_cookie_ack() => self.handle_cookie_ack(source),
-            Chunk::Abort(_) => self.handle_peer_abort(),
+            Chunk::Abort(abort) => self.handle_peer_abort(&abort),
             Chunk::Shutdown { cum_tsn } => self.handle_shutdown(source, cum_tsn),
             Chunk::ShutdownAck if self.awaits_shutdown_ack() => self.handle_shutdown_ack(source),
             //= docs/rfc9260.txt#section-8.5.1

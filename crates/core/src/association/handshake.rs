@@ -271,26 +271,41 @@ impl Association {
             _ => None,
         });
         if let Some(flaw) = flaw(init) {
-            self.refuse_init_ack(init, flaw);
+            self.refuse_init_ack(init, flaw, AbortReason::Protocol(flaw));
             return;
         }
         let Some(cookie) = cookie else {
             // RFC 9260 section 5.1: without a cookie there is nothing to set up.
-            self.refuse_init_ack(init, "INIT-ACK without cookie");
+            self.refuse_init_ack(
+                init,
+                "INIT-ACK without cookie",
+                AbortReason::Protocol("INIT-ACK without cookie"),
+            );
             return;
         };
         if self.addressing.local_random.is_some() && AuthOffer::demands_more(init) {
-            self.refuse_init_ack(init, "it takes chunks only authenticated that are not here");
+            self.refuse_init_ack(
+                init,
+                "it takes chunks only authenticated that are not here",
+                AbortReason::Protocol("it takes chunks only authenticated that are not here"),
+            );
             return;
         }
         let Ok(authentication) = self.offers(init) else {
             // RFC 4895 section 6.1.
-            self.refuse_init_ack(init, "RANDOM is not of 32 bytes");
+            self.refuse_init_ack(
+                init,
+                "RANDOM is not of 32 bytes",
+                AbortReason::Protocol("RANDOM is not of 32 bytes"),
+            );
             return;
         };
         let protection = match self.agree_on_protection(init) {
             Ok(protection) => protection,
-            Err(mismatch) => return self.refuse_init_ack(init, mismatch.text()),
+            Err(mismatch) => {
+                let why = mismatch.text();
+                return self.refuse_init_ack(init, why, AbortReason::NotProtected(why));
+            }
         };
         let peer = Peer {
             //= docs/rfc9260.txt#section-3.3.3
@@ -324,7 +339,7 @@ impl Association {
     }
 
     /// An INIT ACK with which there is no association: the peer is told why, and the attempt ends.
-    fn refuse_init_ack(&mut self, init: &InitView<'_>, why: &'static str) {
+    fn refuse_init_ack(&mut self, init: &InitView<'_>, why: &'static str, reason: AbortReason) {
         self.identity.peer_tag = init.initiate_tag();
         if self.identity.peer_tag == 0 {
             //= docs/rfc9260.txt#section-3.3.3
@@ -335,7 +350,7 @@ impl Association {
         } else {
             self.send_abort(why);
         }
-        self.abort_with(AbortReason::Protocol(why));
+        self.abort_with(reason);
     }
 
     /// What both sides offer for authentication, if both offer something that is of use.

@@ -1,12 +1,13 @@
 //! Closing gracefully (RFC 9260 section 9.2) and aborting (section 9.1).
 
-use anabranch_wire::Tsn;
+use anabranch_wire::{AbortView, Tsn};
 
 use crate::association::control::Control;
 use crate::association::state::{Closing, State};
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
+use crate::protection::Mismatch;
 use crate::time::Time;
 
 impl Association {
@@ -241,8 +242,10 @@ impl Association {
     //= docs/rfc9260.txt#section-9.1
     //# After checking the Verification Tag, the receiving endpoint MUST remove the association from its record and SHOULD
     //# report the termination to its upper layer.
-    pub(crate) fn handle_peer_abort(&mut self) {
+    pub(crate) fn handle_peer_abort(&mut self, abort: &AbortView<'_>) {
         self.control.clear();
-        self.abort_with(AbortReason::ByPeer);
+        let refusal =
+            self.awaits_init_ack().then(|| abort.causes().flatten().find_map(Mismatch::told)).flatten();
+        self.abort_with(refusal.map_or(AbortReason::ByPeer, AbortReason::NotProtected));
     }
 }

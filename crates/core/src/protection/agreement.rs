@@ -107,10 +107,23 @@ impl Mismatch {
 
     pub(crate) const fn text(self) -> &'static str {
         match self {
-            Self::Missing => "it does not protect packets",
-            Self::NoCommonMethod => "it has no key management in common with this side",
-            Self::Roles => "its roles in the key management do not go with those of this side",
+            Self::Missing => "the peer does not protect its packets, and this side takes no others",
+            Self::NoCommonMethod => "the peer has no key management in common with this side",
+            Self::Roles => "the peer's roles in the key management do not go with those of this side",
             Self::TieBreaker => "both sides drew the same tie breaker; try again",
+        }
+    }
+
+    /// What a peer means that refuses our INIT with this cause.
+    pub(crate) fn told(cause: Cause<'_>) -> Option<&'static str> {
+        match cause {
+            Cause::MissingDtlsSupport => {
+                Some("the peer takes only protected packets, and this side does not protect its own")
+            }
+            Cause::NoCommonKeyManagement => Some(Self::NoCommonMethod.text()),
+            Cause::IncompatibleKeyManagementRoles => Some(Self::Roles.text()),
+            Cause::TieBreakerCollision => Some(Self::TieBreaker.text()),
+            _ => None,
         }
     }
 }

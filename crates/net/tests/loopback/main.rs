@@ -9,5 +9,6 @@ mod locals;
 mod messages;
 mod observer;
 mod path_mtu;
+mod protection;
 mod rig;
 mod transfer;

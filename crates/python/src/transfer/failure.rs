@@ -73,6 +73,7 @@ impl Failure {
             CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable) => "peer-unreachable",
             CloseReason::Aborted(
                 AbortReason::Protocol(_)
+                | AbortReason::NotProtected(_)
                 | AbortReason::KeySpent
                 | AbortReason::CipherFailed
                 | AbortReason::KeyManagement(_),

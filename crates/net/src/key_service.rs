@@ -1,0 +1,105 @@
+//! What the host's task does for the key managements of its associations.
+
+use anabranch_core::{AbortReason, AssociationEvent, AssociationId};
+
+use crate::driver::Driver;
+use crate::error::CloseReason;
+use crate::key_store::Outcome;
+
+/// Why associations without keys end when the last handle of a host is gone.
+const NOBODY: &str = "nobody is there to accept it";
+
+impl Driver {
+    /// An association that a peer has opened gets keys first, if it is to have any.
+    pub(crate) fn await_keys(&mut self, id: AssociationId) {
+        if let Some((oldest, why)) = self.keys.accepted(id) {
+            self.end_for_keys(oldest, why);
+        }
+    }
+
+    /// Lets a key management have its turn; whether the association is one that messages of applications go through.
+    pub(crate) fn serve_keys(&mut self, id: AssociationId) -> bool {
+        if self.keys.awaits_keys(id) {
+            let now = self.clock.now();
+            let Some(association) = self.endpoint.association_mut(id) else { return false };
+            if let Err(error) = self.keys.begin(now, id, association) {
+                self.end_for_keys(id, error.text());
+                return false;
+            }
+        }
+        self.advance_keys(id);
+        !self.keys.awaits_keys(id)
+    }
+
+    /// Does what a key management has due, and what it comes to.
+    pub(crate) fn advance_keys(&mut self, id: AssociationId) {
+        let now = self.clock.now();
+        let Some(association) = self.endpoint.association_mut(id) else { return };
+        match self.keys.advance(now, id, association) {
+            None => {}
+            Some(Outcome::Established) => {
+                self.admit(id);
+                self.due.insert(id);
+            }
+            Some(Outcome::Failed(why)) => self.end_for_keys(id, why),
+        }
+    }
+
+    /// What is to tell the peer why leaves before the ABORT does.
+    fn end_for_keys(&mut self, id: AssociationId, why: &'static str) {
+        self.transmit();
+        let now = self.clock.now();
+        if let Some(association) = self.endpoint.association_mut(id) {
+            association.abort_for_key_management(now, why);
+        }
+    }
+
+    /// Something about an association that nobody has a handle of.
+    pub(crate) fn on_pending_event(&mut self, id: AssociationId, event: AssociationEvent) {
+        if !self.keys.holds(id) {
+            return;
+        }
+        let outcome = match event {
+            AssociationEvent::Readable => {
+                self.due.insert(id);
+                return;
+            }
+            AssociationEvent::Restarted => {
+                self.keys.restarted(id);
+                self.due.insert(id);
+                return;
+            }
+            AssociationEvent::Closed => Ok(()),
+            AssociationEvent::Aborted(reason) => Err(CloseReason::Aborted(reason)),
+            _ => return,
+        };
+        self.watch.closed(self.clock.now(), id, &mut self.endpoint, &outcome);
+        self.keys.forget(id);
+        // One that was refused when it had keys is there already.
+        if !self.spent.contains(&id) {
+            self.spent.push(id);
+        }
+    }
+
+    /// What the key management knows of the end of an association: the peer may have said why before it aborted it.
+    pub(crate) fn reason_of_abort(&mut self, id: AssociationId, reason: AbortReason) -> AbortReason {
+        let now = self.clock.now();
+        if reason == AbortReason::ByPeer
+            && self.keys.awaits_keys(id)
+            && let Some(association) = self.endpoint.association_mut(id)
+            && self.keys.begin(now, id, association).is_ok()
+            && let Some(Outcome::Failed(why)) = self.keys.advance(now, id, association)
+        {
+            return AbortReason::KeyManagement(why);
+        }
+        self.keys.explain(id, reason)
+    }
+
+    /// Without a handle of the host nobody can accept an association any more.
+    pub(crate) fn refuse_pending(&mut self) {
+        let pending: Vec<AssociationId> = self.keys.pending().collect();
+        for id in pending {
+            self.end_for_keys(id, NOBODY);
+        }
+    }
+}

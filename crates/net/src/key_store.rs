@@ -1,0 +1,226 @@
+//! The key managements of a host's associations.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use anabranch_core::protection::KEY_MANAGEMENT_PPID;
+use anabranch_core::time::Time;
+use anabranch_core::{AbortReason, Association, AssociationId, ReceivedMessage};
+use anabranch_keying::{ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, TlsExchanges};
+
+use crate::protection::DtlsProtection;
+use crate::snapshot::KeyingCounters;
+
+/// What an association without keys is over for when there are too many of its kind.
+const TOO_MANY: &str = "more handshakes began than the host takes at a time, and this one was the oldest";
+
+#[derive(Debug)]
+struct Kept {
+    dtls: DtlsProtection,
+    /// Once the association has agreed on protection.
+    manager: Option<KeyManager>,
+    /// As it stands among the deadlines.
+    deadline: Option<Time>,
+}
+
+/// What came of a key management's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The association may be used.
+    Established,
+    /// The association is to be aborted for this reason, after what waits has been sent.
+    Failed(&'static str),
+}
+
+/// The key managements of associations that are protected.
+#[derive(Debug)]
+pub(crate) struct KeyStore {
+    /// For associations that peers open.
+    accept: Option<DtlsProtection>,
+    kept: BTreeMap<AssociationId, Kept>,
+    deadlines: BTreeSet<(Time, AssociationId)>,
+    /// Associations that peers opened and that have no keys yet, the oldest first.
+    pending: VecDeque<AssociationId>,
+    most_pending: usize,
+    counters: KeyingCounters,
+}
+
+impl KeyStore {
+    pub(crate) fn new(accept: Option<DtlsProtection>, most_pending: usize) -> Self {
+        KeyStore {
+            accept,
+            kept: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            pending: VecDeque::new(),
+            most_pending: most_pending.max(1),
+            counters: KeyingCounters::default(),
+        }
+    }
+
+    /// This host has opened an association.
+    pub(crate) fn opened(&mut self, id: AssociationId, dtls: DtlsProtection) {
+        self.kept.insert(id, Kept { dtls, manager: None, deadline: None });
+    }
+
+    /// A peer has opened an association. With it there may be too many without keys: then the oldest is over, for this reason.
+    /// It has had the most time, and whoever holds many without an answer gains nothing by it.
+    pub(crate) fn accepted(&mut self, id: AssociationId) -> Option<(AssociationId, &'static str)> {
+        let dtls = self.accept.clone()?;
+        self.kept.insert(id, Kept { dtls, manager: None, deadline: None });
+        self.pending.push_back(id);
+        if self.pending.len() > self.most_pending {
+            return self.pending.pop_front().map(|oldest| (oldest, TOO_MANY));
+        }
+        None
+    }
+
+    /// Whether packets of this association are protected, or are going to be.
+    pub(crate) fn holds(&self, id: AssociationId) -> bool {
+        self.kept.contains_key(&id)
+    }
+
+    /// Whether it may not be used yet.
+    pub(crate) fn awaits_keys(&self, id: AssociationId) -> bool {
+        self.kept.get(&id).is_some_and(|kept| !kept.manager.as_ref().is_some_and(KeyManager::is_established))
+    }
+
+    /// Associations that peers opened and that have no keys yet.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = AssociationId> + '_ {
+        self.pending.iter().copied()
+    }
+
+    /// The peer has forgotten the association, and its keys with it.
+    pub(crate) fn restarted(&mut self, id: AssociationId) {
+        if let Some(kept) = self.kept.get_mut(&id) {
+            kept.manager = None;
+        }
+    }
+
+    pub(crate) fn forget(&mut self, id: AssociationId) {
+        let Some(kept) = self.kept.remove(&id) else { return };
+        self.pending.retain(|pending| *pending != id);
+        if let Some(at) = kept.deadline {
+            self.deadlines.remove(&(at, id));
+        }
+        let established = kept.manager.as_ref().is_some_and(KeyManager::is_established);
+        self.counters.failed += u64::from(!established);
+    }
+
+    /// When the first of them has something to do.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Those that have something to do now.
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = AssociationId> + '_ {
+        self.deadlines.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| *id)
+    }
+
+    pub(crate) fn counters(&self) -> KeyingCounters {
+        KeyingCounters { pending: self.pending.len() as u64, ..self.counters }
+    }
+
+    pub(crate) fn identity(&self, id: AssociationId) -> Option<PeerIdentity> {
+        self.manager(id)?.peer_identity().cloned()
+    }
+
+    pub(crate) fn export(
+        &self,
+        id: AssociationId,
+        label: &[u8],
+        context: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<(), ExportError> {
+        self.manager(id).ok_or(ExportError::NotEstablished)?.export(label, context, out)
+    }
+
+    /// Why an association has ended, as far as its key management knows better.
+    pub(crate) fn explain(&self, id: AssociationId, reason: AbortReason) -> AbortReason {
+        match (reason, self.manager(id).and_then(KeyManager::meaning_of_abort)) {
+            (AbortReason::ByPeer, Some(error)) => AbortReason::KeyManagement(error.text()),
+            _ => reason,
+        }
+    }
+
+    fn manager(&self, id: AssociationId) -> Option<&KeyManager> {
+        self.kept.get(&id)?.manager.as_ref()
+    }
+
+    /// Hands over a message that was read; `false` if it is the application's.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        (piece, payload): (&ReceivedMessage, &[u8]),
+        association: &mut Association,
+    ) -> bool {
+        if piece.ppid != KEY_MANAGEMENT_PPID {
+            return false;
+        }
+        let Some(kept) = self.kept.get_mut(&id) else { return false };
+        if let Some(manager) = &mut kept.manager {
+            manager.receive(now, piece, payload, association);
+        }
+        true
+    }
+
+    /// Reads what belongs to the key management before there are keys, when nothing else may come.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    pub(crate) fn begin(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        association: &mut Association,
+    ) -> Result<(), KeyingError> {
+        let Some(kept) = self.kept.get_mut(&id) else { return Ok(()) };
+        if kept.manager.is_none()
+            && let Some(agreement) = association.protection()
+        {
+            let exchanges = Box::new(TlsExchanges::new(kept.dtls.credentials.clone()));
+            let mut manager = KeyManager::new(now, agreement, exchanges, kept.dtls.policy.clone())?;
+            manager.start(association);
+            kept.manager = Some(manager);
+        }
+        let mut payload = Vec::new();
+        while self.awaits_keys(id)
+            && let Some(piece) = association.recv(&mut payload)
+        {
+            self.take(now, id, (&piece, &payload), association);
+            payload.clear();
+        }
+        Ok(())
+    }
+
+    /// Does what is due; what came of it, if that changes anything for the association.
+    pub(crate) fn advance(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        association: &mut Association,
+    ) -> Option<Outcome> {
+        let Kept { manager, deadline, .. } = self.kept.get_mut(&id)?;
+        let manager = manager.as_mut()?;
+        manager.poll(now, association);
+        let mut outcome = None;
+        while let Some(event) = manager.poll_event() {
+            match event {
+                KeyingEvent::Established => {
+                    self.counters.established += 1;
+                    self.pending.retain(|pending| *pending != id);
+                    outcome = Some(Outcome::Established);
+                }
+                KeyingEvent::Rekeyed { .. } => self.counters.rekeys += 1,
+                KeyingEvent::RekeyFailed(_) => self.counters.failed_rekeys += 1,
+                KeyingEvent::Failed(error) => outcome = Some(Outcome::Failed(error.text())),
+            }
+        }
+        let next = manager.deadline();
+        if next != *deadline {
+            deadline.take().map(|at| self.deadlines.remove(&(at, id)));
+            *deadline = next;
+            self.deadlines.extend(next.map(|at| (at, id)));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,241 @@
+//! Protected associations between hosts.
+
+use std::time::Duration;
+
+use anabranch_core::time::Span;
+use anabranch_net::{
+    AssociationConfig, CloseReason, ConnectError, Credentials, DtlsProtection, ExportError, Host, KeyPolicy,
+    Protection, RecvError, SendOptions,
+};
+use anabranch_tests::credentials::{credentials, identity};
+
+use crate::rig::{any_port, expect, next, peer, quick, send, within};
+
+fn dtls(credentials: Credentials, policy: KeyPolicy) -> Protection {
+    Protection::Dtls(DtlsProtection { credentials, policy })
+}
+
+fn host(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection) -> Host {
+    let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
+    let builder = builder.protection(protection);
+    match accept {
+        Some(config) => builder.accept(config).bind().expect("a server"),
+        None => builder.bind().expect("a client"),
+    }
+}
+
+/// A client with key 1 and a server with key 2 that know each other.
+fn hosts(paths: u8, policy: &KeyPolicy) -> (Host, Host) {
+    let servers: Vec<u8> = (1..=paths).collect();
+    let clients: Vec<u8> = (11..=10 + paths).collect();
+    let server = host(&servers, Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
+    (host(&clients, None, dtls(credentials(1, &[2]), policy.clone())), server)
+}
+
+#[tokio::test]
+async fn both_sides_know_each_other_and_talk() {
+    let (client, server) = hosts(2, &KeyPolicy::default());
+    let (ours, theirs) =
+        tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    assert_eq!(ours.peer_identity(), Some(identity(2)));
+    assert_eq!(theirs.peer_identity(), Some(identity(1)));
+    let export = |context: &'static [u8]| {
+        let (ours, theirs) = (&ours, &theirs);
+        async move {
+            let label = b"EXPERIMENTAL test";
+            let one =
+                within(ours.export_keying_material(label, Some(context), 32)).await.expect("there are keys");
+            assert_eq!(
+                within(theirs.export_keying_material(label, Some(context), 32)).await,
+                Ok(one.clone())
+            );
+            one
+        }
+    };
+    assert_ne!(export(b"a").await, export(b"b").await);
+    let reserved = SendOptions { ppid: 4242, ..SendOptions::default() };
+    assert!(ours.send("not for users", reserved).await.is_err());
+    send(&ours, "from the client").await;
+    expect(&theirs, "from the client").await;
+    send(&theirs, "from the server").await;
+    expect(&ours, "from the server").await;
+    let (one, other) = tokio::join!(within(ours.shutdown()), within(theirs.recv()));
+    assert_eq!((one, other), (Ok(()), Ok(None)));
+    let counters = within(server.statistics()).await.keying;
+    assert_eq!((counters.established, counters.failed, counters.pending), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn without_protection_there_is_no_identity_and_nothing_to_export() {
+    let (client, server) =
+        (host(&[11], None, Protection::Insecure), host(&[1], Some(quick()), Protection::Insecure));
+    let (ours, theirs) =
+        tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    assert_eq!((ours.peer_identity(), theirs.peer_identity()), (None, None));
+    let exported = within(ours.export_keying_material(b"EXPERIMENTAL test", None, 32)).await;
+    assert_eq!(exported, Err(ExportError::NotEstablished));
+    within(ours.send("4242 is anybody's", SendOptions { ppid: 4242, ..SendOptions::default() }))
+        .await
+        .expect("sent");
+    assert_eq!(next(&theirs).await.ppid, 4242);
+}
+
+#[tokio::test]
+async fn keys_change_under_data_on_two_paths() {
+    let policy = KeyPolicy { rekey_records: 300, peer_burst: 10_000, ..KeyPolicy::default() };
+    let (client, server) = hosts(2, &policy);
+    // What asks for new keys waits behind what was sent before.
+    let mut config = quick();
+    (config.send_buffer_bytes, config.buffer_growth) = (Some(100_000), None);
+    let (ours, theirs) =
+        tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    let total = 400_u32;
+    let sending = async {
+        for number in 0..total {
+            let mut payload = vec![number as u8; 20_000];
+            payload[..4].copy_from_slice(&number.to_be_bytes());
+            ours.send(payload, SendOptions::default()).await.expect("accepted");
+        }
+        ours.shutdown().await
+    };
+    let receiving = async {
+        let mut count = 0_u32;
+        while let Some(message) = theirs.recv().await.expect("no error") {
+            assert_eq!((message.payload.len(), &message.payload[..4]), (20_000, &count.to_be_bytes()[..]));
+            assert!(message.payload[4..].iter().all(|byte| *byte == count as u8));
+            count += 1;
+        }
+        count
+    };
+    let (sent, received) = within(async { tokio::join!(sending, receiving) }).await;
+    assert_eq!((sent, received), (Ok(()), total));
+    let rekeys = within(client.statistics()).await.keying.rekeys;
+    assert!(rekeys >= 3, "{rekeys} changes of keys");
+}
+
+#[tokio::test]
+async fn a_server_that_is_somebody_else_is_refused() {
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
+    let client = host(&[11], None, dtls(credentials(1, &[9]), KeyPolicy::default()));
+    let refused = within(client.connect(peer(&client, &server), quick())).await;
+    let error = refused.expect_err("the server has another key");
+    assert_eq!(
+        error.to_string(),
+        "the association could not be protected: the peer's identity is not accepted here: TLS alert access_denied (49)"
+    );
+    // Nobody is to accept it either.
+    within(async {
+        while server.statistics().await.keying.failed == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    server.stop_accepting();
+    assert!(within(server.accept()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_client_that_is_not_accepted_hears_it() {
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
+    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let refused = within(client.connect(peer(&client, &server), quick())).await;
+    let Err(ConnectError::NotProtected(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("this side's identity"), "{why}");
+}
+
+#[tokio::test]
+async fn a_side_that_protects_its_packets_and_one_that_does_not_say_so() {
+    let secure = || dtls(credentials(1, &[2]), KeyPolicy::default());
+    for (here, there, why) in [
+        (secure(), Protection::Insecure, "the peer does not protect its packets"),
+        (Protection::Insecure, secure(), "the peer takes only protected packets"),
+    ] {
+        let server = host(&[1], Some(quick()), there);
+        let client = host(&[11], None, here);
+        let refused = within(client.connect(peer(&client, &server), quick())).await;
+        let Err(ConnectError::NotProtected(text)) = refused else { panic!("{refused:?}") };
+        assert!(text.starts_with(why), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_can_be_reached_with_other_credentials_than_the_hosts() {
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[3]), KeyPolicy::default()));
+    let client = host(&[11], None, Protection::Insecure);
+    let to = peer(&client, &server).protection(Protection::dtls(credentials(3, &[2])));
+    let (ours, theirs) = tokio::join!(within(client.connect(to, quick())), within(server.accept()));
+    assert_eq!(ours.expect("connected").peer_identity(), Some(identity(2)));
+    assert_eq!(theirs.expect("accepted").peer_identity(), Some(identity(3)));
+}
+
+/// A host whose handshakes never end: it speaks the DTLS chunk's handshake and then nothing.
+fn mute(node: u8) -> (Host, AssociationConfig) {
+    let mut config = quick();
+    config.protection = Some(anabranch_core::protection::Protection {
+        mode: anabranch_core::protection::ProtectionMode::Strict,
+        roles: anabranch_core::protection::KeyManagementRoles::Client,
+        methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
+    });
+    (host(&[node], None, Protection::Insecure), config)
+}
+
+#[tokio::test]
+async fn a_handshake_that_stalls_takes_no_place_among_those_to_accept_and_is_given_up() {
+    let policy = KeyPolicy { handshake_timeout: Span::from_millis(500), ..KeyPolicy::default() };
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
+    let (stranger, config) = mute(12);
+    let stalled = within(stranger.connect(peer(&stranger, &server), config)).await.expect("it is up");
+    assert_eq!(within(server.statistics()).await.keying.pending, 1);
+    let client = host(&[11], None, dtls(credentials(1, &[2]), policy));
+    let (ours, theirs) =
+        tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
+    assert_eq!(theirs.expect("accepted").peer_identity(), Some(identity(1)));
+    drop(ours);
+    let ended = within(stalled.recv()).await;
+    assert!(matches!(ended, Err(RecvError::Closed(CloseReason::Aborted(_)))), "{ended:?}");
+    assert_eq!(within(server.statistics()).await.keying.failed, 1);
+}
+
+#[tokio::test]
+async fn of_too_many_handshakes_the_oldest_are_given_up() {
+    let builder = Host::builder().local(any_port(1)).accept(quick()).max_handshakes(4);
+    let server = builder.protection(Protection::dtls(credentials(2, &[1]))).bind().expect("a server");
+    let mut strangers = Vec::new();
+    for node in 20..30 {
+        let (stranger, config) = mute(node);
+        let to = peer(&stranger, &server);
+        let association = within(stranger.connect(to, config)).await.expect("it is up");
+        strangers.push((stranger, association));
+    }
+    let statistics = within(server.statistics()).await;
+    assert_eq!((statistics.keying.pending, statistics.keying.failed), (4, 6));
+    for (_, association) in &strangers[..6] {
+        assert!(within(association.closed()).await.is_err());
+    }
+    assert!(strangers[6..].iter().all(|(_, association)| !association.is_closed()));
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
+    // The server never answers the key management, since it does not know that there is one to run.
+    let mut config = quick();
+    config.protection = Some(anabranch_core::protection::Protection {
+        mode: anabranch_core::protection::ProtectionMode::Strict,
+        roles: anabranch_core::protection::KeyManagementRoles::Server,
+        methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
+    });
+    let server = host(&[1], Some(config), Protection::Insecure);
+    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let attempt = client.connect(peer(&client, &server), quick());
+    assert!(tokio::time::timeout(Duration::from_millis(300), attempt).await.is_err());
+    within(async {
+        while client.statistics().await.associations > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    assert_eq!(within(client.statistics()).await.keying.failed, 1);
+}
