@@ -5,6 +5,7 @@ mod builtin;
 mod compare;
 mod completions;
 mod crossval;
+mod decrypt;
 pub mod endpoint;
 mod exit;
 mod explain;
@@ -52,6 +53,7 @@ enum Command {
     Serve(Box<transfer::ServeArguments>),
     Recv(Box<transfer::RecvArguments>),
     Keys(keys::KeysArguments),
+    Decrypt(decrypt::DecryptArguments),
     Relay(Box<relay::RelayArguments>),
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
@@ -67,8 +69,7 @@ Examples:
   anabranch init                              see which scenarios there are, and write one to change
   anabranch explain out/trace/cmt-seed1       see where a traced run's time and capacity went
   anabranch schemes                           see which schemes there are
-  anabranch serve --dir inbox --from 192.0.2.0/24
-                                              take files that others there send, and offer those
+  anabranch serve --dir inbox                 take files of those with authorised keys, and offer those
   anabranch send FILE HOST                    send a file over every path there is
   anabranch recv HOST NAME                    fetch what a server offers
   anabranch keys show                         print this user's key, for those who are to trust it
@@ -81,7 +82,8 @@ Examples:
   anabranch help run                          all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written, 2 if the
-command line or the scenario is wrong, 3 if a transfer ended but left files out, 130 after Ctrl-C.";
+command line or the scenario is wrong, 3 if a transfer ended but left files out, 4 if a peer is not
+who it should be, 130 after Ctrl-C.";
 
 /// Runs the command with these arguments, of which the first is the name of the program.
 pub fn main_with<I, A>(arguments: I) -> ExitCode
@@ -123,6 +125,7 @@ where
         Command::Serve(serve) => transfer::serve(&serve),
         Command::Recv(recv) => transfer::recv(&recv, &typed),
         Command::Keys(keys) => keys::keys(&keys),
+        Command::Decrypt(decrypt) => decrypt::decrypt(&decrypt),
         Command::Relay(relay) => relay::relay(&relay),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),

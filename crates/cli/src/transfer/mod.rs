@@ -1,6 +1,7 @@
 //! `anabranch send`, `anabranch recv` and `anabranch serve`.
 
 mod again;
+mod code;
 mod console;
 mod figures;
 mod filters;

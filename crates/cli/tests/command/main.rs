@@ -13,6 +13,7 @@ mod keys;
 #[cfg(unix)]
 mod observe;
 mod paths;
+mod protection;
 mod relay;
 mod run;
 mod schemes;
