@@ -318,10 +318,11 @@ which-scheme: venv ## Run all schemes over one grid of links and make the book's
 	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)
 	$(PYTHON) docs/figures/from_tables.py
 
-bench: venv ## Measure the simulator, what schemes' decisions and observing real sockets cost, how well limits are kept, small files beside cp, and what Python adds to a run.
+bench: venv ## Measure the simulator, what schemes' decisions, observing real sockets and protection cost, how well limits are kept, small files beside cp, and what Python adds to a run.
 	$(CARGO) bench --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
+	$(CARGO) bench --locked -p anabranch-net --bench protected
 	$(CARGO) bench --locked -p anabranch-transfer --bench limit
 	$(CARGO) bench --locked -p anabranch-transfer --bench small_files
 	$(ANABRANCH_BUILD)

@@ -21,7 +21,7 @@ impl Allowance {
     pub(crate) fn take(&mut self, now: Time) -> bool {
         let every = self.every.as_nanos().max(1);
         let gained = now.since(self.counted_to).as_nanos() / every;
-        self.counted_to = self.counted_to + Span::from_nanos(gained.saturating_mul(every));
+        self.counted_to += Span::from_nanos(gained.saturating_mul(every));
         let gained = u32::try_from(gained).unwrap_or(u32::MAX);
         self.left = self.left.saturating_add(gained).min(self.most);
         let may = self.left > 0;

@@ -364,8 +364,9 @@ impl KeyManager {
         match &self.attempt {
             // Section "Simultaneous Rekey Resolution": what the client of the key management asked for counts.
             Some(Attempt { part: Part::Client, awaits_confirmation: false, .. }) if collides => {
-                if self.role == KeyManagementRole::Client {
-                    return Ok(false);
+                match self.role {
+                    KeyManagementRole::Client => return Ok(false),
+                    KeyManagementRole::Server => {}
                 }
             }
             Some(_) => return Ok(true),

@@ -12,9 +12,10 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// The table's short names of folders.
-const FOLDERS: [(&str, &str); 8] = [
+const FOLDERS: [(&str, &str); 9] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
+    ("keying/", "crates/keying/src/"),
     ("net/", "crates/net/src/"),
     ("transfer/", "crates/transfer/src/"),
     ("loopback/", "crates/transfer/tests/loopback/"),

@@ -125,6 +125,31 @@ fn an_answer_is_no_more_than_three_times_as_long_as_the_init() {
 }
 
 #[test]
+fn no_init_ack_is_longer_than_the_init_that_it_answers() {
+    for pairs in 1..=8 {
+        let mut setup = setup(pairs).with(|config| {
+            config.address_changes.asconf = true;
+            config.profile = anabranch_core::profile::Profile::net().multipath();
+            let methods = (0..8).map(KeyManagementMethod).chain([KeyManagementMethod::TLS]);
+            let protection = config.protection.as_mut().expect("it is protected");
+            protection.methods = methods.rev().collect();
+        });
+        setup.ipv6 = 0xFF;
+        let duo = agreed(setup);
+        let lengths: Vec<(u8, usize)> = duo
+            .kept
+            .iter()
+            .flatten()
+            .map(|(_, packet)| (shape(packet).0, packet.bytes.len()))
+            .filter(|(kind, _)| [1, 2].contains(kind))
+            .collect();
+        assert_eq!(lengths.iter().map(|(kind, _)| *kind).collect::<Vec<u8>>(), [1, 2]);
+        assert!(lengths[1].1 <= lengths[0].1, "{pairs} pairs: {lengths:?}");
+        assert!(lengths[0].1 <= 1_200 - 28);
+    }
+}
+
+#[test]
 fn before_there_are_keys_only_the_key_management_talks() {
     let mut duo = agreed(setup(1));
     duo.reading = [Reading::ByHand; 2];

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use anabranch_wire::{InitRepr, InitView, NoSpace, PacketWriter, Param, Tsn};
+use anabranch_wire::{COMMON_HEADER_LEN, InitRepr, InitView, NoSpace, PacketWriter, Param, RawParam, Tsn};
 use arrayvec::ArrayVec;
 
 use crate::address::PathAddress;
@@ -18,7 +18,8 @@ use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
-    Announced, address_params, announced, extensions, flaw, listed_addresses, reportable_params, sack_flags,
+    Announced, address_params, announced, extensions, flaw, init_padding, listed_addresses,
+    reportable_params, sack_flags,
 };
 use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
@@ -159,10 +160,12 @@ impl Association {
         let sack_flags = sack_flags::param(&self.policy.profile);
         let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
         let extensions = extensions(self.announces(), self.asconf_proof());
-        writer.init(
-            &repr,
-            params.chain(extensions).chain(auth).chain(sack_flags).chain(self.protection_param()),
-        )
+        let params = params.chain(extensions).chain(auth).chain(sack_flags).chain(self.protection_param());
+        if self.protection.offer().is_none() {
+            return writer.init(&repr, params);
+        }
+        let padding = init_padding(&repr, params.clone(), writer.remaining() + COMMON_HEADER_LEN);
+        writer.init(&repr, params.chain(RawParam::parse(&padding).ok().map(Param::Unknown)))
     }
 
     /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.

@@ -1,11 +1,13 @@
 //! What INIT and INIT ACK say about their sender (RFC 9260 sections 3.3.2 and 3.3.3), beside numbers.
 
+mod padding;
 pub(crate) mod sack_flags;
 
 use std::net::IpAddr;
 
 use anabranch_wire::{ChunkType, InitRepr, InitView, List, Param, ParamType, ParseError, RawParam};
 use arrayvec::ArrayVec;
+pub(crate) use padding::init_padding;
 
 use crate::config::LEAST_FIRST_WINDOW;
 use crate::path_id::MAX_PATHS;

@@ -99,7 +99,7 @@ impl Collector for Page {
 impl Page {
     fn hosts(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Read = fn(&HostStatistics) -> u64;
-        let families: [(Family, Read); 8] = [
+        let families: [(Family, Read); 13] = [
             (counter("host_received", "Bytes of UDP datagrams received").bytes(), |s| s.bytes_received),
             (counter("host_sent", "Bytes of UDP datagrams that the system took").bytes(), |s| s.bytes_sent),
             (counter("host_datagrams_received", "UDP datagrams received"), |s| s.datagrams_received),
@@ -115,6 +115,15 @@ impl Page {
             ),
             (gauge("host_associations", "Associations that are open, opening or closing"), |s| {
                 s.associations as u64
+            }),
+            (gauge("host_handshakes", "Associations opened by peers that have no keys yet"), |s| s.keying.pending),
+            (counter("host_protected", "Associations that came to their first keys"), |s| s.keying.established),
+            (counter("host_protection_failures", "Associations that ended before they had keys"), |s| {
+                s.keying.failed
+            }),
+            (counter("host_rekeys", "Times that an association came to newer keys"), |s| s.keying.rekeys),
+            (counter("host_rekey_failures", "Times that an association kept its keys for want of newer ones"), |s| {
+                s.keying.failed_rekeys
             }),
         ];
         for (family, read) in &families {

@@ -81,6 +81,8 @@ param_types! {
     CHUNK_LIST = 0x8003, "Chunk List";
     /// Authentication codes that the sender can check (RFC 4895 section 3.3).
     HMAC_ALGORITHMS = 0x8004, "Requested HMAC Algorithm";
+    /// Padding, whose value means nothing (RFC 4820 section 4).
+    PADDING = 0x8005, "Padding";
     /// The sender can protect packets (draft-ietf-tsvwg-sctp-dtls-chunk).
     DTLS_KEY_MANAGEMENT = 0x8006, "DTLS Key Management";
     /// The extension chunks that the sender knows (RFC 5061 section 4.2.7).

@@ -1,0 +1,31 @@
+//! Padding of an INIT (RFC 4820 section 4).
+
+use anabranch_wire::{Header, InitRepr, PacketWriter, Param, ParamType};
+
+/// The length of a packet with the INIT of a side that protects its packets. No INIT-ACK of this endpoint is longer, with eight
+/// addresses and everything that both sides can offer, so that whoever forges an INIT's source gets nothing amplified.
+const PADDED_BYTES: usize = 700;
+
+/// The header of a parameter.
+const HEADER: usize = 4;
+
+/// The parameter that makes a packet with this INIT as long as it is to be, and no longer than `room`; nothing if it is.
+pub(crate) fn init_padding<'p>(
+    init: &InitRepr,
+    params: impl IntoIterator<Item = Param<'p>>,
+    room: usize,
+) -> Vec<u8> {
+    let mut bytes = [0; PADDED_BYTES];
+    let Ok(mut writer) = PacketWriter::new(&mut bytes, Header::default()) else { return Vec::new() };
+    if writer.init(init, params).is_err() {
+        return Vec::new();
+    }
+    let missing = PADDED_BYTES.min(room).saturating_sub(writer.finish()) / HEADER * HEADER;
+    if missing < HEADER {
+        return Vec::new();
+    }
+    let mut padding = vec![0; missing];
+    padding[..2].copy_from_slice(&ParamType::PADDING.0.to_be_bytes());
+    padding[2..HEADER].copy_from_slice(&(missing as u16).to_be_bytes());
+    padding
+}
