@@ -17,7 +17,8 @@ Examples:
 The keys of either side will do. A capture made elsewhere on the way, in the format pcapng or pcap,
 will do as well; only packets of SCTP are in the output, as long as they would be unprotected.
 Whoever has the keys can read the transfer: remove them when they are not needed any more.
-Exit status: 0 if a capture was written, 1 if a file cannot be used, 2 if the command line is wrong.";
+Exit status: 0 if a capture was written, 1 if a file cannot be used, 2 if the command line is
+wrong.";
 
 /// Decrypt a capture of protected associations.
 #[derive(Debug, Args)]

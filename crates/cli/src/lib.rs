@@ -69,7 +69,7 @@ Examples:
   anabranch init                              see which scenarios there are, and write one to change
   anabranch explain out/trace/cmt-seed1       see where a traced run's time and capacity went
   anabranch schemes                           see which schemes there are
-  anabranch serve --dir inbox                 take files of those with authorised keys, and offer those
+  anabranch serve --dir inbox                 take files of those with authorised keys
   anabranch send FILE HOST                    send a file over every path there is
   anabranch recv HOST NAME                    fetch what a server offers
   anabranch keys show                         print this user's key, for those who are to trust it

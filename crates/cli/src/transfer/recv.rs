@@ -15,7 +15,6 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::Instant;
 
 use super::again::command;
-use super::code::{CodeAt, fetch_by_code};
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
@@ -25,7 +24,7 @@ use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
 /// How long journals may take to be brought up to date at the end.
-const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -134,7 +133,6 @@ struct ListenAddresses {
 /// Which side connects.
 enum Role<'a> {
     Fetch(&'a str),
-    FetchByCode(CodeAt),
     Wait(Box<ListenOptions>, Admitted),
 }
 
@@ -160,10 +158,6 @@ impl RecvArguments {
 
     /// Which side connects, and what is taken.
     fn request(&self) -> Result<(Role<'_>, Accept), CommandError> {
-        if let Some(at) = self.code()? {
-            // What is taken follows from what is offered.
-            return Ok((Role::FetchByCode(at), Accept::default()));
-        }
         if self.yes || self.pin {
             let option = if self.yes { "--yes" } else { "--pin" };
             return Err(CommandError::usage(format!("{option} is for CODE@HOST; leave it out")));
@@ -185,28 +179,22 @@ impl RecvArguments {
         Ok((role, self.accept(names)?.with_filters(filters)))
     }
 
-    /// The code, if the first name has one in front.
-    fn code(&self) -> Result<Option<CodeAt>, CommandError> {
-        if !self.listening.listen.is_empty() {
-            return Ok(None);
-        }
-        let Some((first, names)) = self.host_and_names.split_first() else { return Ok(None) };
-        let Some(at) = CodeAt::read(first) else { return Ok(None) };
-        let at = at?;
-        let refused = [
-            ("names of files", !names.is_empty()),
+    /// The host that is connected to, if one is.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.host_and_names.first().filter(|_| self.listening.listen.is_empty()).map(String::as_str)
+    }
+
+    /// What was given and means nothing with a code.
+    pub(super) fn given_beside_code(&self) -> Option<&'static str> {
+        let given = [
+            ("names of files", self.host_and_names.len() > 1),
             ("--all", self.all),
             ("--list", self.list),
             ("--delete", self.delete),
             ("--insecure", self.connect.association.protection.insecure),
             ("--from", self.listening.access.given().is_some()),
         ];
-        match refused.into_iter().find(|(_, given)| *given) {
-            Some((what, _)) => Err(CommandError::usage(format!(
-                "{what}: the code says what is offered and by whom; leave it out, and say no to what you do not want"
-            ))),
-            None => Ok(Some(at)),
-        }
+        given.into_iter().find(|(_, given)| *given).map(|(what, _)| what)
     }
 
     fn accept(&self, names: &[String]) -> Result<Accept, CommandError> {
@@ -270,9 +258,8 @@ impl RecvArguments {
     }
 }
 
-/// Carries the command out, which was typed so.
-pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Status, CommandError> {
-    let (role, accept) = arguments.request()?;
+/// Where what is fetched goes, and whether that is standard output.
+pub(super) fn open_store(arguments: &RecvArguments) -> Result<(Store, bool), CommandError> {
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
         return Err(CommandError::usage("--json: standard output takes the file; leave one of them out"));
@@ -290,11 +277,17 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
         let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
         Store::Folder(folder.with_checksum(arguments.select.checksum))
     };
+    Ok((store, to_stdout))
+}
+
+/// Carries the command out, which was typed so.
+pub(super) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Status, CommandError> {
+    let (role, accept) = arguments.request()?;
+    let (store, to_stdout) = open_store(arguments)?;
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         match role {
-            Role::FetchByCode(at) => fetch_by_code(arguments, &at, store, again).await,
             Role::Fetch(host) => {
                 let (links, mode) = (arguments.select.links.into(), arguments.mode());
                 let request = Request { accept, links, mode, delete: arguments.delete };

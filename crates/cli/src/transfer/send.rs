@@ -15,7 +15,6 @@ use clap::Args;
 use tokio::sync::Mutex;
 
 use super::again::{self, can_go_on, remedy};
-use super::code::offer_with_code;
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
@@ -109,6 +108,16 @@ impl SendArguments {
         &self.show
     }
 
+    /// Whether files are given to whoever knows a code.
+    pub(super) fn by_code(&self) -> bool {
+        self.code
+    }
+
+    /// What is sent where no host is named.
+    pub(super) fn all_sources(&self) -> Result<Vec<SendSource>, CommandError> {
+        self.sources(&self.sources_and_host)
+    }
+
     pub(super) fn rate(&self) -> Option<RateLimit> {
         self.limit
     }
@@ -138,14 +147,7 @@ impl SendArguments {
 }
 
 /// Carries the command out, which was typed so.
-pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
-    if arguments.code {
-        let sources = arguments.sources(&arguments.sources_and_host)?;
-        let runtime = runtime()?;
-        let ended = runtime.block_on(offer_with_code(arguments, sources));
-        runtime.shutdown_background();
-        return ended;
-    }
+pub(super) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     if let Some(option) = arguments.access.given() {
         return Err(CommandError::usage(format!("{option} is for --code; leave it out to send to a host")));
     }

@@ -30,15 +30,16 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Let somebody connect who has sent what `anabranch keys show` prints there, and take and offer files:
+  Let somebody connect who has sent what `anabranch keys show` prints, and take and offer files:
     anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch serve --dir inbox
   Only take files, at two addresses, and answer nobody outside of a network:
-    anabranch serve --dir inbox --allow write --listen 192.0.2.1 --listen 198.51.100.1 --from 192.0.2.0/24
+    anabranch serve --dir inbox --allow write --listen 192.0.2.1 --listen 198.51.100.1 \\
+      --from 192.0.2.0/24
 
 Everything is encrypted. Whoever has a key in authorized_keys may do what --allow says; nobody else
 may connect. Keys that are added while this runs count within seconds. --insecure, here and at the
-other side, goes without encryption and keys: then everyone may connect whom --from does not keep out.
+other side, goes without encryption and keys: then all may connect whom --from does not keep out.
 With --from packets from elsewhere get no answer. Names that begin with a dot are stored only with
 --hidden.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent

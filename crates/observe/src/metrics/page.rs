@@ -116,15 +116,23 @@ impl Page {
             (gauge("host_associations", "Associations that are open, opening or closing"), |s| {
                 s.associations as u64
             }),
-            (gauge("host_handshakes", "Associations opened by peers that have no keys yet"), |s| s.keying.pending),
-            (counter("host_protected", "Associations that came to their first keys"), |s| s.keying.established),
+            (gauge("host_handshakes", "Associations opened by peers that have no keys yet"), |s| {
+                s.keying.pending
+            }),
+            (counter("host_protected", "Associations that came to their first keys"), |s| {
+                s.keying.established
+            }),
             (counter("host_protection_failures", "Associations that ended before they had keys"), |s| {
                 s.keying.failed
             }),
             (counter("host_rekeys", "Times that an association came to newer keys"), |s| s.keying.rekeys),
-            (counter("host_rekey_failures", "Times that an association kept its keys for want of newer ones"), |s| {
-                s.keying.failed_rekeys
-            }),
+            (
+                counter(
+                    "host_rekey_failures",
+                    "Times that an association kept its keys for want of newer ones",
+                ),
+                |s| s.keying.failed_rekeys,
+            ),
         ];
         for (family, read) in &families {
             let series = self.reports.iter().map(|(port, report)| {

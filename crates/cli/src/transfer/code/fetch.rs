@@ -9,7 +9,8 @@ use anabranch_transfer::{Accept, Catalogue, Report, Request, Store, escape, pull
 
 use super::super::console::Console;
 use super::super::figures::amount;
-use super::super::recv::RecvArguments;
+use super::super::recv::{RecvArguments, SETTLED_WITHIN, open_store};
+use super::super::runtime;
 use super::super::send::{Connector, finish, watch};
 use super::exchange::prove;
 use crate::endpoint::{Expected, peer_key};
@@ -25,25 +26,35 @@ pub(in super::super) struct CodeAt {
 }
 
 impl CodeAt {
-    /// Reads it; `None` for what has no code in front.
-    pub(in super::super) fn read(text: &str) -> Option<Result<Self, CommandError>> {
-        let (code, host) = text.rsplit_once('@')?;
-        Some(match code.parse() {
-            Ok(code) => Ok(CodeAt { code, host: host.to_owned() }),
-            Err(wrong) => {
-                Err(CommandError::usage(format!("{wrong}; nothing was tried with it, so type it again")))
-            }
-        })
+    /// What the command line names, if it has a code in front.
+    pub(in super::super) fn of(arguments: &RecvArguments) -> Result<Option<Self>, CommandError> {
+        let Some((code, host)) = arguments.host().and_then(|host| host.rsplit_once('@')) else {
+            return Ok(None);
+        };
+        let code = code.parse().map_err(|wrong| {
+            CommandError::usage(format!("{wrong}; nothing was tried with it, so type it again"))
+        })?;
+        match arguments.given_beside_code() {
+            Some(what) => Err(CommandError::usage(format!(
+                "{what}: the code says what is offered and by whom; leave it out, and say no to what you do not want"
+            ))),
+            None => Ok(Some(CodeAt { code, host: host.to_owned() })),
+        }
     }
 }
 
 /// Carries the command out.
-pub(in super::super) async fn fetch_by_code(
-    arguments: &RecvArguments,
-    at: &CodeAt,
-    store: Store,
-    again: Option<String>,
-) -> Result<Status, CommandError> {
+pub(in super::super) fn fetch(arguments: &RecvArguments, at: &CodeAt) -> Result<Status, CommandError> {
+    let (store, _) = open_store(arguments)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(fetch_by_code(arguments, at, store));
+    // Threads that write bring their journals up to date.
+    runtime.shutdown_timeout(SETTLED_WITHIN);
+    ended
+}
+
+/// The code is used up by the first attempt, so there is no command that would go on with the transfer.
+async fn fetch_by_code(arguments: &RecvArguments, at: &CodeAt, store: Store) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     tokio::pin!(stop);
     let is_quiet = arguments.show().quiet || arguments.show().json;
@@ -71,7 +82,7 @@ pub(in super::super) async fn fetch_by_code(
     if arguments.pin {
         pin(arguments, at, key)?;
     }
-    let console = Arc::new(Console::new(arguments.show(), false, again).naming_host(&at.host));
+    let console = Arc::new(Console::new(arguments.show(), false, None).naming_host(&at.host));
     console.start("recv", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));

@@ -4,5 +4,5 @@ mod exchange;
 mod fetch;
 mod offer;
 
-pub(super) use fetch::{CodeAt, fetch_by_code};
-pub(super) use offer::offer_with_code;
+pub(super) use fetch::{CodeAt, fetch};
+pub(super) use offer::offer;

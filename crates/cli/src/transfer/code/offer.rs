@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::super::console::{Console, End, listening_notice};
 use super::super::identity::sender;
 use super::super::paths::Paths;
+use super::super::runtime;
 use super::super::send::{SendArguments, goes_on, judge, watch};
 use super::exchange::{ExchangeError, check};
 use crate::endpoint::{Admitted, Listening, peer_key};
@@ -48,7 +49,16 @@ struct Shared {
 }
 
 /// Carries the command out.
-pub(in super::super) async fn offer_with_code(
+pub(in super::super) fn offer(arguments: &SendArguments) -> Result<Status, CommandError> {
+    let sources = arguments.all_sources()?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(offer_with_code(arguments, sources));
+    // A thread that waits for standard input cannot be woken.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn offer_with_code(
     arguments: &SendArguments,
     sources: Vec<SendSource>,
 ) -> Result<Status, CommandError> {
