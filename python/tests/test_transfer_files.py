@@ -43,9 +43,7 @@ def server(inbox: Path, keys: None) -> Iterator[str]:
     """The address of a server in a process of its own."""
     options = ["serve", "--dir", str(inbox), "--json", "--listen", f"{HERE}:0"]
     environment = {**os.environ, "HOME": str(inbox.parent)}
-    process = subprocess.Popen(
-        [*COMMAND, *options], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    process = subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     address = json.loads(process.stdout.readline())["addresses"][0]
     threading.Thread(target=process.stdout.read, daemon=True).start()

@@ -90,8 +90,9 @@ def send(
     `paths` are local addresses or interfaces that paths begin at (those that are usable if not given), and `remote`
     addresses that they lead to in place of the host's own. `limit` is a rate such as `"10Mbit"`. `keys` is the folder
     with this user's key and the hosts that it knows (that of the user if not given); `insecure` goes without encryption
-    and keys, as the other side has to as well. Other arguments, and what is left out, are as with the command. `progress` shows a bar on standard error (if not given, when that is a
-    terminal), or is called with a `TransferProgress` each second.
+    and keys, as the other side has to as well. Other arguments, and what is left out, are as with the command.
+    `progress` shows a bar on standard error (if not given, when that is a terminal), or is called with a
+    `TransferProgress` each second.
 
     What was interrupted goes on where it was when the same is sent again. Raises `TransferError` if the peer cannot be
     reached, refuses or is lost, and if files were left out; `KeyboardInterrupt` after Ctrl-C, when the peer knows.
