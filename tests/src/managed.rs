@@ -255,12 +255,10 @@ impl Managed {
         }
         let mut bytes = Vec::new();
         while !*paused && let Some(piece) = association.recv(&mut bytes) {
-            match manager {
-                _ if piece.ppid != KEY_MANAGEMENT_PPID => {
-                    flows[side.other().index()].received(&piece, &bytes)
-                }
-                Some(manager) => manager.receive(*now, &piece, &bytes, association),
-                None => {}
+            if piece.ppid != KEY_MANAGEMENT_PPID {
+                flows[side.other().index()].received(&piece, &bytes);
+            } else if let Some(manager) = manager {
+                manager.receive(*now, &piece, &bytes, association);
             }
             bytes.clear();
         }

@@ -31,6 +31,7 @@ const KEYS: [&str; 37] = [
     "association.message=",
     "association.mtu=",
     "association.encapsulation=",
+    "association.protection=",
     "link.*.rate=",
     "link.*.delay=",
     "link.*.queue=",

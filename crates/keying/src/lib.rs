@@ -13,6 +13,7 @@ mod key_log;
 mod manager;
 mod message;
 mod policy;
+mod scripted;
 mod tls;
 
 pub use credentials::{Credentials, IdentityForm, PeerIdentity};
@@ -22,4 +23,5 @@ pub use key_log::{KeyLog, LoggedKeys};
 pub use manager::{KeyManager, KeyingEvent, KeyingStatistics, Phase};
 pub use policy::KeyPolicy;
 pub use rustls;
+pub use scripted::ScriptedExchanges;
 pub use tls::TlsExchanges;

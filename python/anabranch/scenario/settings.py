@@ -51,6 +51,8 @@ class Association(Table):
     """The largest packet in wire bytes; `"1500 B"` if not given."""
     encapsulation: Literal["none", "udp"] | None = None
     """What SCTP packets are carried in; IP itself if not given."""
+    protection: Literal["none", "dtls"] | None = None
+    """How packets are protected; not at all if not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

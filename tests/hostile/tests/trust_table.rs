@@ -12,10 +12,12 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// The table's short names of folders.
-const FOLDERS: [(&str, &str); 9] = [
+const FOLDERS: [(&str, &str); 11] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
     ("keying/", "crates/keying/src/"),
+    ("identity/", "crates/identity/src/"),
+    ("keylog/", "crates/keylog/src/"),
     ("net/", "crates/net/src/"),
     ("transfer/", "crates/transfer/src/"),
     ("loopback/", "crates/transfer/tests/loopback/"),

@@ -2,8 +2,8 @@
 
 use anabranch_core::protection::{RecordCipher, SendContext};
 use anabranch_keying::{
-    Credentials, KeyExchange, KeyExchanges, KeyingError, ParameterBinding, Part, Progress, TlsExchanges,
-    TlsProblem,
+    Credentials, KeyExchange, KeyExchanges, KeyingError, ParameterBinding, Part, Progress, ScriptedExchanges,
+    TlsExchanges, TlsProblem,
 };
 use anabranch_tests::credentials::{asks_nobody, credentials, identity};
 
@@ -156,4 +156,27 @@ fn no_exchange_shows_a_key() {
     let shown =
         format!("{:?} {:?}", both.client.0, both.client.0.cipher(Part::Client.outward(), &parameters));
     assert_eq!(shown, "TlsExchange { done: true, .. } Ok(SuiteCipher { suite: Aes256Gcm, .. })");
+}
+
+/// What each message of a handshake has, in the order in which they are sent.
+fn lengths(make: impl Fn(u8, u8) -> Box<dyn KeyExchanges>) -> Vec<usize> {
+    let mut sides = [
+        make(1, 2).start(Part::Client).expect("a client"),
+        make(2, 1).start(Part::Server).expect("a server"),
+    ];
+    let (mut message, mut lengths) = (Vec::new(), Vec::new());
+    sides[0].begin(&mut message).expect("a first message");
+    while !message.is_empty() {
+        lengths.push(message.len());
+        let mut answer = Vec::new();
+        sides[lengths.len() % 2].receive(&message, &mut answer).expect("it goes on");
+        message = answer;
+    }
+    lengths
+}
+
+#[test]
+fn what_simulations_exchange_is_as_long_as_what_tls_does() {
+    let tls = lengths(|own, peer| Box::new(TlsExchanges::new(credentials(own, &[peer]))));
+    assert_eq!(lengths(|_, _| Box::new(ScriptedExchanges)), tls);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anabranch_core::time::Rate;
 use anabranch_lab::conventions::{Conventions, Goodput};
 use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
-use anabranch_lab::scenario::{Encapsulation, FlowKind, Scenario, SendBuffer, units};
+use anabranch_lab::scenario::{Encapsulation, FlowKind, Protection, Scenario, SendBuffer, units};
 
 use super::CompareArguments;
 use crate::exit::CommandError;
@@ -109,6 +109,11 @@ fn alike(scenario: &Scenario) -> (Scenario, Vec<String>) {
         association.encapsulation = Encapsulation::Udp;
         changed.push("association.encapsulation = \"udp\"".to_owned());
     }
+    if association.protection != Protection::None {
+        // Hosts would need identities.
+        association.protection = Protection::None;
+        changed.push("association.protection = \"none\"".to_owned());
+    }
     if association.send_buffer == SendBuffer::Unlimited {
         // Sockets have to have a bound. This one is never reached: what is outstanding fits the peer's buffer, and the rest waits.
         let bytes = association.recv_buffer_bytes + bulk_queue_bytes(association.recv_buffer_bytes);
@@ -157,11 +162,11 @@ mod tests {
 
     #[test]
     fn both_runs_have_the_same_headers_and_buffers() {
-        let text = "[run]\nduration = \"9 s\"\n[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+        let text = "[run]\nduration = \"9 s\"\n[association]\nprotection = \"dtls\"\n[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
         let scenario = Scenario::parse(text, "test.toml", &[]).expect("a scenario");
         let (both, changed) = alike(&scenario);
         assert_eq!(both.association.encapsulation, Encapsulation::Udp);
-        assert_eq!(changed.len(), 2);
+        assert_eq!((both.association.protection, changed.len()), (Protection::None, 3));
         assert_eq!(alike(&both), (both.clone(), Vec::new()));
     }
 }

@@ -15,5 +15,5 @@ pub(crate) use agreement::{Mismatch, ParameterBytes, ParameterPair, agree, kept}
 pub use anabranch_wire::KeyManagementMethod;
 pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
 pub use context::{ReceiveContext, SealError, SendContext};
-pub(crate) use state::{Cover, ENVELOPE_BYTES, PacketProtection, TAG_BYTES};
-pub use state::{FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyUse};
+pub(crate) use state::{Cover, PacketProtection, TAG_BYTES};
+pub use state::{ENVELOPE_BYTES, FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyUse};

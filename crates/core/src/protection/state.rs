@@ -43,7 +43,7 @@ enum Stage {
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// What protection adds to a packet.
-pub(crate) const ENVELOPE_BYTES: usize = dtls_overhead(TAG_BYTES);
+pub const ENVELOPE_BYTES: usize = dtls_overhead(TAG_BYTES);
 
 /// Keys to receive with at a time: the present ones, and those before or after them.
 const RECEIVE_CONTEXTS: usize = 2;

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use crate::run::beside::{Arrivals, BesideSource};
+use crate::run::keys::{Keys, identifier_of, number_of};
 use crate::run::recorder::PathRecorder;
 use crate::run::video::{VideoSink, VideoSource};
 
@@ -157,6 +158,8 @@ pub(crate) struct End {
     pub(crate) expected: Option<Expected>,
     pub(crate) video: Option<VideoSink>,
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
+    /// Of an end whose packets are protected.
+    pub(crate) keys: Option<Keys>,
     next_stream: u16,
     /// The latest message did not fit the send buffer.
     refused: bool,
@@ -181,6 +184,7 @@ impl End {
             expected: None,
             video: None,
             recorder: None,
+            keys: None,
             next_stream: 0,
             refused: false,
             next_read: None,
@@ -251,7 +255,8 @@ impl End {
                 self.refused = false;
                 while let Some(packet) = video.due(now) {
                     options.stream = packet.stream;
-                    options.ppid = packet.number;
+                    options.ppid =
+                        if self.keys.is_some() { identifier_of(packet.number) } else { packet.number };
                     options.unordered = packet.unordered;
                     options.reliability = packet.reliability;
                     if association.send_at(now, packet.content, options).is_err() {
@@ -282,13 +287,19 @@ impl End {
         loop {
             self.buffer.clear();
             let Some(piece) = association.recv(&mut self.buffer) else { break };
+            if let Some(keys) = &mut self.keys
+                && keys.take(now, &piece, &self.buffer, association)
+            {
+                continue;
+            }
             self.received.bytes += self.buffer.len() as u64;
             self.received.messages += u64::from(piece.ending);
             self.received.last_at = Some(now);
             if piece.ending
                 && let Some(video) = &mut self.video
             {
-                video.arrived(now, piece.ppid);
+                let number = if self.keys.is_some() { number_of(piece.ppid) } else { piece.ppid };
+                video.arrived(now, number);
             }
             if now >= self.counted_from {
                 self.received.counted_bytes += self.buffer.len() as u64;
@@ -328,10 +339,50 @@ impl End {
     }
 }
 
+impl End {
+    /// The association may be used.
+    fn opened(&mut self, now: Time) {
+        self.status = Status::Open;
+        match &mut self.source {
+            Some(Workload::Messages { next, .. }) => {
+                next.get_or_insert(now);
+            }
+            Some(Workload::Video(video)) => video.start(now),
+            _ => {}
+        }
+        if let Some(beside) = &mut self.beside {
+            beside.open(now);
+        }
+    }
+
+    /// The association is up, and may be used once it has the keys that it is to have.
+    fn connected(&mut self, now: Time, endpoint: &mut Endpoint) {
+        match (&mut self.keys, self.id.and_then(|id| endpoint.association_mut(id))) {
+            (Some(keys), Some(association)) => keys.begin(now, association),
+            _ => self.opened(now),
+        }
+    }
+
+    fn advance_keys(&mut self, now: Time, endpoint: &mut Endpoint) {
+        if let Some(keys) = &mut self.keys
+            && let Some(association) = self.id.and_then(|id| endpoint.association_mut(id))
+            && keys.advance(now, association)
+        {
+            self.opened(now);
+        }
+    }
+
+    fn keys_due(&self) -> Option<Time> {
+        let goes_on = matches!(self.status, Status::Waiting | Status::Open);
+        self.keys.as_ref().filter(|_| goes_on).and_then(Keys::deadline)
+    }
+}
+
 impl Application for End {
     fn step(&mut self, now: Time, endpoint: &mut Endpoint) {
         self.open(now, endpoint);
         self.read(now, endpoint);
+        self.advance_keys(now, endpoint);
         self.send(now, endpoint);
     }
 
@@ -346,21 +397,14 @@ impl Application for End {
         match event {
             AssociationEvent::Connected => {
                 self.id = Some(id);
-                self.status = Status::Open;
-                match &mut self.source {
-                    Some(Workload::Messages { next, .. }) => {
-                        next.get_or_insert(now);
-                    }
-                    Some(Workload::Video(video)) => video.start(now),
-                    _ => {}
-                }
-                if let Some(beside) = &mut self.beside {
-                    beside.open(now);
-                }
+                self.connected(now, endpoint);
             }
             AssociationEvent::Closed => self.status = Status::Closed,
             AssociationEvent::Aborted(reason) => self.status = Status::Failed(*reason),
-            AssociationEvent::Readable => self.read(now, endpoint),
+            AssociationEvent::Readable => {
+                self.read(now, endpoint);
+                self.advance_keys(now, endpoint);
+            }
             AssociationEvent::Writable => {}
             _ => return,
         }
@@ -370,7 +414,7 @@ impl Application for End {
     fn poll_timeout(&self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
         let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
-        [start, self.next_read, self.next_message(), beside].into_iter().flatten().min()
+        [start, self.next_read, self.next_message(), beside, self.keys_due()].into_iter().flatten().min()
     }
 }
 

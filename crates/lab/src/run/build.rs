@@ -14,6 +14,7 @@ use crate::run::address::address;
 use crate::run::application::{Connect, End, Expected, Status, Workload};
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::capture::Capture;
+use crate::run::keys::{Keys, offers};
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DelayCount, DirectionCount, Observer};
@@ -23,7 +24,7 @@ use crate::run::video::{VideoOutcome, VideoSink, VideoSource, table_names};
 use crate::run::{
     AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, payload,
 };
-use crate::scenario::{Flow, FlowDirection, FlowKind, Scenario};
+use crate::scenario::{Flow, FlowDirection, FlowKind, Protection, Scenario};
 use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
 
@@ -121,7 +122,7 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     ends[0].connect = Some(Connect {
         pairs: flow.paths.iter().map(|&p| (address(index, p, 0), address(index, p, 1))).collect(),
         port: RIGHT_PORT,
-        config: config.clone(),
+        config: configured(job, config, 0),
     });
     let sends = match flow.direction {
         FlowDirection::Forward => [true, false],
@@ -147,8 +148,18 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     Ok(BuiltFlow { scheme: scheme.clone(), ends: ids, start, recorders, senders })
 }
 
+/// The configuration of one end, the first of which opens the association.
+fn configured(job: &Job, config: &AssociationConfig, side: usize) -> AssociationConfig {
+    let protection = match job.scenario.association.protection {
+        Protection::None => None,
+        Protection::Dtls => offers().into_iter().nth(side),
+    };
+    AssociationConfig { protection, ..config.clone() }
+}
+
 fn end(job: &Job, flow: &Flow, start: Time) -> End {
     let mut end = End::new(start, counted_from(job));
+    end.keys = (job.scenario.association.protection == Protection::Dtls).then(Keys::default);
     end.reader = flow.reader;
     end.ordered = job.scenario.association.ordered;
     end.streams = job.scenario.association.streams;
@@ -248,7 +259,7 @@ fn add_hosts(
             port: if side == 0 { LEFT_PORT } else { RIGHT_PORT },
             addresses: addresses.clone(),
             encapsulation: job.encapsulation(),
-            accept: (side == 1).then(|| config.clone()),
+            accept: (side == 1).then(|| configured(job, &config, side)),
             accept_from: AcceptFrom::Everyone,
             max_associations: 1,
             guard: None,

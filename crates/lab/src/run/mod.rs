@@ -7,6 +7,7 @@ mod beside;
 mod build;
 mod capture;
 mod details;
+mod keys;
 mod lane;
 mod manifest;
 mod metrics;

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use anabranch_core::protection::ENVELOPE_BYTES;
 use anabranch_core::{AssociationConfig, Encapsulation};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::{Job, JobScheme, RunError, payload};
-use crate::scenario::{Encapsulation as Carried, FileSource, Flow, FlowKind, SendBuffer, VideoFlow};
+use crate::scenario::{
+    Encapsulation as Carried, FileSource, Flow, FlowKind, Protection, SendBuffer, VideoFlow,
+};
 use crate::video::VideoPlan;
 
 /// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
@@ -133,7 +136,11 @@ fn largest_message_bytes(job: &Job, config: &AssociationConfig) -> usize {
     (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16
 }
 
-/// IPv4, encapsulation and common header.
+/// IPv4, encapsulation, common header, and what protects what is behind it.
 fn header_bytes(job: &Job) -> usize {
-    20 + job.encapsulation().header_bytes() + 12
+    let envelope = match job.scenario.association.protection {
+        Protection::None => 0,
+        Protection::Dtls => ENVELOPE_BYTES,
+    };
+    20 + job.encapsulation().header_bytes() + 12 + envelope
 }

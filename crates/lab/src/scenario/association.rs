@@ -23,6 +23,8 @@ pub struct Association {
     pub mtu_bytes: u64,
     /// What SCTP packets are carried in.
     pub encapsulation: Encapsulation,
+    /// Whether packets are protected.
+    pub protection: Protection,
 }
 
 /// How much a sender takes from its application ahead of time.
@@ -43,6 +45,19 @@ pub enum Encapsulation {
     Udp,
 }
 
+/// Whether packets are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// They are not.
+    None,
+    /// By the DTLS chunk: with the bytes and round trips of protection, and without its cryptography.
+    Dtls,
+}
+
+/// Words for how packets are protected.
+pub(super) const PROTECTIONS: &[(&str, Protection)] =
+    &[("none", Protection::None), ("dtls", Protection::Dtls)];
+
 /// Words for what packets are carried in.
 pub(super) const ENCAPSULATIONS: &[(&str, Encapsulation)] =
     &[("none", Encapsulation::None), ("udp", Encapsulation::Udp)];
@@ -57,6 +72,7 @@ impl Default for Association {
             message_bytes: None,
             mtu_bytes: 1500,
             encapsulation: Encapsulation::None,
+            protection: Protection::None,
         }
     }
 }
@@ -73,6 +89,7 @@ impl Association {
         let message = reader.optional("message", &DATA_SIZE);
         let mtu = reader.or("mtu", &SizeIn(576..=LARGEST_PACKET), default.mtu_bytes);
         let encapsulation = reader.or("encapsulation", &OneOf(ENCAPSULATIONS), default.encapsulation);
+        let protection = reader.or("protection", &OneOf(PROTECTIONS), default.protection);
         reader.finish();
         Some(Association {
             recv_buffer_bytes: recv_buffer?,
@@ -82,6 +99,7 @@ impl Association {
             message_bytes: message?,
             mtu_bytes: mtu?,
             encapsulation: encapsulation?,
+            protection: protection?,
         })
     }
 }

@@ -63,7 +63,7 @@ use self::origin::Origin;
 use self::reader::Reader;
 use self::report::Report;
 
-pub use self::association::{Association, Encapsulation, SendBuffer};
+pub use self::association::{Association, Encapsulation, Protection, SendBuffer};
 pub use self::background::{Background, TrafficModel};
 pub use self::beside::MessagesBeside;
 pub use self::direction::Direction;

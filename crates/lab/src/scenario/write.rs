@@ -7,7 +7,7 @@ use anabranch_sim::{Aggregation, Jitter, JitterDistribution, Policer};
 use toml_writer::ToTomlValue as _;
 
 use super::Scenario;
-use super::association::{Association, ENCAPSULATIONS, SendBuffer};
+use super::association::{Association, ENCAPSULATIONS, PROTECTIONS, SendBuffer};
 use super::background::{Background, TrafficModel};
 use super::beside::MessagesBeside;
 use super::direction::DIRECTIONS;
@@ -119,6 +119,7 @@ impl Writer {
         }
         self.text("mtu", &format_size(association.mtu_bytes));
         self.text("encapsulation", word(ENCAPSULATIONS, association.encapsulation));
+        self.text("protection", word(PROTECTIONS, association.protection));
     }
 
     fn duplex(&mut self, table: &str, duplex: &Duplex) {

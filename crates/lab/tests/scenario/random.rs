@@ -12,7 +12,8 @@ use anabranch_lab::scenario::units::{
 use anabranch_lab::scenario::{
     Association, Background, Direction, Duplex, Encapsulation, Event, FileSource, Flow, FlowDirection,
     FlowKind, FrameReliability, Impairments, Link, Loss, LossModel, LossPlace, MessagesBeside, OneWay,
-    Override, Path, Queue, Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel, VideoFlow,
+    Override, Path, Protection, Queue, Run, Scenario, SchemeDefinition, SendBuffer, Stop, TrafficModel,
+    VideoFlow,
 };
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 use proptest::collection::{btree_map, btree_set, vec};
@@ -276,8 +277,10 @@ fn flows(paths: usize) -> impl Strategy<Value = Vec<Flow>> {
 fn association() -> impl Strategy<Value = Association> {
     let send_buffer = prop_oneof![Just(SendBuffer::Unlimited), (1u64..=1 << 50).prop_map(SendBuffer::Bytes)];
     let encapsulation = select(vec![Encapsulation::None, Encapsulation::Udp]);
+    let carried = (encapsulation, select(vec![Protection::None, Protection::Dtls]));
     let sizes = (1500u64..=u64::from(u32::MAX), send_buffer, option::of(1u64..=1 << 50), 576u64..=65_535);
-    (sizes, 1u16.., any::<bool>(), encapsulation).prop_map(|(sizes, streams, ordered, encapsulation)| {
+    (sizes, 1u16.., any::<bool>(), carried).prop_map(|(sizes, streams, ordered, carried)| {
+        let (encapsulation, protection) = carried;
         let (recv_buffer_bytes, send_buffer, message_bytes, mtu_bytes) = sizes;
         Association {
             recv_buffer_bytes,
@@ -287,6 +290,7 @@ fn association() -> impl Strategy<Value = Association> {
             message_bytes,
             mtu_bytes,
             encapsulation,
+            protection,
         }
     })
 }

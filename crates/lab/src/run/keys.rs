@@ -1,0 +1,96 @@
+//! The key management of an end whose packets are protected.
+
+use anabranch_core::protection::{
+    KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
+};
+use anabranch_core::time::Time;
+use anabranch_core::{Association, ReceivedMessage};
+use anabranch_keying::{KeyManager, KeyPolicy, KeyingEvent, ScriptedExchanges};
+
+/// What both ends of a flow are configured with: the left one opens the association.
+pub(crate) fn offers() -> [Protection; 2] {
+    [KeyManagementRoles::Client, KeyManagementRoles::Server].map(|roles| Protection {
+        mode: ProtectionMode::Strict,
+        roles,
+        methods: vec![KeyManagementMethod::TLS],
+    })
+}
+
+/// The payload protocol identifier of an application's number, which leaves out the one of the key management.
+pub(crate) fn identifier_of(number: u32) -> u32 {
+    number + u32::from(number >= KEY_MANAGEMENT_PPID)
+}
+
+/// The number again.
+pub(crate) fn number_of(identifier: u32) -> u32 {
+    identifier - u32::from(identifier > KEY_MANAGEMENT_PPID)
+}
+
+/// The keys of one end.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    /// Once the association is up.
+    manager: Option<KeyManager>,
+}
+
+impl Keys {
+    /// The association is up.
+    pub(crate) fn begin(&mut self, now: Time, association: &mut Association) {
+        let Some(agreement) = association.protection() else { return };
+        let manager = KeyManager::new(now, agreement, Box::new(ScriptedExchanges), KeyPolicy::default());
+        // TLS is the only method that both ends offer.
+        if let Ok(mut manager) = manager {
+            manager.start(association);
+            self.manager = Some(manager);
+        }
+    }
+
+    /// Takes a message that was read; `false` if it is the application's.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        piece: &ReceivedMessage,
+        payload: &[u8],
+        association: &mut Association,
+    ) -> bool {
+        if piece.ppid != KEY_MANAGEMENT_PPID {
+            return false;
+        }
+        if let Some(manager) = &mut self.manager {
+            manager.receive(now, piece, payload, association);
+        }
+        true
+    }
+
+    /// Does what is due; whether the association came to its first keys. One whose key management fails is aborted.
+    pub(crate) fn advance(&mut self, now: Time, association: &mut Association) -> bool {
+        let Some(manager) = &mut self.manager else { return false };
+        manager.poll(now, association);
+        let mut established = false;
+        while let Some(event) = manager.poll_event() {
+            match event {
+                KeyingEvent::Established => established = true,
+                KeyingEvent::Rekeyed { .. } | KeyingEvent::RekeyFailed(_) => {}
+                KeyingEvent::Failed(error) => association.abort_for_key_management(now, error.text()),
+            }
+        }
+        established
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.manager.as_ref().and_then(KeyManager::deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_but_the_key_managements_can_be_sent() {
+        for number in [0, 4_241, 4_242, 4_243, u32::MAX - 1] {
+            assert_ne!(identifier_of(number), KEY_MANAGEMENT_PPID);
+            assert_eq!(number_of(identifier_of(number)), number);
+        }
+    }
+}
