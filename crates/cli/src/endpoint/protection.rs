@@ -69,6 +69,11 @@ impl ProtectionOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
+    /// Whether certificates are trusted in place of keys that are known.
+    pub(crate) fn has_authorities(&self) -> bool {
+        self.ca.is_some()
+    }
+
     /// Says once on standard error that nothing is protected, if that is so.
     pub(crate) fn notice(&self, quiet: bool) {
         static SAID: Once = Once::new();

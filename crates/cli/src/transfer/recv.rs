@@ -192,6 +192,7 @@ impl RecvArguments {
             ("--list", self.list),
             ("--delete", self.delete),
             ("--insecure", self.connect.association.protection.insecure),
+            ("--ca", self.connect.association.protection.has_authorities()),
             ("--from", self.listening.access.given().is_some()),
         ];
         given.into_iter().find(|(_, given)| *given).map(|(what, _)| what)
