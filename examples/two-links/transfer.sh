@@ -14,7 +14,12 @@ background=()
 # Ctrl-C and errors end the server and the relays as well.
 trap 'kill -INT "${background[@]}" 2> /dev/null || true; wait' EXIT
 
-# Only this machine may connect.
+# Only this machine may connect, and only who has this key. Both sides are one user here, so that it is its own host's key too.
+export ANABRANCH_HOME="$PWD/$out/keys"
+case $out in /*) ANABRANCH_HOME="$out/keys" ;; esac
+rm -rf "$ANABRANCH_HOME"
+key=$("$anabranch" keys show | head -n 1)
+"$anabranch" keys add "$key" demo
 "$anabranch" serve --dir "$out/inbox" --quiet --from 127.0.0.0/8 --listen 127.0.1.1:$port --listen 127.0.1.2:$port &
 background+=($!)
 # The first link is fast, the second slow and far away, and it loses packets.

@@ -69,7 +69,7 @@ def native_rate(total_bytes: int, length_bytes: int) -> float:
     """MB/s of `anabranch bench`."""
     bench = [sys.executable, "-m", "anabranch", "bench"]
     listen = [word for address in LISTEN for word in ("--listen", f"{address}:0")]
-    serve = [*bench, "-s", "-1", "--json-stream", "--from", "127.0.0.0/8", *listen]
+    serve = [*bench, "-s", "-1", "--json-stream", "--insecure", "--from", "127.0.0.0/8", *listen]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         listening = server.stdout.readline()
@@ -78,7 +78,7 @@ def native_rate(total_bytes: int, length_bytes: int) -> float:
         to = [word for end in ends for word in ("--to", end)]
         size = ["-n", str(total_bytes), "-l", str(length_bytes), "-i", "0", "-J"]
         client = subprocess.run(
-            [*bench, "-c", ends[0], *paths, *to, *size],
+            [*bench, "-c", ends[0], "--insecure", *paths, *to, *size],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

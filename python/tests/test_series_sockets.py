@@ -26,14 +26,14 @@ def both_ends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, Series]
     listening = [part for path in PATHS for part in ("--listen", f"{path}:0")]
     traced = {end: ("--trace", str(folder / end)) for end in ("client", "server")}
     server = subprocess.Popen(
-        command("bench", "-s", "-1", "--json-stream", "-q", "--from", "127.0.0.0/8", *listening, *traced["server"]),
+        command("bench", "-s", "-1", "--json-stream", "-q", "--insecure", *listening, *traced["server"]),
         stdout=subprocess.PIPE,
     )
     try:
         assert server.stdout is not None
         port = json.loads(server.stdout.readline())["data"]["addresses"][0].rpartition(":")[2]
         sending = ["--bidir", "-n", str(BYTES), "-J", "-q", *(part for path in PATHS for part in ("--path", path))]
-        client = command("bench", "-c", f"{PATHS[0]}:{port}", *sending, *traced["client"])
+        client = command("bench", "-c", f"{PATHS[0]}:{port}", "--insecure", *sending, *traced["client"])
         subprocess.run(client, check=True, stdout=subprocess.DEVNULL, timeout=60)
         assert server.wait(timeout=60) == 0
     finally:

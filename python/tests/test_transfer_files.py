@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,15 +24,26 @@ def inbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("inbox")
 
 
+COMMAND = [sys.executable, "-c", "import sys; from anabranch.command import main; sys.exit(main(sys.argv[1:]))"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A user whose key may connect to this user's servers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANABRANCH_HOME", str(tmp_path_factory.mktemp("keys")))
+        patch.setenv("PYTHONPATH", str(Path(ab.__file__).parents[1]))
+        shown = subprocess.run([*COMMAND, "keys", "show"], stdout=subprocess.PIPE, text=True, check=True)
+        subprocess.run([*COMMAND, "keys", "add", shown.stdout.split()[0]], stdout=subprocess.DEVNULL, check=True)
+        yield
+
+
 @pytest.fixture(scope="module")
-def server(inbox: Path) -> Iterator[str]:
+def server(inbox: Path, keys: None) -> Iterator[str]:
     """The address of a server in a process of its own."""
-    code = "import sys; from anabranch.command import main; sys.exit(main(sys.argv[1:]))"
-    options = ["serve", "--dir", str(inbox), "--insecure", "--json", "--listen", f"{HERE}:0"]
-    environment = {"PYTHONPATH": str(Path(ab.__file__).parents[1]), "HOME": str(inbox.parent)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *options], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    options = ["serve", "--dir", str(inbox), "--json", "--listen", f"{HERE}:0"]
+    environment = {**os.environ, "HOME": str(inbox.parent)}
+    process = subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     address = json.loads(process.stdout.readline())["addresses"][0]
     threading.Thread(target=process.stdout.read, daemon=True).start()

@@ -15,7 +15,7 @@ use crate::{init, output};
 const NAME: &str = "anabranch";
 
 /// Keys of scenarios, as `--set` and `--sweep` take them.
-const KEYS: [&str; 37] = [
+const KEYS: [&str; 38] = [
     "run.duration=",
     "run.stop=",
     "run.start=",

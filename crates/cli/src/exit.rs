@@ -13,6 +13,8 @@ pub enum Status {
     Usage,
     /// A transfer came to its end, and some files were left out.
     Incomplete,
+    /// The peer is not who it was before, or did not prove who it is.
+    Untrusted,
     /// Stopped by Ctrl-C.
     Interrupted,
 }
@@ -25,6 +27,7 @@ impl Status {
             Status::Failure => 1,
             Status::Usage => 2,
             Status::Incomplete => 3,
+            Status::Untrusted => 4,
             Status::Interrupted => 130,
         }
     }
@@ -46,6 +49,11 @@ impl CommandError {
     /// Something did not go well, through no fault of the command line.
     pub(crate) fn failure(message: impl Display) -> Self {
         CommandError { status: Status::Failure, error: anyhow::Error::msg(message.to_string()) }
+    }
+
+    /// The peer is not to be trusted: nothing was sent to it, and nothing was taken from it.
+    pub(crate) fn untrusted(message: impl Display) -> Self {
+        CommandError { status: Status::Untrusted, error: anyhow::Error::msg(message.to_string()) }
     }
 
     /// Prints the reason.

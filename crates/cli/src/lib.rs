@@ -5,12 +5,14 @@ mod builtin;
 mod compare;
 mod completions;
 mod crossval;
+mod decrypt;
 pub mod endpoint;
 mod exit;
 mod explain;
 mod external_commands;
 mod init;
 mod interrupt;
+mod keys;
 mod output;
 mod paths;
 mod progress;
@@ -50,6 +52,8 @@ enum Command {
     Send(Box<transfer::SendArguments>),
     Serve(Box<transfer::ServeArguments>),
     Recv(Box<transfer::RecvArguments>),
+    Keys(keys::KeysArguments),
+    Decrypt(decrypt::DecryptArguments),
     Relay(Box<relay::RelayArguments>),
     Compare(compare::CompareArguments),
     Paths(Box<paths::PathsArguments>),
@@ -65,10 +69,10 @@ Examples:
   anabranch init                              see which scenarios there are, and write one to change
   anabranch explain out/trace/cmt-seed1       see where a traced run's time and capacity went
   anabranch schemes                           see which schemes there are
-  anabranch serve --dir inbox --from 192.0.2.0/24
-                                              take files that others there send, and offer those
+  anabranch serve --dir inbox                 take files of those with authorised keys
   anabranch send FILE HOST                    send a file over every path there is
   anabranch recv HOST NAME                    fetch what a server offers
+  anabranch keys show                         print this user's key, for those who are to trust it
   anabranch relay --help                      put links like those of scenarios before real sockets
   anabranch compare two-path                  run it in the simulator and over real sockets
   anabranch paths                             see which local addresses real paths would begin at
@@ -78,7 +82,8 @@ Examples:
   anabranch help run                          all options of a command
 
 Exit status: 0 if all went well, 1 if a run failed or a file could not be read or written, 2 if the
-command line or the scenario is wrong, 3 if a transfer ended but left files out, 130 after Ctrl-C.";
+command line or the scenario is wrong, 3 if a transfer ended but left files out, 4 if a peer is not
+who it should be, 130 after Ctrl-C.";
 
 /// Runs the command with these arguments, of which the first is the name of the program.
 pub fn main_with<I, A>(arguments: I) -> ExitCode
@@ -119,6 +124,8 @@ where
         Command::Send(send) => transfer::send(&send, &typed),
         Command::Serve(serve) => transfer::serve(&serve),
         Command::Recv(recv) => transfer::recv(&recv, &typed),
+        Command::Keys(keys) => keys::keys(&keys),
+        Command::Decrypt(decrypt) => decrypt::decrypt(&decrypt),
         Command::Relay(relay) => relay::relay(&relay),
         Command::Compare(compare) => compare::compare(&compare),
         Command::Paths(paths) => paths::paths(&paths),

@@ -8,6 +8,8 @@ use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer};
 use rustls::server::NoServerSessionStorage;
 use rustls::{ClientConfig, ServerConfig};
 
+use crate::key_log::KeyLog;
+
 /// How both sides say who they are. The verifiers of [`Credentials`] decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityForm {
@@ -63,6 +65,7 @@ pub struct Credentials {
     server: Arc<ServerConfig>,
     form: IdentityForm,
     peer_name: ServerName<'static>,
+    key_log: Option<Arc<dyn KeyLog>>,
 }
 
 impl Credentials {
@@ -78,13 +81,18 @@ impl Credentials {
         server.max_early_data_size = 0;
         server.send_half_rtt_data = false;
         let peer_name = ServerName::try_from("peer.invalid").expect("a name of RFC 2606");
-        Credentials { client: Arc::new(client), server: Arc::new(server), form, peer_name }
+        Credentials { client: Arc::new(client), server: Arc::new(server), form, peer_name, key_log: None }
     }
 
     /// The name that the client's verifier is asked about: for certificates that are issued for names. Without it that is
     /// `peer.invalid`, which no certificate has.
     pub fn with_peer_name(self, peer_name: ServerName<'static>) -> Self {
         Credentials { peer_name, ..self }
+    }
+
+    /// The same, and `key_log` is told all keys.
+    pub fn with_key_log(self, key_log: Arc<dyn KeyLog>) -> Self {
+        Credentials { key_log: Some(key_log), ..self }
     }
 
     /// For handshakes that this side begins.
@@ -100,6 +108,10 @@ impl Credentials {
     /// How both sides say who they are.
     pub fn form(&self) -> IdentityForm {
         self.form
+    }
+
+    pub(crate) fn key_log(&self) -> Option<&Arc<dyn KeyLog>> {
+        self.key_log.as_ref()
     }
 
     pub(crate) fn peer_name(&self) -> &ServerName<'static> {

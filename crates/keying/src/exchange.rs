@@ -6,6 +6,7 @@ use anabranch_core::protection::{Agreement, KeyManagementRole, RecordCipher};
 
 use crate::credentials::PeerIdentity;
 use crate::error::{ExportError, KeyingError};
+pub use crate::key_log::Direction;
 
 /// The part of this side in one exchange. Whoever asks for new keys is the client then, whatever it was in the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,15 +15,6 @@ pub enum Part {
     Client,
     /// It answers.
     Server,
-}
-
-/// Who sends what a key protects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// The client of the exchange.
-    FromClient,
-    /// The server of the exchange.
-    FromServer,
 }
 
 impl Part {

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use crate::credentials::{Credentials, IdentityForm, PeerIdentity};
 use crate::error::{ExportError, KeyingError, TlsProblem};
 use crate::exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part, Progress};
+use crate::key_log::{KeyLog, LoggedKeys};
 
 /// The label of all keys (draft-porfiri-tsvwg-sctp-dtls-handshake, section "Exporter Labels").
 const LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
@@ -54,7 +55,12 @@ impl KeyExchanges for TlsExchanges {
             Part::Server => ServerConnection::new(Arc::clone(credentials.server())).map(Connection::from),
         };
         let connection = made.map_err(|_| TlsProblem::Internal)?;
-        Ok(Box::new(TlsExchange { connection, form: credentials.form(), done: None }))
+        Ok(Box::new(TlsExchange {
+            connection,
+            form: credentials.form(),
+            key_log: credentials.key_log().cloned(),
+            done: None,
+        }))
     }
 
     fn begins(&self, records: &[u8]) -> bool {
@@ -71,6 +77,7 @@ struct Settled {
 struct TlsExchange {
     connection: Connection,
     form: IdentityForm,
+    key_log: Option<Arc<dyn KeyLog>>,
     done: Option<Settled>,
 }
 
@@ -174,6 +181,10 @@ impl KeyExchange for TlsExchange {
         self.secret(direction, KEY, binding, &mut key)?;
         self.secret(direction, SEQUENCE_NUMBER_KEY, binding, &mut sequence_number_key)?;
         self.secret(direction, IV, binding, &mut iv)?;
+        if let Some(key_log) = &self.key_log {
+            let sequence_number_key = &sequence_number_key;
+            key_log.log(direction, &LoggedKeys { suite, key: &key, sequence_number_key, iv: &iv });
+        }
         let material = KeyMaterial::new(suite, &key, &sequence_number_key, &iv);
         Ok(material.map_err(|_| TlsProblem::Internal)?.cipher())
     }

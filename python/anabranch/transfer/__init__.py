@@ -6,7 +6,7 @@
         async with anabranch.connect(listener.addresses, local=["127.0.0.3", "127.0.0.4"]) as association:
             await association.send(b"over two paths")
 
-Content is neither encrypted nor authenticated.
+Content is encrypted and peers are authenticated if both sides name a folder with `keys`.
 """
 
 from __future__ import annotations

@@ -81,14 +81,18 @@ def send(
     limit: str | None = None,
     connect_timeout_s: float | None = None,
     retry_s: float | None = None,
+    keys: FilePath | None = None,
+    insecure: bool = False,
     progress: ShowProgress = None,
 ) -> Transferred:
     """Sends files and folders to `anabranch serve` at `to`, a host or `host:port`.
 
     `paths` are local addresses or interfaces that paths begin at (those that are usable if not given), and `remote`
-    addresses that they lead to in place of the host's own. `limit` is a rate such as `"10Mbit"`. Other arguments, and
-    what is left out, are as with the command. `progress` shows a bar on standard error (if not given, when that is a
-    terminal), or is called with a `TransferProgress` each second.
+    addresses that they lead to in place of the host's own. `limit` is a rate such as `"10Mbit"`. `keys` is the folder
+    with this user's key and the hosts that it knows (that of the user if not given); `insecure` goes without encryption
+    and keys, as the other side has to as well. Other arguments, and what is left out, are as with the command.
+    `progress` shows a bar on standard error (if not given, when that is a terminal), or is called with a
+    `TransferProgress` each second.
 
     What was interrupted goes on where it was when the same is sent again. Raises `TransferError` if the peer cannot be
     reached, refuses or is lost, and if files were left out; `KeyboardInterrupt` after Ctrl-C, when the peer knows.
@@ -100,7 +104,7 @@ def send(
         raise TransferError("there are no files to send: name one at least")
     if "-" in named:
         raise TransferError("`-` is standard input, which the command sends: anabranch send - HOST")
-    options = _options(paths, remote, scheme, connect_timeout_s, retry_s)
+    options = _options(paths, remote, scheme, connect_timeout_s, retry_s) + _protection(keys, insecure)
     if limit is not None:
         options.append(f"--limit={limit}")
     return _transfer(["send", *options, "--", *(os.fspath(file) for file in named), to], progress)
@@ -117,6 +121,8 @@ def recv(
     on_clash: OnClash = "refuse",
     connect_timeout_s: float | None = None,
     retry_s: float | None = None,
+    keys: FilePath | None = None,
+    insecure: bool = False,
     progress: ShowProgress = None,
 ) -> Transferred:
     """Fetches files and folders from `anabranch serve` at `source` into a folder; everything that it offers if no names
@@ -130,9 +136,16 @@ def recv(
     wanted = [names] if isinstance(names, str) else list(names or ())
     if names is not None and not wanted:
         raise TransferError("`names` is empty: leave it out to take everything")
-    options = _options(paths, remote, scheme, connect_timeout_s, retry_s)
+    options = _options(paths, remote, scheme, connect_timeout_s, retry_s) + _protection(keys, insecure)
     options += [f"--dir={os.fspath(folder)}", f"--on-clash={on_clash}", *([] if wanted else ["--all"])]
     return _transfer(["recv", *options, "--", source, *wanted], progress)
+
+
+def _protection(keys: FilePath | None, insecure: bool) -> list[str]:
+    if keys is not None and insecure:
+        raise TransferError("`keys` and `insecure` contradict each other: leave one of them out")
+    named = [] if keys is None else [f"--keys={os.fspath(keys)}"]
+    return ["--insecure"] if insecure else named
 
 
 def _options(

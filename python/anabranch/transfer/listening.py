@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -101,6 +102,7 @@ def listen(
     peer_silence_s: float = 60.0,
     failover_ms: float | None = None,
     accept_from: str | Iterable[str] | None = None,
+    keys: str | os.PathLike[str] | None = None,
 ) -> Opening[Listener]:
     """Listens on addresses of this machine for peers that open associations.
 
@@ -113,6 +115,9 @@ def listen(
     `accept_from` are addresses or networks, such as `192.0.2.0/24`, that peers may open associations from; left out,
     everyone may. Packets from elsewhere get no answer. Further addresses of a peer that was accepted need not be named.
     It filters addresses, and authenticates nobody.
+
+    With `keys`, a folder as for `connect`, associations are encrypted, and only peers whose keys are in its
+    `authorized_keys` are accepted, as these are when listening begins.
 
     The rest is as `connect` says, and holds for all associations that are accepted.
 
@@ -134,6 +139,7 @@ def listen(
             peer_silence_s=peer_silence_s,
             failover_ms=failover_ms,
             largest_message_bytes=largest_message_bytes,
+            keys=keys,
         )
         sources = [accept_from] if isinstance(accept_from, str) else accept_from
         networks = None if sources is None else list(sources)

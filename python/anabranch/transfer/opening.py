@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
@@ -58,6 +59,7 @@ def connect(
     largest_message_bytes: int = LARGEST_MESSAGE_BYTES,
     peer_silence_s: float = 60.0,
     failover_ms: float | None = None,
+    keys: str | os.PathLike[str] | None = None,
 ) -> Opening[Association]:
     """Opens an association with a peer over every path there is, or over those that are named.
 
@@ -77,6 +79,10 @@ def connect(
     receive buffer. The association is lost when nothing has come from the peer for `peer_silence_s` although something
     was to come, and a path gets no new data when it has acknowledged nothing for `failover_ms` (left out, after its
     time-outs).
+
+    `keys` is a folder with this user's key and the keys of known hosts, as `anabranch keys` has it. With it the
+    association is encrypted, and the peer has to have the key that it had before; one that is not known under the first
+    name of `remote` is trusted, and its key is kept. Without it nothing is protected. The peer has to do the same.
 
     Raises, when it is entered or awaited: `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
     `ConnectError`, `ArgumentError`, and `anabranch.errors.SchemeError`.
@@ -98,6 +104,7 @@ def connect(
             peer_silence_s=peer_silence_s,
             failover_ms=failover_ms,
             largest_message_bytes=largest_message_bytes,
+            keys=keys,
         )
         waker = Waker.of_running_loop()
         operation = _native.connect(remotes, locals_, settings, sctp_port, connect_timeout_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 
@@ -16,3 +17,4 @@ class Settings:
     peer_silence_s: float
     failover_ms: float | None
     largest_message_bytes: int
+    keys: str | os.PathLike[str] | None

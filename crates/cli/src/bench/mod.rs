@@ -20,7 +20,7 @@ use clap::{ArgGroup, Args};
 
 use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION};
 use self::report::{Form, Reporter};
-use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, access_notice, start_notice};
+use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions, access_notice};
 use crate::exit::{CommandError, Status};
 
 const EXAMPLES: &str = "\
@@ -33,11 +33,11 @@ Examples:
   Write what two interfaces carry into a file:
     anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt -n 100M -J > result.json
   Try it on one machine, on a port of its own:
-    anabranch bench -s --listen 127.0.0.1 -p 5000 --from 127.0.0.0/8
-    anabranch bench -c 127.0.0.1 -p 5000
+    anabranch bench -s --listen 127.0.0.1 -p 5000 --from 127.0.0.0/8 --insecure
+    anabranch bench -c 127.0.0.1 -p 5000 --insecure
 
-A server needs --from or --insecure. --from looks at the addresses that a client calls from;
-packets from elsewhere get no answer.
+A server takes clients whose keys are in authorized_keys (`anabranch keys add`), or with --insecure
+on both sides everyone. With --from packets from elsewhere get no answer.
 Bytes can be written with K, M, G (powers of 1024), rates with K, M, G (powers of 1000).
 The figures of intervals are of DATA chunks acknowledged, those at the end of user bytes.";
 
@@ -117,7 +117,7 @@ pub(crate) struct BenchArguments {
     #[arg(long)]
     json_stream: bool,
 
-    /// Do not say that content is not encrypted
+    /// Do not say which key a server showed first, nor that nothing is protected
     #[arg(short, long)]
     quiet: bool,
 
@@ -172,12 +172,13 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     // Where there are addresses they have the port.
     let port = arguments.port.filter(|_| listen.listen.is_empty());
     let port = port.map_or_else(String::new, |port| format!(" -p {port}"));
-    let from = listen.accept_from(&format!("anabranch bench -s{port}"))?;
+    let admitted = listen.admitted(&format!("anabranch bench -s{port}"))?;
     let port = arguments.port.unwrap_or(DEFAULT_UDP_PORT);
-    let host = listen.bind_at(&from, port, |config| config.streams = MOST_STREAMS + 1)?;
-    start_notice(arguments.quiet);
-    access_notice(&from, arguments.quiet || arguments.json || arguments.json_stream);
-    server::serve(host, &from, arguments.one_off, reporter).await
+    let host = listen.bind_at(&admitted, port, |config| config.streams = MOST_STREAMS + 1)?;
+    let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
+    listen.association.protection.notice(is_quiet);
+    access_notice(&admitted.from, is_quiet);
+    server::serve(host, &admitted, arguments.one_off, reporter).await
 }
 
 /// The addresses of `--listen`, with the port of `--port` where they name none.
@@ -209,8 +210,8 @@ async fn client(
     let target = with_port(arguments, target)?;
     let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
     let configure = |config: &mut anabranch_net::AssociationConfig| config.streams = plan.streams + 1;
-    let (_host, association) = arguments.connect.open_with(&target, is_quiet, configure).await?;
-    start_notice(arguments.quiet);
+    let (_host, association) =
+        arguments.connect.open_with(&target, is_quiet, Expected::Known, configure).await?;
     client::test(&association, &target, plan, &mut reporter).await
 }
 

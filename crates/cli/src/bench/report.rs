@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anabranch_net::{AcceptFrom, PathSnapshot};
+use anabranch_net::PathSnapshot;
 use serde_json::{Value, json};
 
 use super::amount;
@@ -10,7 +10,7 @@ use super::exchange::{DirectionOutcome, Outcome, SenderInterval};
 use super::meter::{Interval, PathRow};
 use super::plan::{Direction, Limit, Plan};
 use super::protocol::{Figure, Sent};
-use crate::endpoint::networks;
+use crate::endpoint::{Admitted, networks};
 use crate::output::{self, Reader};
 
 /// How it is printed.
@@ -37,13 +37,14 @@ impl Reporter {
     }
 
     /// A server is ready.
-    pub(super) fn listening(&self, addresses: &[SocketAddr], from: &AcceptFrom) -> anyhow::Result<Reader> {
+    pub(super) fn listening(&self, addresses: &[SocketAddr], admitted: &Admitted) -> anyhow::Result<Reader> {
         let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         match self.form {
             Form::Text => output::print(&format!("listening on {}\n", addresses.join(", "))),
             _ => {
-                let insecure = *from == AcceptFrom::Everyone;
-                let data = json!({ "addresses": addresses, "from": networks(from), "insecure": insecure });
+                let insecure = !admitted.listening.is_protected();
+                let data =
+                    json!({ "addresses": addresses, "from": networks(&admitted.from), "insecure": insecure });
                 event("listening", &data)
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{AcceptFrom, Association, Host};
+use anabranch_net::{Association, Host};
 use anyhow::{anyhow, bail};
 use tokio::task::JoinSet;
 
@@ -10,22 +10,23 @@ use super::exchange::{Exchange, Outcome};
 use super::plan::{Plan, Side};
 use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
+use crate::endpoint::Admitted;
 use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 
 /// How long a client may take to say what it wants, and to close when all is said.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one. The host accepts them `from` there.
+/// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one. The host accepts those that are admitted.
 pub(super) async fn serve(
     host: Host,
-    from: &AcceptFrom,
+    admitted: &Admitted,
     one_off: bool,
     reporter: &Reporter,
 ) -> Result<Status, CommandError> {
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
-    reporter.listening(host.local_addresses(), from)?;
+    reporter.listening(host.local_addresses(), admitted)?;
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Who may open associations with a command that listens. There is no default: whoever starts one has to say it.
+//! Which networks may open associations with a command that listens.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -15,38 +15,30 @@ const MOST_SUGGESTED: usize = 4;
 /// What a message suggests where the networks of this machine are not known.
 const EXAMPLE: &str = "192.0.2.0/24";
 
-const USE_INSECURE: &str = "to accept everyone, say --insecure instead of --from";
+const LEAVE_OUT: &str = "leave --from out to accept callers from everywhere";
 
 /// Whom a command accepts.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessOptions {
     /// Accept peers that call from this address or network; can be repeated. Others get no answer. Further addresses of a peer
     /// that was accepted need not be named
-    #[arg(long, value_name = "ADDR[/PREFIX]", value_parser = read_network, conflicts_with = "insecure")]
+    #[arg(long, value_name = "ADDR[/PREFIX]", value_parser = read_network)]
     from: Vec<Network>,
-
-    /// Accept everyone who reaches the addresses that are listened on
-    #[arg(long)]
-    insecure: bool,
 }
 
 impl AccessOptions {
     /// The first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [("--from", !self.from.is_empty()), ("--insecure", self.insecure)];
-        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        (!self.from.is_empty()).then_some("--from")
     }
 
-    /// What was said, if anything was.
-    pub(super) fn accept_from(&self) -> Result<Option<AcceptFrom>, CommandError> {
-        if self.insecure {
-            return Ok(Some(AcceptFrom::Everyone));
-        }
+    /// Everyone, unless something else was said.
+    pub(crate) fn accept_from(&self) -> Result<AcceptFrom, CommandError> {
         match Networks::new(self.from.iter().copied()) {
-            Ok(networks) => Ok(Some(AcceptFrom::Networks(networks))),
-            Err(NetworksError::Empty) => Ok(None),
+            Ok(networks) => Ok(AcceptFrom::Networks(networks)),
+            Err(NetworksError::Empty) => Ok(AcceptFrom::Everyone),
             Err(NetworksError::Everyone) => {
-                Err(CommandError::usage(format!("--from: {}; {USE_INSECURE}", NetworksError::Everyone)))
+                Err(CommandError::usage(format!("--from: {}; {LEAVE_OUT}", NetworksError::Everyone)))
             }
             Err(error) => Err(CommandError::usage(format!("--from: {error}"))),
         }
@@ -55,22 +47,25 @@ impl AccessOptions {
 
 fn read_network(text: &str) -> Result<Network, String> {
     text.parse().map_err(|error: NetworkError| match error {
-        NetworkError::Everyone => format!("{error}; {USE_INSECURE}"),
+        NetworkError::Everyone => format!("{error}; {LEAVE_OUT}"),
         error => error.to_string(),
     })
 }
 
-/// Explains the choice. `command` is what was typed, without the option that is missing.
-pub(super) fn question(command: &str, suggested: &[Network]) -> String {
+/// Explains the choice. `command` is what was typed, up to the options of listening; the file has those who may connect.
+pub(super) fn question(command: &str, authorized_keys: &Path, suggested: &[Network]) -> String {
     let mut networks: Vec<String> = suggested.iter().map(Network::to_string).collect();
     if networks.is_empty() {
         networks.push(EXAMPLE.to_owned());
     }
     let from: String = networks.iter().map(|network| format!(" --from {network}")).collect();
     format!(
-        "nothing is listening yet: say who may connect, for peers are not authenticated and content is not encrypted\n  \
-         these networks only:  {command}{from}\n  \
-         everyone:             {command} --insecure"
+        "nothing is listening yet: {} has no key, so nobody may connect\n  \
+         let somebody connect:  anabranch keys add KEY NAME    (`anabranch keys show` prints their KEY to them)\n  \
+         or, with neither encryption nor a question who calls, those in these networks or everyone:\n    \
+         {command} --insecure{from}\n    \
+         {command} --insecure",
+        authorized_keys.display()
     )
 }
 
@@ -107,16 +102,11 @@ pub(crate) fn networks(from: &AcceptFrom) -> Vec<String> {
     }
 }
 
-/// Says on standard error who is accepted; that it is everyone, as a warning.
+/// Says on standard error from where peers are accepted.
 pub(crate) fn access_notice(from: &AcceptFrom, quiet: bool) {
     match from {
-        _ if quiet => {}
-        AcceptFrom::Everyone => {
-            eprintln!(
-                "warning: --insecure accepts everyone who reaches these addresses, and asks nobody who they are"
-            );
-        }
-        AcceptFrom::Networks(_) => eprintln!("accepting peers from {}", networks(from).join(", ")),
+        AcceptFrom::Networks(_) if !quiet => eprintln!("accepting peers from {}", networks(from).join(", ")),
+        _ => {}
     }
 }
 
@@ -162,16 +152,22 @@ mod tests {
     }
 
     #[test]
-    fn the_question_holds_two_commands_to_type() {
+    fn the_question_holds_commands_to_type() {
         let networks = ["192.0.2.0/24", "fd00::/64"].map(|text| text.parse().expect("a network"));
-        let text = question("anabranch serve --dir inbox", &networks);
+        let file = Path::new("/home/a/authorized_keys");
+        let text = question("anabranch serve --dir inbox", file, &networks);
         for command in [
-            "  anabranch serve --dir inbox --from 192.0.2.0/24 --from fd00::/64",
-            "  anabranch serve --dir inbox --insecure",
+            "    anabranch serve --dir inbox --insecure --from 192.0.2.0/24 --from fd00::/64",
+            "    anabranch serve --dir inbox --insecure",
         ] {
-            assert!(text.lines().any(|line| line.ends_with(command)), "{command}: {text}");
+            assert!(text.lines().any(|line| line == command), "{command}: {text}");
         }
-        assert!(question("anabranch bench -s", &[]).contains("bench -s --from 192.0.2.0/24\n"));
+        assert!(
+            text.contains("/home/a/authorized_keys has no key") && text.contains("anabranch keys add KEY")
+        );
+        assert!(
+            question("anabranch bench -s", file, &[]).contains("bench -s --insecure --from 192.0.2.0/24\n")
+        );
     }
 
     #[test]
@@ -187,8 +183,8 @@ mod tests {
         for (text, expected) in [
             ("10.0.0.0/33", "from 1 to 32"),
             ("host", "names of hosts are not resolved"),
-            ("0.0.0.0/0", "say --insecure"),
-            ("::ffff:0:0/96", "say --insecure"),
+            ("0.0.0.0/0", "leave --from out"),
+            ("::ffff:0:0/96", "leave --from out"),
         ] {
             let error = read_network(text).expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");

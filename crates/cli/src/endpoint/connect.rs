@@ -13,7 +13,8 @@ use anabranch_observe::Role;
 use clap::Args;
 
 use super::progress::Attempt;
-use super::{AssociationOptions, OPTIONS, start_notice};
+use super::protection::{Connecting, Expected};
+use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
 
 const LONGEST_TIMEOUT_S: f64 = 86_400.0;
@@ -60,29 +61,28 @@ impl ConnectOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Opens an association with `HOST[:PORT]`. Unless `quiet`, standard error says that nothing
-    /// is encrypted, once nothing is wrong with the options, and how an attempt stands that takes long.
-    pub(crate) async fn open(&self, target: &str, quiet: bool) -> Result<(Host, Association), CommandError> {
-        self.open_with(target, quiet, |_| {}).await
-    }
-
-    /// The same, with more to configure.
+    /// Opens an association with `HOST[:PORT]`, where this one is expected. Unless `quiet`, standard error says if nothing is
+    /// protected, once nothing is wrong with the options, and how an attempt stands that takes long.
     pub(crate) async fn open_with(
         &self,
         target: &str,
         quiet: bool,
+        expected: Expected,
         configure: impl FnOnce(&mut AssociationConfig),
     ) -> Result<(Host, Association), CommandError> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let selection = self.route_selection(target).await?;
         let paths = self.paths_of(&selection)?;
+        let secured = self.association.protection.to_connect(target, expected)?;
         let host = self.bind(&paths, &config)?;
         selection.follow(&host, &paths);
-        start_notice(quiet);
-        let connecting = self.connect(&host, target, &paths, config);
+        self.association.protection.notice(quiet);
+        let connecting = self.connect(&host, target, &paths, config, &secured);
         if quiet {
-            return connecting.await.map(|association| (host.clone(), association));
+            let association = connecting.await?;
+            secured.confirm(&association, quiet)?;
+            return Ok((host, association));
         }
         let attempt = Attempt { target, paths: paths.len(), within: self.within() };
         let monitor = host.monitor();
@@ -90,6 +90,7 @@ impl ConnectOptions {
             connected = connecting => connected?,
             never = attempt.watch(&monitor) => match never {},
         };
+        secured.confirm(&association, quiet)?;
         Ok((host, association))
     }
 
@@ -129,20 +130,28 @@ impl ConnectOptions {
         Ok(host)
     }
 
-    /// Opens an association over these paths.
+    /// What protects associations with `HOST[:PORT]`.
+    pub(crate) fn secured(&self, target: &str) -> Result<Connecting, CommandError> {
+        self.association.protection.to_connect(target, Expected::Known)
+    }
+
+    /// Opens an association over these paths. Who has answered is still to be [confirmed](Connecting::confirm).
     pub(crate) async fn connect(
         &self,
         host: &Host,
         target: &str,
         paths: &[PathAddress],
         mut config: AssociationConfig,
+        secured: &Connecting,
     ) -> Result<Association, CommandError> {
         let within = self.within();
         set_connect_timeout(&mut config, within);
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
-        let connected = host.connect(peer, config).await;
-        connected
-            .map_err(|error| CommandError::failure(connect_failure_message(target, paths, &error, within)))
+        let peer = peer.protection(secured.protection.clone());
+        host.connect(peer, config).await.map_err(|error| {
+            let message = connect_failure_message(target, paths, &error, within);
+            CommandError::failure(format!("{message}{}", self.association.protection.remedy(&error)))
+        })
     }
 
     fn within(&self) -> Duration {

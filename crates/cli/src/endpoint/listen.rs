@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
 use anabranch_net::{AcceptFrom, AssociationConfig, BindError, DEFAULT_UDP_PORT, Host, HostBuilder};
@@ -9,6 +10,7 @@ use anabranch_observe::Role;
 use clap::Args;
 
 use super::access::{AccessOptions, networks_of, question};
+use super::protection::{Listening, NobodyAuthorized};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
 
@@ -26,33 +28,41 @@ pub(crate) struct ListenOptions {
     pub(crate) association: AssociationOptions,
 }
 
+/// Who may connect: from where, and with which keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    pub(crate) from: AcceptFrom,
+    pub(crate) listening: Listening,
+}
+
 impl ListenOptions {
-    /// Who may connect, for the calls that bind. Unless the options say it this is an error that explains the choice; `command` is
-    /// what was typed up to the options of listening.
-    pub(crate) fn accept_from(&self, command: &str) -> Result<AcceptFrom, CommandError> {
-        match self.access.accept_from()? {
-            Some(from) => Ok(from),
-            None => Err(CommandError::usage(self.question(command))),
+    /// Who may connect, for the calls that bind. Where nobody may this is an error that says what to do; `command` is what was
+    /// typed up to the options of listening.
+    pub(crate) fn admitted(&self, command: &str) -> Result<Admitted, CommandError> {
+        let from = self.access.accept_from()?;
+        match self.association.protection.to_listen()? {
+            Ok(listening) => Ok(Admitted { from, listening }),
+            Err(NobodyAuthorized { file }) => Err(CommandError::usage(self.question(command, &file))),
         }
     }
 
-    fn question(&self, command: &str) -> String {
+    fn question(&self, command: &str, authorized_keys: &Path) -> String {
         let locals = LocalAddresses::read();
         let addresses = ListenAddresses::new(self.listen.clone(), DEFAULT_UDP_PORT, OPTIONS);
         let bound = addresses.addresses(&locals).unwrap_or_default();
         let listen: String = self.listen.iter().map(|address| format!(" --listen {address}")).collect();
-        question(&format!("{command}{listen}"), &networks_of(&bound, &locals.all))
+        question(&format!("{command}{listen}"), authorized_keys, &networks_of(&bound, &locals.all))
     }
 
     /// A host that accepts so many associations at a time from there, at the default UDP port if no address is named; its
     /// `local_addresses` tell where.
     pub(crate) fn bind_bounded(
         &self,
-        from: &AcceptFrom,
+        admitted: &Admitted,
         most_associations: usize,
         configure: impl FnOnce(&mut AssociationConfig),
     ) -> Result<Host, CommandError> {
-        self.bind_host(from, DEFAULT_UDP_PORT, configure, |builder| {
+        self.bind_host(admitted, DEFAULT_UDP_PORT, configure, |builder| {
             builder.max_associations(most_associations)
         })
     }
@@ -60,16 +70,16 @@ impl ListenOptions {
     /// A host that accepts as many associations as hosts do, at another UDP port if no address is named.
     pub(crate) fn bind_at(
         &self,
-        from: &AcceptFrom,
+        admitted: &Admitted,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
     ) -> Result<Host, CommandError> {
-        self.bind_host(from, port, configure, |builder| builder)
+        self.bind_host(admitted, port, configure, |builder| builder)
     }
 
     fn bind_host(
         &self,
-        from: &AcceptFrom,
+        admitted: &Admitted,
         port: u16,
         configure: impl FnOnce(&mut AssociationConfig),
         bound: impl FnOnce(HostBuilder) -> HostBuilder,
@@ -79,8 +89,9 @@ impl ListenOptions {
         let addresses = ListenAddresses::new(self.listen.clone(), port, OPTIONS);
         let builder = addresses.host().map_err(CommandError::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
-        let builder =
-            bound(builder.sctp_port(self.association.sctp_port()).accept(config)).accept_from(from.clone());
+        let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
+        let builder = bound(builder).accept_from(admitted.from.clone());
+        let builder = builder.protection(admitted.listening.protection());
         let host = builder.bind().map_err(|error| match error {
             BindError::Socket { address, source } if source.kind() == ErrorKind::AddrInUse => {
                 CommandError::failure(format!(
@@ -94,6 +105,7 @@ impl ListenOptions {
             }
             _ => CommandError::usage(format!("--listen: {error}")),
         })?;
+        admitted.listening.follow_changes();
         self.association.observe.show(&host)?;
         addresses.follow(&host);
         Ok(host)

@@ -5,6 +5,7 @@ mod connect;
 mod listen;
 mod observe;
 mod progress;
+mod protection;
 
 use std::num::NonZeroU64;
 use std::sync::Once;
@@ -20,7 +21,8 @@ use crate::exit::CommandError;
 
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use connect::ConnectOptions;
-pub(crate) use listen::ListenOptions;
+pub(crate) use listen::{Admitted, ListenOptions};
+pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
 
 /// The command line's names of these options.
 const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "--listen" };
@@ -39,6 +41,9 @@ pub(crate) struct AssociationOptions {
     /// The SCTP port that is listened on, inside UDP [default: 9899]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) sctp_port: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) protection: ProtectionOptions,
 
     #[command(flatten)]
     pub(crate) observe: ObserveOptions,
@@ -63,7 +68,7 @@ impl AssociationOptions {
             ("--sctp-port", self.sctp_port.is_some()),
         ];
         let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
-        given.or_else(|| self.observe.given())
+        given.or_else(|| self.protection.given()).or_else(|| self.observe.given())
     }
 
     /// Adds the observer that the options ask for.
@@ -73,6 +78,15 @@ impl AssociationOptions {
         role: Role,
         config: &AssociationConfig,
     ) -> Result<HostBuilder, CommandError> {
+        static SAID: Once = Once::new();
+        if self.observe.traces() && !self.protection.insecure {
+            SAID.call_once(|| {
+                eprintln!(
+                    "--trace: packets.csv has no packets of protected associations; use --insecure on both sides, or read \
+                     a capture (--pcap) that `anabranch decrypt` has decrypted"
+                );
+            });
+        }
         self.observe.attach(builder, role, self.scheme(), config)
     }
 
@@ -84,13 +98,5 @@ impl AssociationOptions {
             config.path_silence_limit = Some(Span::from_millis(limit.get()));
         }
         Ok(config)
-    }
-}
-
-/// Says once on standard error that anybody on the way can read along.
-pub(crate) fn start_notice(quiet: bool) {
-    static SAID: Once = Once::new();
-    if !quiet {
-        SAID.call_once(|| eprintln!("content is not encrypted: whoever carries the packets can read them"));
     }
 }

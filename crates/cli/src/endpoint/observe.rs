@@ -77,6 +77,11 @@ impl ObserveOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
+    /// Whether traces are written.
+    pub(super) fn traces(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// Adds the observer of the recording, if the options ask for one.
     pub(super) fn attach(
         &self,

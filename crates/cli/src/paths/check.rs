@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::endpoint::{ConnectOptions, start_notice};
+use crate::endpoint::{ConnectOptions, Connecting};
 use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::table::TextTable;
@@ -38,11 +38,15 @@ pub(super) fn check(target: &str, connect: &ConnectOptions, json: bool) -> Resul
 async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>, CommandError> {
     let config = connect.association.config()?;
     let paths = connect.path_addresses(target).await?;
-    start_notice(false);
+    let secured = connect.secured(target)?;
+    connect.association.protection.notice(false);
     let mut outcomes = Vec::new();
     for path in paths {
         let (through, tried) = match connect.bind(&[path], &config) {
-            Ok(host) => (through(&host), try_one(target, connect, &host, path, config.clone()).await),
+            Ok(host) => {
+                let tried = try_one(target, (connect, &secured), &host, path, config.clone()).await;
+                (through(&host), tried)
+            }
             Err(stopped) => (String::new(), Err(stopped)),
         };
         outcomes.push(Outcome { path, through, tried: tried.map_err(|stopped| stopped.to_string()) });
@@ -63,14 +67,15 @@ fn through(host: &Host) -> String {
 
 async fn try_one(
     target: &str,
-    connect: &ConnectOptions,
+    (connect, secured): (&ConnectOptions, &Connecting),
     host: &Host,
     path: PathAddress,
     config: AssociationConfig,
 ) -> Result<Duration, CommandError> {
     let begun = Instant::now();
-    let association = connect.connect(host, target, &[path], config).await?;
-    // Two round trips (RFC 9260 section 5.1), or more time if a packet was lost.
+    let association = connect.connect(host, target, &[path], config, secured).await?;
+    secured.confirm(&association, false)?;
+    // Two round trips (RFC 9260 section 5.1), or more time where keys are agreed on or a packet was lost.
     let opening = begun.elapsed() / 2;
     let asked = Instant::now();
     let ended = tokio::time::timeout(END_WITHIN, association.shutdown()).await;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{AcceptFrom, Host};
+use anabranch_net::Host;
 use anabranch_transfer::protocol::{Failure, Kind, Offer, Outcome, Reason};
 use anabranch_transfer::{Event, PeerText, Totals, escape};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,8 +14,8 @@ use time::OffsetDateTime;
 use super::ShowOptions;
 use super::again::KEPT;
 use super::figures::{amount, clock, part, per_second, rate};
-use super::paths::{Carried, PathLine};
-use crate::endpoint::{access_notice, networks, start_notice};
+use super::paths::{Carried, PathLine, Paths};
+use crate::endpoint::{Admitted, ProtectionOptions, access_notice, networks};
 use crate::exit::CommandError;
 use crate::output;
 
@@ -123,9 +123,14 @@ impl Console {
     }
 
     /// The first line.
-    pub(super) fn start(&self, command: &str, paths: &[PathLine]) {
+    pub(super) async fn start(&self, command: &str, paths: &mut Paths) {
         if let Mode::Json = self.mode {
-            self.json(json!({ "event": "start", "command": command, "encrypted": false, "paths": paths }));
+            let encrypted =
+                paths.association().is_some_and(|association| association.peer_identity().is_some());
+            let paths = paths.look().await;
+            self.json(
+                json!({ "event": "start", "command": command, "encrypted": encrypted, "paths": paths }),
+            );
         }
     }
 
@@ -412,20 +417,21 @@ fn utc(seconds: i64) -> String {
 pub(super) fn listening_notice(
     host: &Host,
     show: &ShowOptions,
-    from: &AcceptFrom,
+    (admitted, protection): (&Admitted, &ProtectionOptions),
     what: &str,
 ) -> Result<(), CommandError> {
-    start_notice(show.quiet || show.json);
+    protection.notice(show.quiet || show.json);
+    let is_protected = admitted.listening.is_protected();
     let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
     if show.json {
         let line = json!({
-            "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(), "encrypted": false,
-            "from": networks(from), "insecure": *from == AcceptFrom::Everyone,
+            "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(),
+            "encrypted": is_protected, "from": networks(&admitted.from), "insecure": !is_protected,
         });
         output::print(&format!("{line}\n"))?;
     } else if !show.quiet {
         eprintln!("{what} on {}", addresses.join(", "));
-        access_notice(from, false);
+        access_notice(&admitted.from, false);
     }
     Ok(())
 }

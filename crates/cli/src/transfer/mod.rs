@@ -1,6 +1,7 @@
 //! `anabranch send`, `anabranch recv` and `anabranch serve`.
 
 mod again;
+mod code;
 mod console;
 mod figures;
 mod filters;
@@ -10,6 +11,7 @@ mod recv;
 mod send;
 mod serve;
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -22,13 +24,13 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, Status};
 use crate::output;
 
 use self::filters::FilterOptions;
 
-pub(crate) use recv::{RecvArguments, recv};
-pub(crate) use send::{SendArguments, send};
+pub(crate) use recv::RecvArguments;
+pub(crate) use send::SendArguments;
 pub(crate) use serve::{ServeArguments, serve};
 
 /// Longest time that can be asked for.
@@ -239,6 +241,19 @@ fn open_folder(
         CommandError::failure(format!("--dir {shown}: {error}; {remedy}"))
     })?;
     Ok(folder.with_names(store.names.rules()).with_durability(store.fsync.into()))
+}
+
+/// Carries `anabranch send` out, which was typed so.
+pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
+    if arguments.by_code() { code::offer(arguments) } else { send::send(arguments, typed) }
+}
+
+/// Carries `anabranch recv` out, which was typed so.
+pub(crate) fn recv(arguments: &RecvArguments, typed: &[OsString]) -> Result<Status, CommandError> {
+    match code::CodeAt::of(arguments)? {
+        Some(at) => code::fetch(arguments, &at),
+        None => recv::recv(arguments, typed),
+    }
 }
 
 /// A network task and a transfer's own beside it.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::route_selection::read_address;
-use anabranch_net::{AcceptError, AcceptFrom, Association, Host};
+use anabranch_net::{AcceptError, Association, Host};
 use anabranch_transfer::{
-    Accept, Allow, Mode, Pipe, Report, Request, Server, ServerOptions, Store, TransferError, pull,
+    Accept, Allow, Mode, Pipe, Report, Request, Server, ServerOptions, Store, Timeouts, TransferError, pull,
 };
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
@@ -19,12 +19,12 @@ use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
-use crate::endpoint::{AccessOptions, ConnectOptions, ListenOptions, typed};
+use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
 /// How long journals may take to be brought up to date at the end.
-const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +34,8 @@ Examples:
   Look what it offers below photos, and what would be fetched of it:
     anabranch recv example.org --list photos
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
+  Fetch what somebody offers with `anabranch send --code`, who told you this code:
+    anabranch recv 42-maple-river@example.org
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
   Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:
@@ -43,22 +45,32 @@ Examples:
 Only what is named, and what is in it, is stored; a peer that offers anything else is left. With
 --all, names that begin with a dot are left out unless --hidden is given. Names are compared
 exactly: case and Unicode normalisation make a difference.
---listen needs --from or --insecure: nothing is encrypted, and nobody is asked for a password.
---from looks at the addresses that a peer calls from; packets from elsewhere get no answer.
+Everything is encrypted, and the host is asked for the key that it showed first (`anabranch keys`).
+With --listen, senders need a key in authorized_keys. --insecure on both sides goes without both.
+With --from packets from elsewhere get no answer.
 Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
-command line is wrong, 3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
+command line is wrong, 3 if files were left out, each with a line that says why, 4 if the peer is
+not who it should be, 130 after Ctrl-C.";
 
 /// Fetch files from `anabranch serve`, or wait for one transfer.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArguments {
-    /// Whom to fetch from: HOST or HOST:PORT [port: 9899], unless --listen is given; then the names of files and folders to take
+    /// Whom to fetch from: HOST, HOST:PORT [port: 9899], or CODE@HOST with what `anabranch send --code` printed, unless --listen is given; then the names of files and folders to take
     #[arg(value_name = "HOST[:PORT]] [NAME")]
     host_and_names: Vec<String>,
 
     /// Take everything that is offered, except for names that begin with a dot
     #[arg(long)]
     all: bool,
+
+    /// With CODE@HOST: take what is offered without asking
+    #[arg(long)]
+    pub(super) yes: bool,
+
+    /// With CODE@HOST: know the host by the key that it showed from now on (`anabranch keys`)
+    #[arg(long)]
+    pub(super) pin: bool,
 
     /// With --all: take names that begin with a dot, too
     #[arg(long, requires = "all")]
@@ -121,12 +133,35 @@ struct ListenAddresses {
 /// Which side connects.
 enum Role<'a> {
     Fetch(&'a str),
-    Wait(Box<ListenOptions>, AcceptFrom),
+    Wait(Box<ListenOptions>, Admitted),
 }
 
 impl RecvArguments {
+    pub(super) fn show(&self) -> &ShowOptions {
+        &self.show
+    }
+
+    pub(super) fn connect(&self) -> &ConnectOptions {
+        &self.connect
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        self.timeouts.timeouts()
+    }
+
+    /// For `CODE@HOST`, which has said itself what it offers.
+    pub(super) fn request_of(&self, accept: Accept) -> Result<Request, CommandError> {
+        let filters = self.select.filters.filters().map_err(CommandError::usage)?;
+        let links = self.select.links.into();
+        Ok(Request { accept: accept.with_filters(filters), links, mode: self.mode(), delete: false })
+    }
+
     /// Which side connects, and what is taken.
     fn request(&self) -> Result<(Role<'_>, Accept), CommandError> {
+        if self.yes || self.pin {
+            let option = if self.yes { "--yes" } else { "--pin" };
+            return Err(CommandError::usage(format!("{option} is for CODE@HOST; leave it out")));
+        }
         let (host, names) = match self.host_and_names.split_first() {
             _ if !self.listening.listen.is_empty() => (None, &self.host_and_names[..]),
             Some((host, names)) => (Some(host.as_str()), names),
@@ -142,6 +177,25 @@ impl RecvArguments {
         };
         let filters = self.select.filters.filters().map_err(CommandError::usage)?;
         Ok((role, self.accept(names)?.with_filters(filters)))
+    }
+
+    /// The host that is connected to, if one is.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.host_and_names.first().filter(|_| self.listening.listen.is_empty()).map(String::as_str)
+    }
+
+    /// What was given and means nothing with a code.
+    pub(super) fn given_beside_code(&self) -> Option<&'static str> {
+        let given = [
+            ("names of files", self.host_and_names.len() > 1),
+            ("--all", self.all),
+            ("--list", self.list),
+            ("--delete", self.delete),
+            ("--insecure", self.connect.association.protection.insecure),
+            ("--ca", self.connect.association.protection.has_authorities()),
+            ("--from", self.listening.access.given().is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(what, _)| what)
     }
 
     fn accept(&self, names: &[String]) -> Result<Accept, CommandError> {
@@ -200,14 +254,13 @@ impl RecvArguments {
             command.push_str(" --all");
         }
         names.iter().for_each(|name| command.extend([" ", &typed(Path::new(name), "NAME")]));
-        let from = listen.accept_from(&command)?;
-        Ok(Role::Wait(Box::new(listen), from))
+        let admitted = listen.admitted(&command)?;
+        Ok(Role::Wait(Box::new(listen), admitted))
     }
 }
 
-/// Carries the command out, which was typed so.
-pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Status, CommandError> {
-    let (role, accept) = arguments.request()?;
+/// Where what is fetched goes, and whether that is standard output.
+pub(super) fn open_store(arguments: &RecvArguments) -> Result<(Store, bool), CommandError> {
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
         return Err(CommandError::usage("--json: standard output takes the file; leave one of them out"));
@@ -225,6 +278,13 @@ pub(crate) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
         let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
         Store::Folder(folder.with_checksum(arguments.select.checksum))
     };
+    Ok((store, to_stdout))
+}
+
+/// Carries the command out, which was typed so.
+pub(super) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Status, CommandError> {
+    let (role, accept) = arguments.request()?;
+    let (store, to_stdout) = open_store(arguments)?;
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
@@ -258,7 +318,7 @@ async fn fetch(
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let console = Arc::new(Console::new(&arguments.show, false, again).naming_host(host));
-    console.start("recv", &connector.paths.lock().await.look().await);
+    console.start("recv", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let timeouts = arguments.timeouts.timeouts();
@@ -274,7 +334,7 @@ async fn fetch(
 /// Waits for one transfer.
 async fn wait(
     arguments: &RecvArguments,
-    (listen, from): (&ListenOptions, &AcceptFrom),
+    (listen, admitted): (&ListenOptions, &Admitted),
     accept: Accept,
     store: Store,
     again: Option<String>,
@@ -289,8 +349,9 @@ async fn wait(
         allow_delete: arguments.allow_delete,
         ..ServerOptions::default()
     };
-    let host = listen.bind_bounded(from, options.most_associations(), |_| {})?;
-    listening_notice(&host, &arguments.show, from, "waiting for a transfer")?;
+    let host = listen.bind_bounded(admitted, options.most_associations(), |_| {})?;
+    let secured = (admitted, &listen.association.protection);
+    listening_notice(&host, &arguments.show, secured, "waiting for a transfer")?;
     let server = Server::new(store, options);
     let console = Arc::new(Console::new(&arguments.show, false, again));
     let paths = Mutex::new(Paths::default());

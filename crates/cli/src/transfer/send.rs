@@ -1,13 +1,15 @@
 //! `anabranch send`.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::Association;
+use anabranch_net::route_selection::read_address;
 use anabranch_transfer::{
-    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
+    Name, OnClash, RateLimit, Report, SendSource, Sender, Timeouts, Totals, TransferError, Wishes, push,
 };
 use clap::Args;
 use tokio::sync::Mutex;
@@ -17,7 +19,7 @@ use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
 use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
-use crate::endpoint::ConnectOptions;
+use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
@@ -39,10 +41,14 @@ Examples:
     anabranch send photos example.org --on-clash overwrite --delete
   Send what another program writes:
     tar c photos | anabranch send - example.org --name photos.tar
+  Give a file to somebody who has no account and no key here, with a code to tell on the telephone:
+    anabranch send --code film.mkv
 
 An interrupted transfer goes on where it was when the same command is started again.
+Everything is encrypted, and the host is asked for the key that it showed first (`anabranch keys`).
 Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
-command line is wrong, 3 if files were left out, each with a line that says why, 130 after Ctrl-C.";
+command line is wrong, 3 if files were left out, each with a line that says why, 4 if the peer is
+not who it should be, 130 after Ctrl-C.";
 
 /// Send files and folders to `anabranch serve` or to `anabranch recv --listen`.
 #[derive(Debug, Args)]
@@ -69,6 +75,21 @@ pub(crate) struct SendArguments {
     #[arg(long)]
     delete: bool,
 
+    /// Listen instead of connecting, print a one-time code, and give the files to whoever types it with `anabranch recv CODE@HOST`
+    #[arg(long, conflicts_with_all = ["on_clash", "delete", "dry_run", "checksum", "insecure", "ca", "paths", "to", "connect_timeout"])]
+    code: bool,
+
+    /// With --code: let the one who knew it connect from now on (`anabranch keys`)
+    #[arg(long, requires = "code")]
+    pub(super) pin: bool,
+
+    /// With --code: a local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = read_address, requires = "code")]
+    listen: Vec<SocketAddr>,
+
+    #[command(flatten)]
+    access: AccessOptions,
+
     #[command(flatten)]
     select: SelectOptions,
 
@@ -83,6 +104,41 @@ pub(crate) struct SendArguments {
 }
 
 impl SendArguments {
+    pub(super) fn show(&self) -> &ShowOptions {
+        &self.show
+    }
+
+    /// Whether files are given to whoever knows a code.
+    pub(super) fn by_code(&self) -> bool {
+        self.code
+    }
+
+    /// What is sent where no host is named.
+    pub(super) fn all_sources(&self) -> Result<Vec<SendSource>, CommandError> {
+        self.sources(&self.sources_and_host)
+    }
+
+    pub(super) fn rate(&self) -> Option<RateLimit> {
+        self.limit
+    }
+
+    pub(super) fn timeouts(&self) -> Timeouts {
+        self.timeouts.timeouts()
+    }
+
+    fn sources(&self, paths: &[String]) -> Result<Vec<SendSource>, CommandError> {
+        let filters = self.select.filters.filters().map_err(CommandError::usage)?;
+        let links = self.select.links.into();
+        let sources = sources(paths, &self.name)?.into_iter();
+        Ok(sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect())
+    }
+
+    /// For `--code`.
+    pub(super) fn listen_options(&self) -> ListenOptions {
+        let association = self.connect.association.clone();
+        ListenOptions { listen: self.listen.clone(), access: self.access.clone(), association }
+    }
+
     fn wishes(&self) -> Wishes {
         let SelectOptions { checksum, dry_run, .. } = self.select;
         let on_clash = self.on_clash.map_or(OnClash::Refuse, Into::into);
@@ -91,15 +147,15 @@ impl SendArguments {
 }
 
 /// Carries the command out, which was typed so.
-pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
+pub(super) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
+    if let Some(option) = arguments.access.given() {
+        return Err(CommandError::usage(format!("{option} is for --code; leave it out to send to a host")));
+    }
     let Some((host, paths)) = arguments.sources_and_host.split_last().filter(|(_, paths)| !paths.is_empty())
     else {
         return Err(CommandError::usage("name at least one file to send, and the host last"));
     };
-    let filters = arguments.select.filters.filters().map_err(CommandError::usage)?;
-    let links = arguments.select.links.into();
-    let sources = sources(paths, &arguments.name)?.into_iter();
-    let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
+    let sources = arguments.sources(paths)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, host, sources, typed));
     // A thread that waits for standard input cannot be woken.
@@ -143,7 +199,7 @@ async fn run(
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let console = Arc::new(Console::new(&arguments.show, true, again::command(typed)));
-    console.start("send", &connector.paths.lock().await.look().await);
+    console.start("send", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let sender = Sender::new(sources, arguments.limit, report.clone());
@@ -171,7 +227,12 @@ impl<'a> Connector<'a> {
 
     /// Unless `quiet`, it says how it stands while that takes long.
     pub(super) async fn open(&self, quiet: bool) -> Result<Association, CommandError> {
-        let (_, association) = self.options.open(self.host, quiet).await?;
+        self.open_to(Expected::Known, quiet).await
+    }
+
+    /// The same to somebody in particular.
+    pub(super) async fn open_to(&self, expected: Expected, quiet: bool) -> Result<Association, CommandError> {
+        let (_, association) = self.options.open_with(self.host, quiet, expected, |_| {}).await?;
         self.paths.lock().await.switch(association.clone()).await;
         Ok(association)
     }

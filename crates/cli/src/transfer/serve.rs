@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::{AcceptFrom, Association, Host};
+use anabranch_net::{Association, Host};
 use anabranch_transfer::{
     Accept, Allow, Deadlines, Folder, RateLimit, Report, Served, Server, ServerOptions, Store,
 };
@@ -19,7 +19,7 @@ use super::identity::sender;
 use super::paths::Paths;
 use super::send::watch;
 use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, read_size, runtime};
-use crate::endpoint::{ListenOptions, typed};
+use crate::endpoint::{Admitted, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
@@ -30,15 +30,18 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Take files from a network and from one more machine, and let them fetch what is there:
-    anabranch serve --dir inbox --from 192.0.2.0/24 --from 198.51.100.7
-  Only take files, from everyone who reaches two addresses:
-    anabranch serve --dir inbox --allow write --insecure --listen 192.0.2.1 --listen 198.51.100.1
+  Let somebody connect who has sent what `anabranch keys show` prints, and take and offer files:
+    anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
+    anabranch serve --dir inbox
+  Only take files, at two addresses, and answer nobody outside of a network:
+    anabranch serve --dir inbox --allow write --listen 192.0.2.1 --listen 198.51.100.1 \\
+      --from 192.0.2.0/24
 
-Either --from or --insecure has to be given. Whoever is accepted may do what --allow says:
-nothing is encrypted, and nobody is asked for a password. --from looks at the addresses that a
-peer calls from; packets from elsewhere get no answer. Names that begin with a dot are stored
-only with --hidden.
+Everything is encrypted. Whoever has a key in authorized_keys may do what --allow says; nobody else
+may connect. Keys that are added while this runs count within seconds. --insecure, here and at the
+other side, goes without encryption and keys: then all may connect whom --from does not keep out.
+With --from packets from elsewhere get no answer. Names that begin with a dot are stored only with
+--hidden.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent
 again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
@@ -132,8 +135,8 @@ fn raise_descriptor_limit() {}
 
 /// Carries the command out.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> {
-    let from =
-        arguments.listen.accept_from(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
+    let admitted =
+        arguments.listen.admitted(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
     if arguments.allow_delete && matches!(arguments.allow, Allowed::Read) {
         return Err(CommandError::usage(
             "--allow-delete is for those who send files; leave it out with --allow read",
@@ -150,12 +153,16 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
     let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
     raise_descriptor_limit();
     let runtime = runtime()?;
-    let ended = runtime.block_on(run(arguments, folder, &from));
+    let ended = runtime.block_on(run(arguments, folder, &admitted));
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
 }
 
-async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> Result<Status, CommandError> {
+async fn run(
+    arguments: &ServeArguments,
+    folder: Folder,
+    admitted: &Admitted,
+) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     let sender = match arguments.allow {
         Allowed::Both | Allowed::Read => Some(sender(&arguments.show)?),
@@ -176,9 +183,10 @@ async fn run(arguments: &ServeArguments, folder: Folder, from: &AcceptFrom) -> R
     };
     let host = arguments
         .listen
-        .bind_bounded(from, options.most_associations(), |config| options.share_buffers(config))?;
+        .bind_bounded(admitted, options.most_associations(), |config| options.share_buffers(config))?;
     let server = Server::new(Store::Folder(folder.clone()), options);
-    listening_notice(&host, &arguments.show, from, &format!("serving {}", arguments.dir.display()))?;
+    let secured = (admitted, &arguments.listen.association.protection);
+    listening_notice(&host, &arguments.show, secured, &format!("serving {}", arguments.dir.display()))?;
     tokio::task::spawn_blocking({
         let show = arguments.show.clone();
         move || tell_unfinished(&folder, &show)
@@ -229,7 +237,7 @@ async fn one(server: Server, association: Association, show: ShowOptions, number
     let console = Arc::new(Console::of_transfer(&show, number, peer));
     let mut paths = Paths::default();
     paths.switch(association.clone()).await;
-    console.start("serve", &paths.look().await);
+    console.start("serve", &mut paths).await;
     let paths = Mutex::new(paths);
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));

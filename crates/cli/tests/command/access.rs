@@ -52,22 +52,27 @@ impl Drop for Listening {
 }
 
 #[test]
-fn a_command_that_listens_binds_nothing_until_it_is_said_who_may_connect() {
+fn a_command_that_listens_binds_nothing_while_nobody_may_connect() {
     let (_taken, address) = taken();
+    let empty = tempfile::tempdir().expect("a folder");
+    let keys = ["--keys", empty.path().to_str().expect("a path")];
     for (typed, listens) in [
         ("anabranch serve --dir not-there", &["serve", "--dir", "not-there"][..]),
         ("anabranch recv --all", &["recv", "--all"]),
         ("anabranch bench -s", &["bench", "-s"]),
     ] {
-        let listen = [listens, &["--listen", &address]].concat();
+        let listen = [listens, &["--listen", &address], &keys].concat();
         let ended = anabranch(&listen).with_status(2);
         let lines: Vec<&str> = ended.err.lines().collect();
-        for choice in ["--from 127.0.0.0/8", "--insecure"] {
+        for choice in ["--insecure --from 127.0.0.0/8", "--insecure"] {
             let whole = format!("  {typed} --listen {address} {choice}");
             assert!(lines.iter().any(|line| line.ends_with(&whole)), "{whole}: {}", ended.err);
         }
-        assert!(lines[0].starts_with("nothing is listening yet: say who may connect"), "{}", ended.err);
-        assert_eq!((ended.out.as_str(), lines.len()), ("", 3), "{}", ended.err);
+        assert!(lines[0].starts_with("nothing is listening yet: "), "{}", ended.err);
+        assert!(
+            lines[0].contains("authorized_keys has no key") && lines[1].contains("anabranch keys add KEY")
+        );
+        assert_eq!((ended.out.as_str(), lines.len()), ("", 5), "{}", ended.err);
     }
     assert!(!crate::support::workspace().join("not-there").exists());
     for choice in [&["--from", "127.0.0.0/8"][..], &["--insecure"]] {
@@ -83,15 +88,17 @@ fn mistakes_about_who_may_connect_name_the_option_and_the_remedy() {
         (0..257).flat_map(|n| ["--from".to_owned(), format!("10.0.{}.{}", n / 128, n % 128 * 2)]).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for (arguments, expected) in [
-        (&["--from", "10.0.0.0/8", "--insecure"][..], "cannot be used with '--insecure'"),
-        (&["--insecure", "--from", "10.0.0.0/8"], "cannot be used with"),
+        (&["--keys", "x", "--insecure"][..], "cannot be used with '--insecure'"),
+        (&["--insecure", "--keylog", "x"], "cannot be used with"),
+        (&["--ca", "x"], "--cert <FILE>"),
+        (&["--key", "x"], "--ca <FILE>"),
         (&["--from", "10.0.0.0/33"], "invalid value '10.0.0.0/33' for '--from <ADDR[/PREFIX]>'"),
         (&["--from", "10.0.0.0/33"], "from 1 to 32"),
         (&["--from", "::1/129"], "from 1 to 128"),
         (&["--from", "host"], "names of hosts are not resolved"),
-        (&["--from", "0.0.0.0/0"], "say --insecure"),
-        (&["--from", "::/0"], "say --insecure"),
-        (&["--from", "0.0.0.0/1", "--from", "128.0.0.0/1"], "say --insecure"),
+        (&["--from", "0.0.0.0/0"], "leave --from out"),
+        (&["--from", "::/0"], "leave --from out"),
+        (&["--from", "0.0.0.0/1", "--from", "128.0.0.0/1"], "leave --from out"),
         (&many, "--from: at most 256 networks can be named; give shorter prefixes"),
     ] {
         for listens in [&["bench", "-s"][..], &["recv"], &["serve", "--dir", "."]] {
@@ -103,9 +110,8 @@ fn mistakes_about_who_may_connect_name_the_option_and_the_remedy() {
     }
     for (arguments, expected) in [
         (&["recv", "127.0.0.50", "--from", "::1"][..], "--from is for --listen; leave it out"),
-        (&["recv", "127.0.0.50", "--insecure"], "--insecure is for --listen; leave it out"),
         (&["bench", "-c", "127.0.0.50", "--from", "::1"], "--from has no effect with --client"),
-        (&["bench", "-c", "127.0.0.50", "--insecure"], "--insecure has no effect with --client"),
+        (&["send", "Cargo.toml", "127.0.0.50", "--from", "::1"], "--from is for --code; leave it out"),
     ] {
         let ended = anabranch(arguments).with_status(2);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
@@ -122,7 +128,7 @@ fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
     let mut server = Listening::start(&[&fixed[..], &networks].concat());
     let listening = server.json();
     assert_eq!(listening["from"], json!(["127.0.0.52/31", "2001:db8::/32"]), "{listening}");
-    assert_eq!(listening["insecure"], false);
+    assert_eq!((&listening["insecure"], &listening["encrypted"]), (&json!(false), &json!(true)));
     let to = listening["addresses"][0].as_str().expect("an address");
     let send = |path| {
         let file = file.to_str().expect("UTF-8");
@@ -139,7 +145,7 @@ fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
 }
 
 #[test]
-fn that_everyone_is_accepted_is_a_warning_to_people_and_a_field_to_programs() {
+fn that_nothing_is_protected_is_a_warning_to_people_and_a_field_to_programs() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path().to_str().expect("UTF-8");
     let listen = ["--listen", "127.0.0.55:0", "--insecure"];
@@ -148,6 +154,7 @@ fn that_everyone_is_accepted_is_a_warning_to_people_and_a_field_to_programs() {
         let mut server = Listening::start(&[listens, &listen].concat());
         let listening = server.json();
         assert_eq!((&listening["insecure"], &listening["from"]), (&Value::from(true), &everyone));
+        assert_eq!(listening["encrypted"], false);
         assert_eq!(server.said(), "");
     }
     let warnings = |said: &str| said.lines().filter(|line| line.starts_with("warning: --insecure")).count();

@@ -9,9 +9,11 @@ mod connecting;
 mod errors;
 mod explain;
 mod init;
+mod keys;
 #[cfg(unix)]
 mod observe;
 mod paths;
+mod protection;
 mod relay;
 mod run;
 mod schemes;

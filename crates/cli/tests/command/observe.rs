@@ -20,8 +20,7 @@ struct Server {
 impl Server {
     fn start(host: &str, more: &[&str]) -> Server {
         let listen = format!("{host}:0");
-        let mut command =
-            command(&[&["bench", "-s", "--from", "127.0.0.0/8", "--listen", &listen], more].concat());
+        let mut command = command(&[&["bench", "-s", "--listen", &listen], more].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
         let mut line = String::new();
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -64,9 +63,9 @@ fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
 fn one_transfer_leaves_a_capture_traces_like_the_simulators_and_events() {
     let folder = tempfile::tempdir().expect("a folder");
     let [pcap, trace, qlog] = ["c.pcapng", "trace", "events.sqlog"].map(|name| folder.path().join(name));
-    let server = Server::start("127.0.4.1", &[]);
+    let server = Server::start("127.0.4.1", &["--insecure"]);
     let outputs = ["--pcap", text(&pcap), "--trace", text(&trace), "--qlog", text(&qlog)];
-    let path = ["--path", "127.0.4.2", "-n", "1M", "--scheme", "cmt"];
+    let path = ["--insecure", "--path", "127.0.4.2", "-n", "1M", "--scheme", "cmt"];
     anabranch(&[&["bench", "-c", &server.address], &path[..], &outputs].concat()).with_status(0);
 
     let simulated = folder.path().join("simulated");
@@ -106,9 +105,9 @@ fn one_transfer_leaves_a_capture_traces_like_the_simulators_and_events() {
 fn a_killed_command_leaves_files_that_can_be_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let [pcap, trace] = ["c.pcapng", "trace"].map(|name| folder.path().join(name));
-    let server = Server::start("127.0.4.3", &[]);
+    let server = Server::start("127.0.4.3", &["--insecure"]);
     let outputs = ["--pcap", text(&pcap), "--trace", text(&trace)];
-    let long = ["--path", "127.0.4.4", "-t", "60", "-b", "20M"];
+    let long = ["--insecure", "--path", "127.0.4.4", "-t", "60", "-b", "20M"];
     let mut client = command(&[&["bench", "-c", &server.address], &long[..], &outputs].concat());
     let mut client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let packets = trace.join("packets.csv");

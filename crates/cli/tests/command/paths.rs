@@ -68,6 +68,8 @@ fn a_path_to_nobody_does_not_work() {
     let ended = anabranch(&arguments).with_status(1);
     assert_eq!(ended.rows(), [["127.0.0.3", &target, "routing", "table", "no"]]);
     assert!(ended.out.contains("nobody answered within 0.3 s (127.0.0.3 to 127.0.0.9:"), "{}", ended.out);
+    assert_eq!(ended.err, "");
+    let ended = anabranch(&[&arguments[..], &["--insecure"]].concat()).with_status(1);
     assert!(ended.err.contains("content is not encrypted"), "{}", ended.err);
 }
 

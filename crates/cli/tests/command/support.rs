@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 /// What a finished program left.
 pub(crate) struct Ended {
@@ -15,7 +16,25 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
     command.env("XDG_STATE_HOME", state_dir());
+    command.env("ANABRANCH_HOME", home());
     command
+}
+
+/// The folder with the key of all programs in these tests, each of which may connect to every other. The hosts that they connect to
+/// are forgotten at the beginning, since their ports will be others'.
+pub(crate) fn home() -> &'static Path {
+    static HOME: LazyLock<PathBuf> = LazyLock::new(|| {
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("home");
+        let _ = std::fs::remove_file(home.join("known_hosts"));
+        let keys = |arguments: &[&str]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+            let output = command.arg("keys").args(arguments).env("ANABRANCH_HOME", &home).output();
+            String::from_utf8(output.expect("the program starts").stdout).expect("text")
+        };
+        keys(&["add", keys(&["show"]).lines().next().expect("a key"), "myself"]);
+        home
+    });
+    &HOME
 }
 
 /// Where the programs of all tests keep what they keep, in place of the user's own.

@@ -120,9 +120,11 @@ fn nothing_that_a_peer_says_reaches_the_terminal_as_a_control_character() {
         let to = tempfile::tempdir().expect("a folder");
         let inbox = to.path().to_str().expect("UTF-8").to_owned();
         let fetched = against(offer_evil, |host| {
-            more(["recv", &host, "--all", "--dir", &inbox].map(str::to_owned).to_vec())
+            more(["recv", &host, "--all", "--insecure", "--dir", &inbox].map(str::to_owned).to_vec())
         });
-        let sent = against(take_evil, |host| more(vec!["send".to_owned(), path("one"), path("two"), host]));
+        let sent = against(take_evil, |host| {
+            more(vec!["send".to_owned(), "--insecure".to_owned(), path("one"), path("two"), host])
+        });
         for ended in [fetched, sent] {
             // A sender may be done before it hears the last refusal.
             assert!(matches!(ended.status, Some(1 | 3)), "{:?} {:?}", ended.out, ended.err);

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ended, anabranch, command, state_dir};
+use crate::support::{Ended, anabranch, command, home, state_dir};
 
 const MB: usize = 1_000_000;
 
@@ -319,7 +319,7 @@ fn a_clash_is_told_to_both_sides_and_nothing_is_lost() {
     // For people.
     let said = anabranch(&["send", text(&paths[0]), &serving.addresses[0]]).with_status(3);
     assert!(said.err.contains("failed: ") && said.err.contains("1 left out"), "{}", said.err);
-    assert_eq!(said.err.matches("not encrypted").count(), 1);
+    assert!(!said.err.contains("not encrypted"), "{}", said.err);
     let quiet = anabranch(&["send", text(&paths[1]), &serving.addresses[0], "--quiet"]).with_status(0);
     assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
 }
@@ -336,6 +336,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     );
     let mut unshared = Command::new("unshare");
     unshared.args(["-Urm", "sh", "-c", &script]).stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
+    unshared.env("ANABRANCH_HOME", home());
     if !Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success()) {
         eprintln!("left out: no namespaces here");
         return;
@@ -371,7 +372,7 @@ fn a_server_may_open_as_many_files_as_the_system_lets_it() {
     let fixed = [env!("CARGO_BIN_EXE_anabranch"), "serve", "--json", "--dir", text(dir.path())];
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -S -n 100 && exec \"$0\" \"$@\""]).args([&fixed[..], &LISTEN].concat());
-    limited.stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir());
+    limited.stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir()).env("ANABRANCH_HOME", home());
     let serving = Serving::of(Running::start(limited), dir);
     let limits = fs::read_to_string(format!("/proc/{}/limits", serving.running.child.id())).expect("limits");
     let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");

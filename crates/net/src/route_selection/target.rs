@@ -38,6 +38,16 @@ impl Target {
         if self.port == 0 { Err(bad_port(text, "0")) } else { Ok(self) }
     }
 
+    /// The name or address, without brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The UDP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The addresses of the host in the resolver's order, each once.
     ///
     /// # Errors

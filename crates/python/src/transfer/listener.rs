@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anabranch_net::route_selection::{ListenAddresses, read_address};
-use anabranch_net::{AcceptFrom, BindError, DEFAULT_UDP_PORT, Host, HostStatistics, Network, Networks};
+use anabranch_net::{
+    AcceptFrom, BindError, DEFAULT_UDP_PORT, Host, HostStatistics, Network, Networks, Protection,
+};
 use pyo3::prelude::*;
 use tokio::sync::{Mutex as Queue, mpsc};
 use tokio::task::JoinHandle;
@@ -15,6 +17,7 @@ use super::failure::Failure;
 use super::handle::Keeper;
 use super::opening::KEYWORDS;
 use super::operation::Operation;
+use super::protection::Keys;
 use super::runtime::{Background, background};
 use super::settings::{Settings, within};
 use super::shapes::HostShape;
@@ -61,6 +64,12 @@ pub fn listen(
     let _inside = background.runtime.enter();
     let builder = posts.host().map_err(Failure::Listen)?;
     let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
+    let keys = settings.keys().map(Keys::in_folder).transpose();
+    let protection = match keys.map_err(|error| Failure::Listen(error.to_string()))? {
+        Some(keys) => keys.to_listen()?,
+        None => Protection::Insecure,
+    };
+    let builder = builder.protection(protection);
     let host = builder.bind().map_err(|error| match error {
         BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),
         error => Failure::Listen(error.to_string()),

@@ -14,6 +14,7 @@ mod listener;
 mod opening;
 mod operation;
 mod paths;
+mod protection;
 mod runtime;
 mod settings;
 mod shapes;

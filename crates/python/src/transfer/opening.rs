@@ -1,8 +1,10 @@
 //! Opening an association.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anabranch_identity::IdentityError;
 use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message, host_for,
 };
@@ -14,6 +16,7 @@ use super::association::Association;
 use super::failure::Failure;
 use super::handle::Keeper;
 use super::operation::Operation;
+use super::protection::{Keys, host_name};
 use super::runtime::{Background, background};
 use super::settings::{Settings, seconds, within};
 
@@ -34,7 +37,7 @@ pub fn connect(
     set_connect_timeout(&mut config, timeout);
     let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
     let background = background()?;
-    let attempt = Attempt { remote, local, sctp_port, config, timeout };
+    let attempt = Attempt { remote, local, sctp_port, config, timeout, keys: settings.keys() };
     // The survey of the machine's interfaces takes a while, which is not the event loop's.
     let opened = background.runtime.spawn(attempt.open(Arc::clone(&background)));
     let opened = AbortOnDropHandle::new(opened);
@@ -49,18 +52,29 @@ struct Attempt {
     sctp_port: u16,
     config: AssociationConfig,
     timeout: Duration,
+    /// The folder with keys, if the association is to be protected.
+    keys: Option<PathBuf>,
 }
 
 impl Attempt {
     async fn open(self, background: Arc<Background>) -> Result<Association, Failure> {
         let name = self.remote.join(", ");
+        let wrong = |error: IdentityError| Failure::Connect(format!("{name}: {error}"));
+        let keys = self.keys.map(Keys::in_folder).transpose().map_err(wrong)?;
         let selection = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
         let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
         let host = host_for(&paths).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
         selection.follow(&host, &paths);
-        let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
+        let mut peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
+        if let Some(keys) = &keys {
+            peer = peer.protection(keys.to_connect().map_err(wrong)?);
+        }
         let association = host.connect(peer, self.config).await;
         let association = association.map_err(|error| refused(&name, &paths, &error, self.timeout))?;
+        // Several names are addresses of one peer, which is known under the first.
+        if let (Some(keys), Some(first)) = (&keys, self.remote.first()) {
+            keys.confirm(&association, &host_name(first)?)?;
+        }
         let keeper = Keeper::Own(host, background.runtime.handle().clone());
         Ok(Association::new(&background, association, keeper, &name))
     }

@@ -1,6 +1,7 @@
 //! What Python says about associations.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
@@ -23,9 +24,15 @@ pub struct Settings {
     peer_silence_s: f64,
     failover_ms: Option<f64>,
     largest_message_bytes: i64,
+    keys: Option<PathBuf>,
 }
 
 impl Settings {
+    /// The folder with keys, if associations are to be protected.
+    pub(super) fn keys(&self) -> Option<PathBuf> {
+        self.keys.clone()
+    }
+
     pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {
         let mut config = anabranch_net::config(&self.scheme)
             .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?;

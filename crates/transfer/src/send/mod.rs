@@ -16,3 +16,4 @@ pub use pace::RateLimit;
 pub(crate) use sender::SENDER_BLOCKS;
 pub use sender::Sender;
 pub use walk::SendSource;
+pub(crate) use walk::{Found, survey};

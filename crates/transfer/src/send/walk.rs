@@ -15,6 +15,7 @@ use crate::filter::Filters;
 use crate::name::Name;
 use crate::protocol::{Failure, FileTime, Kind, Links, OnClash, Reason};
 use crate::store::{Folder, explain, from_system_time, identity_of};
+use crate::text::PeerText;
 
 /// Entries that wait to be offered.
 const WAITING_ITEMS: usize = 16;
@@ -133,6 +134,30 @@ pub(super) fn walk(sources: Vec<SendSource>) -> (mpsc::Receiver<Item>, Roots) {
         }
     });
     (found, roots)
+}
+
+/// What a [`survey`] finds.
+pub(crate) enum Found {
+    Item { name: String, kind: Kind },
+    Skipped { why: PeerText },
+}
+
+/// Finds what a source offers, without offering it.
+pub(crate) fn survey(source: SendSource) -> mpsc::Receiver<Found> {
+    let (mut items, _) = walk(vec![source]);
+    let (found, receiver) = mpsc::channel(WAITING_ITEMS);
+    tokio::spawn(async move {
+        while let Some(item) = items.recv().await {
+            let item = match item {
+                Item::Found { name, kind, .. } => Found::Item { name, kind },
+                Item::Skipped { failure, .. } => Found::Skipped { why: failure.text },
+            };
+            if found.send(item).await.is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 /// What of a source is offered.

@@ -20,6 +20,7 @@ use crate::filter::{Filters, MAX_RULES, Rule};
 use crate::identity::SenderId;
 use crate::link::{self, Incoming, Outgoing};
 use crate::moment::Activity;
+use crate::offering::Offering;
 use crate::protocol::{
     Failure, Intent, Links, MAX_WANTED, MAX_WANTED_BYTES, Message, OnClash, ProtocolError, Reason, Terms,
     WINDOW_BLOCKS, Wishes,
@@ -27,7 +28,7 @@ use crate::protocol::{
 use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
 use crate::report::Report;
 use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
-use crate::store::Folder;
+use crate::store::{Folder, Pipe};
 
 /// How long an earlier association of a transfer may take to let go.
 const REPLACED_WITHIN: Duration = Duration::from_secs(10);
@@ -134,6 +135,8 @@ impl Default for Deadlines {
 #[derive(Clone)]
 pub struct Server {
     store: Store,
+    /// What is to be had in place of what is in the store.
+    offering: Option<Arc<Offering>>,
     options: ServerOptions,
     transfers: Arc<Mutex<Transfers>>,
     memory: Memory,
@@ -202,11 +205,19 @@ impl Server {
         };
         Server {
             store,
+            offering: None,
             options,
             transfers: Arc::new(Mutex::new(transfers)),
             memory,
             claims: Claims::default(),
         }
+    }
+
+    /// A server that takes nothing, and lets peers fetch this and nothing else.
+    pub fn offering(offering: Offering, options: ServerOptions) -> Self {
+        let options = ServerOptions { allow: Allow::Read, ..options };
+        let server = Self::new(Store::Pipe(Pipe::new(std::io::sink())), options);
+        Server { offering: Some(Arc::new(offering)), ..server }
     }
 
     /// Serves an association to its end.
@@ -340,6 +351,16 @@ impl Server {
         lock(&self.transfers).running.get(&place.number).map_or(Fate::Own, |running| running.fate)
     }
 
+    /// What peers may fetch from.
+    fn offered(&self) -> Option<Offered> {
+        match (&self.offering, &self.store, self.options.allow) {
+            (_, _, Allow::Write) => None,
+            (Some(offering), ..) => Some(Offered::Chosen(Arc::clone(offering))),
+            (None, Store::Folder(folder), Allow::Read | Allow::Both) => Some(Offered::Folder(folder.clone())),
+            (None, Store::Pipe(_), _) => None,
+        }
+    }
+
     /// A share of the memory for one more transfer.
     fn grant(&self, most_blocks: u32) -> Option<Grant> {
         let others = lock(&self.transfers).slots.free();
@@ -416,13 +437,9 @@ impl Server {
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
-        let folder = match (&self.store, self.options.allow) {
-            (Store::Folder(folder), Allow::Read | Allow::Both) => folder.clone(),
-            _ => {
-                let text =
-                    "files can only be sent to there; start it with --allow read or both to fetch some";
-                return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
-            }
+        let Some(offered) = self.offered() else {
+            let text = "files can only be sent to there; start it with --allow read or both to fetch some";
+            return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         };
         let sender = self.options.sender.map_or_else(SenderId::random, Ok)?;
         let Some(grant) = self.grant(SENDER_BLOCKS) else {
@@ -438,12 +455,27 @@ impl Server {
                 return Err(self.refuse(association, Failure::new(Reason::BadName, bad.to_string())).await);
             }
         };
-        let sources = sources(&folder, names).into_iter();
+        let sources = offered.sources(names).into_iter();
         let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
         let sender = Sender::new(sources, self.options.rate, report.clone());
         let wishes = Wishes { delete, ..Wishes::default() };
         let mut sender = sender.with_memory(grant.window_blocks()).with_wishes(wishes);
         sender.run(association, window_blocks, self.options.silence, &place.activity).await
+    }
+}
+
+/// Where what peers fetch comes from.
+enum Offered {
+    Folder(Folder),
+    Chosen(Arc<Offering>),
+}
+
+impl Offered {
+    fn sources(&self, names: Vec<String>) -> Vec<SendSource> {
+        match self {
+            Offered::Folder(folder) => sources(folder, names),
+            Offered::Chosen(offering) => offering.wanted(&names),
+        }
     }
 }
 

@@ -1,0 +1,339 @@
+//! How associations are protected, and who both sides are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once, Weak};
+use std::time::{Duration, SystemTime};
+
+use anabranch_identity::{
+    Admission, AuthorizedKeys, Certificates, Fingerprint, Home, HostName, IdentityError, KeyPair, KeySet,
+    KnownHosts, PublicKey, Standing,
+};
+use anabranch_keylog::KeyLogFile;
+use anabranch_net::{Association, ConnectError, Credentials, PeerIdentity, Protection};
+use clap::Args;
+
+use crate::exit::CommandError;
+use crate::keys::read_host;
+
+/// Where the help lists these options.
+const HEADING: &str = "Protection";
+
+/// How often `authorized_keys` is looked at while a command listens.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// How packets are protected, and with which keys. Both sides prove who they are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ProtectionOptions {
+    /// Go without encryption, and ask nobody who they are. The other side has to do the same
+    #[arg(long, help_heading = HEADING)]
+    pub(crate) insecure: bool,
+
+    /// The folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
+    #[arg(long, help_heading = HEADING, value_name = "DIR", conflicts_with = "insecure")]
+    keys: Option<PathBuf>,
+
+    /// Trust who has a certificate of these authorities (PEM), in place of keys that are known
+    #[arg(long, help_heading = HEADING, value_name = "FILE", requires_all = ["cert", "key"], conflicts_with_all = ["insecure", "keys"])]
+    ca: Option<PathBuf>,
+
+    /// With --ca: this side's certificate, and those that lead from it to an authority (PEM)
+    #[arg(long, help_heading = HEADING, value_name = "FILE", requires = "ca")]
+    cert: Option<PathBuf>,
+
+    /// With --ca: the private key of that certificate (PEM)
+    #[arg(long, help_heading = HEADING, value_name = "FILE", requires = "ca")]
+    key: Option<PathBuf>,
+
+    /// Add the keys of packets to this file, for `anabranch decrypt`: whoever reads it can read what was transferred
+    #[arg(long, help_heading = HEADING, value_name = "FILE", conflicts_with = "insecure")]
+    keylog: Option<PathBuf>,
+}
+
+/// Nobody may connect.
+#[derive(Debug)]
+pub(super) struct NobodyAuthorized {
+    /// The file that would say who.
+    pub(super) file: PathBuf,
+}
+
+impl ProtectionOptions {
+    /// The first option that was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--insecure", self.insecure),
+            ("--keys", self.keys.is_some()),
+            ("--ca", self.ca.is_some()),
+            ("--keylog", self.keylog.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// Whether certificates are trusted in place of keys that are known.
+    pub(crate) fn has_authorities(&self) -> bool {
+        self.ca.is_some()
+    }
+
+    /// Says once on standard error that nothing is protected, if that is so.
+    pub(crate) fn notice(&self, quiet: bool) {
+        static SAID: Once = Once::new();
+        if self.insecure && !quiet {
+            SAID.call_once(|| {
+                eprintln!(
+                    "warning: --insecure: content is not encrypted, and nobody proves who they are: \
+                     whoever carries the packets can read and change them"
+                );
+            });
+        }
+    }
+
+    pub(crate) fn home(&self) -> Result<Home, IdentityError> {
+        self.keys.as_ref().map_or_else(Home::of_user, |folder| Ok(Home::at(folder)))
+    }
+
+    fn certificates(&self) -> Result<Option<Certificates>, IdentityError> {
+        match (&self.ca, &self.cert, &self.key) {
+            (Some(ca), Some(chain), Some(key)) => Certificates::load(ca, chain, key).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn dtls(&self, credentials: Credentials) -> Result<Protection, CommandError> {
+        let Some(path) = &self.keylog else { return Ok(Protection::dtls(credentials)) };
+        let shown = path.display().to_string();
+        let failed =
+            move |error: &std::io::Error| eprintln!("{shown}: {error}: keys are missing in this file");
+        let log = KeyLogFile::open(path, failed).map_err(CommandError::failure)?;
+        Ok(Protection::dtls(credentials.with_key_log(Arc::new(log))))
+    }
+
+    /// For a side that connects to this host.
+    pub(super) fn to_connect(&self, target: &str, expected: Expected) -> Result<Connecting, CommandError> {
+        if let Expected::Key(_) | Expected::Proof = expected {
+            return Ok(Connecting { protection: self.open_protection()?, trust: Trust::Later(expected) });
+        }
+        if self.insecure {
+            return Ok(Connecting { protection: Protection::Insecure, trust: Trust::Everyone });
+        }
+        let host = read_host(target).map_err(CommandError::usage)?;
+        if let Some(certificates) = self.certificates()? {
+            let protection = self.dtls(certificates.to_connect(&host)?)?;
+            return Ok(Connecting { protection, trust: Trust::Authorities });
+        }
+        let known_hosts = self.home()?.known_hosts();
+        Ok(Connecting { protection: self.open_protection()?, trust: Trust::Known { known_hosts, host } })
+    }
+
+    /// With this user's key, for whoever shows any key: who that is has to be found out before anything is sent or taken.
+    pub(crate) fn open_protection(&self) -> Result<Protection, CommandError> {
+        let key = KeyPair::load_or_create(&self.home()?.key())?;
+        self.dtls(key.credentials(Admission::Anyone)?)
+    }
+
+    /// What to do where the sides do not agree on protection.
+    pub(super) fn remedy(&self, error: &ConnectError) -> String {
+        match error {
+            ConnectError::NotProtected(_) | ConnectError::RefusedByPeer if self.insecure => {
+                "\nif the other side protects what it sends, leave --insecure out".to_owned()
+            }
+            ConnectError::NotProtected(_) if self.ca.is_none() => {
+                let key = self.own_key().map_or_else(|| "KEY".to_owned(), |key| key.to_string());
+                format!(
+                    "\nif the other side does not know this user's key, have it run `anabranch keys add {key}`; \
+                     if it was started with --insecure, say so here as well"
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// This user's key, for those who are to let it connect.
+    fn own_key(&self) -> Option<PublicKey> {
+        KeyPair::load(&self.home().ok()?.key()).ok()?.map(|pair| pair.public())
+    }
+
+    /// For a side that listens.
+    pub(super) fn to_listen(&self) -> Result<Result<Listening, NobodyAuthorized>, CommandError> {
+        if self.insecure {
+            return Ok(Ok(Listening { protection: Protection::Insecure, authorized: None }));
+        }
+        if let Some(certificates) = self.certificates()? {
+            let protection = self.dtls(certificates.to_listen()?)?;
+            return Ok(Ok(Listening { protection, authorized: None }));
+        }
+        let home = self.home()?;
+        let file = home.authorized_keys();
+        let authorized = Authorized::load(&file)?;
+        if authorized.keys.is_empty() {
+            return Ok(Err(NobodyAuthorized { file }));
+        }
+        let key = KeyPair::load_or_create(&home.key())?;
+        let protection = self.dtls(key.credentials(Admission::Only(Arc::clone(&authorized.keys)))?)?;
+        Ok(Ok(Listening { protection, authorized: Some(authorized) }))
+    }
+}
+
+/// Who is to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// The host, as far as it is known.
+    Known,
+    /// Whoever proves it in another way, which is the caller's concern.
+    Proof,
+    /// The holder of this key, which was proved before.
+    Key(PublicKey),
+}
+
+/// Whom a side that connects takes its peer for.
+#[derive(Debug)]
+enum Trust {
+    /// Whoever was asked for, which is not in a file.
+    Later(Expected),
+    /// Everyone: nobody says who they are.
+    Everyone,
+    /// Who TLS has accepted, by a certificate.
+    Authorities,
+    /// Who has the key that this host had before.
+    Known { known_hosts: PathBuf, host: HostName },
+}
+
+/// How a side that connects is protected.
+#[derive(Debug)]
+pub(crate) struct Connecting {
+    pub(super) protection: Protection,
+    trust: Trust,
+}
+
+impl Connecting {
+    /// Looks who has answered. Without that nothing may be sent, and nothing that came may be used. A host that was never
+    /// connected to is trusted, and its key is kept: only then can another one be noticed.
+    pub(crate) fn confirm(&self, association: &Association, quiet: bool) -> Result<(), CommandError> {
+        match &self.trust {
+            Trust::Everyone | Trust::Authorities | Trust::Later(Expected::Known | Expected::Proof) => Ok(()),
+            Trust::Later(Expected::Key(expected)) => match peer_key(association)? {
+                key if key == *expected => Ok(()),
+                key => Err(CommandError::untrusted(format!(
+                    "somebody else answers than before, with the key {}",
+                    key.fingerprint()
+                ))),
+            },
+            Trust::Known { known_hosts, host } => trust_known(association, known_hosts, host, quiet),
+        }
+    }
+}
+
+fn trust_known(
+    association: &Association,
+    known_hosts: &Path,
+    host: &HostName,
+    quiet: bool,
+) -> Result<(), CommandError> {
+    let key = peer_key(association)?;
+    let standing = KnownHosts::load(known_hosts)?.check(host, key).map_err(refused)?;
+    if standing == Standing::Unknown {
+        KnownHosts::add(known_hosts, host, key).map_err(refused)?;
+        if !quiet {
+            eprintln!("{}", first_use(host, key.fingerprint(), known_hosts));
+        }
+    }
+    Ok(())
+}
+
+fn first_use(host: &HostName, fingerprint: Fingerprint, known_hosts: &Path) -> String {
+    anabranch_transfer::escape(&format!(
+        "{host} was not known: it showed the key {fingerprint}, which is kept in {}; compare it with what `anabranch keys show` prints there",
+        known_hosts.display()
+    ))
+}
+
+fn refused(error: IdentityError) -> CommandError {
+    match error {
+        IdentityError::Changed(changed) => CommandError::untrusted(changed),
+        error => CommandError::failure(error),
+    }
+}
+
+/// The key that a peer has proved to hold.
+pub(crate) fn peer_key(association: &Association) -> Result<PublicKey, CommandError> {
+    match association.peer_identity() {
+        Some(PeerIdentity::RawPublicKey(spki)) => {
+            PublicKey::from_spki(&spki).map_err(CommandError::untrusted)
+        }
+        _ => {
+            Err(CommandError::untrusted("the peer has shown no key; use the same version of anabranch there"))
+        }
+    }
+}
+
+/// How a side that listens is protected.
+#[derive(Clone, Debug)]
+pub(crate) struct Listening {
+    protection: Protection,
+    authorized: Option<Authorized>,
+}
+
+impl Listening {
+    /// With a protection that says itself whom it admits.
+    pub(crate) fn with(protection: Protection) -> Self {
+        Listening { protection, authorized: None }
+    }
+
+    pub(super) fn protection(&self) -> Protection {
+        self.protection.clone()
+    }
+
+    /// Whether packets are protected.
+    pub(crate) fn is_protected(&self) -> bool {
+        matches!(self.protection, Protection::Dtls(_))
+    }
+
+    /// Who is admitted follows the file from now on, for as long as the host is there. To be called in a runtime.
+    pub(super) fn follow_changes(&self) {
+        if let Some(Authorized { file, keys, seen }) = &self.authorized {
+            tokio::spawn(follow(file.clone(), Arc::downgrade(keys), *seen));
+        }
+    }
+}
+
+/// Who may connect, and which state of the file says so.
+#[derive(Clone, Debug)]
+struct Authorized {
+    file: PathBuf,
+    keys: Arc<KeySet>,
+    seen: Option<(SystemTime, u64)>,
+}
+
+impl Authorized {
+    fn load(file: &Path) -> Result<Self, IdentityError> {
+        let seen = state_of(file);
+        let keys = Arc::new(read_keys(file)?.into_iter().collect());
+        Ok(Authorized { file: file.to_owned(), keys, seen })
+    }
+}
+
+fn read_keys(file: &Path) -> Result<Vec<PublicKey>, IdentityError> {
+    Ok(AuthorizedKeys::load(file)?.entries().map(|entry| entry.key).collect())
+}
+
+/// When a file was changed and how long it is: enough to notice a file that took its place.
+fn state_of(file: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// A file that cannot be read leaves in place who was admitted before, and is read again when it changes.
+async fn follow(file: PathBuf, keys: Weak<KeySet>, mut seen: Option<(SystemTime, u64)>) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(keys) = keys.upgrade() else { return };
+        let now = state_of(&file);
+        if now == seen {
+            continue;
+        }
+        seen = now;
+        match read_keys(&file) {
+            Ok(read) => keys.replace(read),
+            Err(error) => eprintln!("{}", anabranch_transfer::escape(&error.to_string())),
+        }
+    }
+}

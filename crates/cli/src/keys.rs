@@ -1,0 +1,217 @@
+//! `anabranch keys`.
+
+use std::path::PathBuf;
+
+use anabranch_identity::{
+    AuthorizedKey, AuthorizedKeys, Home, HostName, IdentityError, KeyPair, KnownHosts, Label, PublicKey,
+};
+use anabranch_net::route_selection::Target;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::exit::{CommandError, Status};
+use crate::output;
+use crate::table::TextTable;
+
+const EXAMPLES: &str = "\
+Examples:
+  Print this user's key, and its fingerprint to compare on the telephone:
+    anabranch keys show
+  Let somebody connect who has sent such a key, and no longer:
+    anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
+    anabranch keys remove 'Anna, laptop'
+  Trust a host before the first connection, or forget its key once it has another one:
+    anabranch keys add --host example.org ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE
+    anabranch keys forget example.org
+  See who may connect, and which hosts are known:
+    anabranch keys list
+
+Keys are in $ANABRANCH_HOME, or else in the user's configuration folder (~/.config/anabranch):
+identity.pem is this user's private key, which is made at first use and belongs on no other machine;
+authorized_keys says who may connect; known_hosts has the keys of the hosts connected to.
+Exit status: 0 if all went well, 1 if a file cannot be read or written or holds no such key, 2 if
+the command line is wrong.";
+
+/// Show this user's key, and say whom to trust.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct KeysArguments {
+    #[command(subcommand)]
+    command: KeysCommand,
+
+    #[command(flatten)]
+    home: HomeOptions,
+
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// Where keys are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HomeOptions {
+    /// The folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
+    #[arg(long, value_name = "DIR", global = true)]
+    keys: Option<PathBuf>,
+}
+
+impl HomeOptions {
+    pub(crate) fn home(&self) -> Result<Home, IdentityError> {
+        self.keys.as_ref().map_or_else(Home::of_user, |folder| Ok(Home::at(folder)))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    /// Print this user's key and its fingerprint; a key is made if there is none
+    Show,
+    /// List who may connect, and the hosts that are known
+    List,
+    /// Let the holder of a key connect, or trust a host
+    Add(AddArguments),
+    /// Let the holder of a key connect no longer
+    Remove {
+        /// The key, its fingerprint or its label
+        #[arg(value_name = "KEY|FINGERPRINT|LABEL")]
+        which: String,
+    },
+    /// Forget the keys of a host, so that the next one that it shows can be trusted
+    Forget {
+        /// The host, as it is named when connecting [port: 9899]
+        #[arg(value_name = "HOST[:PORT]", value_parser = read_host)]
+        host: HostName,
+    },
+}
+
+#[derive(Debug, Args)]
+struct AddArguments {
+    /// The key, as its owner's `anabranch keys show` prints it
+    #[arg(value_name = "KEY")]
+    key: PublicKey,
+
+    /// Whose it is
+    #[arg(value_name = "LABEL", trailing_var_arg = true, conflicts_with = "host")]
+    label: Vec<String>,
+
+    /// It is the key of this host, and of nobody who may connect
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = read_host)]
+    host: Option<HostName>,
+}
+
+/// A host as the commands that connect take it.
+pub(crate) fn read_host(text: &str) -> Result<HostName, String> {
+    let target = Target::read(text)?;
+    HostName::new(target.host(), target.port()).map_err(|error| error.to_string())
+}
+
+impl From<IdentityError> for CommandError {
+    fn from(error: IdentityError) -> Self {
+        CommandError::failure(error)
+    }
+}
+
+/// Carries the command out.
+pub(crate) fn keys(arguments: &KeysArguments) -> Result<Status, CommandError> {
+    let home = arguments.home.home()?;
+    let json = arguments.json;
+    let text = match &arguments.command {
+        KeysCommand::Show => show(&home, json)?,
+        KeysCommand::List => list(&home, json)?,
+        KeysCommand::Add(add) => add_key(&home, add, json)?,
+        KeysCommand::Remove { which } => remove(&home, which, json)?,
+        KeysCommand::Forget { host } => forget(&home, host, json)?,
+    };
+    output::print(&text)?;
+    Ok(Status::Success)
+}
+
+fn show(home: &Home, json: bool) -> Result<String, CommandError> {
+    let key = KeyPair::load_or_create(&home.key())?.public();
+    let (fingerprint, file) = (key.fingerprint().to_string(), home.key());
+    Ok(if json {
+        json!({ "key": key.to_string(), "fingerprint": fingerprint, "file": file }).to_string() + "\n"
+    } else {
+        format!("{key}\n{fingerprint}\n")
+    })
+}
+
+fn list(home: &Home, json: bool) -> Result<String, CommandError> {
+    let authorized = AuthorizedKeys::load(home.authorized_keys())?;
+    let hosts = KnownHosts::load(home.known_hosts())?;
+    if json {
+        let authorized: Vec<_> =
+            authorized.entries().map(|entry| entry_json(entry.key, "label", &entry.label)).collect();
+        let hosts: Vec<_> = hosts.entries().map(|entry| entry_json(entry.key, "host", &entry.host)).collect();
+        return Ok(json!({ "authorized": authorized, "hosts": hosts }).to_string() + "\n");
+    }
+    let mut table = TextTable::new().text("kind").text("who").text("fingerprint");
+    for entry in authorized.entries() {
+        table.row(vec![
+            "connecting".to_owned(),
+            entry.label.to_string(),
+            entry.key.fingerprint().to_string(),
+        ]);
+    }
+    for entry in hosts.entries() {
+        table.row(vec!["host".to_owned(), entry.host.to_string(), entry.key.fingerprint().to_string()]);
+    }
+    Ok(if table.is_empty() {
+        format!("no keys in {}\n", anabranch_transfer::escape(&home.folder().to_string_lossy()))
+    } else {
+        table.print()
+    })
+}
+
+fn entry_json(key: PublicKey, what: &str, name: &impl ToString) -> serde_json::Value {
+    json!({ "key": key.to_string(), "fingerprint": key.fingerprint().to_string(), what: name.to_string() })
+}
+
+fn add_key(home: &Home, add: &AddArguments, json: bool) -> Result<String, CommandError> {
+    let fingerprint = add.key.fingerprint();
+    let added = match &add.host {
+        Some(host) => KnownHosts::add(&home.known_hosts(), host, add.key)?,
+        None => {
+            let label: Label = add.label.join(" ").parse().map_err(CommandError::usage)?;
+            AuthorizedKeys::add(&home.authorized_keys(), &AuthorizedKey { key: add.key, label })?
+        }
+    };
+    Ok(match (json, added) {
+        (true, _) => json!({ "added": added, "fingerprint": fingerprint.to_string() }).to_string() + "\n",
+        (false, true) => format!("added {fingerprint}\n"),
+        (false, false) => format!("{fingerprint} is there already\n"),
+    })
+}
+
+fn remove(home: &Home, which: &str, json: bool) -> Result<String, CommandError> {
+    let path = home.authorized_keys();
+    let is_meant = |entry: &AuthorizedKey| {
+        let names = [entry.key.to_string(), entry.key.fingerprint().to_string(), entry.label.to_string()];
+        names.iter().any(|name| !name.is_empty() && name == which)
+    };
+    match AuthorizedKeys::remove(&path, is_meant)? {
+        0 => Err(CommandError::failure(format!(
+            "{}: no key, fingerprint or label `{which}`; `anabranch keys list` shows them",
+            path.display()
+        ))),
+        removed => Ok(removed_text(removed, json)),
+    }
+}
+
+fn forget(home: &Home, host: &HostName, json: bool) -> Result<String, CommandError> {
+    let path = home.known_hosts();
+    match KnownHosts::forget(&path, host)? {
+        0 => Err(CommandError::failure(format!(
+            "{}: no key of {host}; `anabranch keys list` shows the hosts that are known",
+            path.display()
+        ))),
+        removed => Ok(removed_text(removed, json)),
+    }
+}
+
+fn removed_text(removed: usize, json: bool) -> String {
+    match (json, removed) {
+        (true, _) => json!({ "removed": removed }).to_string() + "\n",
+        (false, 1) => "removed 1 key\n".to_owned(),
+        (false, _) => format!("removed {removed} keys\n"),
+    }
+}

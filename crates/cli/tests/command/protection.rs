@@ -1,0 +1,272 @@
+//! Who transfers files with whom, and what others see of it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{Ended, anabranch, command};
+
+/// What is transferred: a text that a capture is searched for.
+const CONTENT: &[u8] = b"the content that nobody else is to see";
+
+/// Folders of two users, and what is sent.
+struct Users {
+    folder: TempDir,
+}
+
+impl Users {
+    fn new() -> Self {
+        let users = Users { folder: tempfile::tempdir().expect("a folder") };
+        fs::create_dir(users.path("inbox")).expect("a folder");
+        fs::write(users.path("film.mkv"), CONTENT).expect("written");
+        users
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        text(&self.path(name)).to_owned()
+    }
+
+    fn key_of(&self, user: &str) -> String {
+        let shown = anabranch(&["keys", "show", "--keys", &self.text(user)]).with_status(0).out;
+        shown.lines().next().expect("a key").to_owned()
+    }
+
+    fn fingerprint_of(&self, user: &str) -> String {
+        let shown = anabranch(&["keys", "show", "--keys", &self.text(user)]).with_status(0).out;
+        shown.lines().nth(1).expect("a fingerprint").to_owned()
+    }
+
+    fn authorize(&self, user: &str, at: &str) {
+        anabranch(&["keys", "add", "--keys", &self.text(at), &self.key_of(user), user]).with_status(0);
+    }
+
+    /// `serve` of a user.
+    fn serve(&self, user: &str, more: &[&str]) -> Listening {
+        let (keys, inbox) = (self.text(user), self.text("inbox"));
+        let fixed = ["serve", "--json", "--dir", &inbox, "--listen", "127.0.0.71:0"];
+        let keys = if more.contains(&"--insecure") { vec![] } else { vec!["--keys", keys.as_str()] };
+        Listening::start(&[&fixed[..], &keys, more].concat())
+    }
+
+    fn send(&self, user: &str, to: &str, more: &[&str]) -> Ended {
+        let (keys, film) = (self.text(user), self.text("film.mkv"));
+        let fixed = ["send", film.as_str(), to, "--path", "127.0.0.72", "--connect-timeout", "5"];
+        let keys = if more.contains(&"--insecure") { vec![] } else { vec!["--keys", keys.as_str()] };
+        anabranch(&[&fixed[..], &keys, more].concat())
+    }
+
+    fn arrived(&self) -> bool {
+        fs::read(self.path("inbox/film.mkv")).is_ok_and(|content| content == CONTENT)
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// A command that listens and prints JSON, ended when dropped.
+struct Listening {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Listening {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child =
+            command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut listening = Listening { child, out, address: String::new() };
+        let line = listening.event("listening");
+        listening.address = line["addresses"][0].as_str().expect("an address").to_owned();
+        listening
+    }
+
+    fn event(&mut self, event: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.out.read_line(&mut line).expect("a line") > 0, "no event {event}");
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+
+    fn end(mut self) -> Ended {
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).expect("text");
+        let status = self.child.wait().expect("it ends").code();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+        Ended { status, out, err }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_host_is_trusted_at_first_use_and_refused_with_another_key() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    let server = users.serve("bert", &[]);
+    let first = users.send("anna", &server.address, &[]).with_status(0);
+    assert!(users.arrived());
+    assert!(first.err.contains(&users.fingerprint_of("bert")), "{}", first.err);
+    let second = users.send("anna", &server.address, &["--json"]).with_status(0);
+    assert_eq!(second.json_lines()[0]["encrypted"], true);
+    assert!(!second.err.contains("was not known"), "{}", second.err);
+    // Somebody else answers there.
+    let address = server.address.clone();
+    drop(server);
+    users.authorize("anna", "mallory");
+    let inbox = users.text("inbox");
+    fs::remove_file(users.path("inbox/film.mkv")).expect("there");
+    let keys = users.text("mallory");
+    let mallory = ["serve", "--json", "--dir", &inbox, "--listen", &address, "--keys", &keys];
+    let _mallory = Listening::start(&mallory);
+    let refused = users.send("anna", &address, &[]).with_status(4);
+    let line = format!("{}:1", users.path("anna/known_hosts").display());
+    for part in [&users.fingerprint_of("bert"), &users.fingerprint_of("mallory"), &line] {
+        assert!(refused.err.contains(part.as_str()), "{part}: {}", refused.err);
+    }
+    assert!(refused.err.contains(&format!("anabranch keys forget {address}")), "{}", refused.err);
+    assert!(!users.path("inbox/film.mkv").exists(), "nothing is sent to it");
+}
+
+#[test]
+fn only_holders_of_authorised_keys_may_connect_and_a_new_one_counts_at_once() {
+    let users = Users::new();
+    users.authorize("carol", "bert");
+    let server = users.serve("bert", &[]);
+    let refused = users.send("anna", &server.address, &[]).with_status(1);
+    let remedy = format!("anabranch keys add {}", users.key_of("anna"));
+    assert!(refused.err.contains(&remedy), "{}", refused.err);
+    assert!(!users.arrived());
+    users.authorize("anna", "bert");
+    // The server looks at its file every two seconds.
+    let sent = (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        users.send("anna", &server.address, &[]).status == Some(0)
+    });
+    assert!(sent && users.arrived());
+}
+
+#[test]
+fn without_protection_both_sides_have_to_say_so() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    let plain = users.serve("bert", &["--insecure", "--from", "127.0.0.0/8"]);
+    let refused = users.send("anna", &plain.address, &[]).with_status(1);
+    assert!(refused.err.contains("--insecure"), "{}", refused.err);
+    assert!(!users.arrived());
+    let sent = users.send("anna", &plain.address, &["--insecure"]).with_status(0);
+    assert_eq!(sent.err.matches("warning: --insecure").count(), 1, "{}", sent.err);
+    assert!(users.arrived());
+    let protected = users.serve("bert", &[]);
+    let refused = users.send("anna", &protected.address, &["--insecure"]).with_status(1);
+    assert!(refused.err.contains("leave --insecure out"), "{}", refused.err);
+}
+
+#[test]
+fn a_capture_shows_nothing_until_it_is_decrypted_with_the_keys() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    let server = users.serve("bert", &[]);
+    let [capture, keys, plain] = ["capture", "keys", "plain"].map(|name| users.text(name));
+    users.send("anna", &server.address, &["--pcap", &capture, "--keylog", &keys]).with_status(0);
+    let holds = |file: &str| {
+        let bytes = fs::read(file).expect("a file");
+        bytes.windows(CONTENT.len()).any(|window| window == CONTENT)
+    };
+    assert!(!holds(&capture));
+    let done = anabranch(&["decrypt", &capture, "--keylog", &keys, "-o", &plain, "--json"]).with_status(0);
+    let done = &done.json_lines()[0];
+    assert!(done["decrypted"].as_u64() > Some(4) && done["without_key"] == 0, "{done}");
+    assert!(holds(&plain));
+    let missing =
+        anabranch(&["decrypt", &capture, "--keylog", &plain, "-o", &users.text("x")]).with_status(1);
+    assert!(missing.err.contains("plain"), "{}", missing.err);
+}
+
+/// `send --code` of a user, and its code.
+fn offer(users: &Users, user: &str, more: &[&str]) -> (Listening, String) {
+    let (keys, film) = (users.text(user), users.text("film.mkv"));
+    let fixed = ["send", "--code", &film, "--json", "--listen", "127.0.0.73:0", "--keys", &keys];
+    let mut offering = Listening::start(&[&fixed[..], more].concat());
+    let code = offering.event("code")["code"].as_str().expect("a code").to_owned();
+    (offering, code)
+}
+
+fn fetch(users: &Users, user: &str, code: &str, address: &str, more: &[&str]) -> Ended {
+    let (keys, inbox, at) = (users.text(user), users.text("inbox"), format!("{code}@{address}"));
+    let fixed = ["recv", &at, "--dir", &inbox, "--keys", &keys, "--path", "127.0.0.74"];
+    anabranch(&[&fixed[..], more].concat())
+}
+
+#[test]
+fn two_who_share_a_code_and_nothing_else_transfer_a_file() {
+    let users = Users::new();
+    let (offering, code) = offer(&users, "bert", &["--pin"]);
+    // As people type it.
+    let typed = code.replace('-', " ").to_uppercase();
+    let fetched = fetch(&users, "anna", &typed, &offering.address, &["--yes", "--pin"]).with_status(0);
+    assert!(fetched.err.contains("film.mkv  1 file, 38 B"), "{}", fetched.err);
+    assert!(users.arrived());
+    let address = offering.address.clone();
+    offering.end().with_status(0);
+    // Both are known from now on.
+    let server = [
+        "serve",
+        "--json",
+        "--dir",
+        &users.text("inbox"),
+        "--listen",
+        &address,
+        "--keys",
+        &users.text("bert"),
+    ];
+    let server = Listening::start(&server);
+    let sent = users.send("anna", &server.address, &[]).with_status(0);
+    assert!(!sent.err.contains("was not known"), "{}", sent.err);
+}
+
+#[test]
+fn a_wrong_code_is_the_only_guess() {
+    let users = Users::new();
+    let (offering, code) = offer(&users, "bert", &[]);
+    let number = code.split('-').next().expect("a number");
+    let other = if number == "7" { "8" } else { "7" };
+    let wrong = code.replacen(number, other, 1);
+    let refused = fetch(&users, "anna", &wrong, &offering.address, &["--yes"]).with_status(4);
+    assert!(refused.err.contains("the code is wrong"), "{}", refused.err);
+    let ended = offering.end().with_status(4);
+    assert!(ended.err.contains("somebody tried a wrong code"), "{}", ended.err);
+    assert!(!users.arrived());
+}
+
+#[test]
+fn nothing_is_taken_with_a_code_unless_somebody_says_yes() {
+    let users = Users::new();
+    let (offering, code) = offer(&users, "bert", &[]);
+    let misspelt = fetch(&users, "anna", &format!("{code}x"), &offering.address, &["--yes"]).with_status(2);
+    assert!(misspelt.err.contains("nothing was tried with it"), "{}", misspelt.err);
+    let named = fetch(&users, "anna", &code, &offering.address, &["other"]).with_status(2);
+    assert!(named.err.contains("the code says what is offered"), "{}", named.err);
+    let refused = fetch(&users, "anna", &code, &offering.address, &[]).with_status(2);
+    assert!(refused.err.contains("say --yes"), "{}", refused.err);
+    assert!(!users.arrived());
+}

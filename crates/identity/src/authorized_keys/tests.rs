@@ -1,0 +1,38 @@
+use std::fs;
+
+use super::*;
+use crate::testing::{key, write};
+
+fn entry(byte: u8, label: &str) -> AuthorizedKey {
+    AuthorizedKey { key: key(byte), label: label.parse().expect("a label") }
+}
+
+#[test]
+fn keys_are_added_once_and_removed_by_key_or_label() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("authorized_keys");
+    assert!(AuthorizedKeys::add(&path, &entry(1, "Anna's laptop")).expect("added"));
+    assert!(AuthorizedKeys::add(&path, &entry(2, "")).expect("added"));
+    assert!(!AuthorizedKeys::add(&path, &entry(1, "another name")).expect("there"));
+    let keys = AuthorizedKeys::load(&path).expect("read");
+    assert_eq!(keys.entries().cloned().collect::<Vec<_>>(), [entry(1, "Anna's laptop"), entry(2, "")]);
+    let removed =
+        AuthorizedKeys::remove(&path, |entry| entry.label.as_str() == "Anna's laptop").expect("changed");
+    assert_eq!(removed, 1);
+    assert_eq!(fs::read_to_string(&path).expect("a file"), format!("{}\n", key(2)));
+}
+
+#[test]
+fn a_wrong_line_ends_it_all_so_that_nobody_is_left_out_in_silence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("authorized_keys");
+    for (line, reason) in [
+        (format!("{} a\u{1b}[2Jb", key(1)), "printable"),
+        (format!("{} {}", key(1), "x".repeat(129)), "at most 128 bytes"),
+        ("Anna ed25519:AA".to_owned(), "a key is"),
+    ] {
+        write(&path, &format!("{}\n\n# three\n{line}\n", key(2)));
+        let text = AuthorizedKeys::load(&path).expect_err(reason).to_string();
+        assert!(text.contains(&format!("{}:4: ", path.display())) && text.contains(reason), "{text}");
+    }
+}

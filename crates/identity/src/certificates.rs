@@ -1,0 +1,171 @@
+//! X.509 certificates, as the alternative to raw keys for those who have a certification authority.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anabranch_keying::{Credentials, IdentityForm};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
+
+use crate::error::IdentityError;
+use crate::host_name::HostName;
+use crate::private_file::{self, Others};
+
+/// Bytes of a file with certificates or a key.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// A certificate with its key, and the authorities whose certificates are accepted.
+#[derive(Clone)]
+pub struct Certificates {
+    provider: Arc<CryptoProvider>,
+    roots: Arc<RootCertStore>,
+    certified: Arc<CertifiedKey>,
+}
+
+impl Certificates {
+    /// Reads PEM files: the authorities, this side's chain with its own certificate first, and its private key.
+    ///
+    /// # Errors
+    /// Names the file. A private key that others can read is refused.
+    pub fn load(authorities: &Path, chain: &Path, key: &Path) -> Result<Self, IdentityError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut roots = RootCertStore::empty();
+        for certificate in read_chain(authorities)? {
+            let wrong = |error| {
+                IdentityError::content(authorities, format!("no certificate of an authority: {error}"))
+            };
+            roots.add(certificate).map_err(wrong)?;
+        }
+        let wrong = |error| {
+            IdentityError::content(
+                key,
+                format!("does not go with the certificate {}: {error}", chain.display()),
+            )
+        };
+        let certified =
+            CertifiedKey::from_der(read_chain(chain)?, read_key(key)?, &provider).map_err(wrong)?;
+        Ok(Certificates { provider, roots: Arc::new(roots), certified: Arc::new(certified) })
+    }
+
+    /// For a side that connects: it accepts who has a certificate for the host that was asked for.
+    ///
+    /// # Errors
+    /// If rustls refuses the configuration.
+    pub fn to_connect(&self, host: &HostName) -> Result<Credentials, IdentityError> {
+        let name = ServerName::try_from(host.host())
+            .map_err(|_| Error::General(format!("{host} is no name for a certificate")))?;
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), Arc::clone(&self.provider));
+        let verifier = verifier.build().map_err(refused)?;
+        Ok(self.credentials(verifier)?.with_peer_name(name))
+    }
+
+    /// For a side that listens: it accepts who has a certificate of one of the authorities.
+    ///
+    /// # Errors
+    /// If rustls refuses the configuration.
+    pub fn to_listen(&self) -> Result<Credentials, IdentityError> {
+        self.credentials(Arc::new(OfAuthority(self.client_verifier()?)))
+    }
+
+    fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, IdentityError> {
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&self.roots), Arc::clone(&self.provider));
+        verifier.build().map_err(refused)
+    }
+
+    /// A side needs both configurations, because either may ask for new keys and is the client then.
+    fn credentials(&self, of_server: Arc<dyn ServerCertVerifier>) -> Result<Credentials, IdentityError> {
+        let resolver = Arc::new(SingleCertAndKey::from(Arc::clone(&self.certified)));
+        let client = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(of_server)
+            .with_client_cert_resolver(Arc::clone(&resolver) as _);
+        let server = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_protocol_versions(&[&TLS13])?
+            .with_client_cert_verifier(self.client_verifier()?)
+            .with_cert_resolver(resolver);
+        Ok(Credentials::new(Arc::new(client), Arc::new(server), IdentityForm::Certificates))
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates").field("roots", &self.roots.len()).finish_non_exhaustive()
+    }
+}
+
+fn refused(error: rustls::server::VerifierBuilderError) -> IdentityError {
+    Error::General(error.to_string()).into()
+}
+
+fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    let text = private_file::read(path, Others::MayRead, LONGEST_FILE)?;
+    let text = text.ok_or_else(|| IdentityError::content(path, "no such file"))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    match chain {
+        Ok(chain) if !chain.is_empty() => Ok(chain),
+        Ok(_) => Err(IdentityError::content(path, "no certificate in PEM")),
+        Err(error) => Err(IdentityError::content(path, format!("no certificates in PEM: {error}"))),
+    }
+}
+
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
+    let text = private_file::read(path, Others::Nothing, LONGEST_FILE)?;
+    let text = text.ok_or_else(|| IdentityError::content(path, "no such file"))?;
+    PrivateKeyDer::from_pem_slice(text.as_bytes())
+        .map_err(|_| IdentityError::content(path, "no private key in PEM"))
+}
+
+/// What a side that listens asks of the peer when that is the server of a handshake for new keys: a certificate of one of the
+/// authorities, as in the first handshake, in which the peer was the client and had no name.
+#[derive(Debug)]
+struct OfAuthority(Arc<dyn ClientCertVerifier>);
+
+impl ServerCertVerifier for OfAuthority {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.0.verify_client_cert(end_entity, intermediates, now).map(|_| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Where a user's keys are.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::IdentityError;
+
+/// The folder with a user's key, and with the lists of those whom the user trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// This folder.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Home(folder.into())
+    }
+
+    /// The folder that `ANABRANCH_HOME` names, or else `anabranch` in the user's configuration folder (XDG base directory
+    /// specification).
+    ///
+    /// # Errors
+    /// [`IdentityError::NoHome`] if no variable says where that is.
+    pub fn of_user() -> Result<Self, IdentityError> {
+        Self::from_variables(|name| std::env::var_os(name), std::env::home_dir())
+    }
+
+    fn from_variables(
+        variable: impl Fn(&str) -> Option<OsString>,
+        home: Option<PathBuf>,
+    ) -> Result<Self, IdentityError> {
+        // "All paths set in these environment variables must be absolute"; others count for nothing.
+        let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let config = || {
+            absolute("XDG_CONFIG_HOME")
+                .or_else(|| home.filter(|path| path.is_absolute()).map(|home| home.join(".config")))
+                .map(|config| config.join("anabranch"))
+        };
+        absolute("ANABRANCH_HOME").or_else(config).map(Home).ok_or(IdentityError::NoHome)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file with the private key.
+    pub fn key(&self) -> PathBuf {
+        self.0.join("identity.pem")
+    }
+
+    /// The file with the keys that hosts had before.
+    pub fn known_hosts(&self) -> PathBuf {
+        self.0.join("known_hosts")
+    }
+
+    /// The file with the keys of those who may connect.
+    pub fn authorized_keys(&self) -> PathBuf {
+        self.0.join("authorized_keys")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(variables: &[(&str, &str)], home: Option<&str>) -> Option<PathBuf> {
+        let variable = |name: &str| {
+            variables.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value))
+        };
+        Home::from_variables(variable, home.map(PathBuf::from)).ok().map(|home| home.0)
+    }
+
+    #[test]
+    fn the_first_variable_that_names_an_absolute_path_counts() {
+        let both = [("ANABRANCH_HOME", "/a"), ("XDG_CONFIG_HOME", "/x")];
+        assert_eq!(folder(&both, Some("/h")), Some("/a".into()));
+        assert_eq!(folder(&both[1..], Some("/h")), Some("/x/anabranch".into()));
+        assert_eq!(folder(&[("XDG_CONFIG_HOME", "x")], Some("/h")), Some("/h/.config/anabranch".into()));
+        assert_eq!(folder(&[("ANABRANCH_HOME", "a")], None), None);
+    }
+}

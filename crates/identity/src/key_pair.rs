@@ -1,0 +1,118 @@
+//! The private key of a user.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::sign::SigningKey;
+use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::error::IdentityError;
+use crate::private_file::{self, Others};
+use crate::public_key::PublicKey;
+
+/// Bytes of a file with one key.
+const LONGEST_FILE: u64 = 16 * 1024;
+
+/// Columns of PEM (RFC 7468 section 2).
+const PEM_COLUMNS: usize = 64;
+
+/// An Ed25519 key pair. The private half is never shown; aws-lc wipes it when the last copy is dropped.
+#[derive(Clone)]
+pub struct KeyPair {
+    public: PublicKey,
+    signing: Arc<dyn SigningKey>,
+}
+
+impl KeyPair {
+    /// A new one that no file holds.
+    ///
+    /// # Errors
+    /// [`IdentityError::NoRandomness`].
+    pub fn generate() -> Result<Self, IdentityError> {
+        let document = generate()?;
+        Self::from_pkcs8(document.as_ref()).ok_or(IdentityError::NoRandomness)
+    }
+
+    /// Reads the key from a file with PKCS #8 in PEM, as `openssl genpkey -algorithm ed25519` writes it as well. Without the file
+    /// it makes a key and the file. Where another process is making it too, both have the same key.
+    ///
+    /// # Errors
+    /// [`IdentityError::Readable`] if others can read the file, among others.
+    pub fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
+        if let Some(found) = Self::load(path)? {
+            return Ok(found);
+        }
+        private_file::create(path, &pem(generate()?.as_ref()))?;
+        Self::load(path)?.ok_or_else(|| IdentityError::content(path, "another process removes it; try again"))
+    }
+
+    /// Reads the key from a file; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`load_or_create`](Self::load_or_create).
+    pub fn load(path: &Path) -> Result<Option<Self>, IdentityError> {
+        let Some(text) = private_file::read(path, Others::Nothing, LONGEST_FILE)? else { return Ok(None) };
+        let mut der = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).ok();
+        let key = der.as_ref().and_then(|der| Self::from_pkcs8(der.secret_pkcs8_der()));
+        der.zeroize();
+        match key {
+            Some(key) => Ok(Some(key)),
+            None => Err(IdentityError::content(
+                path,
+                "no Ed25519 private key in PKCS #8 and PEM; restore it, or move it away to get a new one",
+            )),
+        }
+    }
+
+    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+        let pair = Ed25519KeyPair::from_pkcs8(bytes).ok()?;
+        let public = PublicKey::from_bytes(pair.public_key().as_ref().try_into().ok()?);
+        let signing = any_eddsa_type(&PrivatePkcs8KeyDer::from(bytes)).ok()?;
+        Some(KeyPair { public, signing })
+    }
+
+    /// The half that everybody may know.
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    pub(crate) fn signing(&self) -> Arc<dyn SigningKey> {
+        Arc::clone(&self.signing)
+    }
+}
+
+impl fmt::Debug for KeyPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyPair").field("public", &self.public).finish_non_exhaustive()
+    }
+}
+
+/// Version 1 of PKCS #8, which has no public key in it, because OpenSSL reads no other.
+fn generate() -> Result<aws_lc_rs::pkcs8::Document, IdentityError> {
+    let pair = Ed25519KeyPair::generate().map_err(|_| IdentityError::NoRandomness)?;
+    pair.to_pkcs8v1().map_err(|_| IdentityError::NoRandomness)
+}
+
+/// Its buffers are of their final size from the beginning: one that grows leaves copies behind.
+fn pem(der: &[u8]) -> Zeroizing<String> {
+    let mut digits = Zeroizing::new(vec![0; der.len().div_ceil(3) * 4]);
+    let written = STANDARD.encode_slice(der, &mut digits).expect("four characters for three bytes");
+    let mut text = Zeroizing::new(String::with_capacity(2 * written + 128));
+    text.push_str("-----BEGIN PRIVATE KEY-----\n");
+    for line in digits[..written].chunks(PEM_COLUMNS) {
+        text.extend(line.iter().map(|digit| char::from(*digit)));
+        text.push('\n');
+    }
+    text.push_str("-----END PRIVATE KEY-----\n");
+    text
+}
+
+#[cfg(test)]
+mod tests;

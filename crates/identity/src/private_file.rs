@@ -1,0 +1,159 @@
+//! Files that nobody else may read or change.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zeroize::Zeroizing;
+
+use crate::error::IdentityError;
+
+/// What others may do with a file before it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// Nothing: it is secret.
+    Nothing,
+    /// Read it, but not change it.
+    MayRead,
+}
+
+/// The text of a file of at most `limit` bytes; `None` if there is none. It is wiped when it is dropped.
+pub(crate) fn read(
+    path: &Path,
+    others: Others,
+    limit: u64,
+) -> Result<Option<Zeroizing<String>>, IdentityError> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(IdentityError::file(path))?,
+    };
+    check_permissions(&file, path, others)?;
+    // Room for all of it at once: what a growing buffer leaves behind would not be wiped.
+    let length = file.metadata().map_err(IdentityError::file(path))?.len().min(limit);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1));
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(IdentityError::file(path))?;
+    if bytes.len() as u64 > limit {
+        return Err(IdentityError::TooLong { path: path.to_owned(), limit });
+    }
+    let text = str::from_utf8(&bytes).map_err(|_| IdentityError::content(path, "not a text in UTF-8"))?;
+    Ok(Some(Zeroizing::new(text.to_owned())))
+}
+
+#[cfg(unix)]
+fn check_permissions(file: &File, path: &Path, others: Others) -> Result<(), IdentityError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = file.metadata().map_err(IdentityError::file(path))?.permissions().mode() & 0o777;
+    let path = path.to_owned();
+    match others {
+        Others::Nothing if mode & 0o077 != 0 => Err(IdentityError::Readable { path, mode }),
+        Others::MayRead if mode & 0o022 != 0 => Err(IdentityError::Writable { path, mode }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_permissions(_: &File, _: &Path, _: Others) -> Result<(), IdentityError> {
+    Ok(())
+}
+
+/// Makes a file that is not there yet, whole or not at all. Where another process was quicker, its file stays.
+pub(crate) fn create(path: &Path, text: &str) -> Result<(), IdentityError> {
+    let draft = Draft::write(path, text).map_err(IdentityError::file(path))?;
+    match fs::hard_link(&draft.0, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        linked => linked.and_then(|()| sync_folder(path)).map_err(IdentityError::file(path)),
+    }
+}
+
+/// Changes a text file, whole or not at all, and one process after the other. `change` gets what is there, and returns `None` if
+/// it may stay so.
+pub(crate) fn update(
+    path: &Path,
+    limit: u64,
+    change: impl FnOnce(&str) -> Result<Option<String>, IdentityError>,
+) -> Result<(), IdentityError> {
+    // Where the file is a link, what it leads to is changed.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let _lock = lock(path).map_err(IdentityError::file(path))?;
+    let before = read(path, Others::MayRead, limit)?;
+    let Some(after) = change(before.as_ref().map_or("", |text| text.as_str()))? else { return Ok(()) };
+    if after.len() as u64 > limit {
+        return Err(IdentityError::TooLong { path: path.to_owned(), limit });
+    }
+    let written = Draft::write(path, &after).and_then(|draft| {
+        fs::rename(&draft.0, path)?;
+        sync_folder(path)
+    });
+    written.map_err(IdentityError::file(path))
+}
+
+/// Waits until no other process changes this file. The lock is on a file beside it, for the file itself is replaced.
+fn lock(path: &Path) -> io::Result<File> {
+    make_folder(path)?;
+    let lock = private_options().create(true).truncate(false).open(with_suffix(path, ".lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}
+
+/// A file beside another one, to take its place. It is removed when this is dropped.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn write(path: &Path, text: &str) -> io::Result<Self> {
+        /// Threads of one process write files of their own.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        make_folder(path)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let draft = Draft(with_suffix(path, &format!(".{}-{number}", std::process::id())));
+        // One that a process of this number left behind when it was killed is in nobody's use.
+        let _ = fs::remove_file(&draft.0);
+        let mut file = private_options().create_new(true).open(&draft.0)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        Ok(draft)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After a rename it is not there any more.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// For a new file, which only this user can read.
+pub(crate) fn private_options() -> fs::OpenOptions {
+    let mut options = File::options();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A new name is as safe from a power failure as the folder that it is in.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! TLS with raw public keys (RFC 7250) on both sides.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anabranch_keying::{Credentials, IdentityForm};
+use rustls::client::AlwaysResolvesClientRawPublicKeys;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::AlwaysResolvesServerRawPublicKeys;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme,
+};
+
+use crate::error::IdentityError;
+use crate::key_pair::KeyPair;
+use crate::key_set::Admission;
+use crate::public_key::PublicKey;
+
+impl KeyPair {
+    /// What a side proves itself with that has this key pair, and whom it accepts.
+    ///
+    /// # Errors
+    /// If rustls refuses the configuration.
+    pub fn credentials(&self, admission: Admission) -> Result<Credentials, IdentityError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let spki = CertificateDer::from(self.public().to_spki());
+        let certified = Arc::new(CertifiedKey::new(vec![spki], self.signing()));
+        let verifier = Arc::new(RawKeyVerifier { provider: Arc::clone(&provider), admission });
+        let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&verifier) as Arc<dyn ServerCertVerifier>)
+            .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::clone(
+                &certified,
+            ))));
+        let server = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13])?
+            .with_client_cert_verifier(verifier)
+            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(certified)));
+        Ok(Credentials::new(Arc::new(client), Arc::new(server), IdentityForm::RawPublicKey))
+    }
+}
+
+/// Accepts Ed25519 keys that are admitted, in either role. That the peer holds the private half is for rustls to verify.
+struct RawKeyVerifier {
+    provider: Arc<CryptoProvider>,
+    admission: Admission,
+}
+
+impl RawKeyVerifier {
+    fn verify(&self, spki: &CertificateDer<'_>, others: usize) -> Result<(), Error> {
+        // A raw public key comes alone (RFC 8446 section 4.4.2).
+        if others > 0 {
+            return Err(CertificateError::BadEncoding.into());
+        }
+        let key = PublicKey::from_spki(spki).map_err(|_| CertificateError::BadEncoding)?;
+        if self.admission.admits(key) {
+            return Ok(());
+        }
+        // The peer hears of `access_denied`.
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
+
+    fn verify_signature(
+        &self,
+        message: &[u8],
+        spki: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let spki = SubjectPublicKeyInfoDer::from(spki.as_ref());
+        verify_tls13_signature_with_raw_key(
+            message,
+            &spki,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+}
+
+/// For TLS 1.2, which the configurations leave out.
+fn not_configured() -> Error {
+    Error::General("only TLS 1.3 is configured".to_owned())
+}
+
+impl fmt::Debug for RawKeyVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawKeyVerifier").field("admission", &self.admission).finish_non_exhaustive()
+    }
+}
+
+impl ServerCertVerifier for RawKeyVerifier {
+    fn verify_server_cert(
+        &self,
+        spki: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.verify(spki, others.len()).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(not_configured())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        spki: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify_signature(message, spki, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for RawKeyVerifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        spki: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.verify(spki, others.len()).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(not_configured())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        spki: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify_signature(message, spki, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,82 @@
+//! Text files with one entry on each line: how they are read, and changed without touching other lines.
+
+use std::path::Path;
+
+use crate::error::IdentityError;
+use crate::private_file::{self, Others};
+
+/// Bytes of a file: some ten thousand entries.
+const LONGEST_FILE: u64 = 1 << 20;
+/// Bytes of a line, which bounds what is looked at for one error.
+const LONGEST_LINE: usize = 1024;
+
+/// The entries of a file with the numbers of their lines; none if there is no file. Empty lines and those that begin with `#` are
+/// comments.
+pub(crate) fn load<T>(
+    path: &Path,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<(usize, T)>, IdentityError> {
+    match private_file::read(path, Others::MayRead, LONGEST_FILE)? {
+        Some(text) => parse(path, &text, read),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The entries of a text.
+pub(crate) fn parse<T>(
+    path: &Path,
+    text: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<(usize, T)>, IdentityError> {
+    let entries = text.lines().enumerate().filter(|(_, line)| is_entry(line));
+    let entries = entries.map(|(at, line)| {
+        let number = at + 1;
+        let wrong = |reason| IdentityError::Line { path: path.to_owned(), line: number, reason };
+        if line.len() > LONGEST_LINE {
+            return Err(wrong(format!("a line has at most {LONGEST_LINE} bytes")));
+        }
+        read(line.trim()).map(|entry| (number, entry)).map_err(wrong)
+    });
+    entries.collect()
+}
+
+fn is_entry(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.is_empty() && !line.starts_with('#')
+}
+
+/// Adds a line at the end, unless `is_there` finds it among the entries that are there by now.
+pub(crate) fn append<T>(
+    path: &Path,
+    line: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+    is_there: impl FnOnce(&[(usize, T)]) -> Result<bool, IdentityError>,
+) -> Result<(), IdentityError> {
+    private_file::update(path, LONGEST_FILE, |before| {
+        if is_there(&parse(path, before, read)?)? {
+            return Ok(None);
+        }
+        // Somebody's editor may have left out the last line break.
+        let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+        Ok(Some(format!("{before}{gap}{line}\n")))
+    })
+}
+
+/// Removes the lines of all entries that `goes` picks, and returns how many they were. Everything else stays as it is.
+pub(crate) fn remove<T>(
+    path: &Path,
+    read: impl Fn(&str) -> Result<T, String>,
+    goes: impl Fn(&T) -> bool,
+) -> Result<usize, IdentityError> {
+    let mut removed = 0;
+    private_file::update(path, LONGEST_FILE, |before| {
+        let entries = parse(path, before, read)?;
+        let gone: Vec<usize> =
+            entries.iter().filter(|(_, entry)| goes(entry)).map(|(line, _)| *line).collect();
+        removed = gone.len();
+        let kept =
+            before.split_inclusive('\n').enumerate().filter(|(at, _)| gone.binary_search(&(at + 1)).is_err());
+        Ok((removed > 0).then(|| kept.map(|(_, line)| line).collect()))
+    })?;
+    Ok(removed)
+}

@@ -1,0 +1,125 @@
+//! A capture as it would have been without protection.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anabranch_sim::Datagram;
+use anabranch_sim::pcapng::{InterfaceId, PcapngWriter};
+use anabranch_wire::{COMMON_HEADER_LEN, Chunk, PacketView, checksum};
+
+use crate::capture::{self, Captured, Found};
+use crate::error::KeyLogError;
+use crate::keys::{Flow, KeyRing};
+
+/// Where the checksum is in the common header (RFC 9260 section 3.1).
+const CHECKSUM: std::ops::Range<usize> = 8..12;
+
+/// What became of the packets of a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decrypted {
+    /// Packets whose DTLS chunk was replaced by what it held.
+    pub opened: u64,
+    /// Packets with a DTLS chunk that no key of the log opens. They are in the output as they were.
+    pub closed: u64,
+    /// Packets of SCTP without a DTLS chunk. They are in the output as they were.
+    pub plain: u64,
+    /// Packets of something else, fragments, and packets that were cut off. They are not in the output.
+    pub others: u64,
+}
+
+/// Decrypts the DTLS chunks of a capture (pcapng or pcap) with the keys of a log, and writes the capture that results (pcapng).
+/// Decrypted packets are as long as they would have been without protection.
+///
+/// # Errors
+/// Names the file that cannot be read or written, and what is wrong with it.
+pub fn decrypt(capture: &Path, key_log: &Path, output: &Path) -> Result<Decrypted, KeyLogError> {
+    let mut keys = KeyRing::load(key_log)?;
+    let mut done = Decrypted::default();
+    // A capture that does not exist is to leave no empty output behind.
+    File::open(capture).map_err(KeyLogError::file(capture))?;
+    let file = File::create(output).map_err(KeyLogError::file(output))?;
+    let mut writer = Output::new(PcapngWriter::new(BufWriter::new(file)).map_err(KeyLogError::file(output))?);
+    capture::read(capture, |found| {
+        writer.take(found, &mut keys, &mut done).map_err(KeyLogError::file(output))
+    })?;
+    writer.capture.finish().map_err(KeyLogError::file(output))?;
+    Ok(done)
+}
+
+struct Output<W> {
+    capture: PcapngWriter<W>,
+    interfaces: Vec<InterfaceId>,
+}
+
+impl<W: Write> Output<W> {
+    fn new(capture: PcapngWriter<W>) -> Self {
+        Output { capture, interfaces: Vec::new() }
+    }
+
+    fn take(&mut self, found: Found<'_>, keys: &mut KeyRing, done: &mut Decrypted) -> std::io::Result<()> {
+        match found {
+            Found::Interface(name) => {
+                let interface = self.capture.add_interface(name)?;
+                self.interfaces.push(interface);
+                Ok(())
+            }
+            Found::Packet(packet) => {
+                let opened = open(&packet, keys);
+                match &opened {
+                    Opened::Chunks(_) => done.opened += 1,
+                    Opened::No => done.closed += 1,
+                    Opened::Plain => done.plain += 1,
+                }
+                let (payload, comment) = match &opened {
+                    Opened::Chunks(payload) => (&payload[..], Some("was in a DTLS chunk")),
+                    Opened::No => (packet.sctp, Some("no key opens this DTLS chunk")),
+                    Opened::Plain => (packet.sctp, None),
+                };
+                let Captured { source, destination, encapsulation, .. } = packet;
+                let datagram = Datagram { source, destination, encapsulation, payload };
+                self.capture.packet(self.interfaces[packet.interface], packet.time, datagram, comment)
+            }
+            Found::Other => {
+                done.others += 1;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What became of a packet.
+enum Opened {
+    /// This is the packet without protection.
+    Chunks(Vec<u8>),
+    /// No key opens it.
+    No,
+    /// It has no DTLS chunk.
+    Plain,
+}
+
+fn open(packet: &Captured<'_>, keys: &mut KeyRing) -> Opened {
+    let Ok(view) = PacketView::parse(packet.sctp) else { return Opened::Plain };
+    let dtls = view.chunks().find_map(|chunk| match chunk.map(|raw| raw.decode()) {
+        Ok(Ok(Chunk::Dtls(dtls))) => Some(dtls),
+        _ => None,
+    });
+    let Some(dtls) = dtls else { return Opened::Plain };
+    let Ok((header, record)) = dtls.record() else { return Opened::No };
+    let flow =
+        Flow { source: packet.source, destination: packet.destination, tag: view.header().verification_tag };
+    match keys.open(flow, header, record) {
+        Some(chunks) => Opened::Chunks(without_protection(&packet.sctp[..COMMON_HEADER_LEN], &chunks)),
+        None => Opened::No,
+    }
+}
+
+fn without_protection(common_header: &[u8], chunks: &[u8]) -> Vec<u8> {
+    let mut packet = [common_header, chunks].concat();
+    let sum = checksum(&packet);
+    packet[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
+    packet
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+use std::fs;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use anabranch_core::protection::SendContext;
+use anabranch_core::time::Time;
+use anabranch_dtls::{CipherSuite, KeyMaterial};
+use anabranch_keying::{Direction, KeyLog as _, LoggedKeys};
+use anabranch_sim::Encapsulation;
+use anabranch_wire::{ChunkType, DtlsUse, Header, PacketWriter};
+
+use super::*;
+use crate::file::KeyLogFile;
+
+const PORTS: Encapsulation = Encapsulation::Udp { source_port: 9899, destination_port: 40_000 };
+const HEADER: Header = Header { source_port: 1, destination_port: 2, verification_tag: 0x1234_5678 };
+
+/// A packet with a chunk of a type that nobody knows, with this value.
+fn plain(value: u8) -> Vec<u8> {
+    let mut bytes = [0; 64];
+    let mut writer = PacketWriter::new(&mut bytes, HEADER).expect("room");
+    writer.raw_parts(ChunkType(0xFE), 0, &[value; 4]).expect("room");
+    let length = writer.finish();
+    bytes[..length].to_vec()
+}
+
+fn sealed(context: &mut SendContext, value: u8) -> Vec<u8> {
+    let mut bytes = [0; 128];
+    let mut writer = PacketWriter::protected(&mut bytes, HEADER, context.tag_bytes()).expect("room");
+    writer.raw_parts(ChunkType(0xFE), 0, &[value; 4]).expect("room");
+    let length = writer.finish_protected(DtlsUse::Primary, |record| context.seal(record)).expect("sealed");
+    bytes[..length].to_vec()
+}
+
+/// Keys that follow from a byte, logged.
+fn logged(log: &KeyLogFile, suite: CipherSuite, byte: u8, epoch: u64) -> SendContext {
+    let (key, iv) = (vec![byte; suite.key_len()], [byte; KeyMaterial::IV_LEN]);
+    log.log(Direction::FromClient, &LoggedKeys { suite, key: &key, sequence_number_key: &key, iv: &iv });
+    let material = KeyMaterial::new(suite, &key, &key, &iv).expect("lengths of the suite");
+    SendContext::new(epoch, material.cipher())
+}
+
+struct Files {
+    folder: tempfile::TempDir,
+}
+
+impl Files {
+    fn new() -> Self {
+        Files { folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn log(&self) -> KeyLogFile {
+        KeyLogFile::open(&self.path("keys"), |error| panic!("{error}")).expect("a file")
+    }
+
+    fn capture(&self, packets: &[Vec<u8>]) {
+        let mut writer = PcapngWriter::new(Vec::new()).expect("memory");
+        let interface = writer.add_interface("eth0").expect("memory");
+        for (at, payload) in packets.iter().enumerate() {
+            let source = IpAddr::from([10, 0, 0, 1]);
+            let destination = IpAddr::from([10, 0, 0, 2]);
+            let datagram = Datagram { source, destination, encapsulation: PORTS, payload };
+            writer.packet(interface, Time::from_nanos(at as u64), datagram, None).expect("memory");
+        }
+        fs::write(self.path("capture"), writer.finish().expect("memory")).expect("written");
+    }
+
+    fn decrypt(&self) -> Result<Decrypted, KeyLogError> {
+        decrypt(&self.path("capture"), &self.path("keys"), &self.path("out"))
+    }
+
+    /// What is in the output.
+    fn packets(&self) -> Vec<Vec<u8>> {
+        let mut packets = Vec::new();
+        let read = capture::read(&self.path("out"), |found| {
+            if let Found::Packet(packet) = found {
+                assert_eq!(
+                    (packet.encapsulation, packet.time),
+                    (PORTS, Time::from_nanos(packets.len() as u64))
+                );
+                packets.push(packet.sctp.to_vec());
+            }
+            Ok(())
+        });
+        read.expect("a capture");
+        packets
+    }
+}
+
+#[test]
+fn packets_are_as_if_they_had_not_been_protected() {
+    for suite in CipherSuite::ALL {
+        let files = Files::new();
+        let log = files.log();
+        let mut contexts = [(1, 3), (2, 3), (3, 4)].map(|(byte, epoch)| logged(&log, suite, byte, epoch));
+        let mut packets = vec![plain(0)];
+        packets.extend((1..4).flat_map(|value| contexts.each_mut().map(|context| sealed(context, value))));
+        // Out of order, and once more.
+        packets.swap(1, 7);
+        packets.push(packets[4].clone());
+        files.capture(&packets);
+        let done = files.decrypt().expect("decrypted");
+        assert_eq!(done, Decrypted { opened: 10, plain: 1, ..Decrypted::default() }, "{suite:?}");
+        let values = [0, 3, 1, 1, 2, 2, 2, 1, 3, 3, 2];
+        assert_eq!(files.packets(), values.map(plain));
+    }
+}
+
+#[test]
+fn a_capture_may_begin_when_many_records_were_sealed() {
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    for _ in 0..(2 * 65_536 + 9) {
+        sealed(&mut context, 0);
+    }
+    files.capture(&[sealed(&mut context, 7), sealed(&mut context, 8)]);
+    assert_eq!(files.decrypt().expect("decrypted").opened, 2);
+    assert_eq!(files.packets(), [7, 8].map(plain));
+}
+
+#[test]
+fn what_no_key_opens_stays_as_it_is() {
+    let files = Files::new();
+    let log = files.log();
+    let mut ours = logged(&log, CipherSuite::Aes128Gcm, 1, 3);
+    let elsewhere = Files::new();
+    let mut theirs = logged(&elsewhere.log(), CipherSuite::Aes128Gcm, 2, 3);
+    let mut changed = sealed(&mut ours, 1);
+    *changed.last_mut().expect("a tag") ^= 1;
+    // Padding is behind the tag, so that a change there would change nothing.
+    let at = changed.len() - 8;
+    changed[at] ^= 1;
+    let packets = [sealed(&mut theirs, 1), changed, sealed(&mut ours, 2)];
+    files.capture(&packets);
+    assert_eq!(
+        files.decrypt().expect("decrypted"),
+        Decrypted { opened: 1, closed: 2, ..Decrypted::default() }
+    );
+    assert_eq!(files.packets(), [packets[0].clone(), packets[1].clone(), plain(2)]);
+}
+
+#[test]
+fn files_that_are_something_else_are_named() {
+    let files = Files::new();
+    logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    let error = || files.decrypt().expect_err("refused").to_string();
+    assert!(error().contains("capture: "), "{}", error());
+    fs::write(files.path("capture"), "text").expect("written");
+    assert!(error().contains("capture: no capture in the format pcapng or pcap"), "{}", error());
+    files.capture(&[plain(0)]);
+    let mut bytes = fs::read(files.path("capture")).expect("a file");
+    bytes.truncate(bytes.len() - 3);
+    fs::write(files.path("capture"), &bytes).expect("written");
+    assert!(error().contains("ends within a block"), "{}", error());
+    files.capture(&[plain(0)]);
+    fs::write(files.path("keys"), "# nothing\n").expect("written");
+    assert!(error().contains("keys: no keys of associations"), "{}", error());
+    fs::write(files.path("keys"), "\nSCTP_DTLS_FROM_CLIENT 1301\n").expect("written");
+    assert!(error().contains("keys:2: "), "{}", error());
+}
+
+/// Every byte of a small capture, with every bit turned: nothing may panic or take long.
+#[test]
+fn a_damaged_capture_is_read_or_refused() {
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    files.capture(&[plain(0), sealed(&mut context, 1)]);
+    let whole = fs::read(files.path("capture")).expect("a file");
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(files.path("capture"), &bytes).expect("written");
+        let _ = files.decrypt();
+    }
+}

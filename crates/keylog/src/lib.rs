@@ -1,0 +1,15 @@
+//! Keys of associations in a file, and captures that are decrypted with it.
+//!
+//! [`KeyLogFile`] is told keys while associations run. [`decrypt`] later reads a capture of them, and writes it as it would have
+//! been without protection.
+
+mod capture;
+mod decrypt;
+mod error;
+mod file;
+mod keys;
+mod line;
+
+pub use decrypt::{Decrypted, decrypt};
+pub use error::KeyLogError;
+pub use file::KeyLogFile;

@@ -1,0 +1,218 @@
+//! Chosen files and folders that a server offers in place of a folder, and what it says of them beforehand.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::name::{MAX_PART_BYTES, Name};
+use crate::protocol::{Kind, MAX_CONTROL_BYTES};
+use crate::send::{Found, SendSource, survey};
+use crate::text::PeerText;
+
+/// Most files and folders that are chosen.
+pub const MAX_OFFERED: usize = 128;
+
+/// What a server offers, by the name under which it is fetched.
+#[derive(Clone, Debug)]
+pub struct Offering {
+    catalogue: Catalogue,
+    sources: Vec<SendSource>,
+}
+
+/// Why something cannot be offered.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum OfferingError {
+    /// Too many sources.
+    #[error("at most {MAX_OFFERED} files and folders can be offered at a time; put them into a folder")]
+    TooMany,
+    /// Two sources have the same name.
+    #[error("two of the files and folders are called {0}: they would be fetched under one name; rename one")]
+    SameName(PeerText),
+    /// Nothing can be read there, or everything in it is left out.
+    #[error("{0}")]
+    Unreadable(PeerText),
+}
+
+impl Offering {
+    /// Looks what there is. To be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// [`OfferingError`]. What cannot be read below a folder is no error: it is told when the folder is fetched.
+    pub async fn survey(sources: Vec<SendSource>) -> Result<Self, OfferingError> {
+        if sources.len() > MAX_OFFERED {
+            return Err(OfferingError::TooMany);
+        }
+        let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
+        for source in &sources {
+            let entry = entry(source.clone()).await?;
+            if !names.insert(entry.name.clone()) {
+                return Err(OfferingError::SameName(entry.name.into()));
+            }
+            entries.push(entry);
+        }
+        Ok(Offering { catalogue: Catalogue { entries }, sources })
+    }
+
+    /// What to tell a peer of it.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// What goes by these names; everything if there are none. Nothing else is to be had, what is within a folder included.
+    pub(crate) fn wanted(&self, names: &[String]) -> Vec<SendSource> {
+        let all = self.catalogue.entries.iter().zip(&self.sources);
+        let wanted = all.filter(|(entry, _)| names.is_empty() || names.contains(&entry.name));
+        wanted.map(|(_, source)| source.clone()).collect()
+    }
+}
+
+/// Sums up a source. Whatever is found in it has the source's name as the first part of its own.
+async fn entry(source: SendSource) -> Result<Entry, OfferingError> {
+    let mut sum: Option<Entry> = None;
+    let mut found = survey(source);
+    while let Some(item) = found.recv().await {
+        let (name, kind) = match item {
+            Found::Item { name, kind } => (name, kind),
+            Found::Skipped { why } if sum.is_none() => return Err(OfferingError::Unreadable(why)),
+            Found::Skipped { .. } => continue,
+        };
+        let first = name.split('/').next().unwrap_or_default();
+        let entry = sum.get_or_insert_with(|| Entry { name: first.to_owned(), files: 0, bytes: 0 });
+        if let Kind::File { size_bytes, .. } = kind {
+            entry.bytes = entry.bytes.saturating_add(size_bytes);
+        }
+        if let Kind::File { .. } | Kind::Stream { .. } = kind {
+            entry.files = entry.files.saturating_add(1);
+        }
+    }
+    sum.ok_or_else(|| OfferingError::Unreadable("everything in it is left out".into()))
+}
+
+/// What a server says that it offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalogue {
+    entries: Vec<Entry>,
+}
+
+/// A file, or a folder with all that is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    name: String,
+    files: u64,
+    bytes: u64,
+}
+
+impl Entry {
+    /// The name to fetch it by. It can be asked for and stored; to be shown it has to be escaped.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Files in it.
+    pub fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// Bytes of these files.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Catalogue {
+    /// The entries, with names that differ.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// As bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("all lengths are known")
+    }
+
+    /// From bytes; `None` for anything that no [`Offering`] has, such as a name that cannot be asked for.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() > MAX_CONTROL_BYTES {
+            return None;
+        }
+        let (catalogue, rest) = postcard::take_from_bytes::<Catalogue>(bytes).ok()?;
+        let names: BTreeSet<&str> = catalogue.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let is_name =
+            |name: &&str| !name.contains('/') && name.len() <= MAX_PART_BYTES && Name::new(name).is_ok();
+        let is_catalogue = rest.is_empty()
+            && (1..=MAX_OFFERED).contains(&catalogue.entries.len())
+            && names.len() == catalogue.entries.len()
+            && names.iter().all(is_name);
+        is_catalogue.then_some(catalogue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn survey_of(paths: &[std::path::PathBuf]) -> Result<Offering, OfferingError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(Offering::survey(paths.iter().map(SendSource::path).collect()))
+    }
+
+    #[test]
+    fn each_source_is_summed_up_under_its_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("photos/2026")).expect("a folder");
+        fs::write(at("photos/2026/a"), [0; 100]).expect("written");
+        fs::write(at("photos/b"), [0; 20]).expect("written");
+        fs::write(at("film.mkv"), [0; 7]).expect("written");
+        let offering = survey_of(&[at("film.mkv"), at("photos")]).expect("there");
+        let entries: Vec<_> =
+            offering.catalogue().entries().iter().map(|e| (e.name(), e.files(), e.bytes())).collect();
+        assert_eq!(entries, [("film.mkv", 1, 7), ("photos", 2, 120)]);
+        assert_eq!(Catalogue::decode(&offering.catalogue().encode()).as_ref(), Some(offering.catalogue()));
+        let wanted = |names: &[&str]| {
+            offering.wanted(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).len()
+        };
+        assert_eq!((wanted(&[]), wanted(&["photos"])), (2, 1));
+        assert_eq!(wanted(&["photos/b", "..", "other"]), 0, "nothing else is to be had");
+    }
+
+    #[test]
+    fn what_cannot_be_offered_is_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("a/x")).expect("a folder");
+        fs::create_dir_all(at("b/x")).expect("a folder");
+        assert_eq!(survey_of(&[at("a/x"), at("b/x")]).unwrap_err(), OfferingError::SameName("x".into()));
+        assert!(survey_of(&[at("c")]).unwrap_err().to_string().contains("c"));
+        assert_eq!(survey_of(&vec![at("a"); MAX_OFFERED + 1]).unwrap_err(), OfferingError::TooMany);
+    }
+
+    #[test]
+    fn a_catalogue_with_names_that_cannot_be_asked_for_is_refused() {
+        let decoded = |names: &[&str]| {
+            let entry = |name: &&str| Entry { name: (*name).to_owned(), files: 1, bytes: 1 };
+            Catalogue::decode(&Catalogue { entries: names.iter().map(entry).collect() }.encode())
+        };
+        assert!(decoded(&["a", "b"]).is_some());
+        let many: Vec<String> = (0..=MAX_OFFERED).map(|number| number.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let long = "x".repeat(256);
+        for names in [&[][..], &["a", "a"], &["a/b"], &[".."], &["/a"], &[""], &[&long], &many] {
+            assert_eq!(decoded(names), None, "{names:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(catalogue) = Catalogue::decode(&bytes) {
+                prop_assert_eq!(Catalogue::decode(&catalogue.encode()), Some(catalogue));
+            }
+        }
+    }
+}
