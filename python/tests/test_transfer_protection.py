@@ -31,9 +31,12 @@ def test_messages_pass_between_those_who_know_each_other(tmp_path: Path) -> None
     async def run() -> None:
         async with ab.listen(HERE, keys=server) as listener:
             for _ in range(2):  # at first use, and known
-                async with ab.connect(listener.addresses, keys=client) as association:
-                    await association.send(b"secret")
-                    message = await (await listener.accept()).recv()
+                async with (
+                    ab.connect(listener.addresses, keys=client) as ours,
+                    await listener.accept() as theirs,
+                ):
+                    await ours.send(b"secret")
+                    message = await theirs.recv()
                     assert message is not None
                     assert message.payload == b"secret"
 
