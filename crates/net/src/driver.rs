@@ -63,17 +63,24 @@ pub(crate) struct Driver {
     unattended: bool,
 }
 
+/// The task's ends of the channel that commands come through.
+pub(crate) struct CommandEnds {
+    pub(crate) commands: mpsc::UnboundedReceiver<Command>,
+    /// See [`Driver::handles`].
+    pub(crate) handles: mpsc::WeakUnboundedSender<Command>,
+}
+
 impl Driver {
     pub(crate) fn new(
         clock: Clock,
         endpoint: Endpoint,
         sockets: Vec<Socket>,
-        commands: mpsc::UnboundedReceiver<Command>,
-        handles: mpsc::WeakUnboundedSender<Command>,
+        ends: CommandEnds,
         queue: Weak<AcceptQueue>,
         keys: KeyStore,
         watch: ObserverSlot,
     ) -> Self {
+        let CommandEnds { commands, handles } = ends;
         Driver {
             clock,
             endpoint,

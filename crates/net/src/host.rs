@@ -14,7 +14,7 @@ use crate::accept_queue::AcceptQueue;
 use crate::association::Association;
 use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
-use crate::driver::Driver;
+use crate::driver::{CommandEnds, Driver};
 use crate::error::{AcceptError, BindError, CloseReason, ConnectError};
 use crate::key_store::KeyStore;
 use crate::observer::{Observer, Started};
@@ -159,8 +159,7 @@ impl HostBuilder {
             clock,
             endpoint,
             sockets,
-            orders,
-            commands.downgrade(),
+            CommandEnds { commands: orders, handles: commands.downgrade() },
             Arc::downgrade(&queue),
             keys,
             self.watch,

@@ -35,7 +35,11 @@ impl Driver {
     pub(crate) fn advance_keys(&mut self, id: AssociationId) {
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
-        match self.keys.advance(now, id, association) {
+        let outcome = self.keys.advance(now, id, association);
+        for change in self.keys.take_changes() {
+            self.watch.keys(now, id, &change);
+        }
+        match outcome {
             None => {}
             Some(Outcome::Established) => {
                 self.admit(id);

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anabranch_core::protection::KEY_MANAGEMENT_PPID;
+use anabranch_core::protection::{FIRST_EPOCH, KEY_MANAGEMENT_PPID};
 use anabranch_core::time::Time;
 use anabranch_core::{AbortReason, Association, AssociationId, ReceivedMessage};
 use anabranch_keying::{ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, TlsExchanges};
 
+use crate::observer::KeyChange;
 use crate::protection::DtlsProtection;
 use crate::snapshot::KeyingCounters;
 
@@ -41,6 +42,8 @@ pub(crate) struct KeyStore {
     /// Associations that peers opened and that have no keys yet, the oldest first.
     pending: VecDeque<AssociationId>,
     most_pending: usize,
+    /// What observers are to be told.
+    changes: Vec<KeyChange>,
     counters: KeyingCounters,
 }
 
@@ -52,6 +55,7 @@ impl KeyStore {
             deadlines: BTreeSet::new(),
             pending: VecDeque::new(),
             most_pending: most_pending.max(1),
+            changes: Vec::new(),
             counters: KeyingCounters::default(),
         }
     }
@@ -192,6 +196,11 @@ impl KeyStore {
         Ok(())
     }
 
+    /// How the keys of the association that had the latest turn have changed in it.
+    pub(crate) fn take_changes(&mut self) -> impl Iterator<Item = KeyChange> + '_ {
+        self.changes.drain(..)
+    }
+
     /// Does what is due; what came of it, if that changes anything for the association.
     pub(crate) fn advance(
         &mut self,
@@ -207,11 +216,18 @@ impl KeyStore {
             match event {
                 KeyingEvent::Established => {
                     self.counters.established += 1;
+                    self.changes.push(KeyChange::Updated { epoch: FIRST_EPOCH });
                     self.pending.retain(|pending| *pending != id);
                     outcome = Some(Outcome::Established);
                 }
-                KeyingEvent::Rekeyed { .. } => self.counters.rekeys += 1,
-                KeyingEvent::RekeyFailed(_) => self.counters.failed_rekeys += 1,
+                KeyingEvent::Rekeyed { epoch } => {
+                    self.counters.rekeys += 1;
+                    self.changes.push(KeyChange::Updated { epoch });
+                }
+                KeyingEvent::RekeyFailed(error) => {
+                    self.counters.failed_rekeys += 1;
+                    self.changes.push(KeyChange::Failed(error.text()));
+                }
                 KeyingEvent::Failed(error) => outcome = Some(Outcome::Failed(error.text())),
             }
         }

@@ -98,7 +98,7 @@ pub use event::{Events, MissedEvents};
 pub use host::{Host, HostBuilder, Monitor};
 pub use locals::Binding;
 pub use message::Message;
-pub use observer::{Datagram, DatagramOutcome, Observer, Started};
+pub use observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};
 pub use peer::{Peer, udp_address};
 pub use protection::{DtlsProtection, Protection};
 pub use snapshot::{AssociationReport, HostReport, HostStatistics, KeyingCounters, PathSnapshot, Snapshot};

@@ -49,6 +49,18 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
+/// What became of an agreement on keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyChange {
+    /// Keys of this epoch protect packets from now on.
+    Updated {
+        /// The epoch, which begins with 3.
+        epoch: u64,
+    },
+    /// No newer keys came about, for this reason; the present ones stay in use.
+    Failed(&'static str),
+}
+
 /// Sees what a host does. Given to [`HostBuilder::observer`](crate::HostBuilder::observer); dropped when the host's task ends.
 ///
 /// All methods run on the host's task, between its packets: what takes long is to be handed to another thread. Times are those
@@ -116,6 +128,11 @@ pub trait Observer: Send + 'static {
     /// have been shown before.
     fn association(&mut self, at: Time, id: AssociationId, association: &Association) {
         let _ = (at, id, association);
+    }
+
+    /// The keys of an association have changed, or were to change. The first are there before the association is connected.
+    fn keys(&mut self, at: Time, id: AssociationId, change: &KeyChange) {
+        let _ = (at, id, change);
     }
 
     /// An association was closed.

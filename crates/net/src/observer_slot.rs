@@ -7,7 +7,7 @@ use anabranch_core::time::Time;
 use anabranch_core::{AssociationId, Endpoint};
 
 use crate::error::CloseReason;
-use crate::observer::{Datagram, DatagramOutcome, Observer, Started};
+use crate::observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};
 
 /// Does nothing where there is no observer.
 #[derive(Default)]
@@ -86,6 +86,12 @@ impl ObserverSlot {
         watched.touched.retain(|touched| *touched != id);
         watched.look_at(at, id, endpoint);
         watched.observer.closed(at, id, outcome);
+    }
+
+    pub(crate) fn keys(&mut self, at: Time, id: AssociationId, change: &KeyChange) {
+        if let Some(watched) = &mut self.0 {
+            watched.observer.keys(at, id, change);
+        }
     }
 
     pub(crate) fn idle(&mut self, at: Time) {

@@ -9,7 +9,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{PathId, Statistics};
 use anabranch_lab::trace::PathSample;
-use anabranch_net::{CloseReason, DatagramOutcome};
+use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
 
 /// Bytes of memory that records may take up, about; what comes beyond is dropped.
 const MOST_BYTES: usize = 64 << 20;
@@ -70,6 +70,11 @@ pub(crate) enum Record {
         key: Key,
         at: Time,
         total: u64,
+    },
+    Keys {
+        key: Key,
+        at: Time,
+        change: KeyChange,
     },
     Closed {
         key: Key,

@@ -9,7 +9,7 @@ use anabranch_core::time::{Span, Time};
 use anabranch_core::trace::TraceEvent;
 use anabranch_core::{Association, AssociationId, MAX_PATHS, PathId};
 use anabranch_lab::trace::Sampler;
-use anabranch_net::{CloseReason, Datagram, Observer, Started};
+use anabranch_net::{CloseReason, Datagram, KeyChange, Observer, Started};
 
 use crate::batch::{Inbox, Key, Record};
 
@@ -123,6 +123,13 @@ impl Observer for HostObserver {
             }
             batch.counted(key, statistics);
         });
+    }
+
+    fn keys(&mut self, at: Time, id: AssociationId, change: &KeyChange) {
+        let (at, key, change) = (at + self.offset, self.key(id), *change);
+        if self.watched.contains_key(&id) {
+            self.inbox.write(|batch| batch.records.push(Record::Keys { key, at, change }));
+        }
     }
 
     fn closed(&mut self, at: Time, id: AssociationId, outcome: &Result<(), CloseReason>) {

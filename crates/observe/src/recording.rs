@@ -215,6 +215,9 @@ impl Writer {
             Record::Timeouts { key, at, total } => {
                 self.for_each_sink(key, |sink, known| sink.timeouts(at, key, known, total));
             }
+            Record::Keys { key, at, ref change } => {
+                self.for_each_sink(key, |sink, known| sink.keys(at, key, known, change));
+            }
             Record::Closed { key, at, ref outcome } => {
                 self.for_each_sink(key, |sink, known| sink.closed(at, key, known, outcome));
                 self.directory.close(key);

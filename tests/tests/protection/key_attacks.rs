@@ -77,7 +77,7 @@ fn garbage_ends_the_association_and_says_why() {
 #[test]
 fn messages_out_of_turn_end_the_association() {
     let established = Bytes::from_static(&[0x83, 1]);
-    assert_eq!(refused(Side::A, &[established.clone()]), Some(KeyingError::Unexpected));
+    assert_eq!(refused(Side::A, std::slice::from_ref(&established)), Some(KeyingError::Unexpected));
     assert_eq!(refused(Side::A, &[records(3, &hello()), established.clone()]), Some(KeyingError::Unexpected));
     assert_eq!(refused(Side::B, &[established]), Some(KeyingError::Unexpected));
     assert_eq!(refused(Side::A, &[records(4, &hello())]), Some(KeyingError::WrongEpoch));

@@ -9,7 +9,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::qlog::{Epoch, PacketFate, QLOG_EXTENSION, QlogWriter};
 use anabranch_lab::trace::{PathSample, TraceError};
-use anabranch_net::{CloseReason, DatagramOutcome};
+use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
 
 use super::{ObservedDatagram, RecordingInfo, Sink};
 use crate::batch::Key;
@@ -114,6 +114,15 @@ impl Sink for Events {
     fn timeouts(&mut self, at: Time, key: Key, known: &AssociationInfo, total: u64) {
         if let Some(writer) = self.writer(key) {
             writer.timeouts(at, &known.subject, total);
+        }
+    }
+
+    fn keys(&mut self, at: Time, key: Key, known: &AssociationInfo, change: &KeyChange) {
+        if let Some(writer) = self.writer(key) {
+            match *change {
+                KeyChange::Updated { epoch } => writer.keys_updated(at, &known.subject, epoch),
+                KeyChange::Failed(reason) => writer.rekey_failed(at, &known.subject, reason),
+            }
         }
     }
 

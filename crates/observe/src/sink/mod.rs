@@ -12,7 +12,7 @@ use anabranch_core::time::Time;
 use anabranch_core::trace::TraceEvent;
 use anabranch_lab::trace::qlog::Role;
 use anabranch_lab::trace::{PathSample, TraceError};
-use anabranch_net::{CloseReason, DatagramOutcome};
+use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
 
 use crate::batch::Key;
 use crate::directory::AssociationInfo;
@@ -80,6 +80,10 @@ pub(crate) trait Sink: Send {
 
     fn timeouts(&mut self, at: Time, key: Key, known: &AssociationInfo, total: u64) {
         let _ = (at, key, known, total);
+    }
+
+    fn keys(&mut self, at: Time, key: Key, known: &AssociationInfo, change: &KeyChange) {
+        let _ = (at, key, known, change);
     }
 
     fn closed(&mut self, at: Time, key: Key, known: &AssociationInfo, outcome: &Result<(), CloseReason>) {

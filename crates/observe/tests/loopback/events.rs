@@ -1,10 +1,15 @@
 //! Events, read by a parser that knows every field and takes no other.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
+use anabranch_core::time::Span;
 use anabranch_lab::trace::qlog::EVENT_SCHEMA;
-use anabranch_observe::Outputs;
+use anabranch_net::{DtlsProtection, Host, KeyPolicy, PathAddress, Peer, Protection};
+use anabranch_observe::{Outputs, Recording, Role};
+use anabranch_tests::credentials::credentials;
 use serde::Deserialize;
 
 use crate::rig::{MESSAGE_BYTES, MESSAGES, recorded};
@@ -59,9 +64,11 @@ struct Event {
 }
 
 /// The fields of each event: those it must have, and those it may have.
-const FIELDS: [(&str, &[&str], &[&str]); 14] = [
+const FIELDS: [(&str, &[&str], &[&str]); 16] = [
     ("association_started", &["scheme", "profile"], &[]),
     ("association_ended", &["outcome"], &[]),
+    ("keys_updated", &["epoch"], &[]),
+    ("rekey_failed", &["reason"], &[]),
     ("path_addresses", &["local", "remote"], &[]),
     ("path_state", &["state", "rule"], &["figure", "value"]),
     ("packet_sent", &["length", "verification_tag", "chunks"], &[]),
@@ -192,4 +199,36 @@ fn the_book_names_every_event_and_every_field() {
         }
     }
     assert!(text.contains(EVENT_SCHEMA));
+}
+
+#[tokio::test]
+async fn keys_of_a_protected_association_are_written_as_they_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("events.sqlog");
+    let scheme = anabranch_net::config("cmt").expect("a scheme");
+    let outputs = Outputs { qlog: Some(path.clone()), ..Outputs::default() };
+    let recording = Recording::start(&outputs, Role::Client, "cmt", &scheme).expect("a recording");
+    let policy = KeyPolicy { rekey_after: Span::from_millis(300), ..KeyPolicy::default() };
+    let host = |node, own, peer, policy: KeyPolicy| {
+        let credentials = credentials(own, &[peer]);
+        let builder = Host::builder().local(SocketAddr::from(([127, 0, 0, node], 0)));
+        builder.protection(Protection::Dtls(DtlsProtection { credentials, policy }))
+    };
+    let server = host(43, 2, 1, KeyPolicy::default()).accept(scheme.clone()).bind().expect("a server");
+    let client = host(44, 1, 2, policy).observer(recording.observer()).bind().expect("a client");
+    let to = PathAddress::over_udp([127, 0, 0, 44].into(), server.local_addresses()[0]);
+    let association = client.connect(Peer::new([to]), scheme).await.expect("connected");
+    let accepted = server.accept().await.expect("accepted");
+    while client.statistics().await.keying.rekeys < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (ended, received) = tokio::join!(association.shutdown(), accepted.recv());
+    assert_eq!((ended, received), (Ok(()), Ok(None)));
+    recording.finish();
+    let (_, events) = read(&path);
+    events.iter().for_each(check);
+    let updated = events.iter().filter(|event| event.name == "sctp:keys_updated");
+    let epochs: Vec<u64> = updated.map(|event| event.data["epoch"].as_u64().expect("a number")).collect();
+    assert!(epochs.len() >= 3, "{epochs:?}");
+    assert!(epochs.iter().copied().eq(3..3 + epochs.len() as u64), "{epochs:?}");
 }

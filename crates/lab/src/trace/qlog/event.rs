@@ -20,6 +20,12 @@ pub(super) enum Data<'a> {
     AssociationEnded {
         outcome: &'a str,
     },
+    KeysUpdated {
+        epoch: u64,
+    },
+    RekeyFailed {
+        reason: &'a str,
+    },
     PathAddresses {
         local: &'a str,
         remote: &'a str,
@@ -51,6 +57,8 @@ impl Data<'_> {
         match self {
             Data::AssociationStarted { .. } => "sctp:association_started",
             Data::AssociationEnded { .. } => "sctp:association_ended",
+            Data::KeysUpdated { .. } => "sctp:keys_updated",
+            Data::RekeyFailed { .. } => "sctp:rekey_failed",
             Data::PathAddresses { .. } => "sctp:path_addresses",
             Data::PathState(_) => "sctp:path_state",
             Data::PacketSent(_) => "sctp:packet_sent",

@@ -234,6 +234,16 @@ impl QlogWriter {
         self.event(at, subject, None, Data::TimerExpired { timer: "T3", total });
     }
 
+    /// Keys of this epoch protect packets from now on.
+    pub fn keys_updated(&mut self, at: Time, subject: &Subject, epoch: u64) {
+        self.event(at, subject, None, Data::KeysUpdated { epoch });
+    }
+
+    /// No newer keys came about, and the present ones stay in use.
+    pub fn rekey_failed(&mut self, at: Time, subject: &Subject, reason: &str) {
+        self.event(at, subject, None, Data::RekeyFailed { reason });
+    }
+
     fn event(&mut self, at: Time, subject: &Subject, path: Option<PathId>, data: Data<'_>) {
         let time = at.as_nanos() as f64 / 1e6;
         let path = path.map(|path| subject.path(path));
