@@ -133,7 +133,7 @@ struct ListenAddresses {
 /// Which side connects.
 enum Role<'a> {
     Fetch(&'a str),
-    Wait(Box<ListenOptions>, Admitted),
+    Wait(Box<(ListenOptions, Admitted)>),
 }
 
 impl RecvArguments {
@@ -255,7 +255,7 @@ impl RecvArguments {
         }
         names.iter().for_each(|name| command.extend([" ", &typed(Path::new(name), "NAME")]));
         let admitted = listen.admitted(&command)?;
-        Ok(Role::Wait(Box::new(listen), admitted))
+        Ok(Role::Wait(Box::new((listen, admitted))))
     }
 }
 
@@ -294,7 +294,10 @@ pub(super) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
                 let request = Request { accept, links, mode, delete: arguments.delete };
                 fetch(arguments, host, &request, store, again).await
             }
-            Role::Wait(listen, from) => wait(arguments, (&listen, &from), accept, store, again).await,
+            Role::Wait(waiting) => {
+                let (listen, admitted) = *waiting;
+                wait(arguments, (&listen, &admitted), accept, store, again).await
+            }
         }
     });
     // Threads that write bring their journals up to date.
