@@ -68,7 +68,7 @@ impl Slot for PathModel {
                 }
             }
             Event::PathState { path, to, .. } => {
-                self.revivals[path.index()].changed(*to, view.path(*path), view.now)
+                self.revivals[path.index()].changed(*to, view.path(*path), view.now);
             }
             _ => {}
         }
