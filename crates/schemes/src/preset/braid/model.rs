@@ -30,6 +30,8 @@ pub struct PathModel {
     rates: [WindowedMax<Rate>; MAX_PATHS],
     trips: [RoundTrips; MAX_PATHS],
     revivals: [Revival; MAX_PATHS],
+    /// Paths whose probes have become due and were not asked for yet.
+    due: PathSet,
 }
 
 impl PathModel {
@@ -40,6 +42,7 @@ impl PathModel {
             rates: [WindowedMax::default(); MAX_PATHS],
             trips: [RoundTrips::default(); MAX_PATHS],
             revivals: [Revival::default(); MAX_PATHS],
+            due: PathSet::EMPTY,
         }
     }
 }
@@ -67,6 +70,13 @@ impl Slot for PathModel {
                     self.rates[facts.id.index()].update(view.now.as_nanos(), rate, window);
                 }
             }
+            Event::Deadline => {
+                for facts in view.paths {
+                    if self.revivals[facts.id.index()].is_due(view.now) {
+                        self.due.insert(facts.id);
+                    }
+                }
+            }
             Event::PathState { path, to, .. } => {
                 self.revivals[path.index()].changed(*to, view.path(*path), view.now);
             }
@@ -92,10 +102,8 @@ impl PathEstimator for PathModel {
 
     fn probes(&mut self, view: &View<'_>) -> PathSet {
         let mut paths = self.inner.probes(view);
-        for facts in view.paths {
-            if self.revivals[facts.id.index()].is_due(view.now) {
-                paths.insert(facts.id);
-            }
+        for path in std::mem::take(&mut self.due).iter() {
+            paths.insert(path);
         }
         paths
     }
