@@ -83,7 +83,7 @@ class Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class Anabranch:
-    """`anabranch` over all links, with a scheme."""
+    """`anabranch` over all links, with a scheme, and without encryption as the kernel's TCP."""
 
     program: str
     scheme: str
@@ -101,7 +101,7 @@ class Anabranch:
             for n in network.numbers
             for word in ("--path", network.client_address(n), "--to", f"{network.server_address(n)}:{port}")
         ]
-        return network.client.command([self.program, *words, "--scheme", self.scheme, *paths])
+        return network.client.command([self.program, *words, "--insecure", "--scheme", self.scheme, *paths])
 
     def send_file(self, network: Network, payload: Path) -> float | None:
         """As `Kernel.send_file`, with the start of the process and whatever the transfer protocol adds."""
