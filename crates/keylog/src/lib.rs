@@ -1,6 +1,6 @@
 //! Keys of associations in a file, and captures that are decrypted with it.
 //!
-//! [`KeyLogFile`] is told keys while associations run. [`decrypt`] later reads a capture of them, and writes it as it would have
+//! [`KeyLogFile`] is told keys while associations run. [`decrypt()`] later reads a capture of them, and writes it as it would have
 //! been without protection.
 
 mod capture;
