@@ -1,6 +1,6 @@
 //! A capture as it would have been without protection.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -29,22 +29,55 @@ pub struct Decrypted {
 }
 
 /// Decrypts the DTLS chunks of a capture (pcapng or pcap) with the keys of a log, and writes the capture that results (pcapng).
-/// Decrypted packets are as long as they would have been without protection.
+/// Decrypted packets are as long as they would have been without protection. A file that is made for it is for this user alone.
 ///
 /// # Errors
-/// Names the file that cannot be read or written, and what is wrong with it.
+/// [`KeyLogError::SameFile`] if the output would take the place of the capture or the key log. Otherwise it names the file that cannot be read or written, and what is wrong with it.
 pub fn decrypt(capture: &Path, key_log: &Path, output: &Path) -> Result<Decrypted, KeyLogError> {
     let mut keys = KeyRing::load(key_log)?;
     let mut done = Decrypted::default();
     // A capture that does not exist is to leave no empty output behind.
     File::open(capture).map_err(KeyLogError::file(capture))?;
-    let file = File::create(output).map_err(KeyLogError::file(output))?;
+    let file = create(output, [capture, key_log])?;
     let mut writer = Output::new(PcapngWriter::new(BufWriter::new(file)).map_err(KeyLogError::file(output))?);
     capture::read(capture, |found| {
         writer.take(found, &mut keys, &mut done).map_err(KeyLogError::file(output))
     })?;
     writer.capture.finish().map_err(KeyLogError::file(output))?;
     Ok(done)
+}
+
+/// Opens the output, and empties a regular file if it is none of the inputs.
+fn create(output: &Path, inputs: [&Path; 2]) -> Result<File, KeyLogError> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(output).map_err(KeyLogError::file(output))?;
+    let metadata = file.metadata().map_err(KeyLogError::file(output))?;
+    // Pipes and terminals cannot be emptied, and need not be.
+    if metadata.is_file() {
+        for input in inputs {
+            let of_input = fs::metadata(input).map_err(KeyLogError::file(input))?;
+            if is_same(output, &metadata, input, &of_input) {
+                return Err(KeyLogError::SameFile { output: output.to_owned(), input: input.to_owned() });
+            }
+        }
+        file.set_len(0).map_err(KeyLogError::file(output))?;
+    }
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn is_same(_: &Path, one: &Metadata, _: &Path, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// The standard library tells files apart by their numbers on Unix only.
+#[cfg(not(unix))]
+fn is_same(one: &Path, _: &Metadata, other: &Path, _: &Metadata) -> bool {
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 struct Output<W> {

@@ -22,6 +22,14 @@ pub enum KeyLogError {
         /// Its permissions.
         mode: u32,
     },
+    /// The output would take the place of what it is made from.
+    #[error("{}: this is the same file as {}, which is read for it: name another file for the output", output.display(), input.display())]
+    SameFile {
+        /// The file to write.
+        output: PathBuf,
+        /// The capture or the key log.
+        input: PathBuf,
+    },
     /// A line is not in the form of a key log.
     #[error("{}:{line}: {reason}", path.display())]
     Line {

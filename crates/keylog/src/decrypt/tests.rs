@@ -163,6 +163,46 @@ fn files_that_are_something_else_are_named() {
     assert!(error().contains("keys:2: "), "{}", error());
 }
 
+#[test]
+fn the_output_never_takes_the_place_of_the_capture_or_the_key_log() {
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    files.capture(&[sealed(&mut context, 1)]);
+    fs::hard_link(files.path("keys"), files.path("again")).expect("linked");
+    // By its path alone, a second name is not noticed.
+    let cases = [("capture", "capture"), ("keys", "keys"), ("again", "keys")];
+    for (output, input) in cases.into_iter().filter(|(output, _)| cfg!(unix) || *output != "again") {
+        let before = fs::read(files.path(input)).expect("a file");
+        let ended = decrypt(&files.path("capture"), &files.path("keys"), &files.path(output));
+        let text = ended.expect_err("refused").to_string();
+        assert!(text.contains("the same file") && text.contains("name another file"), "{text}");
+        assert_eq!(fs::read(files.path(input)).expect("a file"), before);
+    }
+}
+
+#[test]
+fn an_output_that_is_there_is_replaced_whole() {
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    files.capture(&[sealed(&mut context, 1)]);
+    fs::write(files.path("out"), vec![7; 1 << 16]).expect("written");
+    files.decrypt().expect("decrypted");
+    assert_eq!(files.packets(), [plain(1)]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_was_decrypted_is_for_this_user_alone_and_may_go_elsewhere_than_to_a_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    files.capture(&[sealed(&mut context, 1)]);
+    files.decrypt().expect("decrypted");
+    assert_eq!(fs::metadata(files.path("out")).expect("there").permissions().mode() & 0o777, 0o600);
+    let done = decrypt(&files.path("capture"), &files.path("keys"), Path::new("/dev/null"));
+    assert_eq!(done.expect("decrypted").opened, 1);
+}
+
 /// Every byte of a small capture, with every bit turned: nothing may panic or take long.
 #[test]
 fn a_damaged_capture_is_read_or_refused() {
