@@ -41,6 +41,32 @@ pub enum IdentityError {
         /// Its permissions.
         mode: u32,
     },
+    /// Somebody else could change a file, or a folder with files.
+    #[error(
+        "{0}: it belongs to user {owner}, who could change whom you trust or who you are, so it is not used: if what is there is right, run `chown {user} {0}`, or else name another place",
+        path.display()
+    )]
+    Foreign {
+        /// The file or folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who runs this.
+        user: u32,
+    },
+    /// Others can put another file in the place of one.
+    #[error(
+        "{}: others can replace this file, for they may write to its folder (mode {mode:03o}), so it is not used: run `chmod go-w {}`",
+        path.display(), folder.display()
+    )]
+    WritableFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The file in it.
+        path: PathBuf,
+        /// The folder's permissions.
+        mode: u32,
+    },
     /// A file is longer than any that this program writes.
     #[error("{}: longer than {limit} bytes, so it is not read; is it the right file?", path.display())]
     TooLong {

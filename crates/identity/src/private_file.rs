@@ -9,6 +9,17 @@ use zeroize::Zeroizing;
 
 use crate::error::IdentityError;
 
+#[cfg(unix)]
+mod access;
+#[cfg(not(unix))]
+mod access {
+    use super::*;
+
+    pub(super) fn check(_: &File, _: &Path, _: Others) -> Result<(), IdentityError> {
+        Ok(())
+    }
+}
+
 /// What others may do with a file before it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
@@ -28,7 +39,7 @@ pub(crate) fn read(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(IdentityError::file(path))?,
     };
-    check_permissions(&file, path, others)?;
+    access::check(&file, path, others)?;
     // Room for all of it at once: what a growing buffer leaves behind would not be wiped.
     let length = file.metadata().map_err(IdentityError::file(path))?.len().min(limit);
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1));
@@ -38,23 +49,6 @@ pub(crate) fn read(
     }
     let text = str::from_utf8(&bytes).map_err(|_| IdentityError::content(path, "not a text in UTF-8"))?;
     Ok(Some(Zeroizing::new(text.to_owned())))
-}
-
-#[cfg(unix)]
-fn check_permissions(file: &File, path: &Path, others: Others) -> Result<(), IdentityError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = file.metadata().map_err(IdentityError::file(path))?.permissions().mode() & 0o777;
-    let path = path.to_owned();
-    match others {
-        Others::Nothing if mode & 0o077 != 0 => Err(IdentityError::Readable { path, mode }),
-        Others::MayRead if mode & 0o022 != 0 => Err(IdentityError::Writable { path, mode }),
-        _ => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-fn check_permissions(_: &File, _: &Path, _: Others) -> Result<(), IdentityError> {
-    Ok(())
 }
 
 /// Makes a file that is not there yet, whole or not at all. Where another process was quicker, its file stays.
