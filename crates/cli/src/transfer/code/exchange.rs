@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anabranch_identity::code::{
-    BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE, Offer, OneTimeCode,
+    Accepted, BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE, Offer, OneTimeCode,
 };
 use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::Catalogue;
@@ -23,6 +23,14 @@ pub(super) enum ExchangeError {
         "the other side went away before the code was agreed on; check whether it still waits, and with which code"
     )]
     Gone,
+    /// This association used the code up, and did not know it.
+    #[error(transparent)]
+    Used(CodeError),
+    /// This association proved the code, and ended before it heard what is offered.
+    #[error(
+        "whoever knew the code was lost before anything was offered, and the code is used up; start again for another one"
+    )]
+    Lost,
 }
 
 /// Proves a code to the other side, has it prove the code as well, and gives what it offers.
@@ -36,18 +44,40 @@ pub(super) async fn prove(association: &Association, code: &OneTimeCode) -> Resu
     Catalogue::decode(&catalogue).ok_or(ExchangeError::Code(CodeError::Malformed))
 }
 
-/// Lets the other side prove a code, proves it as well, and says what is offered.
+/// Lets the other side prove a code. The code is used up only if `may_prove` agrees at the moment at which a proof is there.
 pub(super) async fn check(
     association: &Association,
     offer: &Offer,
-    catalogue: &Catalogue,
-) -> Result<(), ExchangeError> {
+    may_prove: impl FnOnce() -> bool,
+) -> Result<Accepted, ExchangeError> {
     let binding = binding(association).await?;
     let (answered, answer) = offer.answer(&receive(association, LONGEST_MESSAGE).await?, &binding)?;
     send(association, answer).await?;
-    let accepted = offer.verify(answered, &receive(association, LONGEST_MESSAGE).await?)?;
-    send(association, accepted.message).await?;
-    send(association, catalogue.encode()).await
+    let proof = receive(association, LONGEST_MESSAGE).await?;
+    if !may_prove() {
+        return Err(ExchangeError::Gone);
+    }
+    offer.verify(answered, &proof).map_err(|error| match error {
+        // Another association did that.
+        CodeError::Spent => ExchangeError::Code(error),
+        CodeError::Wrong | CodeError::Malformed => ExchangeError::Used(error),
+    })
+}
+
+/// Proves the code to whoever has proved it, and says what is offered.
+pub(super) async fn present(
+    association: &Association,
+    accepted: Accepted,
+    catalogue: &Catalogue,
+) -> Result<(), ExchangeError> {
+    let sent = async {
+        send(association, accepted.message).await?;
+        send(association, catalogue.encode()).await
+    };
+    match tokio::time::timeout(WITHIN, sent).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(ExchangeError::Lost),
+    }
 }
 
 async fn binding(association: &Association) -> Result<ChannelBinding, ExchangeError> {

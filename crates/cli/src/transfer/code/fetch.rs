@@ -118,11 +118,13 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
         format!("  {}  {files}, {}\n", escape(entry.name()), amount(entry.bytes()))
     });
     let listed: String = lines.collect();
-    if !arguments.show().quiet && !arguments.show().json {
+    let is_quiet = arguments.show().quiet || arguments.show().json;
+    // Nobody is asked about what was not shown.
+    if !(is_quiet && arguments.yes) {
         eprint!("offered:\n{listed}");
     }
     if arguments.yes {
-        return Ok(());
+        return refuse_hidden(catalogue);
     }
     if !std::io::stdin().is_terminal() {
         return Err(CommandError::usage(
@@ -139,6 +141,17 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     match answer.await {
         Ok(Ok(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
         _ => Err(CommandError::failure("nothing was taken")),
+    }
+}
+
+/// Without a question, names that begin with a dot are not taken: programs read them without being told to.
+fn refuse_hidden(catalogue: &Catalogue) -> Result<(), CommandError> {
+    match catalogue.entries().iter().find(|entry| entry.name().starts_with('.')) {
+        Some(hidden) => Err(CommandError::usage(format!(
+            "nothing was taken: `{}` is offered, and --yes takes no names that begin with a dot; leave --yes out to be asked. The code is used up",
+            escape(hidden.name())
+        ))),
+        None => Ok(()),
     }
 }
 

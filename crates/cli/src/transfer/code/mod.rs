@@ -3,6 +3,9 @@
 mod exchange;
 mod fetch;
 mod offer;
+mod strangers;
+#[cfg(test)]
+mod tests;
 
 pub(super) use fetch::{CodeAt, fetch};
 pub(super) use offer::offer;

@@ -1,0 +1,135 @@
+//! Strangers, and somebody with the code, at one offer on loopback addresses.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_identity::code::{BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE};
+use anabranch_identity::{Admission, Home, KeyPair, OneTimeCode};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
+use anabranch_transfer::{
+    Accept, Folder, Offering, OnClash, Report, Request, SendSource, ServerOptions, Store, Timeouts, pull,
+};
+use tempfile::TempDir;
+
+use super::super::paths::Paths;
+use super::exchange::{ExchangeError, prove};
+use super::offer::{Shared, one_transfer};
+use super::strangers::MOST_STRANGERS;
+use crate::exit::CommandError;
+
+const CODE: &str = "7-apple-river";
+
+/// An offer of one file, and somebody who can connect to it.
+struct Rig {
+    folder: TempDir,
+    server: Host,
+    client: Host,
+    shared: Arc<Shared>,
+}
+
+fn code(text: &str) -> OneTimeCode {
+    text.parse().expect("a code")
+}
+
+fn host(keys: &Path, is_server: bool) -> Host {
+    let pair = KeyPair::load_or_create(&Home::at(keys).key()).expect("a key");
+    let protection = Protection::dtls(pair.credentials(Admission::Anyone).expect("credentials"));
+    let builder = Host::builder().local(SocketAddr::from(([127, 0, 0, 1], 0))).protection(protection);
+    let builder = if is_server { builder.accept(config("cmt").expect("a scheme")) } else { builder };
+    builder.bind().expect("bound")
+}
+
+impl Rig {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("film"), "content").expect("written");
+        let offering = Offering::survey(vec![SendSource::path(folder.path().join("film"))]).await;
+        let shared = Shared::new(code(CODE), offering.expect("an offer"), ServerOptions::default());
+        let [server, client] =
+            ["server", "client"].map(|name| host(&folder.path().join(name), name == "server"));
+        Rig { folder, server, client, shared: Arc::new(shared) }
+    }
+
+    async fn connect(&self) -> Association {
+        let (from, to) = (self.client.local_addresses()[0], self.server.local_addresses()[0]);
+        let peer = Peer::new([PathAddress::over_udp(from.ip(), to)]).sctp_port(self.server.sctp_port());
+        self.client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected")
+    }
+
+    /// Fetches what is offered over an association on which the code was proved.
+    async fn fetch(&self, association: Association) {
+        let inbox = Folder::open(&self.folder.path().join("server"), OnClash::Refuse).expect("a folder");
+        let request = Request::from(Accept::names(["film"]).expect("a name"));
+        let again = || async { Err::<Association, _>("once is enough") };
+        let (timeouts, report) = (Timeouts::default(), Report::default());
+        pull(&request, Store::Folder(inbox), association, again, timeouts, &report).await.expect("fetched");
+        assert!(self.folder.path().join("server/film").exists());
+    }
+
+    /// The offer as it ends by itself while this goes on.
+    async fn offering(&self, meanwhile: impl Future<Output = ()>) -> Result<(), CommandError> {
+        let (report, paths) = (Report::default(), tokio::sync::Mutex::new(Paths::default()));
+        let offered = one_transfer(&self.server, &self.shared, &report, &paths, Duration::from_secs(60));
+        let (ended, ()) = tokio::join!(offered, meanwhile);
+        ended.map(|transfer| transfer.expect("a transfer"))
+    }
+}
+
+async fn binding(association: &Association) -> ChannelBinding {
+    let exported = association.export_keying_material(BINDING_LABEL, None, 32).await.expect("exported");
+    ChannelBinding::new(exported.try_into().expect("32 bytes"))
+}
+
+/// Begins an exchange, and gives the message that would prove the code.
+async fn begin(association: &Association, typed: &str) -> Vec<u8> {
+    let (initiator, first) = Initiator::start(&code(typed), binding(association).await);
+    association.send(first, SendOptions::default()).await.expect("sent");
+    let answer = association.recv().await.expect("an answer").expect("an answer");
+    assert!(answer.payload.len() <= LONGEST_MESSAGE);
+    initiator.prove(&answer.payload).expect("an answer").1
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_who_say_nothing_do_not_keep_out_who_knows_the_code() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let mut strangers = Vec::new();
+        for _ in 0..MOST_STRANGERS {
+            strangers.push(rig.connect().await);
+        }
+        let association = rig.connect().await;
+        prove(&association, &code(CODE)).await.expect("the code is right");
+        // The oldest had to go, and no other.
+        assert!(strangers[0].recv().await.is_err());
+        rig.fetch(association).await;
+    };
+    rig.offering(meanwhile).await.expect("one transfer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_who_comes_too_late_with_a_wrong_code_ends_nothing() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let late = rig.connect().await;
+        let proof = begin(&late, "8-apple-river").await;
+        let association = rig.connect().await;
+        prove(&association, &code(CODE)).await.expect("the code is right");
+        late.send(proof, SendOptions::default()).await.expect("sent");
+        assert!(late.recv().await.is_err(), "the code is used up");
+        rig.fetch(association).await;
+    };
+    rig.offering(meanwhile).await.expect("one transfer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_association_that_used_the_code_up_without_knowing_it_ends_the_offer() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let refused = prove(&rig.connect().await, &code("8-apple-river")).await;
+        assert!(matches!(refused, Err(ExchangeError::Code(CodeError::Wrong))), "{refused:?}");
+    };
+    let ended = rig.offering(meanwhile).await.expect_err("the code is used up");
+    assert!(ended.to_string().contains("somebody tried a wrong code"), "{ended}");
+}
