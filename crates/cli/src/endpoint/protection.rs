@@ -321,19 +321,86 @@ fn state_of(file: &Path) -> Option<(SystemTime, u64)> {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// A file that cannot be read leaves in place who was admitted before, and is read again when it changes.
-async fn follow(file: PathBuf, keys: Weak<KeySet>, mut seen: Option<(SystemTime, u64)>) {
+async fn follow(file: PathBuf, keys: Weak<KeySet>, seen: Option<(SystemTime, u64)>) {
+    let mut followed = Followed { file, seen, said: None };
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(keys) = keys.upgrade() else { return };
-        let now = state_of(&file);
-        if now == seen {
-            continue;
+        if let Some(error) = followed.look(&keys) {
+            eprintln!("{}", anabranch_transfer::escape(&error));
         }
-        seen = now;
-        match read_keys(&file) {
-            Ok(read) => keys.replace(read),
-            Err(error) => eprintln!("{}", anabranch_transfer::escape(&error.to_string())),
+    }
+}
+
+/// A file that is read again when it changes.
+struct Followed {
+    file: PathBuf,
+    /// The state that was read, and no other: permissions can be corrected without a trace in it.
+    seen: Option<(SystemTime, u64)>,
+    /// Why it could not be read when it was tried last.
+    said: Option<String>,
+}
+
+impl Followed {
+    /// Admits whom the file names now. A file that cannot be read leaves in place who was admitted before, and is tried again the
+    /// next time. Returns an error that was not returned the last time.
+    fn look(&mut self, keys: &KeySet) -> Option<String> {
+        let now = state_of(&self.file);
+        if now == self.seen {
+            self.said = None;
+            return None;
         }
+        match read_keys(&self.file) {
+            Ok(read) => {
+                keys.replace(read);
+                self.seen = now;
+                self.said = None;
+                None
+            }
+            Err(error) => {
+                let error = error.to_string();
+                let is_new = self.said.as_ref() != Some(&error);
+                self.said = Some(error.clone());
+                is_new.then_some(error)
+            }
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn set_mode(file: &Path, mode: u32) {
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("changed");
+    }
+
+    #[test]
+    fn a_file_that_was_refused_is_read_as_soon_as_it_can_be_and_its_error_is_returned_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("authorized_keys");
+        let [kept, removed] = [(); 2].map(|()| KeyPair::generate().expect("a key").public());
+        fs::write(&file, format!("{kept}\n{removed}\n")).expect("written");
+        set_mode(&file, 0o600);
+        let Authorized { keys, seen, .. } = Authorized::load(&file).expect("read");
+        let mut followed = Followed { file: file.clone(), seen, said: None };
+
+        fs::write(&file, format!("{kept}\n")).expect("written");
+        set_mode(&file, 0o622);
+        let error = followed.look(&keys).expect("refused");
+        assert!(error.contains("chmod go-w"), "{error}");
+        assert_eq!(followed.look(&keys), None);
+        assert!(keys.contains(removed));
+
+        set_mode(&file, 0o600);
+        assert_eq!(followed.look(&keys), None);
+        assert!(keys.contains(kept) && !keys.contains(removed));
+
+        fs::write(&file, "no key\n").expect("written");
+        assert!(followed.look(&keys).is_some_and(|error| error.contains("authorized_keys:1")));
+        assert_eq!(followed.look(&keys), None);
+        assert!(keys.contains(kept));
     }
 }
