@@ -2,8 +2,6 @@
 
 use std::fmt::{self, Display};
 
-use anabranch_transfer::ReconnectError;
-
 /// The exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -71,16 +69,6 @@ impl CommandError {
 impl Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#}", self.error)
-    }
-}
-
-/// As a transfer is told of it that was to go on over another association.
-impl From<CommandError> for ReconnectError {
-    fn from(error: CommandError) -> Self {
-        match error.status {
-            Status::Untrusted => ReconnectError::Untrusted(error.to_string()),
-            _ => ReconnectError::Transient(error.to_string()),
-        }
     }
 }
 

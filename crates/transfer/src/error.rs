@@ -15,9 +15,6 @@ pub enum TransferError {
     /// The association is gone.
     #[error("the connection was lost: {0}")]
     Lost(String),
-    /// Somebody else than before answers, or nobody who proves who he is. The text may be the peer's in part.
-    #[error("{0}")]
-    Untrusted(String),
     /// The peer ended the association: somebody stopped it.
     #[error("the peer stopped")]
     Stopped,
@@ -43,41 +40,13 @@ pub enum TransferError {
     Peer(Failure),
 }
 
-/// Why no other association was opened in the place of one that was lost. The text is shown escaped.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ReconnectError {
-    /// It may go better later.
-    #[error("{0}")]
-    Transient(String),
-    /// Who answered is not to be trusted, and will not be the next time.
-    #[error("{0}")]
-    Untrusted(String),
-}
-
-/// An error of which nothing more is known may pass.
-impl From<&str> for ReconnectError {
-    fn from(why: &str) -> Self {
-        ReconnectError::Transient(why.to_owned())
-    }
-}
-
-impl From<ReconnectError> for TransferError {
-    fn from(error: ReconnectError) -> Self {
-        match error {
-            ReconnectError::Transient(why) => TransferError::Lost(why),
-            ReconnectError::Untrusted(why) => TransferError::Untrusted(why),
-        }
-    }
-}
-
 impl TransferError {
     /// Whether it may go better over another association.
     pub fn is_transient(&self) -> bool {
         match self {
             TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
-            TransferError::Untrusted(_)
-            | TransferError::Replaced
+            TransferError::Replaced
             | TransferError::Preempted
             | TransferError::Protocol(_)
             | TransferError::NotRequested(_) => false,

@@ -31,7 +31,7 @@ mod text;
 
 pub use accept::{Accept, BadRequest};
 pub use block::{BLOCK_BYTES, Hash};
-pub use error::{ReconnectError, TransferError};
+pub use error::TransferError;
 pub use filter::{BadRule, Filters, MAX_PATTERN_BYTES, MAX_RULES, Rule};
 pub use identity::SenderId;
 pub use name::{BadLink, BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name, NameRules};

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::accept::Accept;
 use crate::claims::Claimant;
-use crate::error::{ReconnectError, TransferError};
+use crate::error::TransferError;
 use crate::link::{self, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
@@ -52,7 +52,7 @@ pub async fn push<C, F, E>(
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
-    E: Into<ReconnectError>,
+    E: std::fmt::Display,
 {
     let session = token()?;
     let mut line = Connection::new(connect, timeouts, report);
@@ -117,7 +117,7 @@ pub async fn pull<C, F, E>(
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
-    E: Into<ReconnectError>,
+    E: std::fmt::Display,
 {
     let session = token()?;
     let mut line = Connection::new(connect, timeouts, report);
@@ -205,7 +205,7 @@ impl<C, F, E> Connection<C>
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
-    E: Into<ReconnectError>,
+    E: std::fmt::Display,
 {
     fn new(connect: C, timeouts: Timeouts, report: &Report) -> Self {
         let (activity, opened) = (Activity::now(), Instant::now());
@@ -237,11 +237,8 @@ where
                     self.opened = Instant::now();
                     return Ok(association);
                 }
-                Ok(Err(refused)) => latest = refused.into().into(),
+                Ok(Err(refused)) => latest = TransferError::Lost(refused.to_string()),
                 Err(_) => return Err(latest),
-            }
-            if !latest.is_transient() {
-                return Err(latest);
             }
             tokio::time::sleep_until((Instant::now() + PAUSE).min(until)).await;
         }

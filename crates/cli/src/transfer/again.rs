@@ -33,8 +33,7 @@ pub(super) fn remedy_there(error: &TransferError) -> &'static str {
 pub(super) fn can_go_on(error: &TransferError) -> bool {
     match error {
         TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
-        TransferError::Untrusted(_)
-        | TransferError::Replaced
+        TransferError::Replaced
         | TransferError::Preempted
         | TransferError::Protocol(_)
         | TransferError::NotRequested(_)
@@ -48,13 +47,6 @@ mod tests {
 
     fn command_of(words: &[&str]) -> Option<String> {
         command(&words.iter().map(OsString::from).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn a_transfer_that_somebody_else_answers_to_is_not_offered_to_be_resumed() {
-        let error = TransferError::Untrusted("another key".to_owned());
-        assert!(!can_go_on(&error) && can_go_on(&TransferError::Lost("silence".to_owned())));
-        assert_eq!(remedy(&error), "");
     }
 
     #[test]

@@ -260,8 +260,7 @@ impl Console {
             }
         }
         if let (Some(error), false) = (&end.error, matches!(self.mode, Mode::Json)) {
-            // Line breaks are ours, as in an error before the transfer.
-            error.lines().for_each(|line| self.say(line));
+            self.say(error);
         }
         if end.goes_on && !matches!(self.mode, Mode::Json | Mode::Quiet) {
             if end.error.is_none() {

@@ -283,7 +283,6 @@ pub(super) fn judge(
 ) -> (&'static str, Status, Option<String>) {
     match ended {
         None => ("interrupted", Status::Interrupted, None),
-        Some(Err(TransferError::Untrusted(why))) => ("failed", Status::Untrusted, Some(why)),
         Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
         Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
         Some(Ok(())) => ("complete", Status::Success, None),

@@ -238,9 +238,7 @@ impl Server {
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
-            Err(TransferError::Untrusted(_) | TransferError::Peer(_) | TransferError::NotRequested(_)) => {
-                link::end(&association).await
-            }
+            Err(TransferError::Peer(_) | TransferError::NotRequested(_)) => link::end(&association).await,
         }
         served
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::protocol::{Answer, Intent, Kind, Links, Message, Terms, Wishes};
 use anabranch_transfer::{
-    Accept, Deadlines, Hash, OnClash, ReconnectError, Report, SendSource, Sender, SenderId, ServerOptions,
-    Timeouts, TransferError, pull, push,
+    Accept, Deadlines, Hash, OnClash, Report, SendSource, Sender, SenderId, ServerOptions, Timeouts,
+    TransferError, pull, push,
 };
 use tokio::time::Instant;
 
@@ -204,42 +204,6 @@ fn a_server_that_is_gone_is_given_up_in_time() {
             serving.fetch(&["file"], folder(to.path(), OnClash::Refuse)).await.0.expect("fetched");
             assert!(names(to.path()).contains(&"file".to_owned()));
         }
-    });
-}
-
-/// Accepts one association, and aborts it.
-async fn abort_one(host: &anabranch_net::Host) {
-    let association = host.accept().await.expect("an association");
-    association.abort();
-    association.closed().await;
-}
-
-#[test]
-fn somebody_else_in_the_place_of_the_peer_ends_a_transfer_at_once() {
-    run(async {
-        // Longer than the test may take: whoever retried would not get to the end.
-        let timeouts = Timeouts { silence: SILENCE, retry: Duration::from_secs(3600) };
-        let from = tempfile::tempdir().expect("a folder");
-        fs::write(from.path().join("file"), "content").expect("written");
-        let mut tried = 0;
-        let mut impostor = || {
-            tried += 1;
-            std::future::ready(Err(ReconnectError::Untrusted("another key".to_owned())))
-        };
-        let untrusted = Err(TransferError::Untrusted("another key".to_owned()));
-        let report = Report::default();
-
-        let host = listener();
-        let (first, ()) = tokio::join!(connect(&host), abort_one(&host));
-        let mut sender = Sender::new(vec![SendSource::path(from.path().join("file"))], None, report.clone());
-        assert_eq!(push(&mut sender, first, &mut impostor, timeouts, &report).await, untrusted);
-
-        let (first, ()) = tokio::join!(connect(&host), abort_one(&host));
-        let to = tempfile::tempdir().expect("a folder");
-        let request = Accept::names(["file"]).expect("a name").into();
-        let store = folder(to.path(), OnClash::Refuse);
-        assert_eq!(pull(&request, store, first, &mut impostor, timeouts, &report).await, untrusted);
-        assert_eq!(tried, 2);
     });
 }
 
