@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 
 _SHORT = {
+    "cmt+min-rtt-var": "+rtt-var",
     "mptcp-ns2(shared-window=true)": "ns2-sw",
     "cmt+round-robin": "+rrobin",
     "cmt+opportunistic": "+opport",
