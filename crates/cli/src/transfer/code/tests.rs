@@ -12,6 +12,7 @@ use anabranch_transfer::{
     Accept, Folder, Offering, OnClash, Report, Request, SendSource, ServerOptions, Store, Timeouts, pull,
 };
 use tempfile::TempDir;
+use tokio::sync::Mutex;
 
 use super::super::paths::Paths;
 use super::exchange::{ExchangeError, prove};
@@ -25,7 +26,8 @@ const CODE: &str = "7-apple-river";
 struct Rig {
     folder: TempDir,
     server: Host,
-    client: Host,
+    /// One for each association: a host has no two with the same peer.
+    clients: Mutex<Vec<Host>>,
     shared: Arc<Shared>,
 }
 
@@ -47,15 +49,18 @@ impl Rig {
         std::fs::write(folder.path().join("film"), "content").expect("written");
         let offering = Offering::survey(vec![SendSource::path(folder.path().join("film"))]).await;
         let shared = Shared::new(code(CODE), offering.expect("an offer"), ServerOptions::default());
-        let [server, client] =
-            ["server", "client"].map(|name| host(&folder.path().join(name), name == "server"));
-        Rig { folder, server, client, shared: Arc::new(shared) }
+        let server = host(&folder.path().join("server"), true);
+        Rig { folder, server, clients: Mutex::default(), shared: Arc::new(shared) }
     }
 
     async fn connect(&self) -> Association {
-        let (from, to) = (self.client.local_addresses()[0], self.server.local_addresses()[0]);
+        let mut clients = self.clients.lock().await;
+        let client = host(&self.folder.path().join(format!("client-{}", clients.len())), false);
+        let (from, to) = (client.local_addresses()[0], self.server.local_addresses()[0]);
         let peer = Peer::new([PathAddress::over_udp(from.ip(), to)]).sctp_port(self.server.sctp_port());
-        self.client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected")
+        let association = client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected");
+        clients.push(client);
+        association
     }
 
     /// Fetches what is offered over an association on which the code was proved.
@@ -70,7 +75,7 @@ impl Rig {
 
     /// The offer as it ends by itself while this goes on.
     async fn offering(&self, meanwhile: impl Future<Output = ()>) -> Result<(), CommandError> {
-        let (report, paths) = (Report::default(), tokio::sync::Mutex::new(Paths::default()));
+        let (report, paths) = (Report::default(), Mutex::new(Paths::default()));
         let offered = one_transfer(&self.server, &self.shared, &report, &paths, Duration::from_secs(60));
         let (ended, ()) = tokio::join!(offered, meanwhile);
         ended.map(|transfer| transfer.expect("a transfer"))
