@@ -83,6 +83,7 @@ fn alternatives(parameter: &Parameter) -> Vec<Vec<String>> {
 const COMPANIONS: &[(&str, &str, &str)] = &[
     // A SACK for each packet leaves nothing to delay.
     ("mptcp-ns2", "sack-delay", "mptcp-ns2(sack-every=2)"),
+    ("braid", "sack-delay", "braid(sack-every=2)"),
     // Its own retransmission policy takes the place of these.
     ("cmt-qa", "rtx", "cmt-qa(orp=false)"),
     ("rescheduling", "paths", "cmt+rescheduling(limit=share)"),
