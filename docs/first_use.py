@@ -31,7 +31,12 @@ VENV = ROOT / ".venv" / "bin"
 INSTALLS = "installs the command"
 TWO_MACHINES = "needs a second machine"
 # What the reader fills in, and the files that the README's example sends.
-FILLED_IN = {"HOST": "127.0.0.1", "192.0.2.0/24": "127.0.0.0/8"}
+FILLED_IN = {
+    "HOST": "127.0.0.1",
+    "192.0.2.0/24": "127.0.0.0/8",
+    # One machine has one key.
+    "KEY NAME": '"$(anabranch keys show | head -n 1)" myself',
+}
 FILES = {"video.mkv": 3_000_000, "photos/one.jpg": 200_000, "photos/two.jpg": 100_000}
 SERVES = re.compile(r"^anabranch (serve|relay|bench -s)\b")
 PROMPT = "\nready> "
