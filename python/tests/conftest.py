@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -31,6 +34,22 @@ def _chromium() -> str:
         if found := shutil.which(name):
             return found
     pytest.skip("no Chromium here to open pages in: apt-get install chromium")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a key that may connect to itself: associations of the tests are protected."""
+    folder = tmp_path_factory.mktemp("keys")
+    os.environ["ANABRANCH_HOME"] = str(folder)
+    key = keys_command("show").splitlines()[0]
+    keys_command("add", key)
+    return folder
+
+
+def keys_command(*arguments: str) -> str:
+    command = "import sys; from anabranch.command import main; sys.exit(main(sys.argv[1:]))"
+    run = [sys.executable, "-c", command, "keys", *arguments]
+    return subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 @pytest.fixture(scope="module")

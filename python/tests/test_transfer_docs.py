@@ -36,9 +36,7 @@ def test_the_book_has_all_keywords_with_their_defaults():
     assert described.keys() == keywords.keys()
     for name, default in keywords.items():
         if default is not None:
-            shown = (
-                f"{default >> 20} MiB" if name.endswith("_bytes") else f"{default:g}" if name != "scheme" else default
-            )
+            shown = f"{default >> 20} MiB" if name.endswith("_bytes") else f"{default}".removesuffix(".0")
             assert shown in described[name].split("|")[3], name
 
 

@@ -1,23 +1,21 @@
 """Associations whose packets are protected, with keys in a folder."""
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import keys_command
 
 import anabranch as ab
 
 HERE = "127.0.0.1:0"
-COMMAND = [sys.executable, "-c", "import sys; from anabranch.command import main; sys.exit(main(sys.argv[1:]))"]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8 on loopback")
 
 
 def keys(folder: Path, *arguments: str) -> str:
-    command = [*COMMAND, "keys", "--keys", str(folder), *arguments]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return keys_command("--keys", str(folder), *arguments)
 
 
 def own_key(folder: Path) -> str:
@@ -39,6 +37,7 @@ def test_messages_pass_between_those_who_know_each_other(tmp_path: Path) -> None
                     message = await theirs.recv()
                     assert message is not None
                     assert message.payload == b"secret"
+                    assert (ours.peer_key, theirs.peer_key) == (own_key(server), own_key(client))
 
     asyncio.run(asyncio.wait_for(run(), 60))
     assert own_key(server) in (client / "known_hosts").read_text()
@@ -50,13 +49,76 @@ def test_strangers_hosts_with_another_key_and_those_without_protection_are_refus
 
     async def run() -> None:
         async with ab.listen(HERE, keys=server) as listener:
-            for others in ({"keys": stranger}, {}):
+            for others in ({"keys": stranger}, {"insecure": True}):
                 with pytest.raises(ab.transfer.ConnectError):
                     await ab.connect(listener.addresses, **others)
             keys(client, "add", "--host", listener.addresses[0], own_key(stranger))
             with pytest.raises(ab.transfer.ConnectError, match="shows another key than before"):
                 await ab.connect(listener.addresses, keys=client)
-        with pytest.raises(ab.transfer.ListenError, match="nobody may connect"):
+        with pytest.raises(ab.transfer.ArgumentError, match="nobody may connect"):
             await ab.listen(HERE, keys=stranger)
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_the_keys_of_the_user_protect_what_says_nothing_of_keys(own_keys: Path) -> None:
+    async def run() -> None:
+        async with ab.listen(HERE) as listener:
+            async with ab.connect(listener.addresses) as ours, await listener.accept() as theirs:
+                assert ours.peer_key == theirs.peer_key == own_key(own_keys)
+            with pytest.raises(ab.transfer.ConnectError):
+                await ab.connect(listener.addresses, insecure=True)
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_nothing_is_protected_if_both_sides_want_that() -> None:
+    async def run() -> None:
+        async with (
+            ab.listen(HERE, insecure=True) as listener,
+            ab.connect(listener.addresses, insecure=True) as ours,
+            await listener.accept() as theirs,
+        ):
+            await ours.send(b"for everyone")
+            message = await theirs.recv()
+            assert message is not None
+            assert message.payload == b"for everyone"
+            assert ours.peer_key is None
+            assert theirs.peer_key is None
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_keys_and_insecure_contradict_each_other(tmp_path: Path) -> None:
+    async def run() -> None:
+        with pytest.raises(ab.transfer.ArgumentError, match="leave one of them out"):
+            await ab.listen(HERE, keys=tmp_path, insecure=True)
+        with pytest.raises(ab.transfer.ArgumentError, match="leave one of them out"):
+            await ab.connect("127.0.0.1", keys=tmp_path, insecure=True)
+        assert not any(tmp_path.iterdir())
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_keys_that_are_added_and_removed_count_while_it_listens(tmp_path: Path) -> None:
+    server, first, second = (tmp_path / name for name in ("server", "first", "second"))
+    keys(server, "add", own_key(first))
+
+    async def admitted(listener: ab.transfer.Listener, folder: Path) -> bool:
+        try:
+            async with ab.connect(listener.addresses, keys=folder), await listener.accept():
+                return True
+        except ab.transfer.ConnectError:
+            return False
+
+    async def run() -> None:
+        async with ab.listen(HERE, keys=server) as listener:
+            assert await admitted(listener, first)
+            assert not await admitted(listener, second)
+            keys(server, "add", own_key(second))
+            keys(server, "remove", own_key(first))
+            while not await admitted(listener, second):
+                await asyncio.sleep(0.1)
+            assert not await admitted(listener, first)
 
     asyncio.run(asyncio.wait_for(run(), 60))

@@ -308,14 +308,17 @@ class VanishingAssociation:
 
 
 class VanishingSenders:
-    """So many of them, and then Ctrl-C."""
+    """So many of them, and Ctrl-C once all of them were refused."""
 
-    def __init__(self, description: Description, senders: int) -> None:
+    def __init__(self, description: Description, senders: int, refused: list[str]) -> None:
         self._description = description
-        self._left = senders
+        self._senders = self._left = senders
+        self._refused = refused
 
     async def accept(self) -> VanishingAssociation:
         if self._left == 0:
+            while len(self._refused) < self._senders:
+                await asyncio.sleep(0)
             raise KeyboardInterrupt
         self._left -= 1
         return VanishingAssociation(self._description)
@@ -332,7 +335,7 @@ def test_senders_that_vanish_once_they_are_described_leave_nothing_behind(
 
     player = Player(tmp_path / "payloads", None, lambda *_: None, say)
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(player.run(cast(Listener, VanishingSenders(description, 3))))
+        asyncio.run(player.run(cast(Listener, VanishingSenders(description, 3, said))))
     assert player.reception is None
     assert len(said) == 3
     assert all(line.isprintable() for line in said)

@@ -248,7 +248,7 @@ def test_ctrl_c_at_the_sender_ends_the_player_with_what_it_has(slow_clip: CodedC
     words = ["--listen", "127.0.0.1:0", "--insecure", "--out", played, "--deadline", "100ms", "--no-pictures"]
     with program("video", "play", *words) as player:
         target = address_of(player, player.stderr)
-        with program("video", "send", slow_clip.folder, target) as sender:
+        with program("video", "send", slow_clip.folder, target, "--insecure") as sender:
             wait_for_bytes(played / ".received.part")
             sender.send_signal(signal.SIGINT)
             status, out, err = ended(sender)
@@ -366,8 +366,7 @@ def free_port() -> int:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["play", "--out", "x"], "say who may connect"),
-        (["play", "--out", "x", "--from", "::1", "--insecure"], "contradict each other"),
+        (["play", "--out", "x", "--keys", "x", "--insecure"], "not allowed with argument --keys"),
         (["play"], "--out"),
         (["play", "--out", "x", "--from", "192.0.2.1", "--sctp-port", "65536"], "no port from 1 to 65535"),
         (["play", "--out", "x", "--from", "192.0.2.1", "--timeout", "nan"], "no number of seconds"),
@@ -381,6 +380,29 @@ def test_a_wrong_command_line_says_so(words: list[str], message: str) -> None:
     assert status == 2
     assert message in err
     assert not os.path.exists("x")
+
+
+def test_a_player_that_nobody_may_connect_to_says_what_to_do(tmp_path: Path) -> None:
+    with program("video", "play", "--keys", tmp_path / "keys", "--out", tmp_path / "played") as process:
+        status, _, err = ended(process)
+    assert status == 2
+    assert "nobody may connect; run `anabranch keys --keys" in err
+
+
+def test_a_silent_sender_keeps_no_other_waiting(fast_clip: CodedClip, tmp_path: Path) -> None:
+    player = new_player(tmp_path)
+
+    async def scene() -> None:
+        async with anabranch.listen("127.0.0.1:0", largest_message_bytes=LARGEST_MESSAGE_BYTES) as listener:
+            playing = asyncio.create_task(player.run(listener))
+            async with anabranch.connect(listener.addresses) as silent:
+                await send(fast_clip, listener.addresses, ["full"])
+                await playing
+                assert await silent.closed() is None
+
+    with pytest.raises(AssociationLostError):
+        within_limit(scene())
+    assert player.ending is Ending.COMPLETE
 
 
 def test_a_wrong_network_is_a_wrong_command_line(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 //! Who may connect to this user's servers.
 
+mod followed;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +9,8 @@ use crate::error::IdentityError;
 use crate::label::Label;
 use crate::public_key::PublicKey;
 use crate::trust_file;
+
+pub use followed::FollowedKeys;
 
 /// A line of `authorized_keys`: `KEY`, and a label that may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -71,7 +71,8 @@ impl KeyPair {
         }
     }
 
-    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+    /// Reads a key in PKCS #8 (DER). `None` if it is no Ed25519 key.
+    pub fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
         let pair = Ed25519KeyPair::from_pkcs8(bytes).ok()?;
         let public = PublicKey::from_bytes(pair.public_key().as_ref().try_into().ok()?);
         let signing = any_eddsa_type(&PrivatePkcs8KeyDer::from(bytes)).ok()?;

@@ -70,6 +70,18 @@ impl KnownHosts {
         Ok(is_new)
     }
 
+    /// Trusts a host at first use: one that is not known is added to the file with this key. Returns what was known of it.
+    ///
+    /// # Errors
+    /// [`IdentityError::Changed`] if only other keys of it are known, or if the file cannot be read or written.
+    pub fn trust(path: &Path, host: &HostName, key: PublicKey) -> Result<Standing, IdentityError> {
+        // A host that is known needs no file that can be written.
+        if Self::load(path)?.check(host, key)? == Standing::Unknown && Self::add(path, host, key)? {
+            return Ok(Standing::Unknown);
+        }
+        Ok(Standing::Known)
+    }
+
     /// Removes all keys of a host from the file, and returns how many they were.
     ///
     /// # Errors

@@ -66,32 +66,45 @@ impl RawKeyVerifier {
         // The peer hears of `access_denied`.
         Err(CertificateError::ApplicationVerificationFailure.into())
     }
-
-    fn verify_signature(
-        &self,
-        message: &[u8],
-        spki: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let spki = SubjectPublicKeyInfoDer::from(spki.as_ref());
-        verify_tls13_signature_with_raw_key(
-            message,
-            &spki,
-            signed,
-            &self.provider.signature_verification_algorithms,
-        )
-    }
-}
-
-/// For TLS 1.2, which the configurations leave out.
-fn not_configured() -> Error {
-    Error::General("only TLS 1.3 is configured".to_owned())
 }
 
 impl fmt::Debug for RawKeyVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawKeyVerifier").field("admission", &self.admission).finish_non_exhaustive()
     }
+}
+
+/// What the verifiers of both roles have in common, which rustls has no trait for.
+macro_rules! signatures_of_raw_keys {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("only TLS 1.3 is configured".to_owned()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            spki: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let spki = SubjectPublicKeyInfoDer::from(spki.as_ref());
+            let algorithms = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature_with_raw_key(message, &spki, signed, algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
 }
 
 impl ServerCertVerifier for RawKeyVerifier {
@@ -106,31 +119,7 @@ impl ServerCertVerifier for RawKeyVerifier {
         self.verify(spki, others.len()).map(|()| ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(not_configured())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        spki: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verify_signature(message, spki, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    signatures_of_raw_keys!();
 }
 
 impl ClientCertVerifier for RawKeyVerifier {
@@ -147,31 +136,7 @@ impl ClientCertVerifier for RawKeyVerifier {
         self.verify(spki, others.len()).map(|()| ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(not_configured())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        spki: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verify_signature(message, spki, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    signatures_of_raw_keys!();
 }
 
 #[cfg(test)]

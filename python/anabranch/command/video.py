@@ -30,7 +30,7 @@ Examples:
     anabranch video compare out/highway --paths rate=2Mbit,delay=20ms,loss=2% rate=1Mbit,delay=60ms,loss=5% \\
         --schemes sctp,cmt,cmt-qa --out out/compared
   Send it to a player on another machine, over every path there is:
-    anabranch video play --from 203.0.113.0/24 --out out/played
+    anabranch video play --out out/played
     anabranch video send out/highway player.example --deadline 150ms
   Rate what arrived of it with two schemes, 150 ms from sending to playout:
     anabranch video evaluate out/highway --arrivals cmt=cmt.csv --arrivals cmt-qa=cmt-qa.csv --deadline 150ms \\

@@ -41,13 +41,14 @@ exit status: 0 sent to the end, 1 the player could not be reached, refused or wa
 """
 _PLAY_EXAMPLES = """\
 Examples:
-  Wait for a sender of this network, on all addresses or on two:
-    anabranch video play --from 203.0.113.0/24 --out out/played
+  Wait for a sender whose key is authorised, on all addresses, or on two and from one address only:
+    anabranch video play --out out/played
     anabranch video play --listen 192.0.2.1 --listen 198.51.100.1 --from 203.0.113.7 --out out/played
   With what the sender has at hand, to compute PSNR, SSIM, VQM and VMAF:
-    anabranch video play --listen 127.0.0.1 --from 127.0.0.0/8 --reference out/highway --out out/played
+    anabranch video play --listen 127.0.0.1 --reference out/highway --out out/played
 
-One clip is played. --from looks at the addresses that a sender calls from; packets from elsewhere get no answer.
+One clip is played. Packets are encrypted, and only senders with a key in authorized_keys are accepted: see `anabranch
+keys`. --from looks at the addresses that a sender calls from; packets from elsewhere get no answer.
 exit status: 0 played to the end, 1 the sender stopped, was lost or broke the protocol, or something cannot be written,
 2 wrong command line, 130 Ctrl-C; what was played until then is written.
 """
@@ -131,9 +132,8 @@ def add_play(commands: Any) -> None:
         metavar="ADDR[/PREFIX]",
         action="append",
         default=[],
-        help="accept senders that call from this address or network; can be repeated",
+        help="accept senders that call from this address or network only; can be repeated",
     )
-    add("--insecure", action="store_true", help="accept everyone who reaches the addresses that are listened on")
     add("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add("--deadline", metavar="TIME", type=deadline_ms, help="from sending to playout [default: what the sender says]")
     add("--reference", metavar="DIR", type=Path, help="the folder that the sender sends, to compare the pictures with")
@@ -163,6 +163,19 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=_SILENCE_S,
         help="silence after which the peer counts as lost [default: 15]",
+    )
+    protection = parser.add_mutually_exclusive_group()
+    protection.add_argument(
+        "--keys",
+        metavar="DIR",
+        type=Path,
+        help="the folder with this user's key, known_hosts and "
+        "authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]",
+    )
+    protection.add_argument(
+        "--insecure",
+        action="store_true",
+        help="go without encryption, and ask nobody who they are; the other side has to do the same",
     )
     add("--json", action="store_true", help="print one JSON object at the end in place of the text")
     add("-q", "--quiet", action="store_true", help="no progress, and nothing printed but with --json and errors")
@@ -201,6 +214,8 @@ async def _send_all(options: argparse.Namespace, sender: ClipSender, frames: int
         sctp_port=options.sctp_port,
         connect_timeout_s=options.connect_timeout,
         peer_silence_s=options.timeout,
+        keys=options.keys,
+        insecure=options.insecure,
     )
     with _bar(options, frames) as bar:
         async with connecting as association:
@@ -246,9 +261,6 @@ def _play(options: argparse.Namespace) -> int:
     from anabranch.video.coded import read_coded
     from anabranch.video.live.playing import Ending, Player
 
-    if bool(options.accept) == options.insecure:
-        print(_access(options), file=sys.stderr)
-        return WRONG_INPUT
     reference = None if options.reference is None else read_coded(options.reference)
     options.out.mkdir(parents=True, exist_ok=True)
     _notice(options)
@@ -294,6 +306,8 @@ async def _play_one(options: argparse.Namespace, player: Player) -> None:
         sctp_port=options.sctp_port,
         largest_message_bytes=LARGEST_MESSAGE_BYTES,
         peer_silence_s=options.timeout,
+        keys=options.keys,
+        insecure=options.insecure,
     )
     async with listening as listener:
         if not options.quiet:
@@ -334,19 +348,13 @@ def _write(options: argparse.Namespace, player: Player, reference: CodedClip | N
         print(json.dumps(summary, indent=2))
 
 
-def _access(options: argparse.Namespace) -> str:
-    if options.insecure:
-        return "error: --from and --insecure contradict each other: leave one of them out"
-    return (
-        "error: nothing is listening yet: say who may connect, for peers are not authenticated and content is not "
-        "encrypted\n  these networks only:  anabranch video play --from 192.0.2.0/24\n"
-        "  everyone:             anabranch video play --insecure"
-    )
-
-
 def _notice(options: argparse.Namespace) -> None:
-    if not options.quiet:
-        print("content is not encrypted: whoever carries the packets can read them", file=sys.stderr)
+    if options.insecure and not options.quiet:
+        print(
+            "warning: --insecure: content is not encrypted, and nobody proves who they are: "
+            "whoever carries the packets can read and change them",
+            file=sys.stderr,
+        )
 
 
 def _say(text: str) -> None:

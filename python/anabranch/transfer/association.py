@@ -58,6 +58,11 @@ class Association:
         return self._native.peer
 
     @property
+    def peer_key(self) -> str | None:
+        """The public key that the peer has proved to hold, as `anabranch keys` writes it; `None` with `insecure`."""
+        return self._native.peer_key
+
+    @property
     def streams(self) -> int:
         """How many streams messages may be sent on: as many as both sides have. They are numbered from 0."""
         return self._native.streams

@@ -103,6 +103,7 @@ def listen(
     failover_ms: float | None = None,
     accept_from: str | Iterable[str] | None = None,
     keys: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
 ) -> Opening[Listener]:
     """Listens on addresses of this machine for peers that open associations.
 
@@ -116,8 +117,9 @@ def listen(
     everyone may. Packets from elsewhere get no answer. Further addresses of a peer that was accepted need not be named.
     It filters addresses, and authenticates nobody.
 
-    With `keys`, a folder as for `connect`, associations are encrypted, and only peers whose keys are in its
-    `authorized_keys` are accepted, as these are when listening begins.
+    Associations are encrypted, and only peers whose keys are in the `authorized_keys` of `keys`, a folder as for
+    `connect`, are accepted. Keys that are added or removed count within two seconds. With `insecure` nothing is
+    protected, and `accept_from` alone says who may connect.
 
     The rest is as `connect` says, and holds for all associations that are accepted.
 
@@ -140,6 +142,7 @@ def listen(
             failover_ms=failover_ms,
             largest_message_bytes=largest_message_bytes,
             keys=keys,
+            insecure=insecure,
         )
         sources = [accept_from] if isinstance(accept_from, str) else accept_from
         networks = None if sources is None else list(sources)

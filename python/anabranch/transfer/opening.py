@@ -60,6 +60,7 @@ def connect(
     peer_silence_s: float = 60.0,
     failover_ms: float | None = None,
     keys: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
 ) -> Opening[Association]:
     """Opens an association with a peer over every path there is, or over those that are named.
 
@@ -80,9 +81,11 @@ def connect(
     was to come, and a path gets no new data when it has acknowledged nothing for `failover_ms` (left out, after its
     time-outs).
 
-    `keys` is a folder with this user's key and the keys of known hosts, as `anabranch keys` has it. With it the
-    association is encrypted, and the peer has to have the key that it had before; one that is not known under the first
-    name of `remote` is trusted, and its key is kept. Without it nothing is protected. The peer has to do the same.
+    The association is encrypted, and both sides prove who they are. `keys` is a folder with this user's key and the
+    keys of known hosts, as `anabranch keys` has it; left out, it is the folder that the commands use. The peer has to
+    have the key that it had before; one that is not known under the first name of `remote` is trusted, and its key is
+    kept (`Association.peer_key` says which it has). With `insecure` nothing is protected and nobody is asked who they
+    are, which the peer has to want as well.
 
     Raises, when it is entered or awaited: `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
     `ConnectError`, `ArgumentError`, and `anabranch.errors.SchemeError`.
@@ -105,6 +108,7 @@ def connect(
             failover_ms=failover_ms,
             largest_message_bytes=largest_message_bytes,
             keys=keys,
+            insecure=insecure,
         )
         waker = Waker.of_running_loop()
         operation = _native.connect(remotes, locals_, settings, sctp_port, connect_timeout_s)

@@ -18,3 +18,4 @@ class Settings:
     failover_ms: float | None
     largest_message_bytes: int
     keys: str | os.PathLike[str] | None
+    insecure: bool

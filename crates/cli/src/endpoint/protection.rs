@@ -1,13 +1,12 @@
 //! How associations are protected, and who both sides are.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once, Weak};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use anabranch_identity::{
-    Admission, AuthorizedKeys, Certificates, Fingerprint, Home, HostName, IdentityError, KeyPair, KeySet,
-    KnownHosts, PublicKey, Standing,
+    Admission, Certificates, Fingerprint, FollowedKeys, Home, HostName, IdentityError, KeyPair, KnownHosts,
+    PublicKey, Standing,
 };
 use anabranch_keylog::KeyLogFile;
 use anabranch_net::{Association, ConnectError, Credentials, PeerIdentity, Protection};
@@ -163,12 +162,12 @@ impl ProtectionOptions {
         }
         let home = self.home()?;
         let file = home.authorized_keys();
-        let authorized = Authorized::load(&file)?;
-        if authorized.keys.is_empty() {
+        let authorized = FollowedKeys::load(&file)?;
+        if authorized.keys().is_empty() {
             return Ok(Err(NobodyAuthorized { file }));
         }
         let key = KeyPair::load_or_create(&home.key())?;
-        let protection = self.dtls(key.credentials(Admission::Only(Arc::clone(&authorized.keys)))?)?;
+        let protection = self.dtls(key.credentials(Admission::Only(authorized.keys()))?)?;
         Ok(Ok(Listening { protection, authorized: Some(authorized) }))
     }
 }
@@ -229,12 +228,9 @@ fn trust_known(
     quiet: bool,
 ) -> Result<(), CommandError> {
     let key = peer_key(association)?;
-    let standing = KnownHosts::load(known_hosts)?.check(host, key).map_err(refused)?;
-    if standing == Standing::Unknown {
-        KnownHosts::add(known_hosts, host, key).map_err(refused)?;
-        if !quiet {
-            eprintln!("{}", first_use(host, key.fingerprint(), known_hosts));
-        }
+    let standing = KnownHosts::trust(known_hosts, host, key).map_err(refused)?;
+    if standing == Standing::Unknown && !quiet {
+        eprintln!("{}", first_use(host, key.fingerprint(), known_hosts));
     }
     Ok(())
 }
@@ -269,7 +265,7 @@ pub(crate) fn peer_key(association: &Association) -> Result<PublicKey, CommandEr
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
     protection: Protection,
-    authorized: Option<Authorized>,
+    authorized: Option<FollowedKeys>,
 }
 
 impl Listening {
@@ -289,118 +285,17 @@ impl Listening {
 
     /// Who is admitted follows the file from now on, for as long as the host is there. To be called in a runtime.
     pub(super) fn follow_changes(&self) {
-        if let Some(Authorized { file, keys, seen }) = &self.authorized {
-            tokio::spawn(follow(file.clone(), Arc::downgrade(keys), *seen));
+        if let Some(authorized) = &self.authorized {
+            tokio::spawn(follow(authorized.clone()));
         }
     }
 }
 
-/// Who may connect, and which state of the file says so.
-#[derive(Clone, Debug)]
-struct Authorized {
-    file: PathBuf,
-    keys: Arc<KeySet>,
-    seen: Option<(SystemTime, u64)>,
-}
-
-impl Authorized {
-    fn load(file: &Path) -> Result<Self, IdentityError> {
-        let seen = state_of(file);
-        let keys = Arc::new(read_keys(file)?.into_iter().collect());
-        Ok(Authorized { file: file.to_owned(), keys, seen })
-    }
-}
-
-fn read_keys(file: &Path) -> Result<Vec<PublicKey>, IdentityError> {
-    Ok(AuthorizedKeys::load(file)?.entries().map(|entry| entry.key).collect())
-}
-
-/// When a file was changed and how long it is: enough to notice a file that took its place.
-fn state_of(file: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = fs::metadata(file).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
-}
-
-async fn follow(file: PathBuf, keys: Weak<KeySet>, seen: Option<(SystemTime, u64)>) {
-    let mut followed = Followed { file, seen, said: None };
-    loop {
+async fn follow(mut authorized: FollowedKeys) {
+    while authorized.is_used() {
         tokio::time::sleep(LOOK_EVERY).await;
-        let Some(keys) = keys.upgrade() else { return };
-        if let Some(error) = followed.look(&keys) {
+        if let Some(error) = authorized.look() {
             eprintln!("{}", anabranch_transfer::escape(&error));
         }
-    }
-}
-
-/// A file that is read again when it changes.
-struct Followed {
-    file: PathBuf,
-    /// The state that was read, and no other: permissions can be corrected without a trace in it.
-    seen: Option<(SystemTime, u64)>,
-    /// Why it could not be read when it was tried last.
-    said: Option<String>,
-}
-
-impl Followed {
-    /// Admits whom the file names now. A file that cannot be read leaves in place who was admitted before, and is tried again the
-    /// next time. Returns an error that was not returned the last time.
-    fn look(&mut self, keys: &KeySet) -> Option<String> {
-        let now = state_of(&self.file);
-        if now == self.seen {
-            self.said = None;
-            return None;
-        }
-        match read_keys(&self.file) {
-            Ok(read) => {
-                keys.replace(read);
-                self.seen = now;
-                self.said = None;
-                None
-            }
-            Err(error) => {
-                let error = error.to_string();
-                let is_new = self.said.as_ref() != Some(&error);
-                self.said = Some(error.clone());
-                is_new.then_some(error)
-            }
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    fn set_mode(file: &Path, mode: u32) {
-        fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("changed");
-    }
-
-    #[test]
-    fn a_file_that_was_refused_is_read_as_soon_as_it_can_be_and_its_error_is_returned_once() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("authorized_keys");
-        let [kept, removed] = [(); 2].map(|()| KeyPair::generate().expect("a key").public());
-        fs::write(&file, format!("{kept}\n{removed}\n")).expect("written");
-        set_mode(&file, 0o600);
-        let Authorized { keys, seen, .. } = Authorized::load(&file).expect("read");
-        let mut followed = Followed { file: file.clone(), seen, said: None };
-
-        fs::write(&file, format!("{kept}\n")).expect("written");
-        set_mode(&file, 0o622);
-        let error = followed.look(&keys).expect("refused");
-        assert!(error.contains("chmod go-w"), "{error}");
-        assert_eq!(followed.look(&keys), None);
-        assert!(keys.contains(removed));
-
-        set_mode(&file, 0o600);
-        assert_eq!(followed.look(&keys), None);
-        assert!(keys.contains(kept) && !keys.contains(removed));
-
-        fs::write(&file, "no key\n").expect("written");
-        assert!(followed.look(&keys).is_some_and(|error| error.contains("authorized_keys:1")));
-        assert_eq!(followed.look(&keys), None);
-        assert!(keys.contains(kept));
     }
 }

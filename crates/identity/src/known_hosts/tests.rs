@@ -34,6 +34,16 @@ fn a_host_is_unknown_until_it_is_added_and_known_from_then_on() {
 }
 
 #[test]
+fn a_host_is_trusted_at_first_use_and_with_the_same_key_from_then_on() {
+    let (_folder, path) = file("");
+    let trust = |number| KnownHosts::trust(&path, &host("example.org:9899"), key(number));
+    assert_eq!(trust(1).expect("first use"), Standing::Unknown);
+    assert_eq!(trust(1).expect("the same key"), Standing::Known);
+    assert!(matches!(trust(2), Err(IdentityError::Changed(_))));
+    assert_eq!(KnownHosts::load(&path).expect("read").entries().count(), 1);
+}
+
+#[test]
 fn another_key_is_refused_with_both_fingerprints_and_the_line() {
     let (_folder, path) = file(&format!("# mine\n\nexample.org:9899 {}\n", key(1)));
     let hosts = KnownHosts::load(&path).expect("read");

@@ -14,6 +14,7 @@ use super::handle::{Handle, Keeper};
 use super::limit::Limit;
 use super::operation::Operation;
 use super::paths::{add_path, path_address};
+use super::protection::peer_key;
 use super::runtime::Background;
 use super::settings::within;
 use super::shapes::{EventShape, MessagePart, PathShape, StatisticsShape};
@@ -31,6 +32,8 @@ pub struct Association {
     last: Arc<Mutex<Snapshot>>,
     /// Whom messages name.
     peer: Arc<str>,
+    /// What the peer has proved to hold, if it was asked.
+    peer_key: Option<String>,
     streams: u16,
 }
 
@@ -51,9 +54,16 @@ impl Association {
         peer: &str,
     ) -> Self {
         let streams = association.streams();
+        let peer_key = peer_key(&association).map(|key| key.to_string());
         let handle = Arc::new(Handle { association, keeper });
         background.look_after(&handle);
-        Association { handle: Mutex::new(Some(handle)), last: Arc::default(), peer: peer.into(), streams }
+        Association {
+            handle: Mutex::new(Some(handle)),
+            last: Arc::default(),
+            peer: peer.into(),
+            peer_key,
+            streams,
+        }
     }
 
     fn handle(&self) -> Option<Arc<Handle>> {
@@ -94,6 +104,12 @@ impl Association {
     #[getter]
     fn peer(&self) -> &str {
         &self.peer
+    }
+
+    /// The key that the peer has proved to hold, as `authorized_keys` and `known_hosts` have it.
+    #[getter]
+    fn peer_key(&self) -> Option<String> {
+        self.peer_key.clone()
     }
 
     /// Streams that messages may be sent on.

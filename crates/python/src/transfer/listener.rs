@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::handle::Keeper;
 use super::opening::KEYWORDS;
 use super::operation::Operation;
-use super::protection::Keys;
+use super::protection::follow;
 use super::runtime::{Background, background};
 use super::settings::{Settings, within};
 use super::shapes::HostShape;
@@ -64,12 +64,15 @@ pub fn listen(
     let _inside = background.runtime.enter();
     let builder = posts.host().map_err(Failure::Listen)?;
     let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
-    let keys = settings.keys().map(Keys::in_folder).transpose();
-    let protection = match keys.map_err(|error| Failure::Listen(error.to_string()))? {
-        Some(keys) => keys.to_listen()?,
-        None => Protection::Insecure,
+    let keys = settings.keys()?.open().map_err(|error| Failure::Listen(error.to_string()))?;
+    let builder = match keys {
+        Some(keys) => {
+            let (protection, authorized) = keys.to_listen()?;
+            background.runtime.spawn(follow(authorized));
+            builder.protection(protection)
+        }
+        None => builder.protection(Protection::Insecure),
     };
-    let builder = builder.protection(protection);
     let host = builder.bind().map_err(|error| match error {
         BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),
         error => Failure::Listen(error.to_string()),

@@ -1,6 +1,5 @@
 //! Opening an association.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use super::association::Association;
 use super::failure::Failure;
 use super::handle::Keeper;
 use super::operation::Operation;
-use super::protection::{Keys, host_name};
+use super::protection::{KeyChoice, host_name};
 use super::runtime::{Background, background};
 use super::settings::{Settings, seconds, within};
 
@@ -37,7 +36,7 @@ pub fn connect(
     set_connect_timeout(&mut config, timeout);
     let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
     let background = background()?;
-    let attempt = Attempt { remote, local, sctp_port, config, timeout, keys: settings.keys() };
+    let attempt = Attempt { remote, local, sctp_port, config, timeout, keys: settings.keys()? };
     // The survey of the machine's interfaces takes a while, which is not the event loop's.
     let opened = background.runtime.spawn(attempt.open(Arc::clone(&background)));
     let opened = AbortOnDropHandle::new(opened);
@@ -52,15 +51,14 @@ struct Attempt {
     sctp_port: u16,
     config: AssociationConfig,
     timeout: Duration,
-    /// The folder with keys, if the association is to be protected.
-    keys: Option<PathBuf>,
+    keys: KeyChoice,
 }
 
 impl Attempt {
     async fn open(self, background: Arc<Background>) -> Result<Association, Failure> {
         let name = self.remote.join(", ");
         let wrong = |error: IdentityError| Failure::Connect(format!("{name}: {error}"));
-        let keys = self.keys.map(Keys::in_folder).transpose().map_err(wrong)?;
+        let keys = self.keys.open().map_err(wrong)?;
         let selection = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
         let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
         let host = host_for(&paths).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;

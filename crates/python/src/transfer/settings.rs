@@ -9,6 +9,7 @@ use anabranch_net::{AssociationConfig, BufferGrowth};
 use pyo3::prelude::*;
 
 use super::failure::Failure;
+use super::protection::KeyChoice;
 
 /// Buffers of the endpoint.
 const BUFFER_BYTES: RangeInclusive<i64> = 4096..=1 << 32;
@@ -25,12 +26,20 @@ pub struct Settings {
     failover_ms: Option<f64>,
     largest_message_bytes: i64,
     keys: Option<PathBuf>,
+    insecure: bool,
 }
 
 impl Settings {
-    /// The folder with keys, if associations are to be protected.
-    pub(super) fn keys(&self) -> Option<PathBuf> {
-        self.keys.clone()
+    /// Where keys are.
+    pub(super) fn keys(&self) -> Result<KeyChoice, Failure> {
+        match (&self.keys, self.insecure) {
+            (None, true) => Ok(KeyChoice::Insecure),
+            (None, false) => Ok(KeyChoice::OfUser),
+            (Some(folder), false) => Ok(KeyChoice::Folder(folder.clone())),
+            (Some(_), true) => Err(Failure::Argument(
+                "keys and insecure contradict each other: leave one of them out".into(),
+            )),
+        }
     }
 
     pub(super) fn config(&self) -> Result<AssociationConfig, Failure> {

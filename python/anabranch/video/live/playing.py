@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from anabranch.errors import VideoError
 from anabranch.transfer import (
@@ -26,6 +27,8 @@ from anabranch.video.live.reception import Progress, Reception
 # So long a sender may take to describe its clip, and then to send the first packet.
 DESCRIPTION_LIMIT_S = 30.0
 FIRST_PACKET_LIMIT_S = 30.0
+# So many senders may be about to describe their clips; further ones wait to be accepted.
+MOST_DESCRIBING = 8
 # So long after the last frame's playout packets are waited for, all of which are late.
 AFTER_PLAYOUT_LIMIT_S = 10.0
 # How often progress is told and limits are looked at.
@@ -80,14 +83,7 @@ class Player:
 
     async def run(self, listener: Listener) -> None:
         """Returns when the clip has ended, however it did: `ending` says it. Senders that are refused do not count."""
-        while True:
-            association = await listener.accept()
-            try:
-                description = await self._describe(association)
-                break
-            except (VideoError, TransferError) as error:
-                self._forget()
-                self._say(f"{escaped(association.peer)}: refused: {escaped(str(error))}")
+        association, description = await self._agree(listener)
         # One clip is played, so that no other sender is kept waiting.
         listener.stop()
         self.peer = association.peer
@@ -98,35 +94,69 @@ class Player:
         finally:
             association.abort()
 
-    async def _describe(self, association: Association) -> Description:
-        """Agrees with a sender. Raises `VideoError`, of which it has been told."""
+    async def _agree(self, listener: Listener) -> tuple[Association, Description]:
+        """The first sender that describes a clip and is told to begin. One that is silent keeps no other waiting."""
+        accepting: asyncio.Task[Association] | None = None
+        describing: set[asyncio.Task[tuple[Association, Description] | None]] = set()
         try:
-            description = await asyncio.wait_for(self._first_message(association), DESCRIPTION_LIMIT_S)
-            self.reception = Reception(description, description.playout(self._deadline_ms), self._payloads)
-            await association.send(acceptance(), stream=DESCRIPTION_STREAM)
+            while True:
+                if accepting is None and len(describing) < MOST_DESCRIBING:
+                    accepting = asyncio.create_task(listener.accept())
+                waiting: set[asyncio.Task[Any]] = {*describing} if accepting is None else {*describing, accepting}
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if accepting in done:
+                    describing.add(asyncio.create_task(self._described(accepting.result())))
+                    accepting = None
+                for task in describing & done:
+                    describing.remove(task)
+                    described = task.result()
+                    if described is not None and await self._begun(*described):
+                        return described
+        finally:
+            left: set[asyncio.Task[Any]] = {*describing} if accepting is None else {*describing, accepting}
+            for task in left:
+                task.cancel()
+            if left:
+                await asyncio.wait(left)
+
+    async def _described(self, association: Association) -> tuple[Association, Description] | None:
+        """What a sender will send, or `None` if it was refused, which it has been told."""
+        try:
+            return association, await asyncio.wait_for(_first_message(association), DESCRIPTION_LIMIT_S)
         except asyncio.TimeoutError:
             association.abort()
-            raise VideoError(f"no description of a clip within {DESCRIPTION_LIMIT_S:g} s") from None
-        except VideoError as error:
+            self._refused(association, f"no description of a clip within {DESCRIPTION_LIMIT_S:g} s")
+        except (VideoError, TransferError) as error:
+            self._refused(association, str(error))
             await _dismiss(association, str(error))
-            raise
         except BaseException:
             association.abort()
             raise
-        return description
+        return None
+
+    async def _begun(self, association: Association, description: Description) -> bool:
+        """Tells a sender to begin. Says why not if its clip cannot be taken, or if it is gone."""
+        try:
+            self.reception = Reception(description, description.playout(self._deadline_ms), self._payloads)
+            await association.send(acceptance(), stream=DESCRIPTION_STREAM)
+        except (VideoError, TransferError) as error:
+            self._forget()
+            self._refused(association, str(error))
+            await _dismiss(association, str(error))
+            return False
+        except BaseException:
+            association.abort()
+            raise
+        return True
+
+    def _refused(self, association: Association, reason: str) -> None:
+        self._say(f"{escaped(association.peer)}: refused: {escaped(reason)}")
 
     def _forget(self) -> None:
         """Lets go of what was made ready for a sender that went away before it was told that it may begin."""
         if self.reception is not None:
             self.reception.close()
             self.reception = None
-
-    @staticmethod
-    async def _first_message(association: Association) -> Description:
-        message = await association.recv()
-        if message is None or message.stream != DESCRIPTION_STREAM:
-            raise VideoError("it describes no clip first: is it `anabranch video send`?")
-        return read_description(message.payload)
 
     async def _receive(self, association: Association, description: Description) -> None:
         assert self.reception is not None
@@ -163,6 +193,13 @@ class Player:
         except (VideoError, AssociationRestartedError, MessageSizeError) as error:
             return Ending.PROTOCOL, escaped(str(error))
         return Ending.COMPLETE, ""
+
+
+async def _first_message(association: Association) -> Description:
+    message = await association.recv()
+    if message is None or message.stream != DESCRIPTION_STREAM:
+        raise VideoError("it describes no clip first: is it `anabranch video send`?")
+    return read_description(message.payload)
 
 
 async def _dismiss(association: Association, reason: str) -> None:

@@ -1,0 +1,126 @@
+//! The list of authorised keys while a server runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::AuthorizedKeys;
+use crate::error::IdentityError;
+use crate::key_set::KeySet;
+use crate::public_key::PublicKey;
+
+/// The keys of an `authorized_keys` file, for handshakes ([`Admission::Only`](crate::Admission::Only)), which follow the file as
+/// somebody changes it.
+#[derive(Clone, Debug)]
+pub struct FollowedKeys {
+    file: PathBuf,
+    keys: Arc<KeySet>,
+    /// The state that was read, and no other: permissions can be corrected without a trace in it.
+    seen: Option<State>,
+    /// Why it could not be read when it was tried last.
+    said: Option<String>,
+}
+
+/// When a file was changed and how long it is: enough to notice a file that took its place.
+type State = (SystemTime, u64);
+
+impl FollowedKeys {
+    /// Those that the file has now; none without a file.
+    ///
+    /// # Errors
+    /// As [`AuthorizedKeys::load`].
+    pub fn load(file: impl Into<PathBuf>) -> Result<Self, IdentityError> {
+        let file = file.into();
+        let seen = state_of(&file);
+        let keys = Arc::new(read(&file)?.into_iter().collect());
+        Ok(FollowedKeys { file, keys, seen, said: None })
+    }
+
+    /// The keys. Handshakes that begin after [`look`](Self::look) has found others use those.
+    pub fn keys(&self) -> Arc<KeySet> {
+        Arc::clone(&self.keys)
+    }
+
+    /// Whether somebody besides this has the [keys](Self::keys).
+    pub fn is_used(&self) -> bool {
+        Arc::strong_count(&self.keys) > 1
+    }
+
+    /// Admits whom the file names now. A file that cannot be read leaves in place who was admitted before, and is tried again the
+    /// next time. Returns an error that was not returned the last time.
+    pub fn look(&mut self) -> Option<String> {
+        let now = state_of(&self.file);
+        if now == self.seen {
+            self.said = None;
+            return None;
+        }
+        match read(&self.file) {
+            Ok(read) => {
+                self.keys.replace(read);
+                self.seen = now;
+                self.said = None;
+                None
+            }
+            Err(error) => {
+                let error = error.to_string();
+                let is_new = self.said.as_ref() != Some(&error);
+                self.said = Some(error.clone());
+                is_new.then_some(error)
+            }
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<PublicKey>, IdentityError> {
+    Ok(AuthorizedKeys::load(file)?.entries().map(|entry| entry.key).collect())
+}
+
+fn state_of(file: &Path) -> Option<State> {
+    let metadata = fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::testing::{key, set_mode};
+
+    #[test]
+    fn a_file_that_was_refused_is_read_as_soon_as_it_can_be_and_its_error_is_returned_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("authorized_keys");
+        let [kept, removed] = [1, 2].map(key);
+        fs::write(&file, format!("{kept}\n{removed}\n")).expect("written");
+        set_mode(&file, 0o600);
+        let mut followed = FollowedKeys::load(&file).expect("read");
+        let keys = followed.keys();
+
+        fs::write(&file, format!("{kept}\n")).expect("written");
+        set_mode(&file, 0o622);
+        let error = followed.look().expect("refused");
+        assert!(error.contains("chmod go-w"), "{error}");
+        assert_eq!(followed.look(), None);
+        assert!(keys.contains(removed));
+
+        set_mode(&file, 0o600);
+        assert_eq!(followed.look(), None);
+        assert!(keys.contains(kept) && !keys.contains(removed));
+
+        fs::write(&file, "no key\n").expect("written");
+        assert!(followed.look().is_some_and(|error| error.contains("authorized_keys:1")));
+        assert_eq!(followed.look(), None);
+        assert!(keys.contains(kept));
+    }
+
+    #[test]
+    fn it_is_used_while_somebody_has_its_keys() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let followed = FollowedKeys::load(folder.path().join("authorized_keys")).expect("none is empty");
+        assert!(!followed.is_used());
+        let keys = followed.keys();
+        assert!(followed.is_used() && keys.is_empty());
+        drop(keys);
+        assert!(!followed.is_used());
+    }
+}
