@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display};
 
+use anabranch_transfer::TransferError;
+
 /// The exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -69,6 +71,18 @@ impl CommandError {
 impl Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#}", self.error)
+    }
+}
+
+/// Of an attempt to connect again: who is not to be trusted is not asked again.
+impl From<CommandError> for TransferError {
+    fn from(error: CommandError) -> Self {
+        // What ends a transfer is told in one line.
+        let text = error.to_string().lines().collect::<Vec<_>>().join("; ");
+        match error.status {
+            Status::Untrusted => TransferError::Untrusted(text),
+            _ => TransferError::Lost(text),
+        }
     }
 }
 

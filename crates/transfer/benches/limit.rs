@@ -1,6 +1,5 @@
 //! How close a limited sender comes to its limit: from memory, over two loopback paths, into nothing.
 
-use std::convert::Infallible;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anabranch_net::{Association, Host, PathAddress, Peer, config};
 use anabranch_transfer::{
-    Pipe, RateLimit, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, push,
+    Pipe, RateLimit, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, TransferError, push,
 };
 
 /// Limits in Mbit/s.
@@ -42,7 +41,7 @@ async fn reached(limit: RateLimit, bytes: u64) -> f64 {
     let mut sender = Sender::new(vec![source], Some(limit), report.clone());
     let first = connect(&host).await;
     let begun = Instant::now();
-    let again = || async { Ok::<_, Infallible>(connect(&host).await) };
+    let again = || async { Ok::<_, TransferError>(connect(&host).await) };
     push(&mut sender, first, again, Timeouts::default(), &report).await.expect("sent");
     let took = begun.elapsed();
     serving.await.expect("no panic").expect("received");

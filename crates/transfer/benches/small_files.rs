@@ -4,7 +4,6 @@
 //! `cp -r` brings nothing to the disk, and a transfer everything that it reports as stored: the last row says what a copy costs that
 //! does so.
 
-use std::convert::Infallible;
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use anabranch_net::{Association, Host, PathAddress, Peer, config};
 use anabranch_transfer::{
-    Durability, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, push,
+    Durability, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
+    TransferError, push,
 };
 
 const ROUNDS: usize = 5;
@@ -60,7 +60,7 @@ async fn transfer(from: &Path, to: &Path, durability: Durability, files: usize) 
     let report = Report::default();
     let mut sender = Sender::new(vec![SendSource::path(from)], None, report.clone());
     let first = connect(&host).await;
-    let never = || std::future::pending::<Result<Association, Infallible>>();
+    let never = || std::future::pending::<Result<Association, TransferError>>();
     push(&mut sender, first, never, Timeouts::default(), &report).await.expect("sent");
     assert_eq!(report.totals().done_files, files as u64);
     began.elapsed()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anabranch_net::{AbortReason, CloseReason, RecvError, SendError};
+use anabranch_net::{AbortReason, CloseReason, ConnectError, RecvError, SendError};
 use thiserror::Error;
 
 use crate::name::Name;
@@ -27,6 +27,9 @@ pub enum TransferError {
     /// It came no further, and gave its place to another transfer.
     #[error("it came no further while another transfer needed its place; what has arrived is kept")]
     Preempted,
+    /// Somebody else than before has answered. Nothing was sent to it, and nothing was taken from it.
+    #[error("{0}")]
+    Untrusted(String),
     /// What the peer sent makes no sense.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -48,9 +51,16 @@ impl TransferError {
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
             TransferError::Replaced
             | TransferError::Preempted
+            | TransferError::Untrusted(_)
             | TransferError::Protocol(_)
             | TransferError::NotRequested(_) => false,
         }
+    }
+}
+
+impl From<ConnectError> for TransferError {
+    fn from(error: ConnectError) -> Self {
+        TransferError::Lost(error.to_string())
     }
 }
 

@@ -38,7 +38,8 @@ impl Default for Timeouts {
     }
 }
 
-/// Sends what a sender has to whoever accepted `first`. Where that association is lost, `connect` opens another one.
+/// Sends what a sender has to whoever accepted `first`. Where that association is lost, `connect` opens another one: it
+/// is called again after a passing error.
 ///
 /// # Errors
 /// Why it could not be carried through. What became of each file is in the report, and no error.
@@ -52,7 +53,7 @@ pub async fn push<C, F, E>(
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
-    E: std::fmt::Display,
+    E: Into<TransferError>,
 {
     let session = token()?;
     let mut line = Connection::new(connect, timeouts, report);
@@ -117,7 +118,7 @@ pub async fn pull<C, F, E>(
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
-    E: std::fmt::Display,
+    E: Into<TransferError>,
 {
     let session = token()?;
     let mut line = Connection::new(connect, timeouts, report);
@@ -205,7 +206,7 @@ impl<C, F, E> Connection<C>
 where
     C: FnMut() -> F,
     F: Future<Output = Result<Association, E>>,
-    E: std::fmt::Display,
+    E: Into<TransferError>,
 {
     fn new(connect: C, timeouts: Timeouts, report: &Report) -> Self {
         let (activity, opened) = (Activity::now(), Instant::now());
@@ -237,7 +238,12 @@ where
                     self.opened = Instant::now();
                     return Ok(association);
                 }
-                Ok(Err(refused)) => latest = TransferError::Lost(refused.to_string()),
+                Ok(Err(refused)) => {
+                    latest = refused.into();
+                    if !latest.is_transient() {
+                        return Err(latest);
+                    }
+                }
                 Err(_) => return Err(latest),
             }
             tokio::time::sleep_until((Instant::now() + PAUSE).min(until)).await;

@@ -2,14 +2,14 @@
 //! thousand, with `ANABRANCH_TRANSFERS`.
 
 use std::alloc::System;
-use std::convert::Infallible;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_net::{Association, Guard, Host, PathAddress, Peer, RateLimit, config};
 use anabranch_transfer::{
-    Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, pull, push,
+    Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
+    TransferError, pull, push,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tempfile::TempDir;
@@ -82,7 +82,7 @@ impl Rig {
         host.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
     }
 
-    async fn again(&self) -> Result<Association, Infallible> {
+    async fn again(&self) -> Result<Association, TransferError> {
         Ok(self.connect().await)
     }
 

@@ -1,6 +1,5 @@
 //! What a peer can have removed, and what it cannot.
 
-use std::convert::Infallible;
 use std::fs;
 use std::time::Duration;
 
@@ -134,7 +133,7 @@ fn nothing_is_removed_where_that_was_not_agreed() {
         // Nor can a host whom nobody has asked.
         let (inbox, host) = (Inbox::new().expect("made"), accepting());
         let fetches = async {
-            let never = || std::future::pending::<Result<_, Infallible>>();
+            let never = || std::future::pending::<Result<_, TransferError>>();
             let first = connect(&host).await.expect("connected");
             let request = Request::from(Accept::all(false));
             pull(
@@ -259,7 +258,7 @@ fn a_receiver_that_answers_listings_that_there_are_not_ends_the_transfer() {
             let sender = Sender::new(vec![SendSource::path(from.path())], None, Report::default());
             let mut sender = sender.with_wishes(Wishes { delete: true, ..Wishes::default() });
             let first = connect(&host).await.expect("connected");
-            let never = || std::future::pending::<Result<_, Infallible>>();
+            let never = || std::future::pending::<Result<_, TransferError>>();
             let report = Report::default();
             let pushes = push(&mut sender, first, never, Timeouts::default(), &report);
             let lies = async {

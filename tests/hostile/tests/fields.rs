@@ -1,6 +1,5 @@
 //! What bounds the fields of the transfer protocol that a peer controls. The book's trust table names these tests.
 
-use std::convert::Infallible;
 use std::fs;
 use std::io::Cursor;
 use std::time::Duration;
@@ -100,7 +99,7 @@ async fn pushed_to<F: Future<Output = ()>>(
     let first = connect(&host).await.expect("connected");
     let report = Report::default();
     let mut sender = Sender::new(vec![source], None, report.clone());
-    let again = || std::future::pending::<Result<_, Infallible>>();
+    let again = || std::future::pending::<Result<_, TransferError>>();
     let timeouts = Timeouts { silence: TIMEOUT, retry: Duration::ZERO };
     let listens = async {
         let association = host.accept().await.expect("accepted");

@@ -35,6 +35,7 @@ pub(super) fn can_go_on(error: &TransferError) -> bool {
         TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
         TransferError::Replaced
         | TransferError::Preempted
+        | TransferError::Untrusted(_)
         | TransferError::Protocol(_)
         | TransferError::NotRequested(_)
         | TransferError::Peer(_) => false,

@@ -56,7 +56,7 @@ not who it should be, 130 after Ctrl-C.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArguments {
-    /// Whom to fetch from: HOST, HOST:PORT [port: 9899], or CODE@HOST with what `anabranch send --code` printed, unless --listen is given; then the names of files and folders to take
+    /// Whom to fetch from: HOST, HOST:PORT [port: 9899], or CODE@HOST with what `anabranch send --code` printed (@HOST reads the code from standard input), unless --listen is given; then the names of files and folders to take
     #[arg(value_name = "HOST[:PORT]] [NAME")]
     host_and_names: Vec<String>,
 

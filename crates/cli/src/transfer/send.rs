@@ -283,7 +283,14 @@ pub(super) fn judge(
 ) -> (&'static str, Status, Option<String>) {
     match ended {
         None => ("interrupted", Status::Interrupted, None),
-        Some(Err(error)) => ("failed", Status::Failure, Some(format!("{error}{}", remedy(&error)))),
+        Some(Err(error)) => {
+            let status = if matches!(error, TransferError::Untrusted(_)) {
+                Status::Untrusted
+            } else {
+                Status::Failure
+            };
+            ("failed", status, Some(format!("{error}{}", remedy(&error))))
+        }
         Some(Ok(())) if totals.failed_files > 0 => ("incomplete", Status::Incomplete, None),
         Some(Ok(())) => ("complete", Status::Success, None),
     }

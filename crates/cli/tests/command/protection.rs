@@ -1,7 +1,7 @@
 //! Who transfers files with whom, and what others see of it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
@@ -148,6 +148,34 @@ fn a_host_is_trusted_at_first_use_and_refused_with_another_key() {
 }
 
 #[test]
+fn a_transfer_ends_where_somebody_else_answers_in_the_middle() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    users.authorize("anna", "mallory");
+    fs::write(users.path("film.mkv"), vec![7; 8 << 20]).expect("written");
+    let server = users.serve("bert", &[]);
+    let address = server.address.clone();
+    let (anna, film) = (users.text("anna"), users.text("film.mkv"));
+    let send = ["send", &film, &address, "--keys", &anna, "--path", "127.0.0.72", "--limit", "8Mbit"];
+    let sending = command(&[&send[..], &["--timeout", "5"]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    while fs::read_dir(users.path("inbox")).expect("a folder").next().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(server);
+    let (inbox, keys) = (users.text("inbox"), users.text("mallory"));
+    let mallory = ["serve", "--json", "--dir", &inbox, "--listen", &address, "--keys", &keys];
+    let _mallory = Listening::start(&mallory);
+    let ended = sending.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(4), "{err}");
+    assert!(err.contains("shows another key than before"), "{err}");
+}
+
+#[test]
 fn only_holders_of_authorised_keys_may_connect_and_a_new_one_counts_at_once() {
     let users = Users::new();
     users.authorize("carol", "bert");
@@ -242,6 +270,46 @@ fn two_who_share_a_code_and_nothing_else_transfer_a_file() {
     let server = Listening::start(&server);
     let sent = users.send("anna", &server.address, &[]).with_status(0);
     assert!(!sent.err.contains("was not known"), "{}", sent.err);
+}
+
+#[test]
+fn a_code_is_read_from_standard_input_where_it_is_no_argument() {
+    let users = Users::new();
+    let (offering, code) = offer(&users, "bert", &[]);
+    let (keys, inbox, at) = (users.text("anna"), users.text("inbox"), format!("@{}", offering.address));
+    let fetch = ["recv", &at, "--dir", &inbox, "--keys", &keys, "--path", "127.0.0.74", "--yes"];
+    let with_input = |text: &str| {
+        let pipes = [Stdio::piped(), Stdio::null(), Stdio::piped()];
+        let [input, out, err] = pipes;
+        let mut child = command(&fetch).stdin(input).stdout(out).stderr(err).spawn().expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
+        child.wait_with_output().expect("it ends")
+    };
+    let empty = with_input("");
+    assert_eq!(empty.status.code(), Some(2), "{}", String::from_utf8_lossy(&empty.stderr));
+    let fetched = with_input(&format!("{code}\n"));
+    assert_eq!(fetched.status.code(), Some(0), "{}", String::from_utf8_lossy(&fetched.stderr));
+    assert!(users.arrived());
+}
+
+#[test]
+fn hidden_names_are_taken_only_from_a_list_that_was_shown() {
+    let users = Users::new();
+    fs::create_dir(users.path(".ssh")).expect("a folder");
+    fs::write(users.path(".ssh/authorized_keys"), "a key").expect("written");
+    let offered = |more: &[&str]| {
+        let (keys, hidden) = (users.text("bert"), users.text(".ssh"));
+        let offer = ["send", "--code", &hidden, "--json", "--listen", "127.0.0.73:0", "--keys", &keys];
+        let mut offering = Listening::start(&offer);
+        let code = offering.event("code")["code"].as_str().expect("a code").to_owned();
+        fetch(&users, "anna", &code, &offering.address, more)
+    };
+    let taken = offered(&["--yes"]).with_status(2);
+    assert!(taken.err.contains("`.ssh` is offered, and --yes takes no names"), "{}", taken.err);
+    // Whoever is asked sees what for, although the command is to be quiet.
+    let asked = offered(&["--quiet"]).with_status(2);
+    assert!(asked.err.contains(".ssh  "), "{}", asked.err);
+    assert!(!users.path("inbox/.ssh").exists());
 }
 
 #[test]

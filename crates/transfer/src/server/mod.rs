@@ -233,7 +233,8 @@ impl Server {
                 | TransferError::Stopped
                 | TransferError::Silent(_)
                 | TransferError::Replaced
-                | TransferError::Preempted,
+                | TransferError::Preempted
+                | TransferError::Untrusted(_),
             ) => association.abort(),
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;

@@ -1,6 +1,5 @@
 //! What a receiver has and its source has not is removed where both want that, and never after a transfer that was not whole.
 
-use std::convert::Infallible;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -62,7 +61,7 @@ async fn send(
     let report = events.report();
     let sender = Sender::new(sources, None, report.clone()).with_identity(identity());
     let mut sender = sender.with_wishes(wishes);
-    let again = || async { Ok::<_, Infallible>(connect(&serving.host).await) };
+    let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
     let first = connect(&serving.host).await;
     let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
     serving.idle().await;
@@ -72,7 +71,7 @@ async fn send(
 async fn fetch(serving: &Serving, to: &Path, request: &Request) -> Events {
     let events = Events::default();
     let report = events.report();
-    let never = || std::future::pending::<Result<_, Infallible>>();
+    let never = || std::future::pending::<Result<_, TransferError>>();
     let first = connect(&serving.host).await;
     let store = folder(to, OnClash::Refuse);
     pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
@@ -269,7 +268,7 @@ fn a_sender_that_was_interrupted_removes_nothing_and_one_that_connects_again_doe
         let report = Events::default().report();
         let sender = Sender::new(sources, Some(rate(6_000_000)), report.clone());
         let mut sender = sender.with_identity(identity()).with_wishes(DELETE);
-        let again = || async { Ok::<_, Infallible>(connect(&serving.host).await) };
+        let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
         let first = connect(&serving.host).await;
         let cut = async {
             tokio::time::sleep(Duration::from_millis(400)).await;
@@ -320,7 +319,7 @@ fn a_sender_that_loses_the_association_amid_its_listings_says_all_of_them_on_the
             let events = Events::default();
             let report = events.report();
             let mut sender = Sender::new(sources, None, report.clone()).with_wishes(DELETE);
-            let again = || async { Ok::<_, Infallible>(connect(&serving.host).await) };
+            let again = || async { Ok::<_, TransferError>(connect(&serving.host).await) };
             let first = connect(&lossy).await;
             let sending = push(&mut sender, first, again, Timeouts::default(), &report);
             let (ended, ()) = tokio::join!(sending, vanish_amid_listings(&lossy, answered));

@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anabranch_transfer::protocol::{Kind, Links, Message, Outcome, Reason};
-use anabranch_transfer::{Accept, OnClash, Report, Request, SendSource, ServerOptions, Timeouts, pull};
+use anabranch_transfer::{
+    Accept, OnClash, Report, Request, SendSource, ServerOptions, Timeouts, TransferError, pull,
+};
 
 use crate::failures::Rogue;
 use crate::support::{Serving, connect, folder, names, run};
@@ -103,7 +105,7 @@ fn whoever_fetches_chooses_and_a_server_follows_no_link_out_of_its_folder() {
             let request =
                 Request { accept: Accept::names(["tree"]).expect("names"), links, ..Request::default() };
             let first = connect(&serving.host).await;
-            let never = || std::future::pending::<Result<_, std::convert::Infallible>>();
+            let never = || std::future::pending::<Result<_, TransferError>>();
             let store = folder(inbox.path(), OnClash::Refuse);
             pull(&request, store, first, never, Timeouts::default(), &Report::default())
                 .await

@@ -1,13 +1,12 @@
 //! What a sender may ask, and what whoever fetches may choose.
 
-use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 
 use anabranch_transfer::protocol::{Answer, Intent, Kind, Message, Outcome, Reason};
 use anabranch_transfer::{
     Accept, Durability, Event, Filters, Folder, Hash, Mode, OnClash, Pipe, Report, Request, Rule, SendSource,
-    Sender, Server, ServerOptions, Store, Timeouts, Totals, Wishes, pull, push,
+    Sender, Server, ServerOptions, Store, Timeouts, Totals, TransferError, Wishes, pull, push,
 };
 
 use crate::failures::Rogue;
@@ -18,7 +17,7 @@ async fn send(serving: &Serving, sources: Vec<SendSource>, wishes: Wishes) -> (T
     let report = events.report();
     let sender = Sender::new(sources, None, report.clone());
     let mut sender = sender.with_identity(identity()).with_wishes(wishes);
-    let never = || std::future::pending::<Result<_, Infallible>>();
+    let never = || std::future::pending::<Result<_, TransferError>>();
     let first = connect(&serving.host).await;
     push(&mut sender, first, never, Timeouts::default(), &report)
         .await
@@ -29,7 +28,7 @@ async fn send(serving: &Serving, sources: Vec<SendSource>, wishes: Wishes) -> (T
 async fn fetch(serving: &Serving, request: &Request, store: Store) -> (Totals, Events) {
     let events = Events::default();
     let report = events.report();
-    let never = || std::future::pending::<Result<_, Infallible>>();
+    let never = || std::future::pending::<Result<_, TransferError>>();
     let first = connect(&serving.host).await;
     pull(request, store, first, never, Timeouts::default(), &report).await.expect("fetched");
     (report.totals(), events)
@@ -213,7 +212,7 @@ fn a_server_that_offers_what_was_excluded_is_not_believed() {
         let accept = Accept::names(["d"]).expect("names").with_filters(filters(&[(false, "*.o")]));
         let store = folder(to.path(), OnClash::Refuse);
         let fetches = async {
-            let never = || std::future::pending::<Result<_, Infallible>>();
+            let never = || std::future::pending::<Result<_, TransferError>>();
             let request = accept.into();
             pull(&request, store, connect(&host).await, never, Timeouts::default(), &Report::default()).await
         };
@@ -297,7 +296,7 @@ fn files_that_are_brought_to_the_disk_one_by_one_arrive_as_well() {
         }
         let report = Report::default();
         let mut sender = Sender::new(vec![SendSource::path(from.path().join("d"))], None, report.clone());
-        let never = || std::future::pending::<Result<_, Infallible>>();
+        let never = || std::future::pending::<Result<_, TransferError>>();
         push(&mut sender, connect(&host).await, never, Timeouts::default(), &report).await.expect("sent");
         assert_eq!((report.totals().done_files, files(dir.path()).len()), (40, 40));
     });

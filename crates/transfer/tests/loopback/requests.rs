@@ -38,7 +38,9 @@ async fn fetch(
 
 async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
     let timeouts = Timeouts { retry: Duration::ZERO, ..Timeouts::default() };
-    let again = || async { Err::<anabranch_net::Association, _>("no second association") };
+    let again = || async {
+        Err::<anabranch_net::Association, _>(TransferError::Lost("no second association".to_owned()))
+    };
     pull(&accept.clone().into(), store, connect(host).await, again, timeouts, &Report::default()).await
 }
 

@@ -1,12 +1,14 @@
 //! What was interrupted goes on where it was, and never ends in a wrong file.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anabranch_transfer::{OnClash, SendSource, ServerOptions};
+use anabranch_net::Association;
+use anabranch_transfer::{OnClash, Report, SendSource, Sender, ServerOptions, Timeouts, TransferError, push};
 
-use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished};
+use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, connect, names, noise, rate, run, unfinished};
 
 const MIB: usize = 1 << 20;
 
@@ -59,6 +61,40 @@ fn a_sender_goes_on_over_another_association() {
             assert!(fs::read(serving.dir.path().join(name)).expect("there") == content);
             assert_eq!(names(serving.dir.path()), [name]);
         }
+    });
+}
+
+#[test]
+fn a_sender_that_somebody_else_answers_does_not_ask_again() {
+    run(async {
+        let from = tempfile::tempdir().expect("a folder");
+        fs::write(from.path().join("file"), noise(2, 8 * MIB)).expect("written");
+        let serving = Serving::usual();
+        let report = Report::default();
+        let mut sender = Sender::new(
+            vec![SendSource::path(from.path().join("file"))],
+            Some(rate(8_000_000)),
+            report.clone(),
+        );
+        let first = connect(&serving.host).await;
+        let asked = Cell::new(0);
+        let again = || async {
+            asked.set(asked.get() + 1);
+            // What may pass is tried again.
+            let error = if asked.get() == 1 { TransferError::Lost } else { TransferError::Untrusted };
+            Err::<Association, _>(error("another key".to_owned()))
+        };
+        let cut = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            serving.server.abort_all();
+            std::future::pending::<()>().await;
+        };
+        let ended = tokio::select! {
+            sent = push(&mut sender, first, again, Timeouts::default(), &report) => sent,
+            () = cut => unreachable!(),
+        };
+        assert_eq!(ended, Err(TransferError::Untrusted("another key".to_owned())));
+        assert_eq!(asked.get(), 2);
     });
 }
 

@@ -1,6 +1,5 @@
 //! Two hosts, and folders to send from and to.
 
-use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -144,7 +143,7 @@ impl Serving {
         let report = events.report();
         let mut sender = Sender::new(sources, rate, report.clone()).with_identity(identity);
         let first = connect(&self.host).await;
-        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let again = || async { Ok::<_, TransferError>(connect(&self.host).await) };
         let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
@@ -158,7 +157,7 @@ impl Serving {
         let events = Events::default();
         let report = events.report();
         let first = connect(&self.host).await;
-        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let again = || async { Ok::<_, TransferError>(connect(&self.host).await) };
         let accept = match names {
             [] => Accept::all(false),
             names => Accept::names(names).expect("names"),
@@ -177,7 +176,7 @@ impl Serving {
         let report = Report::default();
         let mut sender = Sender::new(sources, Some(rate), report.clone()).with_identity(identity());
         let first = connect(&self.host).await;
-        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let again = || async { Ok::<_, TransferError>(connect(&self.host).await) };
         let enough = async {
             while report.totals().held_bytes < held_bytes {
                 tokio::time::sleep(Duration::from_millis(5)).await;

@@ -170,8 +170,8 @@ async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
     rogue
 }
 
-async fn never() -> Result<Association, &'static str> {
-    Err("it is gone")
+async fn never() -> Result<Association, TransferError> {
+    Err(TransferError::Lost("it is gone".to_owned()))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::{Intent, Message, Terms};
 use anabranch_transfer::{
     Accept, Deadlines, OnClash, Pipe, Report, Request, SendSource as From, Sender, ServerOptions, Store,
-    Timeouts, Wishes, pull, push,
+    Timeouts, TransferError, Wishes, pull, push,
 };
 use fastrand::Rng;
 use tokio::task::JoinSet;
@@ -259,16 +259,16 @@ async fn fetches(round: &Round, host: &Host, first: Association, store: Store, d
 fn again(
     host: &Host,
     mut times: u8,
-) -> impl FnMut() -> std::pin::Pin<Box<dyn Future<Output = io::Result<Association>> + Send>> {
+) -> impl FnMut() -> std::pin::Pin<Box<dyn Future<Output = Result<Association, TransferError>> + Send>> {
     let host = host.clone();
     move || {
         let (host, may) = (host.clone(), times > 0);
         times = times.saturating_sub(1);
         Box::pin(async move {
             if !may {
-                return Err(io::ErrorKind::ConnectionRefused.into());
+                return Err(TransferError::Lost("no more associations".to_owned()));
             }
-            connect(&host).await.map_err(io::Error::other)
+            connect(&host).await.map_err(|error| TransferError::Lost(error.to_string()))
         })
     }
 }

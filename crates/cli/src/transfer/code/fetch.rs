@@ -1,6 +1,6 @@
-//! `anabranch recv CODE@HOST`.
+//! `anabranch recv CODE@HOST`, or `recv @HOST` with the code on standard input.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
 
 use anabranch_identity::{KnownHosts, OneTimeCode, PublicKey};
@@ -18,6 +18,9 @@ use crate::exit::{CommandError, Status};
 use crate::keys::read_host;
 use crate::signal::interrupted;
 
+/// Bytes of a line with a code.
+const LONGEST_LINE: u64 = 256;
+
 /// `CODE@HOST[:PORT]`.
 #[derive(Clone, Debug)]
 pub(in super::super) struct CodeAt {
@@ -26,21 +29,35 @@ pub(in super::super) struct CodeAt {
 }
 
 impl CodeAt {
-    /// What the command line names, if it has a code in front.
+    /// What the command line names, if it has a code in front, or `@`: then the code is read.
     pub(in super::super) fn of(arguments: &RecvArguments) -> Result<Option<Self>, CommandError> {
         let Some((code, host)) = arguments.host().and_then(|host| host.rsplit_once('@')) else {
             return Ok(None);
         };
-        let code = code.parse().map_err(|wrong| {
+        if let Some(what) = arguments.given_beside_code() {
+            return Err(CommandError::usage(format!(
+                "{what}: the code says what is offered and by whom; leave it out, and say no to what you do not want"
+            )));
+        }
+        let read = if code.is_empty() { read_code()? } else { code.to_owned() };
+        let code = read.trim().parse().map_err(|wrong| {
             CommandError::usage(format!("{wrong}; nothing was tried with it, so type it again"))
         })?;
-        match arguments.given_beside_code() {
-            Some(what) => Err(CommandError::usage(format!(
-                "{what}: the code says what is offered and by whom; leave it out, and say no to what you do not want"
-            ))),
-            None => Ok(Some(CodeAt { code, host: host.to_owned() })),
-        }
+        Ok(Some(CodeAt { code, host: host.to_owned() }))
     }
+}
+
+/// The first line of standard input: unlike an argument, other users of the machine do not see it in the list of processes.
+fn read_code() -> Result<String, CommandError> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        eprint!("code: ");
+        let _ = std::io::stderr().flush();
+    }
+    let mut line = String::new();
+    let read = input.lock().take(LONGEST_LINE).read_line(&mut line);
+    read.map_err(|error| CommandError::failure(format!("standard input: {error}; type the code there")))?;
+    Ok(line)
 }
 
 /// Carries the command out.

@@ -9,7 +9,8 @@ use anabranch_identity::code::{BINDING_LABEL, ChannelBinding, CodeError, Initiat
 use anabranch_identity::{Admission, Home, KeyPair, OneTimeCode};
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_transfer::{
-    Accept, Folder, Offering, OnClash, Report, Request, SendSource, ServerOptions, Store, Timeouts, pull,
+    Accept, Folder, Offering, OnClash, Report, Request, SendSource, ServerOptions, Store, Timeouts,
+    TransferError, pull,
 };
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -67,7 +68,7 @@ impl Rig {
     async fn fetch(&self, association: Association) {
         let inbox = Folder::open(&self.folder.path().join("server"), OnClash::Refuse).expect("a folder");
         let request = Request::from(Accept::names(["film"]).expect("a name"));
-        let again = || async { Err::<Association, _>("once is enough") };
+        let again = || async { Err::<Association, _>(TransferError::Lost("once is enough".to_owned())) };
         let (timeouts, report) = (Timeouts::default(), Report::default());
         pull(&request, Store::Folder(inbox), association, again, timeouts, &report).await.expect("fetched");
         assert!(self.folder.path().join("server/film").exists());
