@@ -204,6 +204,20 @@ fn a_peer_that_does_not_read_delays_new_keys_and_ends_nothing() {
 }
 
 #[test]
+fn new_keys_do_not_wait_for_the_data_that_is_queued() {
+    let setup = protecting(2).with(|config| config.recv_buffer_bytes = 1 << 20);
+    let mut managed = with_policy(setup, few_records(500)).established();
+    managed.send_all(Side::A, 16_384, 4_096);
+    let begun = |managed: &Managed| managed.manager(Side::A).phase() == Phase::LocalAged;
+    assert!(managed.run_until(Span::from_secs(60), begun));
+    let asked = managed.duo.now;
+    assert!(managed.run_until(Span::from_secs(60), rekeyed));
+    let took = managed.duo.now.since(asked);
+    assert!(took <= managed.duo.setup.link.delay.times(2).times(4), "{took:?}");
+    assert!(managed.association(Side::A).queued_bytes() > 60_000_000);
+}
+
+#[test]
 fn an_outage_delays_new_keys_and_ends_nothing() {
     let minute = KeyPolicy { rekey_after: Span::from_secs(60), ..KeyPolicy::default() };
     let mut managed = with_policy(protecting(2), minute).established();
