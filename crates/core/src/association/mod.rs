@@ -15,6 +15,7 @@ mod chunks;
 mod control;
 mod copies;
 mod dispatch;
+mod early;
 mod forward_tsn;
 mod gap_acks;
 mod handshake;

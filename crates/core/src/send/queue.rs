@@ -218,6 +218,14 @@ impl SendQueue {
         self.next().map(|m| (m.payload.len() - m.cut).min(most))
     }
 
+    /// The same if the next chunk is the key management's.
+    pub(crate) fn next_key_management(&self, most: usize) -> Option<usize> {
+        match self.lane() {
+            Lane::User => None,
+            Lane::KeyManagement => self.next_payload(most),
+        }
+    }
+
     /// Cuts the next chunk of at most `most` user bytes.
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
         //= docs/rfc9260.txt#section-3.3.1
