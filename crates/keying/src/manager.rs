@@ -313,6 +313,7 @@ impl KeyManager {
         bytes: &[u8],
         association: &mut Association,
     ) -> Result<(), KeyingError> {
+        check_role(association, self.role)?;
         let message = Message::parse(bytes)?;
         if message.is_about(self.next_epoch()) {
             return match message.content {
@@ -425,7 +426,7 @@ impl KeyManager {
         }
         // The client's read key is the server's. In the initial establishment the draft's step 7 has it the client's, which its
         // peer never sends with; the rekeying has it right.
-        let binding = binding(association, self.role)?;
+        let binding = binding(association)?;
         let receive = attempt.exchange.cipher(part.inward(), &binding)?;
         if let Some(old) = self.draining.take() {
             association.remove_receive_key(old.epoch());
@@ -456,7 +457,7 @@ impl KeyManager {
 
     fn use_keys(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
         let Some(attempt) = self.attempt.take() else { return Err(KeyingError::Unexpected) };
-        let binding = binding(association, self.role)?;
+        let binding = binding(association)?;
         let send = attempt.exchange.cipher(attempt.part.outward(), &binding)?;
         association.install_send_key(attempt.epoch, send)?;
         association.require_protection()?;
@@ -474,6 +475,7 @@ impl KeyManager {
 
     /// What time and use have made due.
     fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
+        check_role(association, self.role)?;
         if association.is_opening() {
             self.started = now;
         }
@@ -518,11 +520,18 @@ impl KeyManager {
     }
 }
 
-/// What keys depend on. A handshake that begins anew, because its cookie was stale or both sides began at once, can come to another
-/// agreement than the one with which this key management began.
-fn binding(association: &Association, role: KeyManagementRole) -> Result<ParameterBinding, KeyingError> {
-    let agreement = association.protection().filter(|agreement| agreement.role() == role);
-    agreement.map(ParameterBinding::of).ok_or(KeyingError::RolesChanged)
+/// A handshake of the association that begins anew, because its cookie was stale or both sides began at once, can come to another
+/// agreement than the one with which this key management began. Another role ends it.
+fn check_role(association: &Association, role: KeyManagementRole) -> Result<(), KeyingError> {
+    match association.protection() {
+        Some(agreement) if agreement.role() != role => Err(KeyingError::RolesChanged),
+        _ => Ok(()),
+    }
+}
+
+/// What keys depend on: the latest agreement.
+fn binding(association: &Association) -> Result<ParameterBinding, KeyingError> {
+    association.protection().map(ParameterBinding::of).ok_or(KeyingError::Unexpected)
 }
 
 /// While the association ends nothing more can be sent, and no new keys are needed either.

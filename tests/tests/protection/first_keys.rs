@@ -1,10 +1,10 @@
 //! How soon there are keys: the key management's first message leaves with the COOKIE ECHO.
 
 use anabranch_core::profile::Profile;
-use anabranch_core::protection::KEY_MANAGEMENT_PPID;
+use anabranch_core::protection::{KEY_MANAGEMENT_PPID, KeyManagementRoles};
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AcceptFrom, Encapsulation, Endpoint, EndpointConfig, Guard};
-use anabranch_keying::KeyingEvent;
+use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
+use anabranch_keying::{KeyingError, KeyingEvent};
 use anabranch_tests::duo::{PORT, Setup};
 use anabranch_tests::managed::{Managed, protecting};
 use anabranch_tests::network::{Packet, Side};
@@ -154,22 +154,50 @@ fn a_guarded_host_answers_before_the_address_has_answered_a_heartbeat() {
     }
 }
 
-#[test]
-fn a_stale_cookie_takes_the_first_message_into_the_next_attempt() {
-    let mut managed = Managed::new(protecting(1));
+/// A has sent its COOKIE ECHOs in vain, and is told that the cookie was stale.
+fn with_stale_cookie(setup: Setup) -> Managed {
+    let mut managed = Managed::new(setup);
     managed.duo.kept = Some(Vec::new());
     managed.duo.connect();
     managed.run(ms(45));
     managed.duo.cut(0, true);
     managed.run(ms(10));
-    assert_eq!(echoes(&managed), 2);
     managed.duo.cut(0, false);
     let stale = plain(&managed.duo, Side::B, |writer| writer.error([Cause::StaleCookie { staleness_us: 1 }]));
     inject(&mut managed.duo, Side::B, stale);
+    managed
+}
+
+#[test]
+fn a_stale_cookie_takes_the_first_message_into_the_next_attempt() {
+    let mut managed = with_stale_cookie(protecting(1));
+    assert_eq!(echoes(&managed), 2);
     managed.duo.kept = Some(Vec::new());
     let begun = managed.duo.now;
     let mut managed = managed.established_from_here();
     assert_eq!(managed.duo.now.since(begun), ROUND_TRIP.times(3));
     assert_eq!(echoes(&managed), 2);
     managed.data_flows();
+}
+
+#[test]
+fn an_attempt_that_gives_the_sides_other_roles_ends_and_says_so() {
+    let mut ends = [0, 0];
+    for seed in 1..9 {
+        let either = |config: &mut AssociationConfig| {
+            config.protection.as_mut().expect("it is protected").roles = KeyManagementRoles::Either;
+        };
+        let mut setup = protecting(1).with(either);
+        setup.seed = seed;
+        let mut managed = with_stale_cookie(setup);
+        let over = |managed: &Managed| managed.is_established() || managed.ended(Side::A).is_some();
+        assert!(managed.run_until(Span::from_secs(10), over), "seed {seed}");
+        let failure = managed.keying[0].failure();
+        ends[usize::from(failure.is_some())] += 1;
+        match failure {
+            None => managed.data_flows(),
+            Some(why) => assert_eq!(why, KeyingError::RolesChanged, "seed {seed}"),
+        }
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
 }
