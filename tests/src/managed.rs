@@ -123,6 +123,15 @@ impl Managed {
     #[must_use]
     pub fn established(mut self) -> Self {
         self.duo.connect();
+        self.established_from_here()
+    }
+
+    /// Protected, after it has begun to connect.
+    ///
+    /// # Panics
+    /// If that takes more than a minute.
+    #[must_use]
+    pub fn established_from_here(mut self) -> Self {
         let up = self.run_until(Span::from_secs(60), Managed::is_established);
         assert!(up, "no keys: {:?}", self.keying.each_ref().map(|keying| &keying.told));
         self

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use anabranch_core::policy::PathFacts;
+use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 use anabranch_core::time::Time;
 use anabranch_core::{
     Association, AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, PathState, Transmit,
 };
-use anabranch_wire::{Chunk, PacketView, Tsn};
+use anabranch_wire::{Chunk, DataView, PacketView, Tsn};
 
 use crate::network::{Packet, Side};
 
@@ -168,23 +169,27 @@ impl Node {
         for chunk in packet.chunks() {
             let chunk = chunk.expect("a chunk is well formed");
             match chunk.decode().expect("a chunk is well formed") {
-                Chunk::Data(data) => self.check_data(before, transmit, data.tsn()),
+                Chunk::Data(data) => self.check_data(before, transmit, &data),
                 Chunk::Sack(sack) => check_sack(&sack),
                 _ => {}
             }
         }
     }
 
-    fn check_data(&mut self, before: &Before, transmit: &Transmit, tsn: Tsn) {
+    fn check_data(&mut self, before: &Before, transmit: &Transmit, data: &DataView<'_>) {
+        let tsn = data.tsn();
+        // Until there are keys the key management talks to addresses that have yet to answer, and nothing else does.
+        let association = self.association();
+        let awaits_keys = association.protection().is_some() && !association.requires_protection();
+        let early = awaits_keys && data.ppid() == KEY_MANAGEMENT_PPID;
         let new = self.highest_tsn.is_none_or(|highest| tsn.offset_from(highest) > 0);
         let path = self.path_of(transmit.address.local, transmit.address.remote);
         let promoted = self.association().statistics().promotions > before.promotions;
         let Some(facts) = before.paths.iter().find(|p| p.id.index() == path) else {
             panic!("DATA on a path that did not exist");
         };
-        assert_ne!(
-            facts.state,
-            PathState::Unconfirmed,
+        assert!(
+            early || facts.state != PathState::Unconfirmed,
             "{:?}: DATA on an unconfirmed path {path}",
             self.side
         );
@@ -197,7 +202,12 @@ impl Node {
         if promoted || abandoned {
             return;
         }
-        assert_eq!(facts.state, PathState::Active, "{:?}: new DATA on path {path}", self.side);
+        assert!(
+            early || facts.state == PathState::Active,
+            "{:?}: new DATA on path {path}, which is {:?}",
+            self.side,
+            facts.state
+        );
         let lost = if self.lost_counts { facts.lost_unsent.get() } else { 0 };
         let outstanding = facts.in_flight.get() + lost;
         // As before the packet: the last one may overshoot (RFC 9260 section 6.1 B).

@@ -111,6 +111,8 @@ pub enum KeyingError {
     IdentityChanged,
     /// Another method than TLS was agreed on.
     Method,
+    /// The association's handshake began anew, and this side has another role since.
+    RolesChanged,
     /// TLS failed.
     Tls(TlsProblem),
     /// The association refused keys.
@@ -136,6 +138,9 @@ impl KeyingError {
             Self::Expired => "no new keys were agreed on while the old ones were good",
             Self::IdentityChanged => "the peer proved another identity with its new keys than before",
             Self::Method => "a key management was agreed on that is not TLS",
+            Self::RolesChanged => {
+                "the handshake began anew and this side has another role in the key management since; try again"
+            }
             Self::Tls(problem) => problem.text(),
             Self::Keys(KeyError::DataLeft) => {
                 "data came before protection that is no part of the key management; somebody on the way may have added it"

@@ -99,7 +99,7 @@ pub struct KeyManager {
     exchanges: Box<dyn KeyExchanges>,
     policy: KeyPolicy,
     role: KeyManagementRole,
-    binding: ParameterBinding,
+    /// When the association was up, as far as is known: before that no answer can come.
     started: Time,
     keys: Option<Keys>,
     attempt: Option<Attempt>,
@@ -115,7 +115,8 @@ pub struct KeyManager {
 }
 
 impl KeyManager {
-    /// For an association that has come to this agreement.
+    /// For an association that has come to this agreement. It may be there as soon as the agreement is, before the association is
+    /// up: its first message then leaves with the COOKIE ECHO.
     ///
     /// # Errors
     /// [`KeyingError::Method`] if the agreement is not on TLS.
@@ -132,7 +133,6 @@ impl KeyManager {
         Ok(KeyManager {
             exchanges,
             role: agreement.role(),
-            binding: ParameterBinding::of(agreement),
             started: now,
             keys: None,
             attempt: None,
@@ -313,6 +313,7 @@ impl KeyManager {
         bytes: &[u8],
         association: &mut Association,
     ) -> Result<(), KeyingError> {
+        check_role(association, self.role)?;
         let message = Message::parse(bytes)?;
         if message.is_about(self.next_epoch()) {
             return match message.content {
@@ -425,7 +426,8 @@ impl KeyManager {
         }
         // The client's read key is the server's. In the initial establishment the draft's step 7 has it the client's, which its
         // peer never sends with; the rekeying has it right.
-        let receive = attempt.exchange.cipher(part.inward(), &self.binding)?;
+        let binding = binding(association)?;
+        let receive = attempt.exchange.cipher(part.inward(), &binding)?;
         if let Some(old) = self.draining.take() {
             association.remove_receive_key(old.epoch());
         }
@@ -455,7 +457,8 @@ impl KeyManager {
 
     fn use_keys(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
         let Some(attempt) = self.attempt.take() else { return Err(KeyingError::Unexpected) };
-        let send = attempt.exchange.cipher(attempt.part.outward(), &self.binding)?;
+        let binding = binding(association)?;
+        let send = attempt.exchange.cipher(attempt.part.outward(), &binding)?;
         association.install_send_key(attempt.epoch, send)?;
         association.require_protection()?;
         let keys = Keys { epoch: attempt.epoch, since: now, exchange: attempt.exchange, stale: 0 };
@@ -472,6 +475,10 @@ impl KeyManager {
 
     /// What time and use have made due.
     fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
+        check_role(association, self.role)?;
+        if association.is_opening() {
+            self.started = now;
+        }
         let Some(keys) = &self.keys else {
             let late = now >= self.started + self.policy.handshake_timeout;
             return if late { Err(self.why_late(association)) } else { Ok(()) };
@@ -511,6 +518,20 @@ impl KeyManager {
     fn is_used_up(&self, usage: &anabranch_core::protection::KeyUse) -> bool {
         age::is_used_up(self.role, &self.policy, usage)
     }
+}
+
+/// A handshake of the association that begins anew, because its cookie was stale or both sides began at once, can come to another
+/// agreement than the one with which this key management began. Another role ends it.
+fn check_role(association: &Association, role: KeyManagementRole) -> Result<(), KeyingError> {
+    match association.protection() {
+        Some(agreement) if agreement.role() != role => Err(KeyingError::RolesChanged),
+        _ => Ok(()),
+    }
+}
+
+/// What keys depend on: the latest agreement.
+fn binding(association: &Association) -> Result<ParameterBinding, KeyingError> {
+    association.protection().map(ParameterBinding::of).ok_or(KeyingError::Unexpected)
 }
 
 /// While the association ends nothing more can be sent, and no new keys are needed either.

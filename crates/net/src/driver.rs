@@ -300,7 +300,7 @@ impl Driver {
     /// for every second packet, however many arrive at once.
     fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
-        let Driver { endpoint, sockets, buffers, packet, watch, .. } = self;
+        let Driver { endpoint, sockets, buffers, packet, watch, keys, due, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local();
             for _ in 0..RECV_CALLS {
@@ -314,6 +314,14 @@ impl Driver {
                     watch.datagram(now, local, from, datagram_outcome(handled), datagram);
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
                         watch.touch(id);
+                        // Its first message goes with the COOKIE ECHO that is about to leave.
+                        if keys.is_to_begin(id)
+                            && let Some(association) = endpoint.association_mut(id)
+                        {
+                            // A failure shows again when it is served.
+                            let _ = keys.begin(now, id, association);
+                            due.insert(id);
+                        }
                     }
                     write_packets(endpoint, sockets, now, packet, watch);
                 }

@@ -82,6 +82,11 @@ impl KeyStore {
         self.kept.contains_key(&id)
     }
 
+    /// Whether the key management has yet to begin.
+    pub(crate) fn is_to_begin(&self, id: AssociationId) -> bool {
+        self.kept.get(&id).is_some_and(|kept| kept.manager.is_none())
+    }
+
     /// Whether it may not be used yet.
     pub(crate) fn awaits_keys(&self, id: AssociationId) -> bool {
         self.kept.get(&id).is_some_and(|kept| !kept.manager.as_ref().is_some_and(KeyManager::is_established))

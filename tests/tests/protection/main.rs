@@ -2,6 +2,7 @@
 //! the tests hand out.
 
 mod attacker;
+mod first_keys;
 mod handshake;
 mod key_attacks;
 mod key_exchange;

@@ -200,6 +200,7 @@ impl Association {
         if stale && let State::CookieEchoed { opening, .. } = self.state {
             // A peer for whom every cookie is stale must not keep us going for ever.
             let stale_cookies = opening.stale_cookies + 1;
+            self.lose_what_went_with_cookie();
             self.restart_handshake(Opening { tries: 0, stale_cookies, ..opening });
             if stale_cookies > self.policy.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);

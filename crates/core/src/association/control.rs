@@ -233,7 +233,7 @@ impl Association {
         None
     }
 
-    fn cookie_echo_bytes(&self) -> usize {
+    pub(crate) fn cookie_echo_bytes(&self) -> usize {
         match &self.state {
             State::CookieEchoed { cookie, .. } => {
                 COMMON_HEADER_LEN + padded_len(cookie_echo_len(cookie.len()))
@@ -242,12 +242,17 @@ impl Association {
         }
     }
 
+    /// A COOKIE ECHO takes what it can of the key management along.
+    ///
     /// A COOKIE ACK to an address that nobody has confirmed takes the HEARTBEAT that verifies it along. Simulated networks hold
     /// no strangers, and keep their packets as they are.
     //= docs/rfc9260.txt#section-5.4
     //# *  A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT chunk
     //# including a nonce.
     fn accompany(&mut self, control: &Control, writer: &mut PacketWriter<'_>) {
+        if let &Control::CookieEcho { path } = control {
+            self.fill_behind_cookie(path, writer);
+        }
         let &Control::CookieAck { path } = control else { return };
         if !self.addressing.guarded || self.policy.path(path).state != PathState::Unconfirmed {
             return;

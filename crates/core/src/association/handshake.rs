@@ -240,6 +240,7 @@ impl Association {
             //# T1-cookie timer.
             //= docs/rfc9260.txt#section-5.1.4
             //# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie timer.
+            self.lose_what_went_with_cookie();
             self.send_cookie_echo(path);
         } else {
             //= docs/rfc9260.txt#section-4
@@ -262,6 +263,9 @@ impl Association {
     //# COOKIE ECHO chunk to an UNCONFIRMED address.
     fn send_cookie_echo(&mut self, path: PathId) {
         self.start_t1(path);
+        if let State::CookieEchoed { echoed_on, echoes, .. } = &mut self.state {
+            (*echoed_on, *echoes) = (path, 0);
+        }
         self.control.clear();
         self.control.push(Control::CookieEcho { path });
     }
@@ -331,7 +335,8 @@ impl Association {
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
-        self.state = State::CookieEchoed { opening: Opening { tries: 0, ..opening }, cookie, report };
+        let opening = Opening { tries: 0, ..opening };
+        self.state = State::CookieEchoed { opening, cookie, echoed_on: source, echoes: 0, report };
         //= docs/rfc9260.txt#section-3.3.3
         //# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then
         //# the receiver SHOULD process the INIT ACK chunk and send back a COOKIE ECHO chunk.
@@ -526,6 +531,7 @@ impl Association {
     pub(crate) fn collide(&mut self, source: PathId, peer: &Peer) {
         if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. }) {
             self.control.clear();
+            self.lose_what_went_with_cookie();
             self.adopt_peer(peer);
             self.become_established(Some(source));
         }
@@ -597,7 +603,7 @@ impl Association {
     }
 
     /// Whether the association is still being set up from our side.
-    pub(crate) fn is_opening(&self) -> bool {
+    pub fn is_opening(&self) -> bool {
         matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. })
     }
 

@@ -15,6 +15,7 @@ mod chunks;
 mod control;
 mod copies;
 mod dispatch;
+mod early;
 mod forward_tsn;
 mod gap_acks;
 mod handshake;
@@ -319,12 +320,13 @@ impl Association {
         if let Err(free_bytes) = self.sender.reserve(payload.len() as u64) {
             return Err(SendError::BufferFull { free_bytes });
         }
-        self.enqueue(payload, options);
+        let now = self.now;
+        self.enqueue(|sender| sender.push(payload, options, now));
         Ok(())
     }
 
-    /// Hands over a message of the key management. It needs no room in the send buffer, so that new keys do not wait for data
-    /// that the old ones protect; the caller bounds how much it hands over.
+    /// Hands over a message of the key management. It needs no room in the send buffer and goes ahead of what waits there, so that
+    /// new keys do not wait for data that the old ones protect; the caller bounds how much it hands over.
     ///
     /// # Errors
     /// [`SendError::NotProtected`] if the peer has not agreed to a key management, [`SendError::Empty`],
@@ -338,7 +340,7 @@ impl Association {
             return Err(SendError::NotProtected);
         }
         let options = SendOptions { ppid: KEY_MANAGEMENT_PPID, immediate: true, ..SendOptions::default() };
-        self.enqueue(payload, options);
+        self.enqueue(|sender| sender.push_key_management(payload, options));
         Ok(())
     }
 
@@ -358,10 +360,10 @@ impl Association {
         Ok(())
     }
 
-    fn enqueue(&mut self, payload: Bytes, options: SendOptions) {
+    fn enqueue(&mut self, hand_over: impl FnOnce(&mut Sender)) {
         // While something waits already, more of it changes nothing about what may leave.
         let idle = self.sender.queue().is_empty();
-        self.sender.push(payload, options, self.now);
+        hand_over(&mut self.sender);
         if idle {
             self.open_opportunity(crate::policy::OpportunityCause::Application, true);
         }

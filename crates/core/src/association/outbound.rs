@@ -64,7 +64,14 @@ impl Association {
     }
 
     fn next_packet(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+        let awaits_keys = self.protection.awaits_keys();
+        if awaits_keys {
+            self.echo_again();
+        }
         if let Some(path) = self.transmit_control(buf) {
+            return Some(path);
+        }
+        if awaits_keys && let Some(path) = self.transmit_to_unproved(buf) {
             return Some(path);
         }
         if !self.sack_can_ride()

@@ -92,7 +92,7 @@ impl Association {
         self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes))
     }
 
-    fn resend_chunk(&mut self, path: PathId, tsn: u64) {
+    pub(crate) fn resend_chunk(&mut self, path: PathId, tsn: u64) {
         let Some(old) = self.sender.outstanding().get(tsn).map(|chunk| chunk.path) else { return };
         self.paths[old.index()].measuring.take_if(|measured| *measured == tsn);
         self.restart_t3_for_resend(old, path, tsn);

@@ -14,6 +14,10 @@ pub(crate) enum State {
     CookieEchoed {
         opening: Opening,
         cookie: Vec<u8>,
+        /// The path of the latest COOKIE ECHO.
+        echoed_on: PathId,
+        /// How many left since T1-cookie began.
+        echoes: u32,
         /// Parameters of the INIT-ACK that nobody here knows and that ask to be reported.
         report: Vec<Vec<u8>>,
     },

@@ -138,6 +138,11 @@ impl PacketProtection {
         }
     }
 
+    /// Whether keys are being agreed on.
+    pub(crate) fn awaits_keys(&self) -> bool {
+        matches!(self.stage, Stage::Agreed(_))
+    }
+
     pub(crate) fn is_required(&self) -> bool {
         matches!(self.stage, Stage::Required(_))
     }

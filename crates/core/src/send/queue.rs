@@ -56,13 +56,23 @@ impl Draft {
     }
 }
 
-/// Messages in the order in which the application sent them.
+/// Whose message the next chunk is cut from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    User,
+    KeyManagement,
+}
+
+/// Messages of the user in the order in which they were handed over, and ahead of them those of the key management in theirs: new
+/// keys must not wait for data that wears the old ones out.
 ///
 /// Fragments of a message have consecutive TSNs (RFC 9260 section 6.9), so a message is cut to its end before the next begins.
+/// Both lanes use stream 0, which keeps the order of each: a message gets its SSN as its first chunk is cut.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     /// The first one was not withdrawn.
     waiting: VecDeque<Waiting>,
+    key_management: VecDeque<Waiting>,
     /// The place of the first one. Places count messages in the order of sending.
     first_place: u64,
     /// The SSN of each stream's current or next ordered message.
@@ -78,6 +88,7 @@ impl SendQueue {
         //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is established.
         SendQueue {
             waiting: VecDeque::new(),
+            key_management: VecDeque::new(),
             first_place: 0,
             ssns: vec![first_ssn; usize::from(streams)],
             streams,
@@ -114,7 +125,7 @@ impl SendQueue {
         self.streams
     }
 
-    /// The place of the next message.
+    /// The place of the user's next message.
     pub(crate) fn next_place(&self) -> u64 {
         self.first_place + self.waiting.len() as u64
     }
@@ -122,6 +133,23 @@ impl SendQueue {
     pub(crate) fn push(&mut self, payload: Bytes, options: SendOptions, limit: Option<MessageKey>) {
         self.bytes += payload.len() as u64;
         self.waiting.push_back(Waiting { payload, cut: 0, options, limit });
+    }
+
+    pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
+        self.bytes += payload.len() as u64;
+        self.key_management.push_back(Waiting { payload, cut: 0, options, limit: None });
+    }
+
+    fn lane(&self) -> Lane {
+        let begun = self.waiting.front().is_some_and(|message| message.cut > 0);
+        if begun || self.key_management.is_empty() { Lane::User } else { Lane::KeyManagement }
+    }
+
+    fn next(&self) -> Option<&Waiting> {
+        match self.lane() {
+            Lane::User => self.waiting.front(),
+            Lane::KeyManagement => self.key_management.front(),
+        }
     }
 
     fn at_place(&self, place: u64) -> Option<&Waiting> {
@@ -182,19 +210,31 @@ impl SendQueue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.waiting.is_empty() && self.key_management.is_empty()
     }
 
     /// User bytes of the next chunk, given the most that fits; `None` if nothing waits.
     pub(crate) fn next_payload(&self, most: usize) -> Option<usize> {
-        self.waiting.front().map(|m| (m.payload.len() - m.cut).min(most))
+        self.next().map(|m| (m.payload.len() - m.cut).min(most))
+    }
+
+    /// The same if the next chunk is the key management's.
+    pub(crate) fn next_key_management(&self, most: usize) -> Option<usize> {
+        match self.lane() {
+            Lane::User => None,
+            Lane::KeyManagement => self.next_payload(most),
+        }
     }
 
     /// Cuts the next chunk of at most `most` user bytes.
     pub(crate) fn cut(&mut self, most: usize) -> Option<Draft> {
         //= docs/rfc9260.txt#section-3.3.1
         //# This means that the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
-        let message = self.waiting.front_mut()?;
+        let lane = self.lane();
+        let message = match lane {
+            Lane::User => self.waiting.front_mut()?,
+            Lane::KeyManagement => self.key_management.front_mut()?,
+        };
         let (start, options, limit) = (message.cut, message.options, message.limit);
         //= docs/rfc9260.txt#section-6
         //# 1)  When converting user messages into DATA chunks, an endpoint MUST fragment large user messages into
@@ -249,15 +289,20 @@ impl SendQueue {
                 //# Number MUST be set to 0.
                 *next = next.wrapping_add(1);
             }
-            self.pop();
-            self.trim();
+            match lane {
+                Lane::User => {
+                    self.pop();
+                    self.trim();
+                }
+                Lane::KeyManagement => drop(self.key_management.pop_front()),
+            }
         }
         Some(draft)
     }
 
     /// What [`bytes`](Self::bytes) should be, counted anew.
     pub(crate) fn recounted_bytes(&self) -> u64 {
-        self.waiting.iter().map(|m| (m.payload.len() - m.cut) as u64).sum()
+        self.waiting.iter().chain(&self.key_management).map(|m| (m.payload.len() - m.cut) as u64).sum()
     }
 }
 
@@ -370,5 +415,38 @@ mod tests {
         let end = queue.withdraw(0).expect("two bytes have left");
         assert_eq!((end.ssn, end.beginning, end.ending, end.payload.len()), (u16::MAX, false, true, 0));
         assert_eq!((queue.bytes(), queue.cut(2).map(|d| d.ssn)), (1, Some(0)));
+    }
+
+    #[test]
+    fn messages_of_the_key_management_go_ahead_of_all_but_one_that_has_begun() {
+        let mut queue = SendQueue::new(1, 5);
+        let push = |queue: &mut SendQueue, payload| queue.push(payload, SendOptions::default(), None);
+        push(&mut queue, Bytes::from_static(b"abcd"));
+        push(&mut queue, Bytes::from_static(b"e"));
+        assert_eq!(queue.cut(2).map(|d| (d.ssn, d.ending)), Some((5, false)));
+        for payload in [&b"KLM"[..], b"N"] {
+            queue.push_key_management(Bytes::from_static(payload), SendOptions::default());
+        }
+        assert_eq!((queue.bytes(), queue.recounted_bytes(), queue.next_payload(9)), (7, 7, Some(2)));
+        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(2)).map(|d| (d.payload, d.ssn)).collect();
+        let expected = [(&b"cd"[..], 5), (b"KL", 6), (b"M", 6), (b"N", 7), (b"e", 8)];
+        assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq(expected), "{sent:?}");
+        assert!(queue.is_empty());
+        assert_eq!((queue.bytes(), queue.next_place()), (0, 2));
+    }
+
+    #[test]
+    fn a_message_of_the_key_management_that_has_begun_is_cut_to_its_end() {
+        let mut queue = SendQueue::new(1, 0);
+        queue.push_key_management(Bytes::from_static(b"KLM"), SendOptions::default());
+        assert_eq!(queue.cut(1).map(|d| d.ending), Some(false));
+        queue.push(Bytes::from_static(b"a"), SendOptions::default(), None);
+        assert!(!queue.is_empty());
+        let sent: Vec<_> = std::iter::from_fn(|| queue.cut(1)).map(|d| (d.payload, d.ssn)).collect();
+        assert!(sent.iter().map(|(payload, ssn)| (&payload[..], *ssn)).eq([
+            (&b"L"[..], 0),
+            (b"M", 0),
+            (b"a", 1)
+        ]));
     }
 }

@@ -293,6 +293,11 @@ impl Sender {
         self.queue.push(payload, options, limit);
     }
 
+    /// Hands over a message of the key management.
+    pub(crate) fn push_key_management(&mut self, payload: Bytes, options: SendOptions) {
+        self.queue.push_key_management(payload, options);
+    }
+
     /// The peer takes so many streams. Messages on others are withdrawn.
     pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
         let refused = self.queue.limit_streams(streams);

@@ -357,9 +357,18 @@ impl End {
 
     /// The association is up, and may be used once it has the keys that it is to have.
     fn connected(&mut self, now: Time, endpoint: &mut Endpoint) {
-        match (&mut self.keys, self.id.and_then(|id| endpoint.association_mut(id))) {
-            (Some(keys), Some(association)) => keys.begin(now, association),
-            _ => self.opened(now),
+        if self.keys.is_none() {
+            self.opened(now);
+        }
+        self.begin_keys(now, endpoint);
+    }
+
+    /// As soon as the peer has answered the INIT, so that the first message leaves with the COOKIE ECHO.
+    fn begin_keys(&mut self, now: Time, endpoint: &mut Endpoint) {
+        if let Some(keys) = &mut self.keys
+            && let Some(association) = self.id.and_then(|id| endpoint.association_mut(id))
+        {
+            keys.begin(now, association);
         }
     }
 
@@ -381,6 +390,7 @@ impl End {
 impl Application for End {
     fn step(&mut self, now: Time, endpoint: &mut Endpoint) {
         self.open(now, endpoint);
+        self.begin_keys(now, endpoint);
         self.read(now, endpoint);
         self.advance_keys(now, endpoint);
         self.send(now, endpoint);

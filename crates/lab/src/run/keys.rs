@@ -29,14 +29,14 @@ pub(crate) fn number_of(identifier: u32) -> u32 {
 /// The keys of one end.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// Once the association is up.
+    /// Once both ends have agreed on protection.
     manager: Option<KeyManager>,
 }
 
 impl Keys {
-    /// The association is up.
+    /// Begins if both ends have agreed on protection and it has not begun yet.
     pub(crate) fn begin(&mut self, now: Time, association: &mut Association) {
-        let Some(agreement) = association.protection() else { return };
+        let Some(agreement) = association.protection().filter(|_| self.manager.is_none()) else { return };
         let manager = KeyManager::new(now, agreement, Box::new(ScriptedExchanges), KeyPolicy::default());
         // TLS is the only method that both ends offer.
         if let Ok(mut manager) = manager {

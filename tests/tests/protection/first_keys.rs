@@ -1,0 +1,203 @@
+//! How soon there are keys: the key management's first message leaves with the COOKIE ECHO.
+
+use anabranch_core::profile::Profile;
+use anabranch_core::protection::{KEY_MANAGEMENT_PPID, KeyManagementRoles};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
+use anabranch_keying::{KeyingError, KeyingEvent};
+use anabranch_tests::duo::{PORT, Setup};
+use anabranch_tests::managed::{Managed, protecting};
+use anabranch_tests::network::{Packet, Side};
+use anabranch_wire::{Cause, Chunk, PacketView};
+
+use crate::rig::{inject, plain};
+
+const INIT: u8 = 1;
+const COOKIE_ECHO: u8 = 10;
+const ROUND_TRIP: Span = Span::from_millis(50);
+
+fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+fn unprotected(pairs: usize) -> Setup {
+    Setup::new(pairs, "cmt", "rfc9260")
+}
+
+/// When A may send, and a message of it has arrived, if nothing passes in this span.
+fn first_data(setup: Setup, outage: Option<(Span, Span)>) -> (Span, Span) {
+    let protected = setup.sides[0].protection.is_some();
+    let mut managed = Managed::new(setup);
+    managed.duo.connect();
+    if let Some((from, to)) = outage {
+        managed.run(from);
+        managed.duo.cut(0, true);
+        managed.run(to - from);
+        managed.duo.cut(0, false);
+    }
+    let ready = |managed: &Managed| match protected {
+        true => managed.told(Side::A).contains(&KeyingEvent::Established),
+        false => managed.association_is_up(Side::A),
+    };
+    assert!(managed.run_until(Span::from_secs(60), ready), "no keys");
+    let opened = managed.duo.now;
+    managed.send_all(Side::A, 100, 1);
+    managed.arrives();
+    (opened.since(Time::ZERO), managed.duo.now.since(Time::ZERO))
+}
+
+fn a_round_trip_later((opened, arrived): (Span, Span)) -> (Span, Span) {
+    (opened + ROUND_TRIP, arrived + ROUND_TRIP)
+}
+
+/// The chunks of a packet, by type, and whether all DATA is the key management's.
+fn chunks(packet: &Packet) -> (Vec<u8>, bool) {
+    let view = PacketView::parse(&packet.bytes).expect("a packet");
+    let chunks = view.chunks().map(|chunk| chunk.expect("a chunk"));
+    let theirs = |chunk: &Chunk<'_>| match chunk {
+        Chunk::Data(data) => data.ppid() == KEY_MANAGEMENT_PPID,
+        _ => true,
+    };
+    let (kinds, own): (Vec<u8>, Vec<bool>) =
+        chunks.map(|raw| (raw.kind().0, theirs(&raw.decode().expect("a chunk")))).unzip();
+    (kinds, own.into_iter().all(|own| own))
+}
+
+/// How often a side has sent COOKIE ECHO, until now.
+fn echoes(managed: &Managed) -> usize {
+    let kept = managed.duo.kept.iter().flatten().map(|(_, packet)| packet);
+    kept.filter(|packet| packet.from == Side::A && packet.bytes[12] == COOKIE_ECHO).count()
+}
+
+#[test]
+fn protected_data_leaves_one_round_trip_later_than_plain_data() {
+    assert_eq!(first_data(protecting(1), None), a_round_trip_later(first_data(unprotected(1), None)));
+    assert_eq!(first_data(protecting(3), None), a_round_trip_later(first_data(unprotected(3), None)));
+}
+
+#[test]
+fn lost_steps_of_the_associations_handshake_cost_protected_data_no_more_than_plain_data() {
+    // The INIT, the INIT ACK, the COOKIE ECHOs with what goes with them, and all of them for a while.
+    for (from, to) in [(0, 10), (20, 30), (45, 55), (0, 4_000)] {
+        let outage = Some((ms(from), ms(to)));
+        let [protected, plain] = [protecting(1), unprotected(1)].map(|mut setup| {
+            // Nothing that has left can be caught any more.
+            setup.link.cut = from == 0;
+            first_data(setup, outage)
+        });
+        assert_eq!(protected, a_round_trip_later(plain), "{from} to {to} ms");
+    }
+}
+
+#[test]
+fn a_lost_answer_to_the_cookie_costs_a_retransmission() {
+    let (opened, _) = first_data(protecting(1), Some((ms(70), ms(80))));
+    assert!(opened < Span::from_millis(2_500), "{opened:?}");
+}
+
+#[test]
+fn before_the_association_is_up_nothing_leaves_without_a_cookie_and_no_user_data_at_all() {
+    let mut managed = Managed::new(protecting(2));
+    managed.duo.kept = Some(Vec::new());
+    managed.duo.connect();
+    assert!(managed.run_until(Span::from_secs(1), |managed| managed.association_is_up(Side::A)));
+    let kept = managed.duo.kept.iter().flatten().filter(|(at, _)| *at < managed.duo.now);
+    let early: Vec<_> = kept.map(|(_, packet)| packet).collect();
+    let mine: Vec<_> = early.iter().filter(|packet| packet.from == Side::A).map(|p| chunks(p)).collect();
+    let data = mine.iter().filter(|(kinds, _)| kinds.contains(&0)).count();
+    assert!(data >= 2, "a ClientHello takes two packets: {mine:?}");
+    for (kinds, key_management) in mine {
+        assert!([INIT, COOKIE_ECHO].contains(&kinds[0]) && key_management, "{kinds:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_beside_the_cookie_waits_for_its_answer() {
+    let setup = protecting(1).with(|config| {
+        config.mtu_bytes = 576;
+        config.profile = Profile::rfc9260();
+    });
+    let mut managed = Managed::new(setup);
+    managed.duo.kept = Some(Vec::new());
+    let managed = managed.established();
+    assert_eq!(echoes(&managed), 3);
+}
+
+#[test]
+fn a_guarded_host_answers_before_the_address_has_answered_a_heartbeat() {
+    let opened = |setup: Setup| {
+        let config = EndpointConfig {
+            port: PORT,
+            addresses: vec![setup.address(Side::B, 0)],
+            encapsulation: Encapsulation::None,
+            accept: Some(setup.sides[1].clone()),
+            accept_from: AcceptFrom::Everyone,
+            max_associations: 4,
+            guard: Some(Guard::default()),
+        };
+        let mut managed = Managed::new(setup);
+        managed.duo.nodes[1].endpoint = Endpoint::new(managed.duo.now, config, [9; 32]);
+        managed.duo.connect();
+        assert!(managed.run_until(Span::from_secs(60), |managed| managed.association_is_up(Side::A)));
+        let up = managed.duo.now;
+        assert!(managed.run_until(Span::from_secs(60), Managed::is_established));
+        let took = managed.duo.now.since(up);
+        managed.data_flows();
+        took
+    };
+    assert_eq!(opened(protecting(1)), ROUND_TRIP);
+    for seed in 1..20 {
+        let mut setup = protecting(1);
+        setup.seed = seed;
+        (setup.link.loss, setup.link.duplicate, setup.link.reorder) = (150, 100, 100);
+        assert!(opened(setup) < Span::from_secs(30), "seed {seed}");
+    }
+}
+
+/// A has sent its COOKIE ECHOs in vain, and is told that the cookie was stale.
+fn with_stale_cookie(setup: Setup) -> Managed {
+    let mut managed = Managed::new(setup);
+    managed.duo.kept = Some(Vec::new());
+    managed.duo.connect();
+    managed.run(ms(45));
+    managed.duo.cut(0, true);
+    managed.run(ms(10));
+    managed.duo.cut(0, false);
+    let stale = plain(&managed.duo, Side::B, |writer| writer.error([Cause::StaleCookie { staleness_us: 1 }]));
+    inject(&mut managed.duo, Side::B, stale);
+    managed
+}
+
+#[test]
+fn a_stale_cookie_takes_the_first_message_into_the_next_attempt() {
+    let mut managed = with_stale_cookie(protecting(1));
+    assert_eq!(echoes(&managed), 2);
+    managed.duo.kept = Some(Vec::new());
+    let begun = managed.duo.now;
+    let mut managed = managed.established_from_here();
+    assert_eq!(managed.duo.now.since(begun), ROUND_TRIP.times(3));
+    assert_eq!(echoes(&managed), 2);
+    managed.data_flows();
+}
+
+#[test]
+fn an_attempt_that_gives_the_sides_other_roles_ends_and_says_so() {
+    let mut ends = [0, 0];
+    for seed in 1..9 {
+        let either = |config: &mut AssociationConfig| {
+            config.protection.as_mut().expect("it is protected").roles = KeyManagementRoles::Either;
+        };
+        let mut setup = protecting(1).with(either);
+        setup.seed = seed;
+        let mut managed = with_stale_cookie(setup);
+        let over = |managed: &Managed| managed.is_established() || managed.ended(Side::A).is_some();
+        assert!(managed.run_until(Span::from_secs(10), over), "seed {seed}");
+        let failure = managed.keying[0].failure();
+        ends[usize::from(failure.is_some())] += 1;
+        match failure {
+            None => managed.data_flows(),
+            Some(why) => assert_eq!(why, KeyingError::RolesChanged, "seed {seed}"),
+        }
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
+}
