@@ -20,6 +20,8 @@ use anabranch_keying::rustls::{
 };
 use anabranch_keying::{Credentials, IdentityForm, PeerIdentity};
 
+use crate::seeded_tls;
+
 /// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
@@ -45,15 +47,30 @@ pub fn identity(number: u8) -> PeerIdentity {
 /// # Panics
 /// If rustls takes no raw public keys.
 pub fn credentials(own: u8, accepted: &[u8]) -> Credentials {
+    credentials_with(&provider(), key(own), accepted)
+}
+
+/// The same with random numbers that follow from [`seeded_tls::seed`], and with its count of operations.
+///
+/// # Panics
+/// If rustls takes no raw public keys.
+pub fn seeded_credentials(own: u8, accepted: &[u8]) -> Credentials {
+    let mut own = Arc::unwrap_or_clone(key(own));
+    own.key = seeded_tls::counting(own.key);
+    credentials_with(&Arc::new(seeded_tls::provider()), Arc::new(own), accepted)
+}
+
+fn credentials_with(provider: &Arc<CryptoProvider>, own: Arc<CertifiedKey>, accepted: &[u8]) -> Credentials {
     let accepted =
         Arc::new(Accepted { keys: accepted.iter().map(|&number| key(number).cert[0].to_vec()).collect() });
-    let client = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+    let client = ClientConfig::builder_with_provider(Arc::clone(provider)).with_protocol_versions(&[&TLS13]);
     let client = client.expect("it has TLS 1.3").dangerous();
     let client = client.with_custom_certificate_verifier(accepted.clone());
-    let client = client.with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(key(own))));
-    let server = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+    let client =
+        client.with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&own))));
+    let server = ServerConfig::builder_with_provider(Arc::clone(provider)).with_protocol_versions(&[&TLS13]);
     let server = server.expect("it has TLS 1.3").with_client_cert_verifier(accepted);
-    let server = server.with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(key(own))));
+    let server = server.with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(own)));
     Credentials::new(Arc::new(client), Arc::new(server), IdentityForm::RawPublicKey)
 }
 
@@ -86,6 +103,7 @@ impl Accepted {
         sent: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        seeded_tls::count_operation();
         let key = SubjectPublicKeyInfoDer::from(sent.as_ref());
         let algorithms = provider().signature_verification_algorithms;
         verify_tls13_signature_with_raw_key(message, &key, signature, &algorithms)
