@@ -121,8 +121,8 @@ pub(crate) fn on_handshake() -> impl Strategy<Value = OnHandshake> {
     let strip = prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))];
     prop_oneof![
         16 => Just(OnHandshake::Watch),
-        1 => strip.prop_map(|(init, ack)| OnHandshake::Strip { init, ack }),
-        1 => Just(OnHandshake::ChangeOffer),
+        2 => strip.prop_map(|(init, ack)| OnHandshake::Strip { init, ack }),
+        2 => Just(OnHandshake::ChangeOffer),
         1 => prop::bool::ANY.prop_map(|stranger| OnHandshake::AnswerFaster { stranger }),
     ]
 }

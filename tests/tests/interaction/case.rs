@@ -126,13 +126,7 @@ impl Case {
         let changed = |guarded: &Guarded| {
             matches!(guarded.on_handshake, OnHandshake::Strip { .. } | OnHandshake::ChangeOffer)
         };
-        let calm = |op: &Op| {
-            matches!(
-                op,
-                Op::Advance { .. } | Op::Send { .. } | Op::Read { .. } | Op::Reading { .. } | Op::Wake { .. }
-            )
-        };
-        self.guarded.as_ref().is_some_and(changed) && self.ops.iter().all(calm)
+        self.guarded.as_ref().is_some_and(changed) && self.ops.iter().all(Op::is_calm)
     }
 
     /// As the harness wants it.
@@ -302,8 +296,10 @@ pub(crate) fn attacked() -> impl Strategy<Value = Case> {
     (any(), sides, ops, guarded(), lost).prop_map(|(case, sides, ops, guarded, lost)| Case {
         sides: sides.map(|side| SideCase { streams: side.streams.max(2), ..side }),
         ops: match guarded.on_handshake {
-            // Otherwise what comes of it is seldom all that happens.
-            OnHandshake::Strip { .. } | OnHandshake::ChangeOffer => ops.into_iter().take(3).collect(),
+            // What comes of it is to be all that happens.
+            OnHandshake::Strip { .. } | OnHandshake::ChangeOffer => {
+                ops.into_iter().filter(Op::is_calm).take(5).collect()
+            }
             OnHandshake::Watch | OnHandshake::AnswerFaster { .. } => ops,
         },
         ending: lost.map_or(case.ending, Ending::Lost),

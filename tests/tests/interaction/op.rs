@@ -42,6 +42,16 @@ pub(crate) enum Op {
     Attack(Attack),
 }
 
+impl Op {
+    /// Whether the network and the attacker leave everything as it is, and nobody ends anything.
+    pub(crate) fn is_calm(&self) -> bool {
+        matches!(
+            self,
+            Op::Advance { .. } | Op::Send { .. } | Op::Read { .. } | Op::Reading { .. } | Op::Wake { .. }
+        )
+    }
+}
+
 pub(crate) fn side() -> impl Strategy<Value = Side> {
     prop_oneof![Just(Side::A), Just(Side::B)]
 }
