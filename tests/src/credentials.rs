@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use anabranch_identity::{Admission, KeyPair};
 use anabranch_keying::rustls::ServerConfig;
+use anabranch_keying::rustls::crypto::CryptoProvider;
 use anabranch_keying::rustls::crypto::aws_lc_rs::default_provider;
 use anabranch_keying::rustls::pki_types::SubjectPublicKeyInfoDer;
 use anabranch_keying::rustls::version::TLS13;
 use anabranch_keying::{Credentials, IdentityForm, PeerIdentity};
+
+use crate::seeded_tls;
 
 /// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20];
@@ -26,8 +29,21 @@ pub fn identity(number: u8) -> PeerIdentity {
 /// # Panics
 /// If rustls takes no raw public keys.
 pub fn credentials(own: u8, accepted: &[u8]) -> Credentials {
+    credentials_with(&Arc::new(default_provider()), own, accepted)
+}
+
+/// The same with random numbers that follow from [`seeded_tls::seed`], and with its count of operations.
+///
+/// # Panics
+/// If rustls takes no raw public keys.
+pub fn seeded_credentials(own: u8, accepted: &[u8]) -> Credentials {
+    credentials_with(&Arc::new(seeded_tls::provider()), own, accepted)
+}
+
+fn credentials_with(provider: &Arc<CryptoProvider>, own: u8, accepted: &[u8]) -> Credentials {
     let accepted = accepted.iter().map(|&number| key(number).public()).collect();
-    key(own).credentials(Admission::Only(Arc::new(accepted))).expect("it has TLS 1.3")
+    let credentials = key(own).credentials_with(Arc::clone(provider), Admission::Only(Arc::new(accepted)));
+    credentials.expect("it has TLS 1.3")
 }
 
 /// A side that asks nobody who they are, as a server must not.

@@ -16,6 +16,7 @@ use crate::capricious::{self, Capricious};
 use crate::flow::Flow;
 use crate::network::{Link, Network, Packet, Side};
 use crate::node::Node;
+use crate::witness::Witness;
 
 /// The port of both.
 pub const PORT: u16 = 5001;
@@ -81,7 +82,8 @@ impl Setup {
         }
     }
 
-    fn endpoint(&self, side: Side) -> Endpoint {
+    /// A side's endpoint.
+    pub fn endpoint(&self, side: Side) -> Endpoint {
         let config = EndpointConfig {
             port: PORT,
             addresses: (0..self.pairs).map(|pair| self.address(side, pair)).collect(),
@@ -145,6 +147,8 @@ pub struct Duo {
     pub hash: u64,
     /// Every packet sent, if they are kept.
     pub kept: Option<Vec<(Time, Packet)>>,
+    /// Whoever checks every packet, if somebody does.
+    pub witness: Option<Witness>,
     steps: u64,
 }
 
@@ -160,6 +164,7 @@ impl Duo {
             refused: [false; 2],
             hash: 0xCBF2_9CE4_8422_2325,
             kept: None,
+            witness: None,
             steps: 0,
             setup,
         }
@@ -190,7 +195,11 @@ impl Duo {
         self.settle();
     }
 
-    fn connect_side(&mut self, side: Side) -> AssociationId {
+    /// A side connects.
+    ///
+    /// # Panics
+    /// If its endpoint refuses.
+    pub fn connect_side(&mut self, side: Side) -> AssociationId {
         let pairs: Vec<_> = (0..self.setup.pairs)
             .map(|pair| (self.setup.address(side, pair), self.setup.address(side.other(), pair)))
             .collect();
@@ -199,6 +208,14 @@ impl Duo {
         let id = node.endpoint.connect(self.now, PORT, &pairs, config).expect("it can connect");
         node.id = Some(id);
         id
+    }
+
+    /// Puts an endpoint in the place of a side's that knows nothing of what was: the host has started anew.
+    pub fn lose_state(&mut self, side: Side) {
+        let setup = Setup { seed: !self.setup.seed, ..self.setup.clone() };
+        self.nodes[side.index()] = setup.node(side);
+        self.flows = Side::BOTH.map(|side| Flow::new(setup.sides[side.index()].first_ssn));
+        self.refused = [false; 2];
     }
 
     /// Sends a message; `None` if there is no association yet.
@@ -312,6 +329,9 @@ impl Duo {
         self.mix(&self.now.as_nanos().to_le_bytes());
         self.mix(format!("{}>{}", packet.source, packet.destination).as_bytes());
         self.mix(&packet.bytes);
+        if let Some(witness) = &mut self.witness {
+            witness.sent(&packet);
+        }
         if let Some(kept) = &mut self.kept {
             kept.push((self.now, packet.clone()));
         }
@@ -382,14 +402,28 @@ impl Duo {
     pub fn take_arrival(&mut self) -> Option<Side> {
         self.step();
         let packet = self.network.arrival(self.now)?;
+        self.deliver(&packet);
+        Some(packet.from.other())
+    }
+
+    /// Gives a packet to the side that it is for, whoever has made it.
+    pub fn deliver(&mut self, packet: &Packet) -> Handled {
         let to = packet.from.other();
-        let handled = self.nodes[to.index()].handle(self.now, &packet);
+        let node = &mut self.nodes[to.index()];
+        let required = node
+            .try_association()
+            .is_some_and(|association| association.requires_protection() && !association.is_closed());
+        let before = *node.endpoint.discards();
+        let handled = node.handle(self.now, packet);
+        if let Some(witness) = &mut self.witness {
+            witness.received(packet, handled, required, &before, node.endpoint.discards());
+        }
         if let Handled::New(id) = handled
-            && self.nodes[to.index()].id != Some(id)
+            && node.id != Some(id)
         {
             self.replace(to, id);
         }
-        Some(to)
+        handled
     }
 
     /// Runs the timers that are due.

@@ -8,6 +8,12 @@ use bytes::Bytes;
 
 use crate::dice::Dice;
 
+/// Stands in every message, so that a packet in which it can be read gives itself away.
+pub const MARK: [u8; 8] = *b"LEGIBLE:";
+
+/// One mark in as many bytes: whatever a packet carries of a message of some length holds one.
+const MARK_EVERY: usize = 64;
+
 /// A message that has not arrived.
 #[derive(Clone, Debug)]
 struct Sent {
@@ -56,8 +62,12 @@ impl Flow {
     /// The next message of this size; it counts as sent only when [`sent`](Self::sent) says so.
     pub fn draft(&self, size: usize, stream: u16, unordered: bool) -> (Bytes, SendOptions) {
         let seed = u64::from(self.next_number) * 0x1_0001 + u64::from(self.first_ssn);
-        let payload = Bytes::from(Dice::new(seed).bytes(size));
-        (payload, self.options(stream, unordered))
+        let mut payload = Dice::new(seed).bytes(size);
+        for piece in payload.chunks_mut(MARK_EVERY) {
+            let length = piece.len().min(MARK.len());
+            piece[..length].copy_from_slice(&MARK[..length]);
+        }
+        (Bytes::from(payload), self.options(stream, unordered))
     }
 
     /// How the next message is sent; its number goes with it as its payload protocol identifier and as its context.

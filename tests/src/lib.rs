@@ -9,5 +9,7 @@ pub mod hostile;
 pub mod managed;
 pub mod network;
 pub mod node;
+pub mod seeded_tls;
 pub mod sight;
 pub mod steered;
+pub mod witness;

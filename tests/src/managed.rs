@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anabranch_core::protection::{
     KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
 };
-use anabranch_core::time::Span;
-use anabranch_core::{Association, AssociationEvent};
+use anabranch_core::time::{Span, Time};
+use anabranch_core::{Association, AssociationEvent, AssociationId, Handled};
 use anabranch_keying::{
     Credentials, KeyExchange, KeyExchanges, KeyManager, KeyPolicy, KeyingError, KeyingEvent, Part,
     TlsExchanges,
@@ -14,7 +14,8 @@ use anabranch_keying::{
 
 use crate::credentials::credentials;
 use crate::duo::{Duo, Reading, Setup};
-use crate::network::Side;
+use crate::flow::Flow;
+use crate::network::{Packet, Side};
 
 /// Exchanges that outlive a key manager.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct Keying {
     pub paused: bool,
     /// There once the association has agreed on protection.
     pub manager: Option<KeyManager>,
+    /// The association that it is for.
+    id: Option<AssociationId>,
     /// What it told.
     pub told: Vec<KeyingEvent>,
 }
@@ -90,6 +93,7 @@ impl Managed {
             silent: false,
             paused: false,
             manager: None,
+            id: None,
             told: Vec::new(),
         });
         Managed { duo, keying }
@@ -229,6 +233,28 @@ impl Managed {
         assert!(self.run_until(Span::from_secs(600), both), "data does not arrive");
     }
 
+    /// Reads at most so many messages or parts of them on this side, those of the key management included; how many there were.
+    pub fn read(&mut self, side: Side, most: usize) -> usize {
+        let Managed { duo, keying } = self;
+        let Duo { nodes, flows, now, .. } = duo;
+        let Some(association) = nodes[side.index()].try_association_mut() else { return 0 };
+        let manager = &mut keying[side.index()].manager;
+        take(association, manager, &mut flows[side.other().index()], *now, most)
+    }
+
+    /// Lets time pass unseen by both sides, and only then tells them.
+    pub fn oversleep(&mut self, span: Span) {
+        self.duo.now += span;
+        self.happen();
+    }
+
+    /// Gives a packet to the side that it is for, whoever has made it, and lets that side answer.
+    pub fn deliver(&mut self, packet: &Packet) -> Handled {
+        let handled = self.duo.deliver(packet);
+        self.settle();
+        handled
+    }
+
     /// Has both sides read, and their key managements do what is due, until nothing is left to do.
     pub fn settle(&mut self) {
         for side in Side::BOTH {
@@ -250,7 +276,12 @@ impl Managed {
     fn serve(&mut self, side: Side) {
         let Managed { duo, keying } = self;
         let Duo { nodes, flows, now, .. } = duo;
-        let Keying { exchanges, policy, silent, paused, manager, told } = &mut keying[side.index()];
+        let Keying { exchanges, policy, silent, paused, manager, id, told } = &mut keying[side.index()];
+        if *id != nodes[side.index()].id {
+            // An association in the place of one that came to nothing.
+            (*manager, *id) = (None, nodes[side.index()].id);
+            told.clear();
+        }
         let Some(association) = nodes[side.index()].try_association_mut() else { return };
         if manager.is_none()
             && !*silent
@@ -262,14 +293,8 @@ impl Managed {
             new.start(association);
             *manager = Some(new);
         }
-        let mut bytes = Vec::new();
-        while !*paused && let Some(piece) = association.recv(&mut bytes) {
-            if piece.ppid != KEY_MANAGEMENT_PPID {
-                flows[side.other().index()].received(&piece, &bytes);
-            } else if let Some(manager) = manager {
-                manager.receive(*now, &piece, &bytes, association);
-            }
-            bytes.clear();
+        if !*paused {
+            take(association, manager, &mut flows[side.other().index()], *now, usize::MAX);
         }
         let Some(manager) = manager else { return };
         manager.poll(*now, association);
@@ -288,4 +313,25 @@ impl Managed {
             }
         }
     }
+}
+
+/// Hands messages to the key management and to the reader; how many there were.
+fn take(
+    association: &mut Association,
+    manager: &mut Option<KeyManager>,
+    flow: &mut Flow,
+    now: Time,
+    most: usize,
+) -> usize {
+    let mut bytes = Vec::new();
+    for done in 0..most {
+        bytes.clear();
+        let Some(piece) = association.recv(&mut bytes) else { return done };
+        if piece.ppid != KEY_MANAGEMENT_PPID {
+            flow.received(&piece, &bytes);
+        } else if let Some(manager) = manager {
+            manager.receive(now, &piece, &bytes, association);
+        }
+    }
+    most
 }

@@ -81,8 +81,8 @@ pub struct Packet {
 /// More packets than any two endpoints should have on their way at once.
 const MOST_UNDER_WAY: usize = 50_000;
 
-/// Decides about a packet before the links do; `false` loses it.
-pub type Filter = Box<dyn FnMut(&Packet) -> bool>;
+/// Decides about a packet before the links do, and may change it; `false` loses it.
+pub type Filter = Box<dyn FnMut(&mut Packet) -> bool>;
 
 /// All links and the packets on them.
 pub struct Network {
@@ -142,8 +142,13 @@ impl Network {
     }
 
     /// Lets `filter` decide about every packet first.
-    pub fn set_filter(&mut self, filter: impl FnMut(&Packet) -> bool + 'static) {
-        self.filter = Some(Box::new(filter));
+    pub fn set_filter(&mut self, mut filter: impl FnMut(&Packet) -> bool + 'static) {
+        self.filter = Some(Box::new(move |packet: &mut Packet| filter(packet)));
+    }
+
+    /// Lets `change` decide about every packet first and write into it.
+    pub fn set_tampering(&mut self, change: impl FnMut(&mut Packet) -> bool + 'static) {
+        self.filter = Some(Box::new(change));
     }
 
     /// Lets every packet pass to its link.
@@ -153,7 +158,7 @@ impl Network {
 
     /// Takes a packet.
     pub fn send(&mut self, now: Time, mut packet: Packet) {
-        if self.filter.as_mut().is_some_and(|passes| !passes(&packet)) {
+        if self.filter.as_mut().is_some_and(|passes| !passes(&mut packet)) {
             return;
         }
         let (a, b) = match packet.from {

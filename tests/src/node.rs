@@ -8,7 +8,7 @@ use anabranch_core::time::Time;
 use anabranch_core::{
     Association, AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, PathState, Transmit,
 };
-use anabranch_wire::{Chunk, DataView, PacketView, Tsn};
+use anabranch_wire::{Chunk, ChunkType, DataView, PacketView, Tsn};
 
 use crate::network::{Packet, Side};
 
@@ -165,6 +165,12 @@ impl Node {
         if transmit.association.is_some() && self.ended.is_some() {
             self.last_words += 1;
             assert!(self.last_words <= 1, "{:?}: speaks on after the end", self.side);
+        }
+        let is_protected = transmit.association.is_some()
+            && self.try_association().is_some_and(Association::requires_protection);
+        if is_protected {
+            let kinds: Vec<_> = packet.chunks().flatten().map(|chunk| chunk.kind()).collect();
+            assert_eq!(kinds, [ChunkType::DTLS], "{:?}: a packet without protection", self.side);
         }
         for chunk in packet.chunks() {
             let chunk = chunk.expect("a chunk is well formed");

@@ -2,29 +2,46 @@
 //! does, data arrives unchanged, in order and once, nothing stalls, and all books balance. Of messages that were sent with a
 //! limit some are given up: those are missing whole, and hold nothing up.
 //!
+//! Of protected associations with somebody on the way who does what he can, nothing is read, changed or taken twice, every packet
+//! is taken or dropped and counted, and what ends does so for a reason that fits what was done.
+//!
 //! The idea is that of noq's test of the same name. The cases are the same ones each time, so that a change is judged by what it
 //! does and not by luck; `ANABRANCH_CASES` draws so many others.
 
+#[path = "interaction/attack.rs"]
+mod attack;
 #[path = "interaction/case.rs"]
 mod case;
 #[path = "interaction/found.rs"]
 mod found;
+#[path = "interaction/lost.rs"]
+mod lost;
 #[path = "interaction/op.rs"]
 mod op;
+#[path = "interaction/pair.rs"]
+mod pair;
 #[path = "interaction/run.rs"]
 mod run;
 
+use std::collections::BTreeMap;
+
+use anabranch_core::{Discard, Handled};
+use anabranch_tests::network::Side;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
 
 /// Where failing cases are kept.
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/interaction.txt");
 
-fn runner() -> TestRunner {
+/// And those in which somebody on the way is part.
+const ATTACKED_REGRESSIONS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/interaction-attacked.txt");
+
+fn runner(cases: u32, regressions: &'static str) -> TestRunner {
     let asked = std::env::var("ANABRANCH_CASES").ok().and_then(|n| n.parse().ok());
     let config = Config {
-        cases: asked.unwrap_or(3_000),
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
+        cases: asked.unwrap_or(cases),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(regressions))),
         max_shrink_iters: 20_000,
         ..Config::default()
     };
@@ -34,9 +51,8 @@ fn runner() -> TestRunner {
     }
 }
 
-#[test]
-fn nothing_that_can_be_done_breaks_an_association() {
-    let outcome = runner().run(&case::any(), |case| {
+fn holds_for_all(mut runner: TestRunner, cases: impl Strategy<Value = case::Case>) {
+    let outcome = runner.run(&cases, |case| {
         let first = run::run(&case);
         let second = run::run(&case);
         assert_eq!(first, second, "the same calls lead to other packets");
@@ -45,6 +61,18 @@ fn nothing_that_can_be_done_breaks_an_association() {
     if let Err(error) = outcome {
         panic!("{error}");
     }
+}
+
+#[test]
+fn nothing_that_can_be_done_breaks_an_association() {
+    holds_for_all(runner(3_000, REGRESSIONS), case::any());
+}
+
+/// He sees every packet and may drop, hold back, repeat, reorder, cut and change each, make his own, repeat old handshakes, take
+/// the offer of protection away, answer in the place of a peer, have another key, and open an association in a peer's name.
+#[test]
+fn nobody_on_the_way_reads_or_changes_what_is_protected() {
+    holds_for_all(runner(500, ATTACKED_REGRESSIONS), case::attacked());
 }
 
 /// A test that never sees a loss tests nothing, so the cases are looked at as well.
@@ -83,4 +111,51 @@ fn the_cases_reach_what_they_are_to_test() {
         }
     }
     assert!(sums.iter().all(|&sum| sum > 0), "{sums:?}");
+}
+
+/// So are those of the attacker: each of his means is used, and meets the checks that it is for.
+#[test]
+fn the_attacks_reach_what_they_are_to_test() {
+    let mut runner = TestRunner::deterministic();
+    let mut dropped = BTreeMap::new();
+    let mut ends = BTreeMap::new();
+    let (mut taken, mut answered, mut opened, mut delivered, mut epochs) = (0, 0, 0, 0, 0);
+    for _ in 0..150 {
+        let case = case::attacked().new_tree(&mut runner).expect("a case").current();
+        let guarded = case.guarded.expect("it is protected");
+        let (pair, attacker) = run::play_guarded(&case, guarded);
+        for &handled in &attacker.sent {
+            match handled {
+                Handled::Delivered(_) => taken += 1,
+                Handled::Replied => answered += 1,
+                Handled::New(_) => opened += 1,
+                Handled::Discarded(reason) => *dropped.entry(format!("{reason:?}")).or_insert(0) += 1,
+            }
+        }
+        for side in Side::BOTH {
+            if let Some(end) = pair.ended(side) {
+                *ends.entry(format!("{end:?}")).or_insert(0) += 1;
+            }
+            delivered += pair.duo.flows[side.index()].delivered_bytes;
+            epochs += pair.keying[side.index()].manager.as_ref().map_or(0, |m| m.statistics().epochs);
+        }
+    }
+    let reached = [taken, answered, opened, delivered, epochs];
+    let reasons = [
+        Discard::Malformed,
+        Discard::VerificationTag,
+        Discard::OutOfTheBlue,
+        Discard::CookieForged,
+        Discard::Unprotected,
+        Discard::NoKey,
+        Discard::Replayed,
+        Discard::NotAuthentic,
+    ];
+    for reason in reasons {
+        assert!(dropped.contains_key(&format!("{reason:?}")), "never {reason:?}: {dropped:?}");
+    }
+    for end in ["PeerUnreachable", "NotProtected", "KeyManagement", "Closed", "ByPeer"] {
+        assert!(ends.keys().any(|reason| reason.contains(end)), "no association ended by {end}: {ends:?}");
+    }
+    assert!(reached.iter().all(|&n| n > 0), "{reached:?}");
 }

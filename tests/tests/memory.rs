@@ -6,12 +6,13 @@ use std::alloc::System;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Discard, Endpoint, Guard, Handled, PathAddress};
+use anabranch_core::{AssociationConfig, Discard, Endpoint, Guard, Handled, PathAddress};
 use anabranch_wire::{InitRepr, Param, Tsn};
 use rig::craft::{fix_checksum, packet};
 use rig::wires::Wires;
-use rig::{address, association, endpoint};
+use rig::{PORT, address, association, endpoint};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -88,6 +89,52 @@ fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
     }
     let grown = live().saturating_sub(before);
     assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
+    assert_eq!((endpoint.associations().count(), endpoint.poll_timeout()), (0, None));
+}
+
+fn protecting(roles: KeyManagementRoles) -> AssociationConfig {
+    let methods = vec![KeyManagementMethod::TLS];
+    let protection = Some(Protection { mode: ProtectionMode::Strict, roles, methods });
+    AssociationConfig { protection, ..association("sctp") }
+}
+
+/// What an endpoint that wants protection begins with.
+fn protected_init() -> Vec<u8> {
+    let wanted = protecting(KeyManagementRoles::Client);
+    let config = endpoint(vec![address(0, 1)], wanted.clone());
+    let mut client = Endpoint::new(Time::ZERO, config, [5; 32]);
+    let pair = [(address(0, 1), address(0, 2))];
+    client.connect(Time::ZERO, PORT, &pair, wanted).expect("it can connect");
+    let mut init = Vec::new();
+    client.poll_transmit(Time::ZERO, &mut init).expect("an INIT");
+    init
+}
+
+#[test]
+fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_more() {
+    let _turn = turn();
+    let config = endpoint(vec![address(0, 2)], protecting(KeyManagementRoles::Server));
+    let mut endpoint = Endpoint::new(Time::ZERO, config, [3; 32]);
+    let mut init = protected_init();
+    let mut buf = Vec::with_capacity(2048);
+    let (mut before, mut answered) = (0, 0);
+    for n in 0..PACKETS {
+        if n == WARM_UP {
+            before = live();
+        }
+        let now = Time::ZERO + Span::from_millis(u64::from(n));
+        init[16..20].copy_from_slice(&(n + 1).to_be_bytes());
+        fix_checksum(&mut init);
+        assert_eq!(endpoint.handle_datagram(now, stranger(n), &init), Handled::Replied);
+        while endpoint.poll_transmit(now, &mut buf).is_some() {
+            assert!(buf.len() <= init.len(), "{} bytes for {}", buf.len(), init.len());
+            answered += 1;
+        }
+        assert_eq!(endpoint.poll_event(), None);
+    }
+    let grown = live().saturating_sub(before);
+    assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
+    assert_eq!(answered, PACKETS);
     assert_eq!((endpoint.associations().count(), endpoint.poll_timeout()), (0, None));
 }
 

@@ -28,7 +28,18 @@ impl KeyPair {
     /// # Errors
     /// If rustls refuses the configuration.
     pub fn credentials(&self, admission: Admission) -> Result<Credentials, IdentityError> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        self.credentials_with(Arc::new(aws_lc_rs::default_provider()), admission)
+    }
+
+    /// The same, with the key agreements, cipher suites and random numbers of another provider.
+    ///
+    /// # Errors
+    /// If rustls refuses the configuration: TLS 1.3 needs a cipher suite and a group.
+    pub fn credentials_with(
+        &self,
+        provider: Arc<CryptoProvider>,
+        admission: Admission,
+    ) -> Result<Credentials, IdentityError> {
         let spki = CertificateDer::from(self.public().to_spki());
         let certified = Arc::new(CertifiedKey::new(vec![spki], self.signing()));
         let verifier = Arc::new(RawKeyVerifier { provider: Arc::clone(&provider), admission });

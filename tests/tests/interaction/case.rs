@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
 use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter};
 use anabranch_tests::capricious;
@@ -9,6 +10,7 @@ use anabranch_tests::duo::{Setup, config};
 use anabranch_tests::network::{Link, Side};
 use proptest::prelude::*;
 
+use crate::attack::{self, OnHandshake};
 use crate::op::{self, Op};
 
 /// One side's configuration.
@@ -31,6 +33,22 @@ pub(crate) enum Ending {
     One(Side),
     /// Both do, at once.
     Both,
+    /// A side loses all that it knew, its keys among that. Of protected associations only.
+    Lost(Side),
+}
+
+/// Packets are protected, and somebody is on the way who does not want that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guarded {
+    /// There are no keys yet when he begins.
+    pub(crate) early: bool,
+    pub(crate) on_handshake: OnHandshake,
+    /// A side has another key than the one that the other accepts.
+    pub(crate) impostor: Option<Side>,
+    /// Records after which there are new keys.
+    pub(crate) rekey_records: u64,
+    /// Addresses may be added and removed.
+    pub(crate) asconf: bool,
 }
 
 /// All of it.
@@ -48,19 +66,20 @@ pub(crate) struct Case {
     pub(crate) lazy: bool,
     pub(crate) ops: Vec<Op>,
     pub(crate) ending: Ending,
+    pub(crate) guarded: Option<Guarded>,
 }
 
 impl fmt::Debug for Case {
     /// In a form that can be put into a test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { pairs, ipv6, mtu, first_ssn, delay_ms, seed, collide, lazy, ending, .. } = self;
+        let Case { pairs, ipv6, mtu, first_ssn, delay_ms, seed, collide, lazy, ending, guarded, .. } = self;
         writeln!(
             f,
             "Case {{ pairs: {pairs}, ipv6: {ipv6}, mtu: {mtu}, first_ssn: {first_ssn}, delay_ms: {delay_ms}, seed: {seed},"
         )?;
         writeln!(
             f,
-            "  collide: {collide}, lazy: {lazy}, ending: {ending:?}, sides: {:?}, ops: vec![",
+            "  collide: {collide}, lazy: {lazy}, ending: {ending:?}, guarded: {guarded:?}, sides: {:?}, ops: vec![",
             self.sides
         )?;
         for op in &self.ops {
@@ -81,6 +100,35 @@ impl Case {
         }
     }
 
+    fn protection(&self, side: usize) -> Protection {
+        let roles = match side {
+            _ if self.collide => KeyManagementRoles::Either,
+            0 => KeyManagementRoles::Client,
+            _ => KeyManagementRoles::Server,
+        };
+        Protection { mode: ProtectionMode::Strict, roles, methods: vec![KeyManagementMethod::TLS] }
+    }
+
+    /// Whether a side may wait with what it sends for as long as it likes.
+    pub(crate) fn is_capricious(&self) -> bool {
+        self.sides.iter().any(|side| side.scheme == capricious::NAME)
+    }
+
+    /// Whether somebody on the way does more than watch.
+    pub(crate) fn is_attacked(&self) -> bool {
+        let meddles =
+            |guarded: &Guarded| guarded.on_handshake != OnHandshake::Watch || guarded.impostor.is_some();
+        self.guarded.as_ref().is_some_and(meddles) || self.ops.iter().any(|op| matches!(op, Op::Attack(_)))
+    }
+
+    /// Whether what is offered is changed on the way, and the network and the attacker leave everything else as it is.
+    pub(crate) fn is_changed_offer_all_that_happens(&self) -> bool {
+        let changed = |guarded: &Guarded| {
+            matches!(guarded.on_handshake, OnHandshake::Strip { .. } | OnHandshake::ChangeOffer)
+        };
+        self.guarded.as_ref().is_some_and(changed) && self.ops.iter().all(Op::is_calm)
+    }
+
     /// As the harness wants it.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
@@ -94,6 +142,10 @@ impl Case {
             config.initial_tsn = tsns_to_wrap.map(|n| 0_u32.wrapping_sub(n));
             config.path_silence_limit = silence_ms.map(Span::from_millis);
             config.streams = *streams;
+            if let Some(guarded) = &self.guarded {
+                config.protection = Some(self.protection(side));
+                config.address_changes.asconf = guarded.asconf;
+            }
             config
         });
         // A sender that knows no receive window needs a receiver that has none.
@@ -217,6 +269,41 @@ pub(crate) fn any() -> impl Strategy<Value = Case> {
             lazy,
             ops,
             ending,
+            guarded: None,
         },
     )
+}
+
+fn guarded() -> impl Strategy<Value = Guarded> {
+    let impostor = prop_oneof![16 => Just(None), 1 => Just(Some(Side::A)), 1 => Just(Some(Side::B))];
+    let rekey_records = prop_oneof![1 => Just(u64::MAX), 2 => 30..300_u64];
+    (prop::bool::weighted(0.3), attack::on_handshake(), impostor, rekey_records, prop::bool::ANY).prop_map(
+        |(early, on_handshake, impostor, rekey_records, asconf)| Guarded {
+            early: early || on_handshake != OnHandshake::Watch || impostor.is_some(),
+            on_handshake,
+            impostor,
+            rekey_records,
+            asconf,
+        },
+    )
+}
+
+/// Any case of a protected association, attacked by somebody on the way.
+pub(crate) fn attacked() -> impl Strategy<Value = Case> {
+    let lost = prop::option::weighted(0.15, op::side());
+    let sides = [side(Just("rfc9260")), side(Just("rfc9260"))];
+    let ops = prop::collection::vec(op::with_attacks(), 0..60);
+    (any(), sides, ops, guarded(), lost).prop_map(|(case, sides, ops, guarded, lost)| Case {
+        sides: sides.map(|side| SideCase { streams: side.streams.max(2), ..side }),
+        ops: match guarded.on_handshake {
+            // What comes of it is to be all that happens.
+            OnHandshake::Strip { .. } | OnHandshake::ChangeOffer => {
+                ops.into_iter().filter(Op::is_calm).take(5).collect()
+            }
+            OnHandshake::Watch | OnHandshake::AnswerFaster { .. } => ops,
+        },
+        ending: lost.map_or(case.ending, Ending::Lost),
+        guarded: Some(guarded),
+        ..case
+    })
 }

@@ -36,6 +36,7 @@ fn case(pairs: usize, delay_ms: u64, seed: u64, sides: [SideCase; 2], ops: Vec<O
         lazy: false,
         ops,
         ending: Ending::One(Side::A),
+        guarded: None,
     }
 }
 

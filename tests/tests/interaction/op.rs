@@ -5,6 +5,8 @@ use anabranch_core::time::Span;
 use anabranch_tests::network::Side;
 use proptest::prelude::*;
 
+use crate::attack::{self, Attack};
+
 /// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
@@ -36,9 +38,21 @@ pub(crate) enum Op {
     Backwards { side: Side, ms: u32 },
     /// A side's timers are run although none may be due.
     Wake { side: Side },
+    /// Somebody on the way does something.
+    Attack(Attack),
 }
 
-fn side() -> impl Strategy<Value = Side> {
+impl Op {
+    /// Whether the network and the attacker leave everything as it is, and nobody ends anything.
+    pub(crate) fn is_calm(&self) -> bool {
+        matches!(
+            self,
+            Op::Advance { .. } | Op::Send { .. } | Op::Read { .. } | Op::Reading { .. } | Op::Wake { .. }
+        )
+    }
+}
+
+pub(crate) fn side() -> impl Strategy<Value = Side> {
     prop_oneof![Just(Side::A), Just(Side::B)]
 }
 
@@ -107,6 +121,11 @@ pub(crate) fn any() -> impl Strategy<Value = Op> {
         2 => (side(), 0..10_000_u32).prop_map(|(side, ms)| Op::Backwards { side, ms }),
         2 => side().prop_map(|side| Op::Wake { side }),
     ]
+}
+
+/// Steps, and those of an attacker among them.
+pub(crate) fn with_attacks() -> impl Strategy<Value = Op> {
+    prop_oneof![3 => any(), 2 => attack::any().prop_map(Op::Attack)]
 }
 
 fn any_bool() -> impl Strategy<Value = bool> {

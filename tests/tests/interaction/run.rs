@@ -2,72 +2,154 @@
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AbortReason, AssociationEvent, Discard, PathId};
+use anabranch_keying::KeyPolicy;
+use anabranch_tests::credentials::seeded_credentials;
 use anabranch_tests::dice::Dice;
 use anabranch_tests::duo::{Duo, Reading};
+use anabranch_tests::managed::Managed;
 use anabranch_tests::network::{Link, Side};
+use anabranch_tests::seeded_tls;
+use anabranch_tests::witness::Witness;
 
-use crate::case::{Case, Ending};
+use crate::attack::Attacker;
+use crate::case::{Case, Ending, Guarded};
+use crate::lost;
 use crate::op::Op;
+use crate::pair::Pair;
 
 /// Runs a case; what comes back is a hash of every packet.
 pub(crate) fn run(case: &Case) -> u64 {
-    play(case).hash
+    match case.guarded {
+        None => play(case).hash,
+        Some(guarded) => play_guarded(case, guarded).0.duo.hash,
+    }
 }
 
-/// Runs a case and checks it.
+/// Runs a case without protection and checks it.
 pub(crate) fn play(case: &Case) -> Duo {
     let mut duo = Duo::new(case.setup());
-    let mut dice = Dice::new(case.seed);
     duo.connect();
-    for op in &case.ops {
-        apply(&mut duo, case, op);
-        if case.lazy {
-            for side in Side::BOTH {
-                duo.drain_some(side, dice.below(4) as usize);
-            }
-        } else {
-            duo.settle();
-        }
-    }
-    let at_the_brink = Side::BOTH.map(|side| is_at_the_brink(&duo, side));
-    if recover(&mut duo) {
-        end(&mut duo, case, at_the_brink);
-        check_ends(&duo, case);
-    }
+    follow(&mut duo, case, None);
     duo
 }
 
-fn apply(duo: &mut Duo, case: &Case, op: &Op) {
+/// Runs a case with protection and checks it; what is left, and who was on the way.
+pub(crate) fn play_guarded(case: &Case, guarded: Guarded) -> (Managed, Attacker) {
+    let setup = case.setup();
+    seeded_tls::seed(case.seed);
+    let number = |side: Side| if guarded.impostor == Some(side) { 9 } else { side.index() as u8 + 1 };
+    let keys = [seeded_credentials(number(Side::A), &[2]), seeded_credentials(number(Side::B), &[1])];
+    let policy =
+        KeyPolicy { rekey_records: guarded.rekey_records, peer_burst: 1_000, ..KeyPolicy::default() };
+    let mut attacker = Attacker::new(guarded.on_handshake, &setup);
+    let mut pair = Managed::with(setup, keys, policy);
+    pair.duo.kept = Some(Vec::new());
+    pair.duo.witness = Some(Witness::default());
+    attacker.seize(&mut pair.duo.network);
+    pair.duo.connect();
+    attacker.answer(&mut pair);
+    if !guarded.early {
+        let up = pair.run_until(Span::from_secs(30), Managed::is_established);
+        assert!(up || case.is_capricious(), "no keys on a good network: {}", state(&pair.duo));
+    }
+    let refused = guarded.impostor.is_some() || (case.is_changed_offer_all_that_happens() && !case.collide);
+    if refused {
+        // So that it has come to something before he leaves.
+        pair.run(Span::from_secs(2));
+    }
+    follow(&mut pair, case, Some(&mut attacker));
+    pair.duo.witness.as_ref().expect("it watches").check();
+    if refused {
+        check_refused(&pair);
+    }
+    (pair, attacker)
+}
+
+/// Nothing that a user sends reaches one who is not accepted, nor a side that was offered something else than the peer did.
+fn check_refused(pair: &Managed) {
+    for side in Side::BOTH {
+        assert_eq!(
+            pair.duo.flows[side.index()].delivered_bytes,
+            0,
+            "{side:?}: its messages reached somebody"
+        );
+    }
+    assert!(!pair.is_established(), "both sides are protected: {}", state(&pair.duo));
+}
+
+/// The steps, and then a good network until the end.
+fn follow<P: Pair>(pair: &mut P, case: &Case, mut attacker: Option<&mut Attacker>) {
+    let mut dice = Dice::new(case.seed);
+    for op in &case.ops {
+        apply(pair, case, op, attacker.as_deref_mut());
+        if let Some(attacker) = &mut attacker {
+            attacker.answer(pair);
+        }
+        if case.lazy {
+            for side in Side::BOTH {
+                pair.duo_mut().drain_some(side, dice.below(4) as usize);
+            }
+        } else {
+            pair.settle();
+        }
+    }
+    let at_the_brink = Side::BOTH.map(|side| is_at_the_brink(pair.duo(), side));
+    if recover(pair, case) {
+        end(pair, case, at_the_brink);
+        check_ends(pair, case);
+        if let Ending::Lost(side) = case.ending {
+            lost::begin_anew(pair, side);
+        }
+    }
+}
+
+fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Attacker>) {
     match *op {
-        Op::Advance { ms } => duo.run(Span::from_millis(u64::from(ms))),
-        Op::Oversleep { ms } => duo.oversleep(Span::from_millis(u64::from(ms))),
+        Op::Advance { ms } => pair.run(Span::from_millis(u64::from(ms))),
+        Op::Oversleep { ms } => pair.oversleep(Span::from_millis(u64::from(ms))),
         Op::Send { side, stream, size, count, unordered, reliability } => {
+            // Messages of the key management take numbers of stream 0.
+            let stream = if case.guarded.is_some() { 1 + stream % 3 } else { stream % 4 };
             for _ in 0..count {
-                let _ = duo.send_limited(side, size, stream % 4, unordered, reliability);
+                let _ = pair.duo_mut().send_limited(side, size, stream, unordered, reliability);
             }
         }
-        Op::Read { side, count } => {
-            duo.read(side, count);
-        }
+        Op::Read { side, count } => pair.read(side, count),
         Op::Reading { side, by_hand } => {
-            duo.reading[side.index()] = if by_hand { Reading::ByHand } else { Reading::WhenTold };
+            pair.set_reading(side, if by_hand { Reading::ByHand } else { Reading::WhenTold });
         }
-        Op::Cut { pair, cut } => duo.cut(pair % case.pairs, cut),
-        Op::Impair { pair, delay_ms, loss, duplicate, reorder, corrupt } => {
-            let link = duo.link(pair % case.pairs);
+        Op::Cut { pair: link, cut } => pair.duo_mut().cut(link % case.pairs, cut),
+        Op::Impair { pair: link, delay_ms, loss, duplicate, reorder, corrupt } => {
+            let link = pair.duo_mut().link(link % case.pairs);
             let delay = Span::from_millis(u64::from(delay_ms));
             *link = Link { delay, loss, duplicate, reorder, corrupt, cut: link.cut, mtu: link.mtu };
         }
-        Op::Heal => duo.network.heal(),
-        Op::AddPath { side, local, remote } => add_path(duo, side, local % case.pairs, remote % case.pairs),
-        Op::RemovePath { side, path } => remove_path(duo, case, side, path),
-        Op::Shutdown { side } => duo.shutdown(side),
-        Op::Abort { side } => duo.abort(side),
+        Op::Heal => {
+            pair.duo_mut().network.heal();
+            if let Some(attacker) = attacker {
+                attacker.seize(&mut pair.duo_mut().network);
+            }
+        }
+        Op::AddPath { side, local, remote } => {
+            add_path(pair.duo_mut(), side, local % case.pairs, remote % case.pairs);
+        }
+        Op::RemovePath { side, path } => remove_path(pair.duo_mut(), case, side, path),
+        Op::Shutdown { side } => pair.duo_mut().shutdown(side),
+        Op::Abort { side } => pair.duo_mut().abort(side),
         Op::Backwards { side, ms } => {
+            let duo = pair.duo_mut();
             let past = duo.now.as_nanos().saturating_sub(u64::from(ms) * 1_000_000);
             duo.nodes[side.index()].timeout(Time::from_nanos(past));
         }
-        Op::Wake { side } => duo.nodes[side.index()].timeout(duo.now),
+        Op::Wake { side } => {
+            let duo = pair.duo_mut();
+            duo.nodes[side.index()].timeout(duo.now);
+        }
+        Op::Attack(attack) => {
+            if let Some(attacker) = attacker {
+                attacker.step(pair, &attack);
+            }
+        }
     }
 }
 
@@ -97,12 +179,19 @@ fn remove_path(duo: &mut Duo, case: &Case, side: Side, path: usize) {
 /// for a path to fail, and one more. It may have to: a peer that has removed a path need not listen there.
 const TIMEOUT: Span = Span::from_secs(7 * 60);
 
+/// A peer without keys cannot say that it is over: that shows by its silence, at each path in turn.
+const GUARDED_TIMEOUT: Span = Span::from_secs(60 * 60);
+
 /// What can only grow while things get better: what has arrived and is known to have, and how far set-up and end are.
-fn progress(duo: &Duo) -> [u64; 6] {
+fn progress(pair: &impl Pair) -> [u64; 6] {
+    let duo = pair.duo();
     let stage = |side: Side| {
         let node = &duo.nodes[side.index()];
         let up = node.was_told(&AssociationEvent::Connected);
-        u64::from(node.id.is_some()) + u64::from(up) + u64::from(node.ended.is_some())
+        u64::from(node.id.is_some())
+            + u64::from(up)
+            + u64::from(node.ended.is_some())
+            + pair.keying_stage(side)
     };
     let acked = |side: Side| {
         duo.nodes[side.index()].try_association().map_or(0, |a| a.association_facts().cumulative_tsn)
@@ -114,22 +203,25 @@ fn progress(duo: &Duo) -> [u64; 6] {
 
 /// The network becomes good and the readers read: then everything arrives, or the association is over on both sides. `false`
 /// for the two stalls there may be.
-fn recover(duo: &mut Duo) -> bool {
-    duo.network.heal();
+fn recover<P: Pair>(pair: &mut P, case: &Case) -> bool {
+    pair.duo_mut().network.heal();
     for side in Side::BOTH {
-        duo.reading[side.index()] = Reading::WhenTold;
-        duo.read(side, usize::MAX);
+        pair.set_reading(side, Reading::WhenTold);
+        pair.read(side, usize::MAX);
     }
-    duo.settle();
-    while !is_done(duo) {
-        let before = progress(duo);
-        let better = duo.run_until(TIMEOUT, |duo| is_done(duo) || progress(duo) != before);
+    pair.settle();
+    let timeout = if case.guarded.is_some() { GUARDED_TIMEOUT } else { TIMEOUT };
+    while !is_done(pair) {
+        let before = progress(pair);
+        let better = pair.run_until(timeout, |pair| is_done(pair) || progress(pair) != before);
+        let duo = pair.duo();
         if !better && Side::BOTH.into_iter().any(|side| is_overrun(duo, side) || is_full_of_losses(duo, side))
         {
             return false;
         }
-        assert!(better, "nothing gets better for {TIMEOUT:?}: {}", state(duo));
+        assert!(better, "nothing gets better for {timeout:?}: {}", state(duo));
     }
+    let duo = pair.duo();
     if Side::BOTH.iter().all(|&side| !duo.is_over(side)) {
         for side in Side::BOTH {
             assert!(!duo.refused[side.index()], "{side:?} waits for Writable although everything has gone");
@@ -166,19 +258,22 @@ fn is_full_of_losses(duo: &Duo, side: Side) -> bool {
         && duo.setup.sides[side.index()].profile.lost_counts_until_resent
 }
 
-fn is_done(duo: &Duo) -> bool {
+fn is_done<P: Pair>(pair: &P) -> bool {
+    let duo = pair.duo();
     let over = Side::BOTH.map(|side| duo.is_over(side));
     if over == [true; 2] {
         return true;
     }
     let well = |side: Side| {
         let association = duo.nodes[side.index()].try_association();
-        association.is_some_and(|a| a.is_established() && a.buffered_bytes() == 0) && duo.all_arrived(side)
+        association.is_some_and(|a| a.is_established() && a.buffered_bytes() == 0)
+            && duo.all_arrived(side)
+            && pair.is_ready(side)
     };
     Side::BOTH.into_iter().all(well)
 }
 
-fn state(duo: &Duo) -> String {
+pub(crate) fn state(duo: &Duo) -> String {
     let mut text = String::new();
     for node in &duo.nodes {
         let (missing, reading) = (duo.flows[node.side.index()].missing(), duo.reading[node.side.index()]);
@@ -207,16 +302,19 @@ fn is_at_the_brink(duo: &Duo, side: Side) -> bool {
 }
 
 /// A side or both shut down, and that ends well on both sides.
-fn end(duo: &mut Duo, case: &Case, at_the_brink: [bool; 2]) {
-    if Side::BOTH.iter().all(|&side| duo.is_over(side)) {
+fn end<P: Pair>(pair: &mut P, case: &Case, at_the_brink: [bool; 2]) {
+    let both_over = |pair: &P| Side::BOTH.iter().all(|&side| pair.duo().is_over(side));
+    if both_over(pair) {
         return;
     }
     match case.ending {
-        Ending::One(side) => duo.shutdown(side),
-        Ending::Both => Side::BOTH.iter().for_each(|&side| duo.shutdown(side)),
+        Ending::One(side) => pair.duo_mut().shutdown(side),
+        Ending::Both => Side::BOTH.iter().for_each(|&side| pair.duo_mut().shutdown(side)),
+        Ending::Lost(_) => return,
     }
-    let over = |duo: &Duo| Side::BOTH.iter().all(|&side| duo.is_over(side));
-    assert!(duo.run_until(Span::from_secs(300), over), "a shutdown does not end: {}", state(duo));
+    let ends = pair.run_until(Span::from_secs(300), both_over);
+    let duo = pair.duo();
+    assert!(ends, "a shutdown does not end: {}", state(duo));
     let gave_up = |side: Side| {
         let reason = AssociationEvent::Aborted(AbortReason::PeerUnreachable);
         duo.nodes[side.index()].ended == Some(reason)
@@ -234,7 +332,8 @@ fn end(duo: &mut Duo, case: &Case, at_the_brink: [bool; 2]) {
     }
 }
 
-fn check_ends(duo: &Duo, case: &Case) {
+fn check_ends(pair: &impl Pair, case: &Case) {
+    let duo = pair.duo();
     for side in Side::BOTH {
         let node = &duo.nodes[side.index()];
         if node.ended == Some(AssociationEvent::Closed) {
@@ -244,32 +343,44 @@ fn check_ends(duo: &Duo, case: &Case) {
             );
         }
         if let Some(AssociationEvent::Aborted(reason)) = node.ended {
-            check_reason(duo, case, side, reason);
+            check_reason(pair, case, side, reason);
         }
         assert!(!node.was_told(&AssociationEvent::Restarted), "{side:?}: nobody restarted");
-        check_discards(duo, side);
+        if !case.is_attacked() {
+            check_discards(duo, case, side);
+        }
     }
 }
 
-fn check_reason(duo: &Duo, case: &Case, side: Side, reason: AbortReason) {
+fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) {
+    let duo = pair.duo();
     let aborts = case.ops.iter().any(|op| matches!(op, Op::Abort { side: by } if *by == side));
+    let peer_is_over = duo.nodes[side.other().index()].ended.is_some();
+    // What comes before there are keys, somebody on the way may have made.
+    let may_be_forged = case.is_attacked() && !pair.was_protected(side);
     match reason {
         AbortReason::ByApplication => assert!(aborts, "{side:?}: its application did not abort"),
-        AbortReason::ByPeer => assert_ne!(
-            duo.nodes[side.other().index()].ended,
-            None,
-            "{side:?}: aborted by a peer that is not over"
-        ),
+        AbortReason::ByPeer => {
+            assert!(peer_is_over || may_be_forged, "{side:?}: aborted by a peer that is not over");
+        }
         AbortReason::NoAnswer | AbortReason::PeerUnreachable => {
-            assert!(!is_gentle(case), "{side:?} gave up ({reason:?}) although the network was good");
+            // A peer without keys cannot say that it is over in a way that is believed.
+            let silent = case.guarded.is_some() && peer_is_over;
+            let cut_off = case.is_attacked();
+            assert!(
+                silent || cut_off || !is_gentle(case),
+                "{side:?} gave up ({reason:?}) although the network was good"
+            );
         }
-        AbortReason::NotProtected(_)
-        | AbortReason::KeySpent
-        | AbortReason::CipherFailed
-        | AbortReason::KeyManagement(_) => {
-            panic!("{side:?}: there are no keys");
+        AbortReason::KeyManagement(text) => {
+            let handshake_failed = case.guarded.is_some() && !pair.was_protected(side);
+            let may_fail = case.is_attacked() || case.is_capricious() || !is_gentle(case) || peer_is_over;
+            assert!(handshake_failed && may_fail, "{side:?}: {text}");
         }
-        AbortReason::Protocol(text) => panic!("{side:?}: {text}"),
+        AbortReason::NotProtected(text) | AbortReason::Protocol(text) => {
+            assert!(may_be_forged, "{side:?}: {text}");
+        }
+        AbortReason::KeySpent | AbortReason::CipherFailed => panic!("{side:?}: {reason:?}"),
     }
 }
 
@@ -280,21 +391,30 @@ fn is_gentle(case: &Case) -> bool {
         && case.ops.iter().all(|op| match *op {
             Op::Cut { cut, .. } => !cut,
             Op::Impair { loss, corrupt, .. } => loss == 0 && corrupt == 0,
-            Op::Oversleep { .. } | Op::RemovePath { .. } | Op::Shutdown { .. } | Op::Abort { .. } => false,
+            Op::Oversleep { .. }
+            | Op::RemovePath { .. }
+            | Op::Shutdown { .. }
+            | Op::Abort { .. }
+            | Op::Attack(_) => false,
             // ns-2's receiver does not answer a probe of a closed window.
             Op::Reading { by_hand, .. } => !(by_hand && ns2),
             _ => true,
         })
 }
 
-fn check_discards(duo: &Duo, side: Side) {
+fn check_discards(duo: &Duo, case: &Case, side: Side) {
     let discards = duo.nodes[side.index()].endpoint.discards();
     let damaged = duo.network.damaged;
     assert!(
         discards.of(Discard::Checksum) + discards.of(Discard::Malformed) <= damaged,
         "{side:?}: {discards:?}"
     );
-    for reason in [Discard::CookieForged, Discard::BadInit, Discard::BadSack, Discard::Full] {
+    let mut none = vec![Discard::CookieForged, Discard::BadInit, Discard::BadSack, Discard::Full];
+    none.extend([Discard::NotAuthentic, Discard::KeySpent]);
+    if case.guarded.is_none() {
+        none.extend([Discard::Unprotected, Discard::NoKey, Discard::Replayed]);
+    }
+    for reason in none {
         assert_eq!(discards.of(reason), 0, "{side:?} discarded for {reason:?}");
     }
 }

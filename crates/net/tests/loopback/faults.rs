@@ -10,7 +10,7 @@ use anabranch_net::{
 };
 use tokio::runtime::Runtime;
 
-use crate::rig::{any_port, client, expect, ip, on, peer, quick, send, server, within};
+use crate::rig::{Mode, any_port, client, expect, in_both_modes, ip, on, peer, quick, send, server, within};
 
 #[tokio::test]
 async fn nobody_there_is_told() {
@@ -37,25 +37,29 @@ async fn a_host_that_does_not_accept_says_so() {
 
 #[tokio::test]
 async fn a_dead_first_path_does_not_prevent_connecting() {
-    let silent = UdpSocket::bind(any_port(9)).expect("a socket");
-    let server = server(&[1], quick());
-    let client = client(&[11, 12]);
-    let routes = [
-        PathAddress::over_udp(ip(11), silent.local_addr().expect("bound")),
-        PathAddress::over_udp(ip(12), server.local_addresses()[0]),
-    ];
-    let ours = within(client.connect(Peer::new(routes), quick())).await.expect("connected");
-    let theirs = within(server.accept()).await.expect("accepted");
-    send(&ours, "the other way").await;
-    expect(&theirs, "the other way").await;
-    let states: Vec<PathState> = ours.paths().await.iter().map(|path| path.state).collect();
-    assert_ne!(states[0], PathState::Active);
-    assert_eq!(states[1], PathState::Active);
+    in_both_modes(async |mode| {
+        let silent = UdpSocket::bind(any_port(9)).expect("a socket");
+        let server = mode.server(&[1], quick());
+        let client = mode.client(&[11, 12]);
+        let routes = [
+            PathAddress::over_udp(ip(11), silent.local_addr().expect("bound")),
+            PathAddress::over_udp(ip(12), server.local_addresses()[0]),
+        ];
+        let ours = within(client.connect(Peer::new(routes), quick())).await.expect("connected");
+        let theirs = within(server.accept()).await.expect("accepted");
+        send(&ours, "the other way").await;
+        expect(&theirs, "the other way").await;
+        let states: Vec<PathState> = ours.paths().await.iter().map(|path| path.state).collect();
+        assert_ne!(states[0], PathState::Active);
+        assert_eq!(states[1], PathState::Active);
+    })
+    .await;
 }
 
 /// An association from a host that can be killed: its runtime goes, and says nothing to anybody.
 async fn mortal(
     runtime: &Runtime,
+    mode: Mode,
     local: SocketAddr,
     to: Peer,
     config: anabranch_net::AssociationConfig,
@@ -63,7 +67,7 @@ async fn mortal(
     let life = runtime.spawn(async move {
         let host = loop {
             // The system may not have given back the ports of a previous incarnation.
-            match Host::builder().local(local).sctp_port(40_001).bind() {
+            match Host::builder().local(local).sctp_port(40_001).protection(mode.of_client()).bind() {
                 Ok(host) => break host,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
@@ -80,26 +84,29 @@ fn runtime() -> Runtime {
 
 #[tokio::test]
 async fn a_peer_that_was_killed_is_noticed() {
-    let mut config = quick();
-    config.peer_silence_limit = Some(Span::from_secs(2));
-    let server = server(&[1], config.clone());
-    let life = runtime();
-    let peer = Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
-    let (_host, ours) = mortal(&life, any_port(11), peer, config).await;
-    let theirs = within(server.accept()).await.expect("accepted");
-    send(&ours, "alive").await;
-    expect(&theirs, "alive").await;
-    let mut events = theirs.events();
-    life.shutdown_background();
-    assert_eq!(within(ours.closed()).await, Err(CloseReason::HostGone));
-    send(&theirs, "are you there?").await;
-    let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
-    assert_eq!(within(theirs.recv()).await, Err(RecvError::Closed(gone)));
-    let mut all = Vec::new();
-    while let Some(event) = within(events.next()).await {
-        all.push(event);
-    }
-    assert_eq!(all.last(), Some(&Ok(AssociationEvent::Aborted(AbortReason::PeerUnreachable))));
+    in_both_modes(async |mode| {
+        let mut config = quick();
+        config.peer_silence_limit = Some(Span::from_secs(2));
+        let server = mode.server(&[1], config.clone());
+        let life = runtime();
+        let peer = Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
+        let (_host, ours) = mortal(&life, mode, any_port(11), peer, config).await;
+        let theirs = within(server.accept()).await.expect("accepted");
+        send(&ours, "alive").await;
+        expect(&theirs, "alive").await;
+        let mut events = theirs.events();
+        life.shutdown_background();
+        assert_eq!(within(ours.closed()).await, Err(CloseReason::HostGone));
+        send(&theirs, "are you there?").await;
+        let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
+        assert_eq!(within(theirs.recv()).await, Err(RecvError::Closed(gone)));
+        let mut all = Vec::new();
+        while let Some(event) = within(events.next()).await {
+            all.push(event);
+        }
+        assert_eq!(all.last(), Some(&Ok(AssociationEvent::Aborted(AbortReason::PeerUnreachable))));
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -107,7 +114,7 @@ async fn a_peer_that_restarts_is_told_apart_from_its_previous_incarnation() {
     let server = server(&[1], quick());
     let peer = || Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
     let first = runtime();
-    let (host, ours) = mortal(&first, any_port(11), peer(), quick()).await;
+    let (host, ours) = mortal(&first, Mode::Plain, any_port(11), peer(), quick()).await;
     let local = host.local_addresses()[0];
     let theirs = within(server.accept()).await.expect("accepted");
     send(&ours, "first life").await;
@@ -117,7 +124,7 @@ async fn a_peer_that_restarts_is_told_apart_from_its_previous_incarnation() {
     within(ours.closed()).await.expect_err("killed");
 
     let second = runtime();
-    let (_host, ours) = mortal(&second, local, peer(), quick()).await;
+    let (_host, ours) = mortal(&second, Mode::Plain, local, peer(), quick()).await;
     send(&ours, "second life").await;
     assert_eq!(within(theirs.recv()).await, Err(RecvError::Restarted));
     expect(&theirs, "second life").await;
@@ -131,75 +138,82 @@ async fn a_peer_that_restarts_is_told_apart_from_its_previous_incarnation() {
 
 #[tokio::test]
 async fn a_path_that_dies_is_told_and_the_other_goes_on() {
-    let mut config = quick();
-    config.profile.path_max_retrans = 1;
-    config.profile.heartbeat_interval = Span::from_millis(200);
-    let server = server(&[1, 2], config.clone());
-    let client = client(&[11, 12]);
-    // The first path leads through a socket that passes packets on until it is dropped.
-    let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
-    let routes = [
-        PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
-        PathAddress::over_udp(ip(12), server.local_addresses()[1]),
-    ];
-    let to = server.local_addresses()[0];
-    let relay = tokio::spawn(async move {
-        let (mut bytes, mut client) = ([0; 2048], None);
-        loop {
-            let (length, from) = inside.recv_from(&mut bytes).await.expect("received");
-            let target = if from == to { client } else { Some(to) };
-            if from != to {
-                client = Some(from);
+    in_both_modes(async |mode| {
+        let mut config = quick();
+        config.profile.path_max_retrans = 1;
+        config.profile.heartbeat_interval = Span::from_millis(200);
+        let server = mode.server(&[1, 2], config.clone());
+        let client = mode.client(&[11, 12]);
+        // The first path leads through a socket that passes packets on until it is dropped.
+        let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
+        let routes = [
+            PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
+            PathAddress::over_udp(ip(12), server.local_addresses()[1]),
+        ];
+        let to = server.local_addresses()[0];
+        let relay = tokio::spawn(async move {
+            let (mut bytes, mut client) = ([0; 2048], None);
+            loop {
+                let (length, from) = inside.recv_from(&mut bytes).await.expect("received");
+                let target = if from == to { client } else { Some(to) };
+                if from != to {
+                    client = Some(from);
+                }
+                if let Some(target) = target {
+                    let _ = inside.send_to(&bytes[..length], target).await;
+                }
             }
-            if let Some(target) = target {
-                let _ = inside.send_to(&bytes[..length], target).await;
+        });
+        let ours = within(client.connect(Peer::new(routes), config)).await.expect("connected");
+        let theirs = within(server.accept()).await.expect("accepted");
+        let mut events = ours.events();
+        let first = ours.paths().await[0].id;
+        relay.abort();
+        within(async {
+            while events.next().await
+                != Some(Ok(AssociationEvent::PathState { path: first, state: PathState::Inactive }))
+            {
             }
+        })
+        .await;
+        for _ in 0..20 {
+            within(ours.send(vec![1; 10_000], on(0))).await.expect("accepted");
         }
-    });
-    let ours = within(client.connect(Peer::new(routes), config)).await.expect("connected");
-    let theirs = within(server.accept()).await.expect("accepted");
-    let mut events = ours.events();
-    let first = ours.paths().await[0].id;
-    relay.abort();
-    within(async {
-        while events.next().await
-            != Some(Ok(AssociationEvent::PathState { path: first, state: PathState::Inactive }))
-        {}
+        let reading = async {
+            let mut bytes = 0;
+            while let Some(message) = theirs.recv().await.expect("a good end") {
+                bytes += message.payload.len();
+            }
+            bytes
+        };
+        let (ended, bytes) = within(async { tokio::join!(ours.shutdown(), reading) }).await;
+        assert_eq!((ended, bytes), (Ok(()), 200_000));
     })
     .await;
-    for _ in 0..20 {
-        within(ours.send(vec![1; 10_000], on(0))).await.expect("accepted");
-    }
-    let reading = async {
-        let mut bytes = 0;
-        while let Some(message) = theirs.recv().await.expect("a good end") {
-            bytes += message.payload.len();
-        }
-        bytes
-    };
-    let (ended, bytes) = within(async { tokio::join!(ours.shutdown(), reading) }).await;
-    assert_eq!((ended, bytes), (Ok(()), 200_000));
 }
 
 #[tokio::test]
 async fn a_host_that_was_held_up_reads_what_came_before_it_counts_time_outs() {
-    let life = runtime();
-    let server = within(life.spawn(async { server(&[1], quick()) })).await.expect("a server");
-    let client = client(&[11]);
-    let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
-    let theirs = within(server.accept()).await.expect("accepted");
-    send(&ours, "before").await;
-    expect(&theirs, "before").await;
-    for _ in 0..3 {
-        send(&ours, "held up").await;
-        // The host's task has had its turn when it answers.
-        client.statistics().await;
-        // Ten times as long as a time-out; the acknowledgement waits in the socket.
-        std::thread::sleep(Duration::from_secs(2));
-        expect(&theirs, "held up").await;
-    }
-    let statistics = ours.snapshot().await.statistics;
-    assert_eq!((statistics.timeouts, statistics.retransmissions), (0, 0), "{statistics:?}");
-    within(ours.shutdown()).await.expect("a good end");
-    life.shutdown_background();
+    in_both_modes(async |mode| {
+        let life = runtime();
+        let server = within(life.spawn(async move { mode.server(&[1], quick()) })).await.expect("a server");
+        let client = mode.client(&[11]);
+        let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
+        let theirs = within(server.accept()).await.expect("accepted");
+        send(&ours, "before").await;
+        expect(&theirs, "before").await;
+        for _ in 0..3 {
+            send(&ours, "held up").await;
+            // The host's task has had its turn when it answers.
+            client.statistics().await;
+            // Ten times as long as a time-out; the acknowledgement waits in the socket.
+            std::thread::sleep(Duration::from_secs(2));
+            expect(&theirs, "held up").await;
+        }
+        let statistics = ours.snapshot().await.statistics;
+        assert_eq!((statistics.timeouts, statistics.retransmissions), (0, 0), "{statistics:?}");
+        within(ours.shutdown()).await.expect("a good end");
+        life.shutdown_background();
+    })
+    .await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, PathState, Peer};
 
-use crate::rig::{any_port, client, expect, peer, quick, send, within};
+use crate::rig::{Mode, any_port, client, expect, in_both_modes, peer, quick, send, within};
 use crate::transfer::transfer;
 
 const LENGTH: usize = 2 << 20;
@@ -18,9 +18,13 @@ fn any_v6_port() -> SocketAddr {
 }
 
 /// A host on an IPv4 address and on ::1.
-fn on_both(node: u8, accepts: bool) -> Host {
+fn on_both(mode: Mode, node: u8, accepts: bool) -> Host {
     let builder = Host::builder().local(any_port(node)).local(any_v6_port());
-    let builder = if accepts { builder.accept(quick()) } else { builder };
+    let builder = if accepts {
+        builder.protection(mode.of_server()).accept(quick())
+    } else {
+        builder.protection(mode.of_client())
+    };
     builder.bind().expect("a host on both")
 }
 
@@ -40,7 +44,7 @@ async fn a_transfer_over_ipv6_arrives_whole() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_path_of_each_family_carries_data() {
-    let (server, client) = (on_both(1, true), on_both(11, false));
+    let (server, client) = (on_both(Mode::Plain, 1, true), on_both(Mode::Plain, 11, false));
     let (ours, theirs) = connected(&client, &server, peer(&client, &server)).await;
     transfer(&ours, &theirs, LENGTH, true, &AtomicU64::new(0)).await;
     let paths = ours.paths().await;
@@ -50,7 +54,7 @@ async fn a_path_of_each_family_carries_data() {
 
 #[tokio::test]
 async fn a_host_on_both_families_accepts_from_each() {
-    let server = on_both(1, true);
+    let server = on_both(Mode::Plain, 1, true);
     let v6 = Host::builder().local(any_v6_port()).bind().expect("a client");
     let v4 = client(&[11]);
     for (from, local, index) in [(&v4, any_port(11).ip(), 0), (&v6, V6, 1)] {
@@ -83,51 +87,59 @@ async fn forward(inside: tokio::net::UdpSocket, server: SocketAddr) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_goes_on_over_ipv4_when_the_ipv6_path_fails() {
-    let (server, client) = (on_both(1, true), on_both(11, false));
-    let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
-    let routes = [
-        PathAddress::over_udp(V6, inside.local_addr().expect("bound")),
-        PathAddress::over_udp(any_port(11).ip(), server.local_addresses()[0]),
-    ];
-    let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
-    let (ours, theirs) = connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
-    let sent = AtomicU64::new(0);
-    let failing = async {
-        while sent.load(Ordering::Relaxed) < LENGTH as u64 / 4 {
-            tokio::task::yield_now().await;
-        }
-        path.abort();
-    };
-    within(async { tokio::join!(transfer(&ours, &theirs, LENGTH, true, &sent), failing) }).await;
+    in_both_modes(async |mode| {
+        let (server, client) = (on_both(mode, 1, true), on_both(mode, 11, false));
+        let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
+        let routes = [
+            PathAddress::over_udp(V6, inside.local_addr().expect("bound")),
+            PathAddress::over_udp(any_port(11).ip(), server.local_addresses()[0]),
+        ];
+        let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
+        let (ours, theirs) =
+            connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
+        let sent = AtomicU64::new(0);
+        let failing = async {
+            while sent.load(Ordering::Relaxed) < LENGTH as u64 / 4 {
+                tokio::task::yield_now().await;
+            }
+            path.abort();
+        };
+        within(async { tokio::join!(transfer(&ours, &theirs, LENGTH, true, &sent), failing) }).await;
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_failed_ipv6_path_is_noticed_and_comes_back() {
-    let (server, client) = (on_both(1, true), on_both(11, false));
-    let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
-    let place = inside.local_addr().expect("bound");
-    let routes = [
-        PathAddress::over_udp(any_port(11).ip(), server.local_addresses()[0]),
-        PathAddress::over_udp(V6, place),
-    ];
-    let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
-    let (ours, _theirs) = connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
-    let state = async |wanted: fn(PathState) -> bool| {
-        within(async {
-            while !wanted(ours.paths().await[1].state) {
-                // Data finds a failure sooner than HEARTBEATs do.
-                let _ = ours.send(vec![1; 2_000], Default::default()).await;
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await;
-    };
-    state(|state| state == PathState::Active).await;
-    path.abort();
-    assert!(path.await.is_err(), "it has ended");
-    state(|state| state != PathState::Active).await;
-    let inside = tokio::net::UdpSocket::bind(place).await.expect("the same socket");
-    let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
-    state(|state| state == PathState::Active).await;
-    path.abort();
+    in_both_modes(async |mode| {
+        let (server, client) = (on_both(mode, 1, true), on_both(mode, 11, false));
+        let inside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
+        let place = inside.local_addr().expect("bound");
+        let routes = [
+            PathAddress::over_udp(any_port(11).ip(), server.local_addresses()[0]),
+            PathAddress::over_udp(V6, place),
+        ];
+        let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
+        let (ours, _theirs) =
+            connected(&client, &server, Peer::new(routes).sctp_port(server.sctp_port())).await;
+        let state = async |wanted: fn(PathState) -> bool| {
+            within(async {
+                while !wanted(ours.paths().await[1].state) {
+                    // Data finds a failure sooner than HEARTBEATs do.
+                    let _ = ours.send(vec![1; 2_000], Default::default()).await;
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            })
+            .await;
+        };
+        state(|state| state == PathState::Active).await;
+        path.abort();
+        assert!(path.await.is_err(), "it has ended");
+        state(|state| state != PathState::Active).await;
+        let inside = tokio::net::UdpSocket::bind(place).await.expect("the same socket");
+        let path = tokio::spawn(forward(inside, server.local_addresses()[1]));
+        state(|state| state == PathState::Active).await;
+        path.abort();
+    })
+    .await;
 }

@@ -7,66 +7,78 @@ use anabranch_net::{
     PathError, Peer, RecvError, SendOptions,
 };
 
-use crate::rig::{Duo, any_port, client, expect, ip, on, peer, quick, send, server, within};
+use crate::rig::{Duo, any_port, client, expect, in_both_modes, ip, on, peer, quick, send, server, within};
 
 #[tokio::test]
 async fn each_side_can_end_it_gracefully() {
-    for by_client in [true, false] {
-        let duo = Duo::connected(2, quick()).await;
-        let (ending, other) = if by_client { (&duo.ours, &duo.theirs) } else { (&duo.theirs, &duo.ours) };
-        send(ending, "last words").await;
-        within(ending.shutdown()).await.expect("a good end");
-        expect(other, "last words").await;
-        assert_eq!(within(other.recv()).await, Ok(None));
-        assert_eq!(within(other.closed()).await, Ok(()));
-        assert!(!other.is_open());
-    }
+    in_both_modes(async |mode| {
+        for by_client in [true, false] {
+            let duo = Duo::connected_in(mode, 2, quick()).await;
+            let (ending, other) = if by_client { (&duo.ours, &duo.theirs) } else { (&duo.theirs, &duo.ours) };
+            send(ending, "last words").await;
+            within(ending.shutdown()).await.expect("a good end");
+            expect(other, "last words").await;
+            assert_eq!(within(other.recv()).await, Ok(None));
+            assert_eq!(within(other.closed()).await, Ok(()));
+            assert!(!other.is_open());
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn both_sides_can_end_it_at_once() {
-    let duo = Duo::connected(2, quick()).await;
-    let ends = within(async { tokio::join!(duo.ours.shutdown(), duo.theirs.shutdown()) }).await;
-    assert_eq!(ends, (Ok(()), Ok(())));
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 2, quick()).await;
+        let ends = within(async { tokio::join!(duo.ours.shutdown(), duo.theirs.shutdown()) }).await;
+        assert_eq!(ends, (Ok(()), Ok(())));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_shutdown_delivers_what_both_sides_had_accepted() {
-    let duo = Duo::connected(1, quick()).await;
-    for _ in 0..100 {
-        within(duo.ours.send(vec![1; 20_000], on(0))).await.expect("accepted");
-    }
-    send(&duo.theirs, "on its way the other way").await;
-    let reading = async {
-        let mut bytes = 0;
-        while let Some(message) = duo.theirs.recv().await.expect("a good end") {
-            bytes += message.payload.len();
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 1, quick()).await;
+        for _ in 0..100 {
+            within(duo.ours.send(vec![1; 20_000], on(0))).await.expect("accepted");
         }
-        bytes
-    };
-    let (ended, bytes) = within(async { tokio::join!(duo.ours.shutdown(), reading) }).await;
-    assert_eq!((ended, bytes), (Ok(()), 2_000_000));
-    expect(&duo.ours, "on its way the other way").await;
-    assert_eq!(within(duo.ours.recv()).await, Ok(None));
+        send(&duo.theirs, "on its way the other way").await;
+        let reading = async {
+            let mut bytes = 0;
+            while let Some(message) = duo.theirs.recv().await.expect("a good end") {
+                bytes += message.payload.len();
+            }
+            bytes
+        };
+        let (ended, bytes) = within(async { tokio::join!(duo.ours.shutdown(), reading) }).await;
+        assert_eq!((ended, bytes), (Ok(()), 2_000_000));
+        expect(&duo.ours, "on its way the other way").await;
+        assert_eq!(within(duo.ours.recv()).await, Ok(None));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_abort_is_told_to_both_sides() {
-    let duo = Duo::connected(2, quick()).await;
-    let mut events = duo.theirs.events();
-    duo.ours.abort();
-    assert_eq!(within(duo.ours.closed()).await, Err(CloseReason::Aborted(AbortReason::ByApplication)));
-    let by_peer = CloseReason::Aborted(AbortReason::ByPeer);
-    assert_eq!(within(duo.theirs.recv()).await, Err(RecvError::Closed(by_peer)));
-    assert_eq!(within(duo.theirs.closed()).await, Err(by_peer));
-    assert!(within(duo.theirs.send("x", SendOptions::default())).await.is_err());
-    let mut last = None;
-    while let Some(event) = within(events.next()).await {
-        last = Some(event);
-    }
-    assert_eq!(last, Some(Ok(AssociationEvent::Aborted(AbortReason::ByPeer))));
-    assert_eq!(within(duo.theirs.events().next()).await, None);
-    assert_eq!(duo.theirs.paths().await.len(), 2);
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 2, quick()).await;
+        let mut events = duo.theirs.events();
+        duo.ours.abort();
+        assert_eq!(within(duo.ours.closed()).await, Err(CloseReason::Aborted(AbortReason::ByApplication)));
+        let by_peer = CloseReason::Aborted(AbortReason::ByPeer);
+        assert_eq!(within(duo.theirs.recv()).await, Err(RecvError::Closed(by_peer)));
+        assert_eq!(within(duo.theirs.closed()).await, Err(by_peer));
+        assert!(within(duo.theirs.send("x", SendOptions::default())).await.is_err());
+        let mut last = None;
+        while let Some(event) = within(events.next()).await {
+            last = Some(event);
+        }
+        assert_eq!(last, Some(Ok(AssociationEvent::Aborted(AbortReason::ByPeer))));
+        assert_eq!(within(duo.theirs.events().next()).await, None);
+        assert_eq!(duo.theirs.paths().await.len(), 2);
+    })
+    .await;
 }
 
 #[tokio::test]

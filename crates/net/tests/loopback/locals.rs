@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, LocalError, PathState};
 
-use crate::rig::{Duo, any_port, expect, ip, quick, send, within};
+use crate::rig::{Duo, any_port, expect, in_both_modes, ip, quick, send, within};
 
 /// Waits until an association has so many paths in use.
 async fn active_paths(association: &Association, count: usize) {
@@ -24,20 +24,26 @@ async fn active_paths(association: &Association, count: usize) {
 
 #[tokio::test]
 async fn a_new_local_address_gets_a_path_and_an_old_one_loses_it() {
-    let duo = Duo::connected(1, quick()).await;
-    let before = duo.client.locals().await;
-    let added = within(duo.client.add_local(any_port(31))).await.expect("it is free");
-    assert_eq!(duo.client.locals().await, [&before[..], &[added]].concat());
-    active_paths(&duo.ours, 2).await;
-    within(duo.client.remove_local(before[0].ip())).await.expect("it is there");
-    active_paths(&duo.ours, 1).await;
-    assert_eq!(duo.ours.paths().await[0].local, added.ip());
-    send(&duo.ours, "over the new address").await;
-    expect(&duo.theirs, "over the new address").await;
-    send(&duo.theirs, "and back").await;
-    expect(&duo.ours, "and back").await;
-    assert!(duo.client.statistics().await.datagrams_sent >= 3, "what a closed socket did is still counted");
-    within(duo.ours.shutdown()).await.expect("gracefully");
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 1, quick()).await;
+        let before = duo.client.locals().await;
+        let added = within(duo.client.add_local(any_port(31))).await.expect("it is free");
+        assert_eq!(duo.client.locals().await, [&before[..], &[added]].concat());
+        active_paths(&duo.ours, 2).await;
+        within(duo.client.remove_local(before[0].ip())).await.expect("it is there");
+        active_paths(&duo.ours, 1).await;
+        assert_eq!(duo.ours.paths().await[0].local, added.ip());
+        send(&duo.ours, "over the new address").await;
+        expect(&duo.theirs, "over the new address").await;
+        send(&duo.theirs, "and back").await;
+        expect(&duo.ours, "and back").await;
+        assert!(
+            duo.client.statistics().await.datagrams_sent >= 3,
+            "what a closed socket did is still counted"
+        );
+        within(duo.ours.shutdown()).await.expect("gracefully");
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -68,54 +74,60 @@ async fn addresses_that_cannot_be_added_or_removed_are_refused_with_a_reason() {
 
 #[tokio::test]
 async fn all_addresses_of_both_hosts_are_replaced_while_data_flows() {
-    let duo = Duo::connected(2, quick()).await;
-    let (ours, theirs) = (duo.ours.clone(), duo.theirs.clone());
-    let bytes: Vec<u8> = (0..4 << 20).map(|at: u32| (at >> 7) as u8).collect();
-    let expected = bytes.clone();
-    let sender = tokio::spawn(async move {
-        for piece in bytes.chunks(16 << 10) {
-            ours.send(piece.to_vec(), anabranch_net::SendOptions::default()).await.expect("accepted");
-            tokio::time::sleep(Duration::from_millis(2)).await;
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 2, quick()).await;
+        let (ours, theirs) = (duo.ours.clone(), duo.theirs.clone());
+        let bytes: Vec<u8> = (0..4 << 20).map(|at: u32| (at >> 7) as u8).collect();
+        let expected = bytes.clone();
+        let sender = tokio::spawn(async move {
+            for piece in bytes.chunks(16 << 10) {
+                ours.send(piece.to_vec(), anabranch_net::SendOptions::default()).await.expect("accepted");
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            ours.shutdown().await.expect("gracefully");
+        });
+        let receiver = tokio::spawn(async move {
+            let mut received = Vec::new();
+            while let Some(message) = theirs.recv().await.expect("no error") {
+                received.extend_from_slice(&message.payload);
+            }
+            received
+        });
+        for (host, association, first) in [(&duo.client, &duo.ours, 41), (&duo.server, &duo.theirs, 45)] {
+            let old = host.locals().await;
+            for node in [first, first + 1] {
+                within(host.add_local(any_port(node))).await.expect("it is free");
+            }
+            active_paths(association, 4).await;
+            for local in &old {
+                within(host.remove_local(local.ip())).await.expect("it is there");
+            }
+            let now: Vec<_> = host.locals().await.iter().map(|local| local.ip()).collect();
+            assert_eq!(now, [ip(first), ip(first + 1)]);
         }
-        ours.shutdown().await.expect("gracefully");
-    });
-    let receiver = tokio::spawn(async move {
-        let mut received = Vec::new();
-        while let Some(message) = theirs.recv().await.expect("no error") {
-            received.extend_from_slice(&message.payload);
-        }
-        received
-    });
-    for (host, association, first) in [(&duo.client, &duo.ours, 41), (&duo.server, &duo.theirs, 45)] {
-        let old = host.locals().await;
-        for node in [first, first + 1] {
-            within(host.add_local(any_port(node))).await.expect("it is free");
-        }
-        active_paths(association, 4).await;
-        for local in &old {
-            within(host.remove_local(local.ip())).await.expect("it is there");
-        }
-        let now: Vec<_> = host.locals().await.iter().map(|local| local.ip()).collect();
-        assert_eq!(now, [ip(first), ip(first + 1)]);
-    }
-    assert!(within(receiver).await.expect("no panic") == expected, "what arrived is what was sent");
-    within(sender).await.expect("no panic");
-    assert_eq!(duo.server.statistics().await.discards.of(anabranch_core::Discard::Unauthenticated), 0);
+        assert!(within(receiver).await.expect("no panic") == expected, "what arrived is what was sent");
+        within(sender).await.expect("no panic");
+        assert_eq!(duo.server.statistics().await.discards.of(anabranch_core::Discard::Unauthenticated), 0);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn the_only_address_may_be_lost_before_another_one_comes() {
-    let duo = Duo::connected(1, quick()).await;
-    send(&duo.ours, "before").await;
-    expect(&duo.theirs, "before").await;
-    let old = duo.client.locals().await[0];
-    within(duo.client.remove_local(old.ip())).await.expect("it is there");
-    send(&duo.ours, "meanwhile").await;
-    send(&duo.theirs, "to nowhere").await;
-    tokio::time::sleep(Duration::from_millis(700)).await;
-    within(duo.client.add_local(any_port(51))).await.expect("it is free");
-    expect(&duo.theirs, "meanwhile").await;
-    expect(&duo.ours, "to nowhere").await;
-    active_paths(&duo.ours, 1).await;
-    within(duo.ours.shutdown()).await.expect("gracefully");
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 1, quick()).await;
+        send(&duo.ours, "before").await;
+        expect(&duo.theirs, "before").await;
+        let old = duo.client.locals().await[0];
+        within(duo.client.remove_local(old.ip())).await.expect("it is there");
+        send(&duo.ours, "meanwhile").await;
+        send(&duo.theirs, "to nowhere").await;
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        within(duo.client.add_local(any_port(51))).await.expect("it is free");
+        expect(&duo.theirs, "meanwhile").await;
+        expect(&duo.ours, "to nowhere").await;
+        active_paths(&duo.ours, 1).await;
+        within(duo.ours.shutdown()).await.expect("gracefully");
+    })
+    .await;
 }

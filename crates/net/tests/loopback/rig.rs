@@ -5,7 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_net::{Association, AssociationConfig, Host, Message, PathAddress, Peer, SendOptions, config};
+use anabranch_net::{
+    Association, AssociationConfig, Host, Message, PathAddress, Peer, Protection, SendOptions, config,
+};
+use anabranch_tests::credentials::credentials;
 
 /// Nothing here takes as long, even on a busy machine: what does hangs.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -33,14 +36,55 @@ pub(crate) fn quick() -> AssociationConfig {
     config
 }
 
+/// Whether packets are protected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    Plain,
+    Protected,
+}
+
+impl Mode {
+    /// Of the host with this key, whose peer has the other one.
+    fn protection(self, own: u8, peer: u8) -> Protection {
+        match self {
+            Mode::Plain => Protection::Insecure,
+            Mode::Protected => Protection::dtls(credentials(own, &[peer])),
+        }
+    }
+
+    pub(crate) fn of_client(self) -> Protection {
+        self.protection(1, 2)
+    }
+
+    pub(crate) fn of_server(self) -> Protection {
+        self.protection(2, 1)
+    }
+
+    pub(crate) fn server(self, nodes: &[u8], config: AssociationConfig) -> Host {
+        let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
+        builder.protection(self.of_server()).accept(config).bind().expect("a server")
+    }
+
+    pub(crate) fn client(self, nodes: &[u8]) -> Host {
+        let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
+        builder.protection(self.of_client()).bind().expect("a client")
+    }
+}
+
+/// Runs a test without protection, and then with it.
+pub(crate) async fn in_both_modes(test: impl AsyncFn(Mode)) {
+    for mode in [Mode::Plain, Mode::Protected] {
+        println!("{mode:?}:");
+        test(mode).await;
+    }
+}
+
 pub(crate) fn server(nodes: &[u8], config: AssociationConfig) -> Host {
-    let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
-    builder.accept(config).bind().expect("a server")
+    Mode::Plain.server(nodes, config)
 }
 
 pub(crate) fn client(nodes: &[u8]) -> Host {
-    let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
-    builder.bind().expect("a client")
+    Mode::Plain.client(nodes)
 }
 
 /// The peer that a host is, over pairs of addresses by position.
@@ -60,10 +104,14 @@ pub(crate) struct Duo {
 
 impl Duo {
     pub(crate) async fn connected(paths: u8, config: AssociationConfig) -> Self {
+        Self::connected_in(Mode::Plain, paths, config).await
+    }
+
+    pub(crate) async fn connected_in(mode: Mode, paths: u8, config: AssociationConfig) -> Self {
         let servers: Vec<u8> = (1..=paths).collect();
         let clients: Vec<u8> = (11..=10 + paths).collect();
-        let server = server(&servers, config.clone());
-        let client = client(&clients);
+        let server = mode.server(&servers, config.clone());
+        let client = mode.client(&clients);
         let (ours, theirs) =
             tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
         Duo { ours: ours.expect("connected"), theirs: theirs.expect("accepted"), client, server }

@@ -9,7 +9,7 @@ use anabranch_net::{Association, PathAddress, Peer, SendOptions};
 use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
-use crate::rig::{Duo, any_port, client, ip, quick, server, within};
+use crate::rig::{Duo, any_port, in_both_modes, ip, quick, within};
 
 /// Bytes of a transfer: a build without optimisation gets less.
 const TRANSFER: usize = if cfg!(debug_assertions) { 8 << 20 } else { 64 << 20 };
@@ -90,8 +90,11 @@ async fn unordered_messages_on_several_streams_arrive_whole_over_two_paths() {
 
 #[tokio::test]
 async fn ordered_messages_keep_their_order_in_each_stream() {
-    let duo = Duo::connected(2, quick()).await;
-    transfer(&duo.ours, &duo.theirs, SHORT_TRANSFER, false, &AtomicU64::new(0)).await;
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 2, quick()).await;
+        transfer(&duo.ours, &duo.theirs, SHORT_TRANSFER, false, &AtomicU64::new(0)).await;
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -109,19 +112,22 @@ async fn every_scheme_for_one_path_or_several_carries_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_at_a_live_socket_does_not_disturb_a_transfer() {
-    let duo = Duo::connected(2, quick()).await;
-    let targets = [duo.server.local_addresses(), duo.client.local_addresses()].concat();
-    let stop = Arc::new(AtomicBool::new(false));
-    let nuisance = {
-        let stop = Arc::clone(&stop);
-        let (ours, theirs) = (duo.client.sctp_port(), duo.server.sctp_port());
-        std::thread::spawn(move || throw_garbage(&targets, [ours, theirs], &stop))
-    };
-    transfer(&duo.ours, &duo.theirs, SHORT_TRANSFER, true, &AtomicU64::new(0)).await;
-    stop.store(true, Ordering::Relaxed);
-    let thrown = nuisance.join().expect("thrown");
-    let discarded = duo.server.statistics().await.discards.total();
-    assert!(thrown > 0 && discarded > 0, "{discarded} of {thrown}");
+    in_both_modes(async |mode| {
+        let duo = Duo::connected_in(mode, 2, quick()).await;
+        let targets = [duo.server.local_addresses(), duo.client.local_addresses()].concat();
+        let stop = Arc::new(AtomicBool::new(false));
+        let nuisance = {
+            let stop = Arc::clone(&stop);
+            let (ours, theirs) = (duo.client.sctp_port(), duo.server.sctp_port());
+            std::thread::spawn(move || throw_garbage(&targets, [ours, theirs], &stop))
+        };
+        transfer(&duo.ours, &duo.theirs, SHORT_TRANSFER, true, &AtomicU64::new(0)).await;
+        stop.store(true, Ordering::Relaxed);
+        let thrown = nuisance.join().expect("thrown");
+        let discarded = duo.server.statistics().await.discards.total();
+        assert!(thrown > 0 && discarded > 0, "{discarded} of {thrown}");
+    })
+    .await;
 }
 
 /// Noise, and noise that begins as a packet does. Bounded, and slow enough not to be a test of the system's queues.
@@ -181,36 +187,40 @@ async fn translate(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_path_whose_udp_port_changes_midway_goes_on() {
-    let server = server(&[1, 2], quick());
-    let client = client(&[11, 12]);
-    let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
-    let (rebind, rebound) = tokio::sync::watch::channel(false);
-    let routes = [
-        PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
-        PathAddress::over_udp(ip(12), server.local_addresses()[1]),
-    ];
-    let translator = tokio::spawn(translate(inside, server.local_addresses()[0], rebound));
-    let (ours, theirs) =
-        within(async { tokio::join!(client.connect(Peer::new(routes), quick()), server.accept()) }).await;
-    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
-    let sent = AtomicU64::new(0);
-    let ports = || async {
-        let paths = theirs.paths().await;
-        let translated = paths.iter().filter(|path| path.remote.ip() == ip(31));
-        translated.map(|path| path.remote.port()).collect::<Vec<_>>()
-    };
-    let before = ports().await;
-    assert_eq!(before.len(), 1, "a path through the translator");
-    let rebinding = async {
-        while sent.load(Ordering::Relaxed) < SHORT_TRANSFER as u64 / 4 {
-            tokio::task::yield_now().await;
-        }
-        rebind.send(true).expect("a translator");
-        while ports().await == before {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    within(async { tokio::join!(transfer(&ours, &theirs, SHORT_TRANSFER, true, &sent), rebinding) }).await;
-    drop(rebind);
-    within(translator).await.expect("a translator");
+    in_both_modes(async |mode| {
+        let server = mode.server(&[1, 2], quick());
+        let client = mode.client(&[11, 12]);
+        let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
+        let (rebind, rebound) = tokio::sync::watch::channel(false);
+        let routes = [
+            PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
+            PathAddress::over_udp(ip(12), server.local_addresses()[1]),
+        ];
+        let translator = tokio::spawn(translate(inside, server.local_addresses()[0], rebound));
+        let (ours, theirs) =
+            within(async { tokio::join!(client.connect(Peer::new(routes), quick()), server.accept()) }).await;
+        let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+        let sent = AtomicU64::new(0);
+        let ports = || async {
+            let paths = theirs.paths().await;
+            let translated = paths.iter().filter(|path| path.remote.ip() == ip(31));
+            translated.map(|path| path.remote.port()).collect::<Vec<_>>()
+        };
+        let before = ports().await;
+        assert_eq!(before.len(), 1, "a path through the translator");
+        let rebinding = async {
+            while sent.load(Ordering::Relaxed) < SHORT_TRANSFER as u64 / 4 {
+                tokio::task::yield_now().await;
+            }
+            rebind.send(true).expect("a translator");
+            while ports().await == before {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        within(async { tokio::join!(transfer(&ours, &theirs, SHORT_TRANSFER, true, &sent), rebinding) })
+            .await;
+        drop(rebind);
+        within(translator).await.expect("a translator");
+    })
+    .await;
 }

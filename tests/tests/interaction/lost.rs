@@ -1,0 +1,82 @@
+//! A side that loses all that it knew, and begins anew at the same addresses: what there was ends with silence, nothing that comes
+//! without keys reaches into it, and then there is a new association.
+
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent};
+use anabranch_tests::network::Side;
+
+use crate::pair::Pair;
+use crate::run::state;
+
+/// As long as a side may take to find out that its peer is gone.
+const SILENCE: Span = Span::from_secs(60 * 60);
+
+/// As long as a handshake takes on a good network, with keys.
+const HANDSHAKE: Span = Span::from_secs(120);
+
+/// A message that every send buffer takes.
+const MESSAGE_BYTES: usize = 900;
+
+/// Longer than any packet is on its way: messages that were given up may still arrive.
+const REST: Span = Span::from_secs(10);
+
+/// Takes a side's state away, unless the association is over already.
+pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
+    pair.run(REST);
+    if Side::BOTH.iter().any(|&side| pair.duo().is_over(side)) {
+        return;
+    }
+    let survivor = lost.other();
+    if !knows_all_addresses(pair, survivor) {
+        // At an address that it knows nothing of it sees a new peer.
+        return;
+    }
+    pair.duo_mut().lose_state(lost);
+    // The key management hears of it.
+    pair.settle();
+    if lost == Side::A {
+        pair.duo_mut().connect_side(lost);
+    }
+    // What it sends now is for keys that nobody has.
+    let _ = pair.duo_mut().send(survivor, MESSAGE_BYTES, 1, false);
+    pair.settle();
+    let over = pair.run_until(SILENCE, |pair| pair.duo().is_over(survivor));
+    let duo = pair.duo();
+    assert!(over, "a peer without keys is not given up: {}", state(duo));
+    let ended = &duo.nodes[survivor.index()].ended;
+    assert_eq!(ended, &Some(AssociationEvent::Aborted(AbortReason::PeerUnreachable)), "{survivor:?}");
+    assert_eq!(duo.flows[survivor.index()].delivered_bytes, 0, "{lost:?} has no keys to read that with");
+    connect_again(pair, lost);
+}
+
+fn knows_all_addresses(pair: &impl Pair, side: Side) -> bool {
+    let duo = pair.duo();
+    let Some(association) = duo.nodes[side.index()].try_association() else { return false };
+    let known = |remote| {
+        let mut addresses = association.paths().iter().filter_map(|path| association.path_address(path.id));
+        addresses.any(|address| address.remote == remote)
+    };
+    (0..duo.setup.pairs).all(|pair| known(duo.setup.address(side.other(), pair)))
+}
+
+/// With the survivor's endpoint as it is.
+fn connect_again<P: Pair>(pair: &mut P, lost: Side) {
+    pair.duo_mut().lose_state(lost);
+    pair.settle();
+    let duo = pair.duo_mut();
+    let id = duo.connect_side(Side::A);
+    if lost == Side::B {
+        duo.nodes[Side::A.index()].adopt(id);
+    }
+    let ready = |pair: &P| Side::BOTH.iter().all(|&side| pair.is_ready(side));
+    assert!(pair.run_until(HANDSHAKE, ready), "no new association: {}", state(pair.duo()));
+    for side in Side::BOTH {
+        let sent = pair.duo_mut().send(side, MESSAGE_BYTES, 1, false);
+        sent.expect("there is an association").expect("it takes the message");
+    }
+    pair.settle();
+    let arrived = |pair: &P| {
+        Side::BOTH.iter().all(|&side| pair.duo().flows[side.index()].delivered_bytes == MESSAGE_BYTES as u64)
+    };
+    assert!(pair.run_until(HANDSHAKE, arrived), "nothing arrives anew: {}", state(pair.duo()));
+}
