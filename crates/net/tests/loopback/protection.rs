@@ -1,15 +1,20 @@
 //! Protected associations between hosts.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_core::time::Span;
+use anabranch_core::time::{Span, Time};
 use anabranch_net::{
-    AssociationConfig, CloseReason, ConnectError, Credentials, DtlsProtection, ExportError, Host, KeyPolicy,
-    Protection, RecvError, SendOptions,
+    AssociationConfig, CloseReason, ConnectError, Credentials, Datagram, DatagramOutcome, DtlsProtection,
+    ExportError, Host, KeyPolicy, Observer, Protection, RecvError, SendOptions,
 };
 use anabranch_tests::credentials::{credentials, identity};
+use anabranch_wire::PacketView;
 
 use crate::rig::{any_port, expect, next, peer, quick, send, within};
+
+const DATA: u8 = 0;
+const COOKIE_ECHO: u8 = 10;
 
 fn dtls(credentials: Credentials, policy: KeyPolicy) -> Protection {
     Protection::Dtls(DtlsProtection { credentials, policy })
@@ -64,6 +69,35 @@ async fn both_sides_know_each_other_and_talk() {
     assert_eq!((one, other), (Ok(()), Ok(None)));
     let counters = within(server.statistics()).await.keying;
     assert_eq!((counters.established, counters.failed, counters.pending), (1, 0, 0));
+}
+
+/// The types of the chunks in each packet that was sent.
+#[derive(Clone, Debug, Default)]
+struct Sent(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Observer for Sent {
+    fn datagram(&mut self, _: Time, datagram: &Datagram<'_>) {
+        if datagram.outcome == DatagramOutcome::Sent {
+            let packet = PacketView::parse(datagram.payload).expect("a packet");
+            let kinds = packet.chunks().map(|chunk| chunk.expect("a chunk").kind().0).collect();
+            self.0.lock().expect("not poisoned").push(kinds);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_first_message_of_the_key_management_leaves_with_the_cookie() {
+    let sent = Sent::default();
+    let policy = KeyPolicy::default();
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
+    let client = Host::builder().local(any_port(11)).protection(dtls(credentials(1, &[2]), policy));
+    let client = client.observer(sent.clone()).bind().expect("a client");
+    let (ours, theirs) =
+        tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
+    assert!(ours.is_ok() && theirs.is_ok());
+    let sent = sent.0.lock().expect("not poisoned");
+    let cookies: Vec<_> = sent.iter().filter(|kinds| kinds[0] == COOKIE_ECHO).collect();
+    assert!(cookies.len() >= 2 && cookies.iter().all(|kinds| kinds[1..].contains(&DATA)), "{sent:?}");
 }
 
 #[tokio::test]
