@@ -42,8 +42,8 @@ const SLACK_BYTES: usize = 1 << 20;
 /// Peers that are accepted, one after the other.
 const FRIENDS: u64 = 5;
 
-/// A client's or a server's part in a handshake: two for its share, one for its signature, one for the other's.
-const OPERATIONS_OF_A_HANDSHAKE: u64 = 4;
+/// A client's or a server's part in a handshake: its share, and what follows from both.
+const OPERATIONS_OF_A_HANDSHAKE: u64 = 2;
 
 /// Bytes on the heap.
 fn live_bytes() -> usize {
