@@ -101,6 +101,12 @@ impl PathControl {
         let sent_at = acked.stamps.sent_at;
         let queue = queue(facts);
         self.judge.delivered(sent_at, round_trip(facts), base(facts), now);
+        let (in_flight, chunk) = (facts.in_flight.get() as f64, facts.largest_chunk.get() as f64);
+        if self.window.is_exceeded_by(in_flight, chunk, now) {
+            // The queue is that of a larger window.
+            self.round = RoundSoFar { began: now, ..RoundSoFar::default() };
+            return None;
+        }
         self.round.least_queue = Some(self.round.least_queue.map_or(queue, |least| least.min(queue)));
         if sent_at < self.round.began {
             return None;
@@ -133,8 +139,7 @@ impl PathControl {
         let rule = match step {
             Step::Keep => return,
             Step::FillPath => {
-                let fill = content(facts) + TARGET_PACKETS * round.chunk;
-                self.window.end_slow_start(fill.max(2.0 * TARGET_PACKETS * round.chunk).min(round.cwnd));
+                self.window.end_slow_start(filled(facts).min(round.cwnd));
                 "a queue builds: slow start is over"
             }
             Step::Shrink(cwnd) => {
@@ -174,13 +179,17 @@ impl PathControl {
 
     /// Congestion, on this path or on one that is coupled with it.
     fn cut(&mut self, facts: &PathFacts, parts: Parts, view: &View<'_>, reason: Reason) {
-        let floor = facts.largest_chunk.times(view.profile.fast_retransmit_floor);
-        self.window.cut(view.now, floor.get() as f64);
-        if let Mode::Alone(standing) = &mut self.mode {
-            standing.held_bytes *= BETA;
-        }
-        if self.mode == Mode::SlowStart {
-            self.mode = parts.after_slow_start();
+        let floor = facts.largest_chunk.times(view.profile.fast_retransmit_floor).get() as f64;
+        match &mut self.mode {
+            Mode::SlowStart => {
+                self.window.cut_slow_start(view.now, filled(facts), floor);
+                self.mode = parts.after_slow_start();
+            }
+            Mode::Alone(standing) => {
+                self.window.cut(view.now, floor);
+                standing.held_bytes *= BETA;
+            }
+            Mode::Competing { .. } => self.window.cut(view.now, floor),
         }
         self.reason = reason;
     }
@@ -245,6 +254,12 @@ fn round_trip(facts: &PathFacts) -> Span {
 fn content(facts: &PathFacts) -> f64 {
     let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
     rate * base(facts).as_secs_f64()
+}
+
+/// A window that fills the path, and its queue with as much as a flow alone aims at.
+fn filled(facts: &PathFacts) -> f64 {
+    let target = TARGET_PACKETS * facts.largest_chunk.get() as f64;
+    (content(facts) + target).max(2.0 * target)
 }
 
 /// A queue in packets of this path.
@@ -325,8 +340,13 @@ impl BraidControl {
         if is_noise || !own.window.is_news(sent_at) {
             return;
         }
-        own.congested_at = Some(view.now);
+        let in_slow_start = own.mode == Mode::SlowStart;
         own.cut(facts, parts, view, Reason::rule("a loss beside a long queue"));
+        // A path in slow start fills its queue whoever shares it: that is no sign of others.
+        if in_slow_start {
+            return;
+        }
+        own.congested_at = Some(view.now);
         if parts.coupling {
             self.cut_others(path, sent_at, view);
         }
@@ -336,7 +356,9 @@ impl BraidControl {
     fn cut_others(&mut self, lost_on: PathId, sent_at: Time, view: &View<'_>) {
         let parts = self.parts;
         for facts in view.active().filter(|facts| facts.id != lost_on) {
-            let Some(path) = self.path(facts.id) else { continue };
+            let Some(path) = self.path(facts.id).filter(|path| path.mode != Mode::SlowStart) else {
+                continue;
+            };
             path.shared.other_lost(lost_on, path.judge.was_long(sent_at, base(facts)));
             if path.is_coupled_with(lost_on, facts, view.now) && path.window.is_news(sent_at) {
                 path.cut(facts, parts, view, Reason::rule("a loss on a path that it is coupled with"));

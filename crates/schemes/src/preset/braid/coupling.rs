@@ -3,7 +3,8 @@
 //! Paths that share a bottleneck must together take what one flow takes there: they grow as one flow and are cut together.
 //! Whether a queue is shared shows when it loses packets: if it is, it is long for both paths then (RFC 8382 section 3 compares
 //! what the paths' delays do over 50 intervals; losses are what matters here, and need no interval). Paths whose own
-//! queues are short are not coupled at all.
+//! queues are short are not coupled at all. A slow start fills a queue and loses whether it is shared or not, and two that begin
+//! together do so together: neither its losses nor its queue say anything.
 
 use anabranch_core::{MAX_PATHS, PathId};
 
@@ -13,7 +14,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "coupling",
     rule: "a path meets congestion while it competes, and for max(20 base, 10 s) after a loss by congestion; two paths that do \
            are one flow if s > (1 + min(f, 1/2)) / 2, where s = the share of the one's losses by congestion at which the \
-           other's queue was long (EWMA, weight 1 / 8, 1 at first), f = the share of all packets that met its long queue; each of n paths \
+           other's queue was long, neither being in slow start (EWMA, weight 1 / 8, 1 at first), f = the share of all packets that met its long queue; each of n paths \
            that are one flow counts 1 / n of the bytes acknowledged and has 1 / n of CUBIC's C and alpha; a cut is for all of them",
     file: file!(),
 }];

@@ -8,8 +8,8 @@ use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "window",
-    rule: "slow start: cwnd += bytes acknowledged; then CUBIC's curve; congestion: cwnd = 0.7 cwnd, at least `floor` M, unless the lost \
-           packet left before the latest cut; T3 with nothing left in flight: half, at least 4 M",
+    rule: "slow start: cwnd += bytes acknowledged, and where it ends with congestion: cwnd = rate base + 2 M, at least 4 M, at most 0.7 \
+           cwnd; then CUBIC's curve; congestion: cwnd = 0.7 cwnd, at least `floor` M, unless the lost packet left before the latest cut or while more was in flight than it left; T3 with nothing left in flight: half, at least 4 M",
     file: file!(),
 }];
 
@@ -26,11 +26,20 @@ pub(super) struct PathWindow {
     /// What the path is of the flow that the curve is for.
     share: f64,
     cut_at: Option<Time>,
+    /// More may still be in flight than the latest cut left.
+    cut_pending: bool,
 }
 
 impl PathWindow {
     pub(super) fn new(cwnd: f64) -> Self {
-        PathWindow { cwnd, ssthresh: None, curve: Curve::default(), share: 1.0, cut_at: None }
+        PathWindow {
+            cwnd,
+            ssthresh: None,
+            curve: Curve::default(),
+            share: 1.0,
+            cut_at: None,
+            cut_pending: false,
+        }
     }
 
     pub(super) fn cwnd(&self) -> f64 {
@@ -77,6 +86,24 @@ impl PathWindow {
         self.ssthresh = Some(cwnd);
     }
 
+    /// The first slow start ends with a loss: not in proportion to a window that may be several times what the path holds.
+    pub(super) fn cut_slow_start(&mut self, now: Time, held: f64, floor: f64) {
+        self.end_slow_start(held.min(BETA * self.cwnd).max(floor));
+        (self.cut_at, self.cut_pending) = (Some(now), true);
+    }
+
+    /// Whether more is in flight than the window. After a cut what leaves meanwhile, retransmissions above all, meets the queue
+    /// of before the cut, and is of the same congestion.
+    pub(super) fn is_exceeded_by(&mut self, in_flight: f64, chunk: f64, now: Time) -> bool {
+        // RFC 9260 section 6.1 B lets what is in flight exceed the window by less than a chunk.
+        let exceeded = in_flight >= self.cwnd + chunk;
+        self.cut_pending &= exceeded;
+        if self.cut_pending {
+            self.cut_at = Some(now);
+        }
+        exceeded
+    }
+
     /// Whether the loss of a packet that left then is news: all that left before the latest cut is one congestion.
     pub(super) fn is_news(&self, sent_at: Time) -> bool {
         self.cut_at.is_none_or(|cut_at| sent_at >= cut_at)
@@ -87,7 +114,7 @@ impl PathWindow {
         self.curve.lost(LossCause::FastRetransmit, self.cwnd, true);
         self.cwnd = (BETA * self.cwnd).max(floor);
         self.ssthresh = Some(self.cwnd);
-        self.cut_at = Some(now);
+        (self.cut_at, self.cut_pending) = (Some(now), true);
     }
 
     /// Nothing was acknowledged for a whole RTO.
@@ -129,6 +156,31 @@ mod tests {
         assert!(window.is_news(at(1)));
         window.cut(at(100), 2.0 * CHUNK);
         assert!(!window.is_news(at(99)) && window.is_news(at(100)));
+    }
+
+    #[test]
+    fn what_leaves_while_more_is_in_flight_than_a_cut_left_is_no_news() {
+        let mut window = PathWindow::new(100.0 * CHUNK);
+        assert!(window.is_exceeded_by(102.0 * CHUNK, CHUNK, at(50)));
+        assert!(window.is_news(at(50)), "it was not cut");
+        window.cut(at(100), 2.0 * CHUNK);
+        assert!(window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(120)) && !window.is_news(at(119)));
+        assert!(!window.is_exceeded_by(70.5 * CHUNK, CHUNK, at(140)) && window.is_news(at(140)));
+        assert!(
+            window.is_exceeded_by(90.0 * CHUNK, CHUNK, at(160)) && window.is_news(at(159)),
+            "it was over"
+        );
+    }
+
+    #[test]
+    fn a_slow_start_that_loses_leaves_what_the_path_holds_and_no_more_than_a_cut() {
+        for (held, expected) in [(30.0, 30.0), (90.0, 70.0), (1.0, 2.0)] {
+            let mut window = PathWindow::new(100.0 * CHUNK);
+            window.cut_slow_start(at(100), held * CHUNK, 2.0 * CHUNK);
+            assert!((chunks(&window) - expected).abs() < 1e-9, "{held}");
+            assert_eq!(window.ssthresh(), Some(window.cwnd()));
+            assert!(!window.is_news(at(99)));
+        }
     }
 
     #[test]

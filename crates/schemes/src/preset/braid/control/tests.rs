@@ -124,6 +124,47 @@ fn a_loss_beside_a_long_queue_cuts_to_seven_tenths_once_per_round_trip() {
     assert!((rig.chunks(0) - 0.7 * before).abs() < 0.01, "it left before the cut");
 }
 
+/// Paths in slow start with windows of 96 chunks, the first of which has lost a packet. Their queues of 15 ms are long enough for
+/// congestion, and with less than two packets too short to end slow start.
+fn lost_in_slow_start(paths: usize) -> Rig {
+    let mut rig = Rig::new(ALL, paths);
+    for index in 0..paths {
+        (0..4).for_each(|_| rig.round(index, 0));
+        rig.round(index, 15);
+        assert!((rig.chunks(index) - 96.0).abs() < 0.1, "{}", rig.chunks(index));
+    }
+    rig.lose(0);
+    rig
+}
+
+#[test]
+fn a_slow_start_that_loses_leaves_what_the_path_holds_and_two_packets() {
+    let rig = lost_in_slow_start(1);
+    assert!((rig.chunks(0) - 12.0).abs() < 0.1, "{}", rig.chunks(0));
+}
+
+#[test]
+fn losses_of_slow_starts_that_begin_together_couple_no_paths() {
+    let mut rig = lost_in_slow_start(2);
+    assert!((rig.chunks(1) - 96.0).abs() < 0.1, "{}", rig.chunks(1));
+    rig.lose(1);
+    assert!((rig.chunks(0) - 12.0).abs() < 0.1, "{}", rig.chunks(0));
+    let share = rig.control.share_of_growth(path(0), &rig.world.view());
+    assert!((share - 1.0).abs() < 1e-9, "{share}");
+}
+
+#[test]
+fn the_queue_of_what_exceeds_a_window_shrinks_it_no_more() {
+    let mut rig = Rig::alone(ALL, 1);
+    let before = rig.chunks(0);
+    rig.world.paths[0].in_flight = bytes(20 * M);
+    rig.round(0, 50);
+    assert!((rig.chunks(0) - before).abs() < 0.01, "it left before");
+    rig.world.paths[0].in_flight = ChunkBytes::ZERO;
+    rig.round(0, 50);
+    assert!(rig.chunks(0) < before);
+}
+
 #[test]
 fn a_loss_beside_a_short_queue_leaves_the_window_unless_noise_is_off() {
     for (noise, share) in [(true, 1.0), (false, 0.7)] {
