@@ -23,9 +23,9 @@ async fn transfer(protected: bool) -> (Duration, Duration) {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,
     };
-    let server = any_port(Host::builder(), [1, 2]).accept(scheme.clone()).protection(protection(2, 1));
+    let server = any_port(Host::builder(protection(2, 1)), [1, 2]).accept(scheme.clone());
     let server = server.bind().expect("a server");
-    let client = any_port(Host::builder(), [3, 4]).protection(protection(1, 2)).bind().expect("a client");
+    let client = any_port(Host::builder(protection(1, 2)), [3, 4]).bind().expect("a client");
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     let begun = Instant::now();

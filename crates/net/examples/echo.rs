@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_net::{Association, Host, PathAddress, Peer, SendOptions, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 
 const USAGE: &str = "usage: echo serve ADDRESS:PORT... | echo send LOCAL=ADDRESS:PORT...";
 
@@ -27,7 +27,7 @@ async fn main() -> Outcome {
 }
 
 async fn serve(addresses: &[String]) -> Outcome {
-    let mut builder = Host::builder().accept(config("cmt")?);
+    let mut builder = Host::builder(Protection::Insecure).accept(config("cmt")?);
     for address in addresses {
         builder = builder.local(address.parse()?);
     }
@@ -60,8 +60,9 @@ async fn send(routes: &[String]) -> Outcome {
     let routes: Vec<PathAddress> = routes.iter().map(|text| route(text)).collect::<Result<_, _>>()?;
     let mut locals: Vec<IpAddr> = routes.iter().map(|route| route.local).collect();
     locals.dedup();
-    let builder =
-        locals.into_iter().fold(Host::builder(), |builder, local| builder.local(SocketAddr::new(local, 0)));
+    let builder = locals
+        .into_iter()
+        .fold(Host::builder(Protection::Insecure), |builder, local| builder.local(SocketAddr::new(local, 0)));
     let association = builder.bind()?.connect(Peer::new(routes), config("cmt")?).await?;
     for line in std::io::stdin().lines() {
         let line = line?;

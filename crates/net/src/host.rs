@@ -95,12 +95,6 @@ impl HostBuilder {
         HostBuilder { guard, ..self }
     }
 
-    /// How packets are protected, of associations that peers open and of those to [peers](Peer) that say nothing else.
-    /// Associations that are to be protected are there for [`Host::accept`] and [`Host::connect`] once they are.
-    pub fn protection(self, protection: Protection) -> Self {
-        HostBuilder { protection, ..self }
-    }
-
     /// How many associations that peers have opened may be without keys at a time, 256 by default and no more than half of
     /// [`max_associations`](Self::max_associations). With one more the oldest is aborted.
     pub fn max_handshakes(self, most: usize) -> Self {
@@ -266,8 +260,10 @@ pub(crate) struct HostInner {
 }
 
 impl Host {
-    /// A builder with the defaults.
-    pub fn builder() -> HostBuilder {
+    /// A builder of a host whose packets are protected so: those of associations that peers open, and of those to
+    /// [peers](Peer) that say nothing else. Associations that are to be protected are there for [`accept`](Self::accept) and
+    /// [`connect`](Self::connect) once they are. Everything else has a default.
+    pub fn builder(protection: Protection) -> HostBuilder {
         HostBuilder {
             local: Vec::new(),
             sctp_port: None,
@@ -276,7 +272,7 @@ impl Host {
             backlog: 128,
             max_associations: 1024,
             guard: Guard::default(),
-            protection: Protection::Insecure,
+            protection,
             max_handshakes: 256,
             watch: ObserverSlot::default(),
         }

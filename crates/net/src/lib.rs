@@ -11,19 +11,19 @@
 //!   says what that means for it.
 //! * An association that ends other than gracefully says so to senders and to receivers.
 //!
-//! Packets are protected if [`HostBuilder::protection`] says with which [`Credentials`]; without that everyone on the way can read
-//! and change them.
+//! [`Host::builder`] wants to know how packets are protected: with which [`Credentials`], or not at all, as below, where both ends
+//! are in one program. Then everyone on the way can read and change them.
 //!
 //! ```
 //! use std::net::{IpAddr, SocketAddr};
 //!
-//! use anabranch_net::{Host, PathAddress, Peer, SendOptions};
+//! use anabranch_net::{Host, PathAddress, Peer, Protection, SendOptions};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
 //! // Port 0 takes a free one; a program that others are to find would bind `anabranch_net::DEFAULT_UDP_PORT`.
-//! let server = Host::builder()
+//! let server = Host::builder(Protection::Insecure)
 //!     .local(SocketAddr::from(([127, 0, 0, 1], 0)))
 //!     .local(SocketAddr::from(([127, 0, 0, 2], 0)))
 //!     .accept(config.clone())
@@ -39,7 +39,7 @@
 //! });
 //!
 //! let from = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
-//! let client = Host::builder()
+//! let client = Host::builder(Protection::Insecure)
 //!     .local(SocketAddr::new(from[0], 0))
 //!     .local(SocketAddr::new(from[1], 0))
 //!     .bind()?;

@@ -71,7 +71,7 @@ pub enum KeyChange {
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// use anabranch_core::time::Time;
-/// use anabranch_net::{Datagram, DatagramOutcome, Host, Observer, PathAddress, Peer, SendOptions};
+/// use anabranch_net::{Datagram, DatagramOutcome, Host, Observer, PathAddress, Peer, SendOptions, Protection};
 ///
 /// struct Received(Arc<AtomicU64>);
 ///
@@ -87,12 +87,12 @@ pub enum KeyChange {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let config = anabranch_net::config("cmt")?;
 /// let bytes = Arc::new(AtomicU64::new(0));
-/// let server = Host::builder()
+/// let server = Host::builder(Protection::Insecure)
 ///     .local("127.0.0.1:0".parse()?)
 ///     .accept(config.clone())
 ///     .observer(Received(Arc::clone(&bytes)))
 ///     .bind()?;
-/// let client = Host::builder().local("127.0.0.2:0".parse()?).bind()?;
+/// let client = Host::builder(Protection::Insecure).local("127.0.0.2:0".parse()?).bind()?;
 /// let path = PathAddress::over_udp([127, 0, 0, 2].into(), server.local_addresses()[0]);
 /// let association = client.connect(Peer::new([path]), config).await?;
 /// association.send("seen on its way", SendOptions::default()).await?;

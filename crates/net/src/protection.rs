@@ -5,11 +5,11 @@ use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protec
 use anabranch_keying::{Credentials, KeyPolicy};
 
 /// How packets are protected.
-#[derive(Clone, Debug, Default)]
+///
+/// There is no default: protected sides have to say who they are, which cannot be made up, and to go without is a decision.
+#[derive(Clone, Debug)]
 pub enum Protection {
-    /// Not at all: everyone on the way can read and change them. It is the default here because a side that protects its packets
-    /// has to say who it is, and that cannot be made up.
-    #[default]
+    /// Not at all: everyone on the way can read and change them.
     Insecure,
     /// By the DTLS chunk, with keys that TLS 1.3 agrees on. A peer that does not do that is refused.
     Dtls(DtlsProtection),

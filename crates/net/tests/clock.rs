@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use anabranch_net::{Association, Host, PathAddress, PathState, Peer, SendOptions, config};
+use anabranch_net::{Association, Host, PathAddress, PathState, Peer, Protection, SendOptions, config};
 
 /// Names the file that says by how much the clock is wrong.
 const FILE: &str = "FAKETIME_TIMESTAMP_FILE";
@@ -51,7 +51,8 @@ fn a_clock_that_jumps_by_hours_changes_nothing() {
 }
 
 fn host(node: u8, accepts: bool) -> Host {
-    let builder = Host::builder().local(SocketAddr::from((Ipv4Addr::new(127, 0, 3, node), 0)));
+    let builder =
+        Host::builder(Protection::Insecure).local(SocketAddr::from((Ipv4Addr::new(127, 0, 3, node), 0)));
     let builder = if accepts { builder.accept(config("bonded").expect("a scheme")) } else { builder };
     builder.bind().expect("a host")
 }

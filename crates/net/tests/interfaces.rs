@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
-use anabranch_net::{Binding, Device, Host, PathAddress, PathState, Peer, SendOptions};
+use anabranch_net::{Binding, Device, Host, PathAddress, PathState, Peer, Protection, SendOptions};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -109,11 +109,13 @@ fn an_association_takes_to_an_address_that_comes_and_leaves_one_that_goes() {
 async fn followed() {
     pair("10.77.0.1");
     let config = anabranch_net::config("cmt").expect("a scheme");
-    let server = Host::builder().local(SocketAddr::from(([10, 77, 0, 1], 0))).accept(config.clone());
+    let server = Host::builder(Protection::Insecure)
+        .local(SocketAddr::from(([10, 77, 0, 1], 0)))
+        .accept(config.clone());
     let server = server.bind().expect("bound");
     ip("addr add 10.77.0.2/24 dev near");
     let first = IpAddr::from([10, 77, 0, 2]);
-    let client = Host::builder().local(SocketAddr::new(first, 0)).bind().expect("bound");
+    let client = Host::builder(Protection::Insecure).local(SocketAddr::new(first, 0)).bind().expect("bound");
     client.follow(
         Watcher::new(|local| local.interface == "near" && local.address.is_ipv4()),
         Binding { port: 0, to_interface: false },
@@ -154,7 +156,9 @@ fn a_socket_that_is_bound_to_an_interface_sends_nowhere_else() {
 async fn devices() {
     pair("10.77.0.1");
     let config = anabranch_net::config("cmt").expect("a scheme");
-    let server = Host::builder().local(SocketAddr::from(([127, 0, 0, 1], 0))).accept(config.clone());
+    let server = Host::builder(Protection::Insecure)
+        .local(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .accept(config.clone());
     let server = server.bind().expect("bound");
     let remote = server.local_addresses()[0];
     let local = SocketAddr::from(([127, 0, 0, 2], 0));
@@ -163,12 +167,12 @@ async fn devices() {
         client.connect(Peer::new([route]), anabranch_net::config("cmt").expect("a scheme")).await
     };
     // Loopback is not behind `near`, so nothing arrives; `lo` is the one.
-    let wrong = Host::builder().local_on(local, "near").bind().expect("bound");
+    let wrong = Host::builder(Protection::Insecure).local_on(local, "near").bind().expect("bound");
     assert!(matches!(wrong.devices(), [(_, Device::Bound(name))] if name == "near"));
     assert!(tokio::time::timeout(Duration::from_millis(500), connect(wrong)).await.is_err());
-    let right = Host::builder().local_on(local, "lo").bind().expect("bound");
+    let right = Host::builder(Protection::Insecure).local_on(local, "lo").bind().expect("bound");
     assert!(tokio::time::timeout(TIMEOUT, connect(right)).await.expect("in time").is_ok());
-    let none = Host::builder()
+    let none = Host::builder(Protection::Insecure)
         .local_on(SocketAddr::from(([127, 0, 0, 3], 0)), "nosuch0")
         .bind()
         .expect("bound all the same");

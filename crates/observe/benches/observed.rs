@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Host, HostBuilder, Observer, PathAddress, Peer, SendOptions, config};
+use anabranch_net::{Host, HostBuilder, Observer, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_observe::{Outputs, Recording, Role};
 
 const ROUNDS: usize = 9;
@@ -56,8 +56,11 @@ async fn transfer(kind: Kind) -> (Duration, u64) {
     let outputs = outputs(kind, folder.path());
     let recording = (!outputs.is_empty())
         .then(|| Recording::start(&outputs, Role::Client, "cmt", &scheme).expect("a recording"));
-    let server = any_port(Host::builder(), [1, 2]).accept(scheme.clone()).bind().expect("a server");
-    let mut client = any_port(Host::builder(), [3, 4]);
+    let server = any_port(Host::builder(Protection::Insecure), [1, 2])
+        .accept(scheme.clone())
+        .bind()
+        .expect("a server");
+    let mut client = any_port(Host::builder(Protection::Insecure), [3, 4]);
     client = match (&recording, kind) {
         (Some(recording), _) => client.observer(recording.observer()),
         (None, Kind::Idle) => client.observer(Idle),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Host, PathAddress, Peer, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{
     Pipe, RateLimit, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts, TransferError, push,
 };
@@ -20,7 +20,8 @@ fn any_port(node: u8) -> SocketAddr {
 }
 
 async fn connect(server: &Host) -> Association {
-    let client = Host::builder().local(any_port(3)).local(any_port(4)).bind().expect("a client");
+    let client =
+        Host::builder(Protection::Insecure).local(any_port(3)).local(any_port(4)).bind().expect("a client");
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected")
@@ -29,7 +30,12 @@ async fn connect(server: &Host) -> Association {
 /// User bytes per second of a transfer with so many bytes.
 async fn reached(limit: RateLimit, bytes: u64) -> f64 {
     let scheme = config("cmt").expect("a scheme");
-    let host = Host::builder().local(any_port(1)).local(any_port(2)).accept(scheme).bind().expect("a server");
+    let host = Host::builder(Protection::Insecure)
+        .local(any_port(1))
+        .local(any_port(2))
+        .accept(scheme)
+        .bind()
+        .expect("a server");
     let server = Server::new(Store::Pipe(Pipe::new(std::io::sink())), ServerOptions::default());
     let accepting = host.clone();
     let serving = tokio::spawn(async move {

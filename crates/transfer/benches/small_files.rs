@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anabranch_net::{Association, Host, PathAddress, Peer, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{
     Durability, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, push,
@@ -38,7 +38,7 @@ fn copy(from: &Path, to: &Path) -> Duration {
 
 async fn connect(server: &Host) -> Association {
     let local = SocketAddr::from(([127, 0, 0, 3], 0));
-    let host = Host::builder().local(local).bind().expect("bound");
+    let host = Host::builder(Protection::Insecure).local(local).bind().expect("bound");
     let route = PathAddress::over_udp(local.ip(), server.local_addresses()[0]);
     let scheme = config("bonded").expect("a scheme");
     host.connect(Peer::new([route]), scheme).await.expect("connected")
@@ -46,8 +46,11 @@ async fn connect(server: &Host) -> Association {
 
 async fn transfer(from: &Path, to: &Path, durability: Durability, files: usize) -> Duration {
     let scheme = config("bonded").expect("a scheme");
-    let host =
-        Host::builder().local(SocketAddr::from(([127, 0, 0, 1], 0))).accept(scheme).bind().expect("bound");
+    let host = Host::builder(Protection::Insecure)
+        .local(SocketAddr::from(([127, 0, 0, 1], 0)))
+        .accept(scheme)
+        .bind()
+        .expect("bound");
     let folder = Folder::open(to, OnClash::Refuse).expect("a folder").with_durability(durability);
     let server = Server::new(Store::Folder(folder), ServerOptions::default());
     let accepting = host.clone();

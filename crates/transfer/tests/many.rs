@@ -6,7 +6,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Guard, Host, PathAddress, Peer, RateLimit, config};
+use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Protection, RateLimit, config};
 use anabranch_transfer::{
     Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, pull, push,
@@ -48,7 +48,7 @@ struct Rig {
 impl Rig {
     fn start() -> Rig {
         let often = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
-        let host = Host::builder()
+        let host = Host::builder(Protection::Insecure)
             .local(SocketAddr::from(([127, 0, 0, 1], 0)))
             .accept(config("cmt").expect("a scheme"))
             .guard(Guard { per_source: often, in_all: often })
@@ -77,7 +77,8 @@ impl Rig {
     /// Over a host of its own, as each command has.
     async fn connect(&self) -> Association {
         let local = IpAddr::from([127, 0, 0, 2]);
-        let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
+        let host =
+            Host::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
         let route = PathAddress::over_udp(local, self.host.local_addresses()[0]);
         host.connect(Peer::new([route]), config("cmt").expect("a scheme")).await.expect("connected")
     }

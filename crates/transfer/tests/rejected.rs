@@ -4,7 +4,7 @@ use std::alloc::System;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, PathAddress, Peer, SendOptions, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer};
 use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store, Wishes};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -30,7 +30,7 @@ fn serve(dir: &tempfile::TempDir) -> Host {
     let options = ServerOptions { silence: Duration::from_secs(1), ..ServerOptions::default() };
     let mut association = config("cmt").expect("a scheme");
     options.share_buffers(&mut association);
-    let host = Host::builder()
+    let host = Host::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .max_associations(options.most_associations())
         .accept(association)
@@ -50,7 +50,7 @@ fn serve(dir: &tempfile::TempDir) -> Host {
 /// A client with small buffers of its own, that is welcome to push.
 async fn greet(server: &Host) -> Association {
     let local = IpAddr::from([127, 0, 0, 2]);
-    let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
+    let host = Host::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
     let route = PathAddress::over_udp(local, server.local_addresses()[0]);
     let mut small = config("cmt").expect("a scheme");
     small.buffer_growth = None;

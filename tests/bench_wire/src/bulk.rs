@@ -93,9 +93,8 @@ async fn connect(flow: &Flow) -> Result<Pair, Failure> {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,
     };
-    let server = bound(Host::builder(), flow.paths, 1).accept(scheme.clone()).protection(protection(2, 1));
-    let server = server.bind()?;
-    let client = bound(Host::builder(), flow.paths, 2).protection(protection(1, 2)).bind()?;
+    let server = bound(Host::builder(protection(2, 1)), flow.paths, 1).accept(scheme.clone()).bind()?;
+    let client = bound(Host::builder(protection(1, 2)), flow.paths, 2).bind()?;
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));
     let sending = client.connect(peer, scheme).await?;

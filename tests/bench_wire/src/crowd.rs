@@ -5,7 +5,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anabranch_core::RateLimit;
-use anabranch_net::{Association, Guard, Host, PathAddress, Peer, SendOptions, config};
+use anabranch_net::{Association, Guard, Host, PathAddress, Peer, Protection, SendOptions, config};
 use clap::Args;
 use tokio::task::JoinSet;
 
@@ -37,7 +37,8 @@ impl Peers {
     pub(crate) async fn run(self) -> Result<(), Failure> {
         let mut ends = JoinSet::new();
         for _ in 0..self.crowd.associations {
-            let host = Host::builder().local((Ipv4Addr::new(127, 0, 20, 1), 0).into()).bind()?;
+            let host =
+                Host::builder(Protection::Insecure).local((Ipv4Addr::new(127, 0, 20, 1), 0).into()).bind()?;
             let local = host.local_addresses()[0].ip();
             let peer = Peer::new([PathAddress::over_udp(local, self.server)]);
             let association = host.connect(peer, config(SCHEME)?).await?;
@@ -70,7 +71,7 @@ impl Server {
     /// Binds, calls `bound`, and takes the associations.
     async fn start<T>(crowd: Crowd, bound: impl FnOnce() -> T) -> Result<(Self, T), Failure> {
         let associations = crowd.associations as usize;
-        let host = Host::builder()
+        let host = Host::builder(Protection::Insecure)
             .local((Ipv4Addr::new(127, 0, 20, 2), 0).into())
             .accept(config(SCHEME)?)
             .max_associations(associations)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use anabranch_net::{Association, ConnectError, Guard, Host, PathAddress, Peer, config};
+use anabranch_net::{Association, ConnectError, Guard, Host, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{Report, Server, ServerOptions, Store};
 
 /// The address of every host here. Each has a UDP port and an SCTP port of its own.
@@ -17,7 +17,7 @@ const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 /// If nothing can be bound.
 pub fn accepting() -> Host {
     let rate = any_rate();
-    Host::builder()
+    Host::builder(Protection::Insecure)
         .local(SocketAddr::new(ADDRESS, 0))
         .guard(Guard { per_source: rate, in_all: rate })
         .accept(config("sctp").expect("a scheme"))
@@ -34,7 +34,10 @@ fn any_rate() -> anabranch_net::RateLimit {
 /// # Panics
 /// If nothing can be bound.
 pub fn client() -> Host {
-    Host::builder().local(SocketAddr::new(ADDRESS, 0)).bind().expect("a loopback address can be bound")
+    Host::builder(Protection::Insecure)
+        .local(SocketAddr::new(ADDRESS, 0))
+        .bind()
+        .expect("a loopback address can be bound")
 }
 
 /// An association with an accepting host, from a host of its own.

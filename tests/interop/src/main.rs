@@ -9,7 +9,7 @@ mod work;
 use std::error::Error;
 use std::process::ExitCode;
 
-use anabranch_net::{Association, AssociationConfig, AssociationEvent, CloseReason, Host, Peer};
+use anabranch_net::{Association, AssociationConfig, AssociationEvent, CloseReason, Host, Peer, Protection};
 use clap::Parser;
 use serde_json::json;
 use tokio::sync::watch;
@@ -59,7 +59,7 @@ async fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn bind(arguments: &Arguments, config: &AssociationConfig) -> Result<Host, Failure> {
-    let mut builder = Host::builder().sctp_port(arguments.sctp);
+    let mut builder = Host::builder(Protection::Insecure).sctp_port(arguments.sctp);
     for local in arguments.locals() {
         builder = builder.local(local);
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use anabranch_net::{Association, Host, Peer, Route, SendOptions, config};
+use anabranch_net::{Protection, Association, Host, Peer, Route, SendOptions, config};
 use anabranch_transfer::protocol::{Answer, Changed, Intent, Kind, Message, Offer, Outcome, Run};
 use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, ServerOptions, Source};
 
@@ -207,7 +207,7 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
 
 /// An association from this address.
 async fn connect_from(serving: &Serving, local: IpAddr) -> Rogue {
-    let host = Host::builder().local(SocketAddr::new(local, 0)).bind().expect("bound");
+    let host = Host::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");
     let route = Route { local, remote: serving.host.local_addresses()[0] };
     let connected = host.connect(Peer::new([route]), config("cmt").expect("a scheme")).await;
     Rogue(connected.expect("connected"))

@@ -9,7 +9,7 @@ use anabranch_core::ListedAddresses;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
 use anabranch_lab::scenario::{FlowDirection, Stop};
-use anabranch_net::{Association, Host, PathAddress, Peer, Snapshot};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anyhow::Context;
 use tokio::sync::watch;
@@ -130,8 +130,10 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let mut plan = job.flow_plan(index)?;
     // Nothing goes around the relays.
     plan.config.listed_addresses = ListedAddresses::Ignore;
-    let host =
-        |net| (0..flow.paths.len()).fold(Host::builder(), |host, path| host.local(address(net, index, path)));
+    let host = |net| {
+        (0..flow.paths.len())
+            .fold(Host::builder(Protection::Insecure), |host, path| host.local(address(net, index, path)))
+    };
     let far = host(FAR).accept(plan.config.clone()).bind()?;
     let near = host(NEAR).bind()?;
     let relays = flow.paths.iter().zip(far.local_addresses()).enumerate();

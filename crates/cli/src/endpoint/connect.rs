@@ -75,10 +75,10 @@ impl ConnectOptions {
         let selection = self.route_selection(target).await?;
         let paths = self.paths_of(&selection)?;
         let secured = self.association.protection.to_connect(target, expected)?;
-        let host = self.bind(&paths, &config)?;
+        let host = self.bind(&paths, &config, &secured)?;
         selection.follow(&host, &paths);
         self.association.protection.notice(quiet);
-        let connecting = self.connect(&host, target, &paths, config, &secured);
+        let connecting = self.connect(&host, target, &paths, config);
         if quiet {
             let association = connecting.await?;
             secured.confirm(&association, quiet)?;
@@ -117,13 +117,14 @@ impl ConnectOptions {
         })
     }
 
-    /// A host that these paths can begin at. It is observed as the options say.
+    /// A host that these paths can begin at, and whose associations are protected so. It is observed as the options say.
     pub(crate) fn bind(
         &self,
         paths: &[PathAddress],
         config: &AssociationConfig,
+        secured: &Connecting,
     ) -> Result<Host, CommandError> {
-        let builder = host_for(paths);
+        let builder = host_for(paths, secured.protection.clone());
         let builder = self.association.attach(builder, Role::Client, config)?;
         let host = builder.bind().map_err(anyhow::Error::new)?;
         self.association.observe.show(&host)?;
@@ -142,12 +143,10 @@ impl ConnectOptions {
         target: &str,
         paths: &[PathAddress],
         mut config: AssociationConfig,
-        secured: &Connecting,
     ) -> Result<Association, CommandError> {
         let within = self.within();
         set_connect_timeout(&mut config, within);
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
-        let peer = peer.protection(secured.protection.clone());
         host.connect(peer, config).await.map_err(|error| {
             let message = connect_failure_message(target, paths, &error, within);
             CommandError::failure(format!("{message}{}", self.association.protection.remedy(&error)))

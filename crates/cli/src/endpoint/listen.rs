@@ -87,11 +87,10 @@ impl ListenOptions {
         let mut config = self.association.config()?;
         configure(&mut config);
         let addresses = ListenAddresses::new(self.listen.clone(), port, OPTIONS);
-        let builder = addresses.host().map_err(CommandError::failure)?;
+        let builder = addresses.host(admitted.listening.protection()).map_err(CommandError::failure)?;
         let builder = self.association.attach(builder, Role::Server, &config)?;
         let builder = builder.sctp_port(self.association.sctp_port()).accept(config);
         let builder = bound(builder).accept_from(admitted.from.clone());
-        let builder = builder.protection(admitted.listening.protection());
         let host = builder.bind().map_err(|error| match error {
             BindError::Socket { address, source } if source.kind() == ErrorKind::AddrInUse => {
                 CommandError::failure(format!(

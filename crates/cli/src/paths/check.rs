@@ -42,7 +42,7 @@ async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>,
     connect.association.protection.notice(false);
     let mut outcomes = Vec::new();
     for path in paths {
-        let (through, tried) = match connect.bind(&[path], &config) {
+        let (through, tried) = match connect.bind(&[path], &config, &secured) {
             Ok(host) => {
                 let tried = try_one(target, (connect, &secured), &host, path, config.clone()).await;
                 (through(&host), tried)
@@ -73,7 +73,7 @@ async fn try_one(
     config: AssociationConfig,
 ) -> Result<Duration, CommandError> {
     let begun = Instant::now();
-    let association = connect.connect(host, target, &[path], config, secured).await?;
+    let association = connect.connect(host, target, &[path], config).await?;
     secured.confirm(&association, false)?;
     // Two round trips (RFC 9260 section 5.1), or more time where keys are agreed on or a packet was lost.
     let opening = begun.elapsed() / 2;

@@ -7,6 +7,7 @@ use super::option_names::OptionNames;
 use crate::host::{Host, HostBuilder};
 use crate::interface::{LocalAddress, Watcher};
 use crate::locals::Binding;
+use crate::protection::Protection;
 
 /// The addresses that a host listens on.
 #[derive(Clone, Debug)]
@@ -35,9 +36,9 @@ impl ListenAddresses {
     ///
     /// # Errors
     /// That no address is usable, and what to do about it.
-    pub fn host(&self) -> Result<HostBuilder, String> {
+    pub fn host(&self, protection: Protection) -> Result<HostBuilder, String> {
         let locals = self.addresses(&LocalAddresses::read())?;
-        Ok(locals.into_iter().fold(Host::builder(), |builder, local| builder.local(local)))
+        Ok(locals.into_iter().fold(Host::builder(protection), |builder, local| builder.local(local)))
     }
 
     /// Addresses that come are listened on too, where all were asked for.

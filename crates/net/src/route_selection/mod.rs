@@ -23,6 +23,7 @@ use crate::host::{Host, HostBuilder};
 use crate::interface::Watcher;
 use crate::locals::Binding;
 use crate::peer::udp_address;
+use crate::protection::Protection;
 
 /// What a user named for the paths to a peer. Which addresses that means is asked of the system each time.
 #[derive(Clone, Debug)]
@@ -57,11 +58,11 @@ impl RouteSelection {
 }
 
 /// A builder of a host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
-pub fn host_for(paths: &[PathAddress]) -> HostBuilder {
+pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);
     let mut ends: Vec<_> = paths.iter().map(|path| path.local).collect();
-    let mut builder = Host::builder();
+    let mut builder = Host::builder(protection);
     while let Some(local) = ends.first().copied() {
         let address = SocketAddr::new(local, 0);
         builder = match locals.interface_of(local).filter(|_| !here) {

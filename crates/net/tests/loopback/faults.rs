@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_core::time::Span;
 use anabranch_net::{
     AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Host, PathAddress, PathState,
-    Peer, RecvError,
+    Peer, Protection, RecvError,
 };
 use tokio::runtime::Runtime;
 
@@ -67,7 +67,7 @@ async fn mortal(
     let life = runtime.spawn(async move {
         let host = loop {
             // The system may not have given back the ports of a previous incarnation.
-            match Host::builder().local(local).sctp_port(40_001).protection(mode.of_client()).bind() {
+            match Host::builder(mode.of_client()).local(local).sctp_port(40_001).bind() {
                 Ok(host) => break host,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }

@@ -6,7 +6,7 @@ use anabranch_core::Discard;
 use anabranch_core::time::Span;
 use anabranch_net::{
     AcceptError, AcceptFrom, AssociationEvent, ConnectError, Host, ListedAddresses, Network, Networks,
-    PathAddress, PathError, PathState, Peer,
+    PathAddress, PathError, PathState, Peer, Protection,
 };
 
 use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
@@ -14,7 +14,8 @@ use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within
 #[tokio::test]
 async fn two_clients_at_one_address_with_one_sctp_port_are_two() {
     let server = server(&[1], quick());
-    let client = || Host::builder().local(any_port(11)).sctp_port(7000).bind().expect("a client");
+    let client =
+        || Host::builder(Protection::Insecure).local(any_port(11)).sctp_port(7000).bind().expect("a client");
     let (first, second) = (client(), client());
     let one = within(first.connect(peer(&first, &server), quick())).await.expect("connected");
     let at_one = within(server.accept()).await.expect("accepted");
@@ -135,7 +136,7 @@ async fn a_host_that_stops_accepting_keeps_what_it_has() {
 /// A server at 127.0.0.1 that accepts peers at 127.0.0.81 only.
 fn choosy() -> Host {
     let networks = Networks::new([Network::new(ip(81), 32).expect("a network")]).expect("a list");
-    let builder = Host::builder().local(any_port(1)).accept(quick());
+    let builder = Host::builder(Protection::Insecure).local(any_port(1)).accept(quick());
     builder.accept_from(AcceptFrom::Networks(networks)).bind().expect("a server")
 }
 

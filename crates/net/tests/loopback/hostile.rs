@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use anabranch_core::Discard;
 use anabranch_core::time::Span;
-use anabranch_net::Host;
+use anabranch_net::{Host, Protection};
 use anabranch_tests::hostile::random::Attack;
 use anabranch_tests::hostile::udp::Socket;
 use anabranch_tests::hostile::{Peer, craft};
@@ -43,11 +43,11 @@ fn attack(mut peer: Peer<Socket>, seed: u64) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_without_manners_does_not_disturb_another() {
     let v6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0);
-    let on_v6 = Host::builder().local(v6).accept(quick()).bind().expect("a server");
+    let on_v6 = Host::builder(Protection::Insecure).local(v6).accept(quick()).bind().expect("a server");
     let on_v4 = server(&[1], quick());
     for (host, from, us) in [
         (on_v4, any_port(66), client(&[11])),
-        (on_v6, v6, Host::builder().local(v6).bind().expect("a client")),
+        (on_v6, v6, Host::builder(Protection::Insecure).local(v6).bind().expect("a client")),
     ] {
         let bad = hostile(&host, from, 7);
         let thread = std::thread::spawn(move || attack(bad, 7));

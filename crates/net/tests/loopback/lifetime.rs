@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_net::{
     AbortReason, AcceptError, AssociationEvent, BindError, CloseReason, ConnectError, Host, PathAddress,
-    PathError, Peer, RecvError, SendOptions,
+    PathError, Peer, Protection, RecvError, SendOptions,
 };
 
 use crate::rig::{Duo, any_port, client, expect, in_both_modes, ip, on, peer, quick, send, server, within};
@@ -141,7 +141,7 @@ async fn a_host_without_handles_gives_its_ports_back() {
     within(ours.shutdown()).await.expect("a good end");
     drop(ours);
     within(async {
-        while Host::builder().local(address).bind().is_err() {
+        while Host::builder(Protection::Insecure).local(address).bind().is_err() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -198,7 +198,12 @@ async fn a_second_association_with_the_same_peer_is_refused() {
 
 #[tokio::test]
 async fn a_full_backlog_turns_peers_away() {
-    let server = Host::builder().local(any_port(1)).accept(quick()).backlog(1).bind().expect("a server");
+    let server = Host::builder(Protection::Insecure)
+        .local(any_port(1))
+        .accept(quick())
+        .backlog(1)
+        .bind()
+        .expect("a server");
     let (first, second) = (client(&[11]), client(&[12]));
     let waiting = within(first.connect(peer(&first, &server), quick())).await.expect("connected");
     let turned_away = within(second.connect(peer(&second, &server), quick())).await;
@@ -220,13 +225,16 @@ async fn a_full_backlog_turns_peers_away() {
 async fn mistakes_are_told_before_anything_is_sent() {
     let bind = |addresses: &[&str]| {
         let parsed = addresses.iter().map(|address| address.parse().expect("an address"));
-        parsed.fold(Host::builder(), |builder, address| builder.local(address)).bind()
+        parsed.fold(Host::builder(Protection::Insecure), |builder, address| builder.local(address)).bind()
     };
     assert!(matches!(bind(&[]), Err(BindError::NoAddress)));
     assert!(matches!(bind(&["0.0.0.0:0"]), Err(BindError::Unspecified(_))));
     assert!(matches!(bind(&["127.0.0.1:0", "127.0.0.1:1"]), Err(BindError::Twice(_))));
     assert!(matches!(bind(&["192.0.2.1:0"]), Err(BindError::Socket { .. })));
-    assert!(matches!(Host::builder().local(any_port(1)).sctp_port(0).bind(), Err(BindError::PortZero)));
+    assert!(matches!(
+        Host::builder(Protection::Insecure).local(any_port(1)).sctp_port(0).bind(),
+        Err(BindError::PortZero)
+    ));
     let client = client(&[11]);
     let connect = |local: &str, remote: &str| {
         let route = PathAddress::over_udp(local.parse().expect("an address"), remote.parse().expect("one"));
@@ -248,7 +256,10 @@ async fn mistakes_are_told_before_anything_is_sent() {
 
 #[test]
 fn a_host_needs_a_runtime() {
-    assert!(matches!(Host::builder().local(any_port(1)).bind(), Err(BindError::NoRuntime)));
+    assert!(matches!(
+        Host::builder(Protection::Insecure).local(any_port(1)).bind(),
+        Err(BindError::NoRuntime)
+    ));
 }
 
 #[tokio::test]
@@ -269,6 +280,6 @@ async fn ports_are_free_once_a_host_is_gone_and_it_is_gone_with_its_last_handle(
     within(ours.shutdown()).await.expect("a good end");
     drop(theirs);
     within(monitor.gone()).await;
-    Host::builder().local(address).bind().expect("a free port");
+    Host::builder(Protection::Insecure).local(address).bind().expect("a free port");
     drop(client);
 }

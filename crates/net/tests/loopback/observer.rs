@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use anabranch_core::time::Time;
 use anabranch_core::trace::{Decided, TraceEvent};
 use anabranch_core::{Association, AssociationId, Discard};
-use anabranch_net::{CloseReason, Datagram, DatagramOutcome, Host, Observer, SendOptions, Started};
+use anabranch_net::{
+    CloseReason, Datagram, DatagramOutcome, Host, Observer, Protection, SendOptions, Started,
+};
 
 use crate::rig::{any_port, echo, next, peer, quick, within};
 
@@ -81,9 +83,9 @@ impl Drop for Note {
 /// Echoes messages over two paths between two observed hosts.
 async fn exchange(decisions: bool) -> [Arc<Mutex<Seen>>; 2] {
     let ((note, here), (other_note, there)) = (Note::new(decisions), Note::new(decisions));
-    let server = Host::builder().local(any_port(41)).local(any_port(42)).accept(quick());
+    let server = Host::builder(Protection::Insecure).local(any_port(41)).local(any_port(42)).accept(quick());
     let server = server.observer(other_note).bind().expect("a server");
-    let client = Host::builder().local(any_port(43)).local(any_port(44));
+    let client = Host::builder(Protection::Insecure).local(any_port(43)).local(any_port(44));
     let client = client.observer(note).bind().expect("a client");
     let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
@@ -171,7 +173,12 @@ async fn associations_are_shown_as_they_stand_and_when_they_end() {
 #[tokio::test]
 async fn what_the_endpoint_drops_is_seen_with_its_reason() {
     let (note, seen) = Note::new(false);
-    let host = Host::builder().local(any_port(45)).accept(quick()).observer(note).bind().expect("a host");
+    let host = Host::builder(Protection::Insecure)
+        .local(any_port(45))
+        .accept(quick())
+        .observer(note)
+        .bind()
+        .expect("a host");
     let stranger = UdpSocket::bind(any_port(46)).expect("a socket");
     stranger.send_to(b"no packet", host.local_addresses()[0]).expect("sent");
     let deadline = std::time::Instant::now() + Duration::from_secs(60);

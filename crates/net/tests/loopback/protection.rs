@@ -26,8 +26,8 @@ fn dtls(credentials: Credentials, policy: KeyPolicy) -> Protection {
 }
 
 fn host(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection) -> Host {
-    let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
-    let builder = builder.protection(protection);
+    let builder =
+        nodes.iter().fold(Host::builder(protection), |builder, node| builder.local(any_port(*node)));
     match accept {
         Some(config) => builder.accept(config).bind().expect("a server"),
         None => builder.bind().expect("a client"),
@@ -95,7 +95,7 @@ async fn the_first_message_of_the_key_management_leaves_with_the_cookie() {
     let sent = Sent::default();
     let policy = KeyPolicy::default();
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), policy.clone()));
-    let client = Host::builder().local(any_port(11)).protection(dtls(credentials(1, &[2]), policy));
+    let client = Host::builder(dtls(credentials(1, &[2]), policy)).local(any_port(11));
     let client = client.observer(sent.clone()).bind().expect("a client");
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
@@ -240,8 +240,8 @@ async fn a_handshake_that_stalls_takes_no_place_among_those_to_accept_and_is_giv
 
 #[tokio::test]
 async fn of_too_many_handshakes_the_oldest_are_given_up() {
-    let builder = Host::builder().local(any_port(1)).accept(quick()).max_handshakes(4);
-    let server = builder.protection(Protection::dtls(credentials(2, &[1]))).bind().expect("a server");
+    let builder = Host::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
+    let server = builder.max_handshakes(4).bind().expect("a server");
     let mut strangers = Vec::new();
     for node in 20..30 {
         let (stranger, config) = mute(node);
@@ -325,7 +325,7 @@ async fn nothing_that_a_host_shows_has_a_key_in_it() {
     let (seen, text) = (Arc::new(SeenKeys::default()), Arc::new(Mutex::new(String::new())));
     let logged = credentials(2, &[1]).with_key_log(Arc::clone(&seen) as Arc<dyn KeyLog>);
     let protection = dtls(logged, policy.clone());
-    let builder = Host::builder().local(any_port(1)).accept(quick()).protection(protection.clone());
+    let builder = Host::builder(protection.clone()).local(any_port(1)).accept(quick());
     let server = builder.observer(Scribe(Arc::clone(&text))).bind().expect("a server");
     let client = host(&[11], None, dtls(credentials(1, &[2]), policy));
     let (ours, theirs) =

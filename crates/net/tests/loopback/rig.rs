@@ -61,13 +61,17 @@ impl Mode {
     }
 
     pub(crate) fn server(self, nodes: &[u8], config: AssociationConfig) -> Host {
-        let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
-        builder.protection(self.of_server()).accept(config).bind().expect("a server")
+        let builder = nodes
+            .iter()
+            .fold(Host::builder(self.of_server()), |builder, node| builder.local(any_port(*node)));
+        builder.accept(config).bind().expect("a server")
     }
 
     pub(crate) fn client(self, nodes: &[u8]) -> Host {
-        let builder = nodes.iter().fold(Host::builder(), |builder, node| builder.local(any_port(*node)));
-        builder.protection(self.of_client()).bind().expect("a client")
+        let builder = nodes
+            .iter()
+            .fold(Host::builder(self.of_client()), |builder, node| builder.local(any_port(*node)));
+        builder.bind().expect("a client")
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anabranch_core::time::{Rate, Span};
 use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_SCHEME, Host, PathAddress, Peer, SendOptions, config,
+    Association, AssociationConfig, DEFAULT_SCHEME, Host, PathAddress, Peer, Protection, SendOptions, config,
 };
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
@@ -63,7 +63,7 @@ fn address(net: u8, host: usize) -> SocketAddr {
 }
 
 fn host(net: u8, paths: usize) -> anabranch_net::HostBuilder {
-    (0..paths).fold(Host::builder(), |builder, path| builder.local(address(net, path)))
+    (0..paths).fold(Host::builder(Protection::Insecure), |builder, path| builder.local(address(net, path)))
 }
 
 /// A relay before this address.

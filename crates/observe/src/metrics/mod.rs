@@ -45,13 +45,13 @@ impl Hosts {
 /// Answers `GET /metrics` until it is dropped.
 ///
 /// ```
-/// use anabranch_net::Host;
+/// use anabranch_net::{Host, Protection};
 /// use anabranch_observe::metrics::Exporter;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let exporter = Exporter::bind("127.0.0.1:0".parse()?)?;
-/// let host = Host::builder().local("127.0.0.1:0".parse()?).bind()?;
+/// let host = Host::builder(Protection::Insecure).local("127.0.0.1:0".parse()?).bind()?;
 /// exporter.show(&host);
 /// println!("scrape http://{}/metrics", exporter.local_address());
 /// # Ok(())

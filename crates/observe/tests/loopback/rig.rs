@@ -4,7 +4,9 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_net::{Association, AssociationConfig, Host, PathAddress, Peer, SendOptions, config};
+use anabranch_net::{
+    Association, AssociationConfig, Host, PathAddress, Peer, Protection, SendOptions, config,
+};
 use anabranch_observe::{Outputs, Recording, Role};
 
 /// Nothing here takes as long, even on a busy machine: what does hangs.
@@ -35,8 +37,12 @@ fn any_port(node: u8) -> SocketAddr {
 
 impl Pair {
     pub(crate) fn new(node: u8, recording: Option<&Recording>) -> Self {
-        let server = Host::builder().local(any_port(node)).local(any_port(node + 1)).accept(scheme());
-        let mut client = Host::builder().local(any_port(node + 2)).local(any_port(node + 3));
+        let server = Host::builder(Protection::Insecure)
+            .local(any_port(node))
+            .local(any_port(node + 1))
+            .accept(scheme());
+        let mut client =
+            Host::builder(Protection::Insecure).local(any_port(node + 2)).local(any_port(node + 3));
         if let Some(recording) = recording {
             client = client.observer(recording.observer());
         }

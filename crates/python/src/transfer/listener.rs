@@ -62,17 +62,17 @@ pub fn listen(
     let posts = ListenAddresses::new(listen.collect::<Result<_, _>>()?, DEFAULT_UDP_PORT, KEYWORDS);
     let background = background()?;
     let _inside = background.runtime.enter();
-    let builder = posts.host().map_err(Failure::Listen)?;
-    let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
     let keys = settings.keys()?.open().map_err(|error| Failure::Listen(error.to_string()))?;
-    let builder = match keys {
+    let protection = match keys {
         Some(keys) => {
             let (protection, authorized) = keys.to_listen()?;
             background.runtime.spawn(follow(authorized));
-            builder.protection(protection)
+            protection
         }
-        None => builder.protection(Protection::Insecure),
+        None => Protection::Insecure,
     };
+    let builder = posts.host(protection).map_err(Failure::Listen)?;
+    let builder = builder.sctp_port(sctp_port).backlog(backlog).accept(config).accept_from(accept_from);
     let host = builder.bind().map_err(|error| match error {
         BindError::Twice(_) | BindError::Unspecified(_) => Failure::Argument(format!("addresses: {error}")),
         error => Failure::Listen(error.to_string()),

@@ -7,7 +7,7 @@ use anabranch_identity::IdentityError;
 use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message, host_for,
 };
-use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer, set_connect_timeout};
+use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer, Protection, set_connect_timeout};
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -61,12 +61,15 @@ impl Attempt {
         let keys = self.keys.open().map_err(wrong)?;
         let selection = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
         let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
-        let host = host_for(&paths).bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
+        let protection = match &keys {
+            Some(keys) => keys.to_connect().map_err(wrong)?,
+            None => Protection::Insecure,
+        };
+        let host = host_for(&paths, protection)
+            .bind()
+            .map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
         selection.follow(&host, &paths);
-        let mut peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
-        if let Some(keys) = &keys {
-            peer = peer.protection(keys.to_connect().map_err(wrong)?);
-        }
+        let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
         let association = host.connect(peer, self.config).await;
         let association = association.map_err(|error| refused(&name, &paths, &error, self.timeout))?;
         // Several names are addresses of one peer, which is known under the first.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, PathAddress, Peer, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{
     Accept, Event, Folder, OnClash, RateLimit, Report, SendSource, Sender, SenderId, Server, ServerOptions,
     Store, Timeouts, Totals, TransferError, pull, push,
@@ -24,7 +24,7 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
 
 /// A host that accepts at two addresses.
 pub(crate) fn listener() -> Host {
-    Host::builder()
+    Host::builder(Protection::Insecure)
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .local(SocketAddr::from(([127, 0, 0, 2], 0)))
         .accept(config("cmt").expect("a scheme"))
@@ -35,7 +35,7 @@ pub(crate) fn listener() -> Host {
 /// An association with it over two paths.
 pub(crate) async fn connect(server: &Host) -> Association {
     let locals = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
-    let host = Host::builder()
+    let host = Host::builder(Protection::Insecure)
         .local(SocketAddr::new(locals[0], 0))
         .local(SocketAddr::new(locals[1], 0))
         .bind()

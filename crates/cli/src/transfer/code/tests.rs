@@ -39,7 +39,7 @@ fn code(text: &str) -> OneTimeCode {
 fn host(keys: &Path, is_server: bool) -> Host {
     let pair = KeyPair::load_or_create(&Home::at(keys).key()).expect("a key");
     let protection = Protection::dtls(pair.credentials(Admission::Anyone).expect("credentials"));
-    let builder = Host::builder().local(SocketAddr::from(([127, 0, 0, 1], 0))).protection(protection);
+    let builder = Host::builder(protection).local(SocketAddr::from(([127, 0, 0, 1], 0)));
     let builder = if is_server { builder.accept(config("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("bound")
 }
