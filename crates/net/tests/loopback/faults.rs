@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_core::time::Span;
 use anabranch_net::{
     AbortReason, Association, AssociationEvent, CloseReason, ConnectError, Host, PathAddress, PathState,
-    Peer, Protection, RecvError,
+    Peer, RecvError,
 };
 use tokio::runtime::Runtime;
 
