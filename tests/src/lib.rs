@@ -10,6 +10,7 @@ pub mod managed;
 pub mod network;
 pub mod node;
 pub mod seeded_tls;
+pub mod seen_keys;
 pub mod sight;
 pub mod steered;
 pub mod witness;

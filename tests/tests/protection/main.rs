@@ -6,5 +6,6 @@ mod handshake;
 mod key_attacks;
 mod key_exchange;
 mod key_manager;
+mod key_material;
 mod packets;
 mod rig;

@@ -1,13 +1,19 @@
 //! Protected associations between hosts.
 
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_core::time::Span;
+use anabranch_core::AssociationId;
+use anabranch_core::time::{Span, Time};
+use anabranch_core::trace::TraceEvent;
+use anabranch_keying::KeyLog;
 use anabranch_net::{
-    AssociationConfig, CloseReason, ConnectError, Credentials, DtlsProtection, ExportError, Host, KeyPolicy,
-    Protection, RecvError, SendOptions,
+    AssociationConfig, CloseReason, ConnectError, Credentials, Datagram, DtlsProtection, ExportError, Host,
+    KeyChange, KeyPolicy, Observer, Protection, RecvError, SendOptions, Started,
 };
 use anabranch_tests::credentials::{credentials, identity};
+use anabranch_tests::seen_keys::SeenKeys;
 
 use crate::rig::{any_port, expect, next, peer, quick, send, within};
 
@@ -238,4 +244,69 @@ async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
     })
     .await;
     assert_eq!(within(client.statistics()).await.keying.failed, 1);
+}
+
+/// Writes down all that a host shows.
+struct Scribe(Arc<Mutex<String>>);
+
+impl Scribe {
+    fn write(&self, shown: &dyn Debug) {
+        let mut text = self.0.lock().expect("not poisoned");
+        text.push_str(&format!("{shown:?}\n"));
+    }
+}
+
+impl Observer for Scribe {
+    fn wants_decisions(&self) -> bool {
+        true
+    }
+
+    fn started(&mut self, started: &Started) {
+        self.write(started);
+    }
+
+    fn datagram(&mut self, _: Time, datagram: &Datagram<'_>) {
+        self.write(datagram);
+    }
+
+    fn decided(&mut self, _: AssociationId, event: &TraceEvent) {
+        self.write(event);
+    }
+
+    fn association(&mut self, _: Time, _: AssociationId, association: &anabranch_core::Association) {
+        self.write(association);
+    }
+
+    fn keys(&mut self, _: Time, _: AssociationId, change: &KeyChange) {
+        self.write(change);
+    }
+
+    fn closed(&mut self, _: Time, _: AssociationId, outcome: &Result<(), CloseReason>) {
+        self.write(outcome);
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_a_host_shows_has_a_key_in_it() {
+    let policy = KeyPolicy { rekey_records: 60, peer_burst: 1_000, ..KeyPolicy::default() };
+    let (seen, text) = (Arc::new(SeenKeys::default()), Arc::new(Mutex::new(String::new())));
+    let logged = credentials(2, &[1]).with_key_log(Arc::clone(&seen) as Arc<dyn KeyLog>);
+    let protection = dtls(logged, policy.clone());
+    let builder = Host::builder().local(any_port(1)).accept(quick()).protection(protection.clone());
+    let server = builder.observer(Scribe(Arc::clone(&text))).bind().expect("a server");
+    let client = host(&[11], None, dtls(credentials(1, &[2]), policy));
+    let (ours, theirs) =
+        tokio::join!(within(client.connect(peer(&client, &server), quick())), within(server.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    for _ in 0..100 {
+        send(&ours, "seen by an observer").await;
+        expect(&theirs, "seen by an observer").await;
+    }
+    let printed = format!("{server:?} {ours:?} {theirs:?} {protection:?} {:?}", server.statistics().await);
+    let (one, other) = tokio::join!(within(ours.shutdown()), within(theirs.recv()));
+    assert_eq!((one, other), (Ok(()), Ok(None)));
+    let text = text.lock().expect("not poisoned");
+    assert!(text.contains("Updated { epoch: 4 }") && seen.beginnings().len() >= 12, "keys have changed");
+    assert!(!seen.are_shown_in(&text), "an observer was shown a key");
+    assert!(!seen.are_shown_in(&printed), "a handle shows a key");
 }
