@@ -12,7 +12,7 @@ use serde_reflection::{
 const PAGE: &str = "docs/src/trust-table.md";
 
 /// The table's short names of folders.
-const FOLDERS: [(&str, &str); 11] = [
+const FOLDERS: [(&str, &str); 12] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
     ("keying/", "crates/keying/src/"),
@@ -22,6 +22,7 @@ const FOLDERS: [(&str, &str); 11] = [
     ("transfer/", "crates/transfer/src/"),
     ("loopback/", "crates/transfer/tests/loopback/"),
     ("sockets/", "crates/net/tests/loopback/"),
+    ("of-hosts/", "crates/net/tests/"),
     ("hostile/", "tests/hostile/"),
     ("endpoint/", "tests/tests/"),
 ];
