@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use anabranch_transfer::{OnClash, SendSource, ServerOptions};
 
-use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished};
+use crate::support::{
+    JOURNAL_ENDING, PART_ENDING, Serving, in_both_modes, names, noise, rate, run, unfinished,
+};
 
 const MIB: usize = 1 << 20;
 
 #[test]
 fn a_second_sender_sends_only_what_is_missing() {
-    run(async {
-        let serving = Serving::usual();
+    in_both_modes(async |mode| {
+        let serving = Serving::with(mode, ServerOptions::default());
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");
         let content = noise(1, 64 * MIB + 5);
@@ -34,14 +36,14 @@ fn a_second_sender_sends_only_what_is_missing() {
 
 #[test]
 fn a_sender_goes_on_over_another_association() {
-    run(async {
+    in_both_modes(async |mode| {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");
         let content = noise(2, 8 * MIB + 1);
         fs::write(&file, &content).expect("written");
         let piped = SendSource::stream("piped", std::io::Cursor::new(content.clone()));
         for (name, source) in [("file", SendSource::path(&file)), ("piped", piped)] {
-            let serving = Serving::usual();
+            let serving = Serving::with(mode, ServerOptions::default());
             let cut = async {
                 for _ in 0..2 {
                     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -64,11 +66,9 @@ fn a_sender_goes_on_over_another_association() {
 
 #[test]
 fn a_fetch_goes_on_over_another_association() {
-    run(async {
-        let serving = Serving::start(
-            OnClash::Refuse,
-            ServerOptions { rate: Some(rate(8_000_000)), ..ServerOptions::default() },
-        );
+    in_both_modes(async |mode| {
+        let serving =
+            Serving::with(mode, ServerOptions { rate: Some(rate(8_000_000)), ..ServerOptions::default() });
         let content = noise(2, 6 * MIB);
         fs::write(serving.dir.path().join("file"), &content).expect("written");
         let to = tempfile::tempdir().expect("a folder");

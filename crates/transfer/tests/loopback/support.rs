@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anabranch_net::{Association, Host, PathAddress, Peer, config};
+use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
+use anabranch_tests::credentials::credentials;
 use anabranch_transfer::{
     Accept, Event, Folder, OnClash, RateLimit, Report, SendSource, Sender, SenderId, Server, ServerOptions,
     Store, Timeouts, Totals, TransferError, pull, push,
@@ -23,9 +24,39 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
+/// Whether packets are protected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    Plain,
+    Protected,
+}
+
+impl Mode {
+    /// Of the host with this key, whose peer has the other one.
+    fn protection(self, own: u8, peer: u8) -> Protection {
+        match self {
+            Mode::Plain => Protection::Insecure,
+            Mode::Protected => Protection::dtls(credentials(own, &[peer])),
+        }
+    }
+}
+
+/// Runs a test without protection, and then with it.
+pub(crate) fn in_both_modes(test: impl AsyncFn(Mode)) {
+    for mode in [Mode::Plain, Mode::Protected] {
+        println!("{mode:?}:");
+        run(test(mode));
+    }
+}
+
 /// A host that accepts at two addresses.
 pub(crate) fn listener() -> Host {
+    listener_in(Mode::Plain)
+}
+
+fn listener_in(mode: Mode) -> Host {
     Host::builder()
+        .protection(mode.protection(2, 1))
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .local(SocketAddr::from(([127, 0, 0, 2], 0)))
         .accept(config("cmt").expect("a scheme"))
@@ -35,8 +66,13 @@ pub(crate) fn listener() -> Host {
 
 /// An association with it over two paths.
 pub(crate) async fn connect(server: &Host) -> Association {
+    connect_in(Mode::Plain, server).await
+}
+
+async fn connect_in(mode: Mode, server: &Host) -> Association {
     let locals = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
     let host = Host::builder()
+        .protection(mode.protection(1, 2))
         .local(SocketAddr::new(locals[0], 0))
         .local(SocketAddr::new(locals[1], 0))
         .bind()
@@ -71,6 +107,7 @@ pub(crate) struct Serving {
     pub(crate) server: Server,
     pub(crate) dir: TempDir,
     pub(crate) events: Events,
+    mode: Mode,
 }
 
 /// Events as they came.
@@ -103,7 +140,17 @@ impl Serving {
     }
 
     pub(crate) fn start_in(dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
-        let (host, events) = (listener(), Events::default());
+        Serving::start_with(Mode::Plain, dir, on_clash, options)
+    }
+
+    /// In this mode.
+    pub(crate) fn with(mode: Mode, options: ServerOptions) -> Serving {
+        let dir = tempfile::tempdir().expect("a folder");
+        Serving::start_with(mode, dir, OnClash::Refuse, options)
+    }
+
+    fn start_with(mode: Mode, dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
+        let (host, events) = (listener_in(mode), Events::default());
         // What senders ask is asked for where a test is about that.
         let options = ServerOptions { on_clash: Some(on_clash), ..options };
         let server = Server::new(folder(dir.path(), on_clash), options);
@@ -114,7 +161,7 @@ impl Serving {
                 tokio::spawn(async move { server.serve(association, &report).await });
             }
         });
-        Serving { host, server, dir, events }
+        Serving { host, server, dir, events, mode }
     }
 
     pub(crate) fn usual() -> Serving {
@@ -143,8 +190,8 @@ impl Serving {
         let events = Events::default();
         let report = events.report();
         let mut sender = Sender::new(sources, rate, report.clone()).with_identity(identity);
-        let first = connect(&self.host).await;
-        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let first = connect_in(self.mode, &self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect_in(self.mode, &self.host).await) };
         let ended = push(&mut sender, first, again, Timeouts::default(), &report).await;
         (ended, report.totals(), events)
     }
@@ -157,8 +204,8 @@ impl Serving {
     ) -> (Result<(), TransferError>, Totals, Events) {
         let events = Events::default();
         let report = events.report();
-        let first = connect(&self.host).await;
-        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let first = connect_in(self.mode, &self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect_in(self.mode, &self.host).await) };
         let accept = match names {
             [] => Accept::all(false),
             names => Accept::names(names).expect("names"),
@@ -176,8 +223,8 @@ impl Serving {
     ) -> Totals {
         let report = Report::default();
         let mut sender = Sender::new(sources, Some(rate), report.clone()).with_identity(identity());
-        let first = connect(&self.host).await;
-        let again = || async { Ok::<_, Infallible>(connect(&self.host).await) };
+        let first = connect_in(self.mode, &self.host).await;
+        let again = || async { Ok::<_, Infallible>(connect_in(self.mode, &self.host).await) };
         let enough = async {
             while report.totals().held_bytes < held_bytes {
                 tokio::time::sleep(Duration::from_millis(5)).await;
