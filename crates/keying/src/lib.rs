@@ -9,6 +9,8 @@ mod allowance;
 mod credentials;
 mod error;
 mod exchange;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod key_log;
 mod manager;
 mod message;
@@ -19,6 +21,8 @@ mod tls;
 pub use credentials::{Credentials, IdentityForm, PeerIdentity};
 pub use error::{ExportError, KeyingError, TlsProblem};
 pub use exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part, Progress};
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::fuzz_message;
 pub use key_log::{KeyLog, LoggedKeys};
 pub use manager::{KeyManager, KeyingEvent, KeyingStatistics, Phase};
 pub use policy::KeyPolicy;

@@ -13,3 +13,10 @@ mod line;
 pub use decrypt::{Decrypted, decrypt};
 pub use error::KeyLogError;
 pub use file::KeyLogFile;
+
+/// The body of a fuzz target: any bytes, read as the lines of a key log.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz_lines(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    text.lines().for_each(line::fuzz);
+}

@@ -61,6 +61,18 @@ fn digits(word: &str) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     bytes.map(Zeroizing::new).ok_or("expected at most 64 hexadecimal digits, an even number of them")
 }
 
+/// The keys of a line make a cipher that opens what it has sealed.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn fuzz(line: &str) {
+    let Ok(Some(keys)) = read(line) else { return };
+    let cipher = keys.cipher();
+    let mut sealed = b"content".to_vec();
+    let mut tag = vec![0; cipher.tag_bytes()];
+    cipher.seal(1, b"header", &mut sealed, &mut tag).expect("it seals");
+    sealed.extend(tag);
+    assert_eq!(cipher.open(1, b"header", &mut sealed), Ok(&b"content"[..]));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
