@@ -201,3 +201,18 @@ fn an_attempt_that_gives_the_sides_other_roles_ends_and_says_so() {
     }
     assert!(ends[0] > 0 && ends[1] > 0, "{ends:?}");
 }
+
+#[test]
+fn paths_do_not_wait_for_what_was_asked_before_there_were_keys() {
+    let setup =
+        protecting(3).with(|config| (config.mtu_bytes, config.mtu_search_up_to_bytes) = (1_200, Some(1_500)));
+    let mut managed = Managed::new(setup).established();
+    managed.run(ROUND_TRIP.times(8));
+    for side in Side::BOTH {
+        let association = managed.association(side);
+        for facts in association.paths() {
+            let found = (facts.is_active(), association.path_mtu_bytes(facts.id));
+            assert_eq!(found, (true, Some(1_500)), "{side:?} {:?}", facts.id);
+        }
+    }
+}

@@ -65,6 +65,13 @@ impl Association {
         }
     }
 
+    /// The latest probe's answer will not count: it leaves once more.
+    pub(crate) fn repeat_mtu_probe(&mut self, id: PathId) {
+        if self.paths[id.index()].pending_mtu_probe.take().is_some() {
+            self.probe_mtu(id);
+        }
+    }
+
     /// Whether an answered HEARTBEAT was such a probe; then its size may be used.
     pub(crate) fn take_mtu_answer(&mut self, id: PathId, nonce: u64) -> bool {
         let path = &mut self.paths[id.index()];

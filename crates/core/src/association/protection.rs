@@ -64,6 +64,7 @@ impl Association {
     /// [`KeyError::NoSendKey`].
     pub fn require_protection(&mut self) -> Result<(), KeyError> {
         self.protection.require()?;
+        self.ask_again_if_mutual();
         self.advance_asconf();
         Ok(())
     }
@@ -132,10 +133,31 @@ impl Association {
         match first {
             // "The DTLS chunk MUST NOT be bundled with any other chunk."
             Some(Chunk::Dtls(_)) if chunks.next().is_some() => Err(Discard::Malformed),
-            Some(Chunk::Dtls(dtls)) => self.protection.open(&dtls, space).map(Some),
+            Some(Chunk::Dtls(dtls)) => {
+                let content = self.protection.open(&dtls, space)?;
+                self.ask_again_if_mutual();
+                Ok(Some(content))
+            }
             _ if self.protection.is_required() => Err(Discard::Unprotected),
             _ if chunks.flatten().any(|raw| raw.kind() == ChunkType::DTLS) => Err(Discard::Malformed),
             _ => Ok(None),
+        }
+    }
+
+    /// What was asked in the clear as the keys came gets no answer that counts: it is asked again once the answer is protected.
+    /// Paths would wait for a time-out otherwise, to be confirmed and for the size of their packets.
+    fn ask_again_if_mutual(&mut self) {
+        if !self.protection.becomes_mutual() {
+            return;
+        }
+        for id in (0..self.paths.len()).map(PathId::new) {
+            if self.paths[id.index()].removed {
+                continue;
+            }
+            if self.paths[id.index()].pending_heartbeat.is_some() {
+                self.send_heartbeat(id);
+            }
+            self.repeat_mtu_probe(id);
         }
     }
 

@@ -106,6 +106,8 @@ pub(crate) struct PacketProtection {
     receive: ArrayVec<ReceiveContext, RECEIVE_CONTEXTS>,
     /// The epoch that the next receive keys are for.
     next_receive_epoch: u64,
+    /// Both sides are known to protect their packets.
+    mutual: bool,
     /// Why a packet could not be sealed.
     failure: Option<SealError>,
 }
@@ -163,6 +165,12 @@ impl PacketProtection {
 
     pub(crate) fn seals(&self) -> bool {
         self.send.is_some()
+    }
+
+    /// Whether it has turned out since the last call that both sides protect their packets; `true` once.
+    pub(crate) fn becomes_mutual(&mut self) -> bool {
+        let both = self.seals() && self.receive.iter().any(|context| context.opened() > 0);
+        both && !std::mem::replace(&mut self.mutual, true)
     }
 
     pub(crate) fn note_failure(&mut self, failure: SealError) {
