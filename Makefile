@@ -44,7 +44,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench instructions cards ledger book clean
+.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire instructions cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -343,6 +343,21 @@ bench: venv ## Measure the simulator, what schemes' decisions, observing real so
 	$(ANABRANCH_BUILD)
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .
 	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"
+
+# Ratios to peers in the same run, so that a slow machine is no news. What a row is beside has to be there; usrsctp is installed
+# where that needs no question. 10,000 peers have a socket each.
+BENCH_WIRE ?= check
+bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and usrsctp, as ratios, beside those stored; BENCH_WIRE=store stores them.
+	@set -eu; \
+	if [ ! -e /usr/include/usrsctp.h ] && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo 'Installing usrsctp'; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends gcc libc6-dev libusrsctp-dev \
+			< /dev/null > /dev/null || echo 'usrsctp could not be installed'; \
+	fi; \
+	$(CARGO) build --profile fast --locked -p anabranch-bench-wire; \
+	ulimit -n "$$(ulimit -Hn)"; \
+	"$(TARGET)/fast/bench-wire" $(BENCH_WIRE)
 
 # Where other programs keep the machine busy, times say little and these counts as much as ever.
 instructions: ## Count the instructions of simulated runs with valgrind, beside those stored; INSTRUCTIONS=store stores them.

@@ -1,7 +1,7 @@
 /*
  * A peer on usrsctp, steered by its command line: it opens or takes one association over UDP and echoes messages, or
- * carries standard input to the other side and what comes from there to standard output. What happens is told on
- * standard error, one JSON object a line.
+ * carries standard input to the other side and what comes from there to standard output, or sends messages that nobody
+ * looks at. What happens is told on standard error, one JSON object a line.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,11 @@
 /* Of what one call receives. */
 #define PIECE_BYTES (64 << 10)
 
+/* How long a flood sleeps that is ahead of its rate. */
+#define TICK_US 1000
+
 enum ending { END_WAIT, END_SHUTDOWN, END_ABORT };
+enum work { WORK_ECHO, WORK_PIPE, WORK_FLOOD, WORK_DISCARD };
 
 struct options {
 	struct sockaddr_in local[MOST_ADDRESSES];
@@ -46,7 +50,11 @@ struct options {
 	uint64_t add_at_bytes;
 	uint16_t streams;
 	enum ending ending;
-	bool echo;
+	enum work work;
+	/* Of a flood. */
+	uint32_t count;
+	/* 0 is as fast as it goes. */
+	uint32_t mbit_per_s;
 };
 
 /* What the receiving thread has seen. */
@@ -168,12 +176,14 @@ static void parse_ending(const char *text)
 }
 
 static const char usage[] =
-	"usrsctp_peer [OPTION]... echo|pipe\n"
+	"usrsctp_peer [OPTION]... echo|pipe|flood|discard\n"
 	"  --local ADDRESS       bind it; may be repeated\n"
 	"  --remote ADDRESS      connect to it; may be repeated; without any it listens\n"
 	"  --udp PORT --remote-udp PORT --sctp PORT --remote-sctp PORT\n"
 	"  --buffer BYTES        of each direction\n"
-	"  --message BYTES       how standard input is cut\n"
+	"  --message BYTES       how standard input is cut, or the size of a flood's messages\n"
+	"  --count N             messages of a flood\n"
+	"  --mbit-per-s RATE     of a flood; as fast as it goes unless it is given\n"
 	"  --lifetime MS         after which a message is given up\n"
 	"  --retransmissions N   after which a message that is lost again is given up\n"
 	"  --streams N\n"
@@ -181,6 +191,20 @@ static const char usage[] =
 	"  --add ADDRESS --add-at BYTES  bind it once as much was received; may be repeated\n"
 	"  --end wait|shutdown|abort  once standard input is read and what was expected has come\n"
 	"  --set NAME=VALUE      a knob of usrsctp\n";
+
+static void parse_work(const char *text)
+{
+	static const char *const works[] = {"echo", "pipe", "flood", "discard"};
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+		if (strcmp(text, works[i]) == 0) {
+			options.work = (enum work)i;
+			return;
+		}
+	}
+	fputs(usage, stderr);
+	exit(2);
+}
 
 /* Knobs can be turned only once the stack has started, and that needs the UDP port. */
 static void parse(int count, char *words[], char *knobs[], int *knob_count)
@@ -194,6 +218,7 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		{"lifetime", required_argument, NULL, 't'},	{"end", required_argument, NULL, 'e'},
 		{"add", required_argument, NULL, 'a'},		{"add-at", required_argument, NULL, 'A'},
 		{"set", required_argument, NULL, 'k'},		{"retransmissions", required_argument, NULL, 'R'},
+		{"count", required_argument, NULL, 'c'},	{"mbit-per-s", required_argument, NULL, 'M'},
 		{NULL, 0, NULL, 0},
 	};
 	int which;
@@ -216,6 +241,8 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		case 'R': options.retransmissions = (int)number(optarg); break;
 		case 'a': add_address(options.added, &options.additions, optarg); break;
 		case 'A': options.add_at_bytes = number(optarg); break;
+		case 'c': options.count = number(optarg); break;
+		case 'M': options.mbit_per_s = number(optarg); break;
 		case 'e': parse_ending(optarg); break;
 		case 'k':
 			if (*knob_count < MOST_ADDRESSES * 2) {
@@ -229,11 +256,7 @@ static void parse(int count, char *words[], char *knobs[], int *knob_count)
 		fputs(usage, stderr);
 		exit(2);
 	}
-	options.echo = strcmp(words[optind], "echo") == 0;
-	if (!options.echo && strcmp(words[optind], "pipe") != 0) {
-		fputs(usage, stderr);
-		exit(2);
-	}
+	parse_work(words[optind]);
 }
 
 static void subscribe(struct socket *sock)
@@ -453,8 +476,10 @@ static void *receive(void *argument)
 			continue;
 		}
 		count((size_t)length, (flags & MSG_EOR) != 0);
-		if (!options.echo) {
+		if (options.work == WORK_PIPE) {
 			write_all(message, (size_t)length);
+		}
+		if (options.work != WORK_ECHO) {
 			continue;
 		}
 		held += (size_t)length;
@@ -498,6 +523,27 @@ static void send_input(struct socket *sock)
 	}
 	while ((length = read_full(message, (size_t)options.message_bytes)) > 0) {
 		if (!send_message(sock, message, length, 0, 0, 0)) {
+			break;
+		}
+	}
+	free(message);
+}
+
+/* As many messages as are due by the rate, and then a nap. */
+static void send_flood(struct socket *sock)
+{
+	const double message_s = options.mbit_per_s == 0 ? 0 : options.message_bytes * 8.0 / (options.mbit_per_s * 1e6);
+	uint8_t *message = calloc(1, (size_t)options.message_bytes);
+	double begun = clock_s();
+
+	if (message == NULL) {
+		fail("calloc");
+	}
+	for (uint32_t sent = 0; sent < options.count; sent++) {
+		while (message_s > 0 && clock_s() - begun < sent * message_s) {
+			usleep(TICK_US);
+		}
+		if (!send_message(sock, message, (size_t)options.message_bytes, 0, 0, 0)) {
 			break;
 		}
 	}
@@ -567,8 +613,10 @@ int main(int argc, char *argv[])
 	if (pthread_create(&receiver, NULL, receive, sock) != 0) {
 		fail("pthread_create");
 	}
-	if (!options.echo) {
+	if (options.work == WORK_PIPE) {
 		send_input(sock);
+	} else if (options.work == WORK_FLOOD) {
+		send_flood(sock);
 	}
 	if (options.additions > 0) {
 		await_bytes(options.add_at_bytes);

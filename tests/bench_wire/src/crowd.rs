@@ -1,0 +1,130 @@
+//! Many associations of one endpoint. Their peers are hosts of one other process: two hosts have one association at most.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use anabranch_core::RateLimit;
+use anabranch_net::{Association, Guard, Host, PathAddress, Peer, SendOptions, config};
+use clap::Args;
+use tokio::task::JoinSet;
+
+use crate::subject::{Crowd, LARGE_MESSAGE, message};
+use crate::{Failure, process};
+
+/// What all associations send together.
+const TOTAL_BYTES: usize = 2 << 30;
+/// As sockets have by default; one path.
+const SCHEME: &str = "bonded";
+/// What follows a handshake, such as the search for the path's MTU, is over by then.
+const SETTLED: Duration = Duration::from_secs(3);
+/// Longer than HB.interval with its jitter, so that each path has its HEARTBEAT.
+const IDLE: Duration = Duration::from_secs(45);
+/// From one association to the next while they are opened.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// All handshakes come from one address.
+const NO_LIMIT: RateLimit = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
+
+/// The other process.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Peers {
+    #[arg(long)]
+    server: SocketAddr,
+    #[command(flatten)]
+    crowd: Crowd,
+}
+
+impl Peers {
+    /// Opens all associations and receives until they are shut down.
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let mut ends = JoinSet::new();
+        for _ in 0..self.crowd.associations {
+            let host = Host::builder().local((Ipv4Addr::new(127, 0, 20, 1), 0).into()).bind()?;
+            let local = host.local_addresses()[0].ip();
+            let peer = Peer::new([PathAddress::over_udp(local, self.server)]);
+            let association = host.connect(peer, config(SCHEME)?).await?;
+            ends.spawn(async move { while let Ok(Some(_)) = association.recv().await {} });
+        }
+        while ends.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+/// The endpoint that is measured, with its associations.
+struct Server {
+    associations: Vec<Association>,
+    _host: Host,
+    _peers: PeerProcess,
+}
+
+/// Ends the process if it is not needed any more.
+struct PeerProcess(Child);
+
+impl Drop for PeerProcess {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Server {
+    /// Binds, calls `bound`, and takes the associations.
+    async fn start<T>(crowd: Crowd, bound: impl FnOnce() -> T) -> Result<(Self, T), Failure> {
+        let associations = crowd.associations as usize;
+        let host = Host::builder()
+            .local((Ipv4Addr::new(127, 0, 20, 2), 0).into())
+            .accept(config(SCHEME)?)
+            .max_associations(associations)
+            .guard(Guard { per_source: NO_LIMIT, in_all: NO_LIMIT })
+            .bind()?;
+        let seen = bound();
+        let server = host.local_addresses()[0];
+        let arguments =
+            ["peers", "--server", &server.to_string(), "--associations", &associations.to_string()];
+        let peers = PeerProcess(process::this_program(&arguments.map(str::to_owned))?.spawn()?);
+        let mut taken = Vec::with_capacity(associations);
+        while taken.len() < associations {
+            let next = tokio::time::timeout(PATIENCE, host.accept()).await;
+            taken.push(next.map_err(|_| "the peers have stopped to connect")??);
+        }
+        Ok((Server { associations: taken, _host: host, _peers: peers }, seen))
+    }
+}
+
+pub(crate) async fn rate(crowd: Crowd) -> Result<f64, Failure> {
+    let (mut server, ()) = Server::start(crowd, || ()).await?;
+    let message = message(LARGE_MESSAGE)?;
+    let messages = TOTAL_BYTES / LARGE_MESSAGE / server.associations.len();
+    let bytes = messages * LARGE_MESSAGE * server.associations.len();
+    let begun = Instant::now();
+    let mut sending = JoinSet::new();
+    for association in server.associations.drain(..) {
+        let message = message.clone();
+        sending.spawn(async move {
+            for _ in 0..messages {
+                association.send(message.clone(), SendOptions::default()).await?;
+            }
+            association.shutdown().await?;
+            Ok::<(), Failure>(())
+        });
+    }
+    while let Some(sent) = sending.join_next().await {
+        sent??;
+    }
+    Ok(bytes as f64 * 8.0 / 1e6 / begun.elapsed().as_secs_f64())
+}
+
+pub(crate) async fn idle_bytes(crowd: Crowd) -> Result<f64, Failure> {
+    let (_server, before) = Server::start(crowd, process::resident_bytes).await?;
+    tokio::time::sleep(SETTLED).await;
+    Ok((process::resident_bytes()? - before?) / f64::from(crowd.associations))
+}
+
+pub(crate) async fn idle_cpu(crowd: Crowd) -> Result<f64, Failure> {
+    let (_server, ()) = Server::start(crowd, || ()).await?;
+    tokio::time::sleep(SETTLED).await;
+    let before = process::cpu_seconds()?;
+    tokio::time::sleep(IDLE).await;
+    Ok((process::cpu_seconds()? - before) / IDLE.as_secs_f64())
+}

@@ -1,0 +1,66 @@
+//! Speed of associations over loopback beside other stacks in the same run, printed as ratios. `make bench-wire` runs it.
+//!
+//! Every measurement is a process of its own, so that none has the memory, the timers or the sockets of another. Rounds take all
+//! of them in turn, and a ratio is that of two measurements of one round: a busy moment of the machine meets both.
+
+mod bulk;
+mod crowd;
+mod process;
+mod quic;
+mod subject;
+mod table;
+mod tcp;
+mod usrsctp;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::subject::Subject;
+use crate::table::Options;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+#[derive(Debug, Parser)]
+#[command(about = "Speed over loopback beside other stacks, as ratios; fails nothing")]
+struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Measure, and compare the ratios with those stored.
+    Check(Options),
+    /// Measure, and store the ratios.
+    Store(Options),
+    /// Make one measurement and print its figure: what the other actions start.
+    #[command(subcommand)]
+    Measure(Subject),
+    /// The peers of a crowd: what its measurement starts.
+    #[command(hide = true)]
+    Peers(crowd::Peers),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().action) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-wire: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(action: Action) -> Result<(), Failure> {
+    match action {
+        Action::Check(options) => table::check(&options),
+        Action::Store(options) => table::store(&options),
+        Action::Measure(subject) => {
+            println!("{}", subject.measure()?);
+            Ok(())
+        }
+        Action::Peers(peers) => process::runtime()?.block_on(peers.run()),
+    }
+}
