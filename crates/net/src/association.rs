@@ -159,7 +159,7 @@ impl Association {
 
     /// What happens from now on: states of paths, a restart of the peer, the end.
     pub fn events(&self) -> Events {
-        Events::new(self.handle.shared.lock().events.as_ref().map(|events| events.subscribe()))
+        Events::new(self.handle.shared.listen())
     }
 
     /// The paths as they are now, or as they were when the association ended.

@@ -122,8 +122,9 @@ pub(crate) struct State {
     pub(crate) abandoned: bool,
     /// A [`Command::Wake`] is on its way.
     pub(crate) woken: bool,
-    /// None once the association is closed: listeners see the end of the stream.
-    pub(crate) events: Option<broadcast::Sender<AssociationEvent>>,
+    /// None while nobody has listened, because it takes room for [`KEPT_EVENTS`], and once the association is closed: listeners see
+    /// the end of the stream.
+    events: Option<broadcast::Sender<AssociationEvent>>,
     /// The peer restarted after a shutdown had been asked for: it cannot end gracefully any more.
     pub(crate) restarted_in_shutdown: bool,
     /// Its state when it was closed.
@@ -159,7 +160,7 @@ impl Shared {
             abort_wanted: false,
             abandoned: false,
             woken: false,
-            events: Some(broadcast::Sender::new(KEPT_EVENTS)),
+            events: None,
             restarted_in_shutdown: false,
             last: None,
         };
@@ -178,6 +179,15 @@ impl Shared {
             // A task that is gone has said so in the phase.
             let _ = commands.send(Command::Wake(self.id));
         }
+    }
+
+    /// The events from now on; `None` if it is closed.
+    pub(crate) fn listen(&self) -> Option<broadcast::Receiver<AssociationEvent>> {
+        let mut state = self.lock();
+        if matches!(state.phase, Phase::Closed(_)) {
+            return None;
+        }
+        Some(state.events.get_or_insert_with(|| broadcast::Sender::new(KEPT_EVENTS)).subscribe())
     }
 
     pub(crate) fn dispatch_event(&self, event: AssociationEvent) {

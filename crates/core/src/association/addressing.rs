@@ -25,7 +25,7 @@ pub(crate) struct Addressing {
     /// Addresses that the peer has deleted: what comes from there is out of the blue.
     deleted: ArrayVec<IpAddr, MAX_PATHS>,
     /// Packets between these hosts, on any UDP port, do not make paths again.
-    barred: ArrayVec<PathAddress, MAX_PATHS>,
+    barred: Vec<PathAddress>,
     /// How often a path was added or removed, or bound to another port.
     changes: u32,
     /// What we offer to authenticate chunks with, if we do.
@@ -50,7 +50,7 @@ impl Addressing {
             gone: Vec::new(),
             peer: ArrayVec::new(),
             deleted: ArrayVec::new(),
-            barred: ArrayVec::new(),
+            barred: Vec::new(),
             changes: 0,
             local_random,
             keys: None,
@@ -74,7 +74,7 @@ impl Addressing {
 
     /// Packets do not make a path between these hosts again. The oldest pair makes room for a new one.
     pub(crate) fn bar(&mut self, address: PathAddress) {
-        if self.barred.is_full() {
+        if self.barred.len() == MAX_PATHS {
             self.barred.remove(0);
         }
         self.barred.push(address);

@@ -46,7 +46,6 @@ mod timers;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use arrayvec::ArrayVec;
 use bytes::Bytes;
 
 use crate::address::PathAddress;
@@ -55,7 +54,7 @@ use crate::config::{AssociationConfig, Encapsulation, Integrity};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::Path;
-use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::path_id::{PathId, PathState};
 use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
 use crate::protection::{KEY_MANAGEMENT_PPID, PacketProtection};
@@ -199,7 +198,8 @@ pub struct Association {
     identity: Identity,
     addressing: Addressing,
     protection: PacketProtection,
-    paths: ArrayVec<Path, MAX_PATHS>,
+    /// No more than [`MAX_PATHS`](crate::path_id::MAX_PATHS).
+    paths: Vec<Path>,
     liveness: Liveness,
     sender: Sender,
     opportunity: SendOpportunity,
@@ -250,7 +250,7 @@ impl Association {
             },
             addressing: Addressing::new(seed.encapsulation, seed.guarded, seed.local_addresses, local_random),
             protection: PacketProtection::new(offer),
-            paths: ArrayVec::new(),
+            paths: Vec::new(),
             liveness: Liveness { errors: 0, heard_at: now },
             opportunity: SendOpportunity::closed(),
             peer_window_block: PeerWindowBlock::default(),

@@ -35,6 +35,8 @@ impl Association {
         // The first path is the primary until it is removed; another one is by then, and stays it.
         facts.primary = !self.live_paths().any(|live| self.policy.path(live).primary);
         if index == self.paths.len() {
+            // Most associations have one or two.
+            self.paths.reserve_exact(1);
             self.paths.push(path);
         } else {
             self.paths[index] = path;

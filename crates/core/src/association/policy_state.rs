@@ -1,10 +1,8 @@
 //! The scheme's policies and what they see: the only place that shows a [`View`] to a policy or tells it of an [`Event`].
 
-use arrayvec::ArrayVec;
-
 use crate::entropy::Entropy;
 use crate::path::take_rtt_sample;
-use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
+use crate::path_id::{PathId, PathSet, PathState};
 use crate::policy::{
     AckForm, AckTiming, Arrival, AssociationFacts, Context, Decision, Event, HeadOfLineAction,
     HeadOfLineBlocking, Holes, Life, LossTasks, LostChunk, Missing, MissingVerdict, Pacing, PathFacts, Pick,
@@ -30,7 +28,8 @@ pub(crate) struct PolicyState {
     pub(crate) profile: Profile,
     policies: Policies,
     entropy: Entropy,
-    path_facts: ArrayVec<PathFacts, MAX_PATHS>,
+    /// No more than [`MAX_PATHS`](crate::path_id::MAX_PATHS).
+    path_facts: Vec<PathFacts>,
     association_facts: AssociationFacts,
     /// Decisions that the driver has not taken yet.
     pub(crate) trace: TraceLog,
@@ -43,7 +42,7 @@ impl PolicyState {
             profile,
             policies,
             entropy,
-            path_facts: ArrayVec::new(),
+            path_facts: Vec::new(),
             association_facts: AssociationFacts::default(),
             trace: TraceLog::default(),
         }
@@ -79,7 +78,11 @@ impl PolicyState {
     pub(crate) fn set_path(&mut self, facts: PathFacts) {
         match self.path_facts.get_mut(facts.id.index()) {
             Some(place) => *place = facts,
-            None => self.path_facts.push(facts),
+            None => {
+                // Most associations have one or two.
+                self.path_facts.reserve_exact(1);
+                self.path_facts.push(facts);
+            }
         }
     }
 

@@ -58,18 +58,18 @@ impl SackProcessing {
         SackProcessing {
             highest_newly_acked: initial_tsn - 1,
             reneging_at: None,
-            latest_blocks: Vec::with_capacity(LIST_ROOM),
-            blocks: Vec::with_capacity(LIST_ROOM),
-            news: Vec::with_capacity(LIST_ROOM),
+            latest_blocks: Vec::new(),
+            blocks: Vec::new(),
+            news: Vec::new(),
             names_unsent: false,
-            holes: Vec::with_capacity(LIST_ROOM),
+            holes: Vec::new(),
             source: None,
             acks: [PathAck::default(); MAX_PATHS],
             sacks: [PathSack::default(); MAX_PATHS],
             earliest_seen: [false; MAX_PATHS],
             pseudo_from: [0; MAX_PATHS],
             restart_t3: [false; MAX_PATHS],
-            newly_lost: Vec::with_capacity(LIST_ROOM),
+            newly_lost: Vec::new(),
             lost_abandoned: [0; MAX_PATHS],
         }
     }
@@ -82,6 +82,15 @@ impl SackProcessing {
         self.restart_t3 = [false; MAX_PATHS];
         self.newly_lost.clear();
         self.lost_abandoned = [0; MAX_PATHS];
+    }
+
+    /// The first SACK with gap blocks has come.
+    fn make_room(&mut self) {
+        for list in [&mut self.blocks, &mut self.news, &mut self.latest_blocks] {
+            list.reserve(LIST_ROOM);
+        }
+        self.holes.reserve(LIST_ROOM);
+        self.newly_lost.reserve(LIST_ROOM);
     }
 
     /// A chunk that was abandoned in flight is lost.
@@ -189,6 +198,10 @@ impl Association {
 
     fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
         let last = self.sender.outstanding().next_tsn();
+        if self.sack.blocks.capacity() == 0 && sack.all_gaps().next().is_some() {
+            self.sack.make_room();
+            self.sender.make_room_for_blocks();
+        }
         let blocks = &mut self.sack.blocks;
         blocks.clear();
         let mut in_order = true;

@@ -3,21 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use arrayvec::ArrayVec;
-
 use crate::address::PeerKey;
 use crate::association::Association;
 use crate::endpoint::AssociationId;
-use crate::path_id::MAX_PATHS;
 use crate::time::Time;
 
 #[derive(Debug)]
 struct Entry {
-    association: Association,
+    /// Apart, so that a node of the tree is small: it has room for more entries than it holds.
+    association: Box<Association>,
     /// Under which it stands among the deadlines.
     deadline: Option<Time>,
     /// Under which it stands among the peers.
-    keys: ArrayVec<PeerKey, MAX_PATHS>,
+    keys: Vec<PeerKey>,
     /// How often its addresses had changed by then.
     addresses_seen: u32,
     /// It may have changed since the indices were brought up to date.
@@ -50,7 +48,7 @@ impl Table {
     }
 
     pub(super) fn get(&self, id: AssociationId) -> Option<&Association> {
-        self.entries.get(&id).map(|entry| &entry.association)
+        self.entries.get(&id).map(|entry| &*entry.association)
     }
 
     /// An association to change: it counts as busy from here on.
@@ -70,9 +68,9 @@ impl Table {
         self.next_id += 1;
         self.by_tag.insert(association.identity().local_tag, id);
         let entry = Entry {
-            association,
+            association: Box::new(association),
             deadline: None,
-            keys: ArrayVec::new(),
+            keys: Vec::new(),
             addresses_seen: 0,
             touched: true,
             busy: true,

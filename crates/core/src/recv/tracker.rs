@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// A gap block names its ends as 16-bit distances from the cumulative TSN (RFC 9260 section 3.3.4).
 const REACH: u64 = u16::MAX as u64;
-/// Blocks for which there is room from the start.
+/// Blocks for which there is room from the first one on.
 const BLOCK_ROOM: usize = 64;
 /// Duplicates listed until the next SACK; further ones are only counted.
 const LISTED_DUPLICATES: usize = 32;
@@ -39,11 +39,7 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// A tracker that waits for the TSN `initial` first.
     pub(crate) fn new(initial: u64) -> Self {
-        Self {
-            cumulative: initial.saturating_sub(1),
-            blocks: VecDeque::with_capacity(BLOCK_ROOM),
-            duplicates: ArrayVec::new(),
-        }
+        Self { cumulative: initial.saturating_sub(1), blocks: VecDeque::new(), duplicates: ArrayVec::new() }
     }
 
     /// What this TSN would be, without recording it.
@@ -155,7 +151,12 @@ impl Tracker {
             (true, false) => self.blocks[before].1 = tsn,
             (false, true) => self.blocks[after].0 = tsn,
             // Moves the shorter side of the queue: blocks are few, and new ones mostly come last.
-            (false, false) => self.blocks.insert(after, (tsn, tsn)),
+            (false, false) => {
+                if self.blocks.is_empty() {
+                    self.blocks.reserve(BLOCK_ROOM);
+                }
+                self.blocks.insert(after, (tsn, tsn));
+            }
         }
     }
 }

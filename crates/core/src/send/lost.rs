@@ -4,29 +4,21 @@
 use crate::send::LIST_ROOM;
 
 /// A sorted list of TSNs. Losses are found in TSN order and few at a time, so insertion is nearly always at the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LostList {
     tsns: Vec<u64>,
 }
 
-impl Default for LostList {
-    fn default() -> Self {
-        LostList { tsns: Vec::with_capacity(LIST_ROOM) }
-    }
-}
-
 impl LostList {
-    /// For a list that few associations need.
-    pub(crate) fn without_room() -> Self {
-        LostList { tsns: Vec::new() }
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.tsns.is_empty()
     }
 
     pub(crate) fn insert(&mut self, tsn: u64) {
         if let Err(at) = self.tsns.binary_search(&tsn) {
+            if self.tsns.is_empty() {
+                self.tsns.reserve(LIST_ROOM);
+            }
             self.tsns.insert(at, tsn);
         }
     }

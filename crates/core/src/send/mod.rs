@@ -32,5 +32,6 @@ pub(crate) use skipped::Skipped;
 #[cfg(test)]
 mod tests;
 
-/// Room from the start in the lists of lost chunks and of gap blocks, so that a transfer in full swing seldom allocates.
+/// Room that lists of lost chunks and of gap blocks get when the first comes: an idle association needs none, and one in full swing
+/// seldom allocates.
 pub(crate) const LIST_ROOM: usize = 64;

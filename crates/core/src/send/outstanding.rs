@@ -162,8 +162,8 @@ impl Outstanding {
             by_path: Default::default(),
             judges_waiting,
             transmissions: Slab::new(),
-            gap_acked: Vec::with_capacity(LIST_ROOM),
-            united: Vec::with_capacity(LIST_ROOM),
+            gap_acked: Vec::new(),
+            united: Vec::new(),
             kept: Vec::new(),
             payload_bytes: 0,
         }
@@ -458,6 +458,12 @@ impl Outstanding {
     pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64)) -> impl Iterator<Item = u64> {
         let list = self.by_path[path.index()].sent;
         list.iter(&self.ring).take_while(move |&tsn| self.order_of(tsn) < bound)
+    }
+
+    /// The first gap blocks are about to come.
+    pub(crate) fn make_room_for_blocks(&mut self) {
+        self.gap_acked.reserve(LIST_ROOM);
+        self.united.reserve(LIST_ROOM);
     }
 
     pub(crate) fn gap_acked(&self) -> &[Interval] {

@@ -37,7 +37,7 @@ impl PartialReliability {
             messages: LimitedMessages::default(),
             skipped: SkippedMessages::default(),
             ack_point: initial_tsn - 1,
-            watched: LostList::without_room(),
+            watched: LostList::default(),
             lost: Vec::new(),
             candidates: Vec::new(),
         }

@@ -627,6 +627,11 @@ impl Sender {
         });
     }
 
+    /// The first gap blocks are about to come.
+    pub(crate) fn make_room_for_blocks(&mut self) {
+        self.outstanding.make_room_for_blocks();
+    }
+
     /// Forgets what gap blocks covered up to the cumulative TSN, and adds these. Whether they cover all that was known.
     #[inline]
     pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
