@@ -207,7 +207,7 @@ impl Endpoint {
     pub fn handle_datagram(&mut self, now: Time, address: PathAddress, bytes: &[u8]) -> Handled {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
-        self.table.refresh();
+        self.table.refresh_peers();
         let handled = self.dispatch(Origin { address, bytes: bytes.len() }, bytes);
         if let Handled::Discarded(reason) = handled {
             self.discards.count(reason);
@@ -368,7 +368,7 @@ impl Endpoint {
         udp_port: Option<u16>,
         sctp_port: u16,
     ) -> Option<AssociationId> {
-        self.table.refresh();
+        self.table.refresh_peers();
         self.table.by_peer(PeerKey { remote, udp_port, sctp_port }, |_| true)
     }
 
@@ -381,7 +381,7 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.jar.rotate_if_due(self.now, &mut self.entropy);
-        self.table.refresh();
+        self.table.refresh_deadlines();
         let (now, mut due) = (self.now, std::mem::take(&mut self.due));
         self.table.due(now, &mut due);
         for &id in &due {
@@ -408,7 +408,6 @@ impl Endpoint {
             self.collect(id);
             self.table.rest();
         }
-        self.table.refresh();
         None
     }
 
@@ -439,7 +438,12 @@ impl Endpoint {
             self.collect(id);
             index += 1;
         }
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_none() {
+            // Many packets may have come and gone since the last time: each would have moved its association's deadline.
+            self.table.refresh_deadlines();
+        }
+        event
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is wanted next.

@@ -18,21 +18,26 @@ struct Entry {
     keys: Vec<PeerKey>,
     /// How often its addresses had changed by then.
     addresses_seen: u32,
-    /// It may have changed since the indices were brought up to date.
-    touched: bool,
+    /// Its addresses may have changed since its peers were indexed.
+    peers_touched: bool,
+    /// Its deadline may have changed since that was put in order.
+    deadline_touched: bool,
     /// It stands among the busy.
     busy: bool,
 }
 
-/// All associations. Whoever gets one to change leaves a mark, and the indices follow at the next
-/// [`refresh`](Table::refresh): the cost of a call depends on how many were touched, not on how many there are.
+/// All associations. Whoever gets one to change leaves marks, and the indices follow at the next
+/// [`refresh_peers`](Table::refresh_peers) and [`refresh_deadlines`](Table::refresh_deadlines): the cost of a call depends on how
+/// many were touched, not on how many there are. Addresses change seldom, and packets look for them; deadlines change with every
+/// packet, and are looked for once many of those are done.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     entries: BTreeMap<AssociationId, Entry>,
     by_tag: BTreeMap<u32, AssociationId>,
     by_peer: BTreeSet<(PeerKey, AssociationId)>,
     deadlines: BTreeSet<(Time, AssociationId)>,
-    touched: Vec<AssociationId>,
+    peers_touched: Vec<AssociationId>,
+    deadlines_touched: Vec<AssociationId>,
     /// Those that may have something to send or to tell.
     busy: VecDeque<AssociationId>,
     next_id: u64,
@@ -54,8 +59,11 @@ impl Table {
     /// An association to change: it counts as busy from here on.
     pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         let entry = self.entries.get_mut(&id)?;
-        if !std::mem::replace(&mut entry.touched, true) {
-            self.touched.push(id);
+        if !std::mem::replace(&mut entry.peers_touched, true) {
+            self.peers_touched.push(id);
+        }
+        if !std::mem::replace(&mut entry.deadline_touched, true) {
+            self.deadlines_touched.push(id);
         }
         if !std::mem::replace(&mut entry.busy, true) {
             self.busy.push_back(id);
@@ -72,11 +80,13 @@ impl Table {
             deadline: None,
             keys: Vec::new(),
             addresses_seen: 0,
-            touched: true,
+            peers_touched: true,
+            deadline_touched: true,
             busy: true,
         };
         self.entries.insert(id, entry);
-        self.touched.push(id);
+        self.peers_touched.push(id);
+        self.deadlines_touched.push(id);
         self.busy.push_back(id);
         id
     }
@@ -107,7 +117,7 @@ impl Table {
     }
 
     /// The first association with this peer that is as wanted. One that is over is none, even before it is forgotten: what
-    /// still comes for it is out of the blue. The indices have to be up to date.
+    /// still comes for it is out of the blue. The peers have to be up to date.
     pub(super) fn by_peer(
         &self,
         key: PeerKey,
@@ -137,21 +147,11 @@ impl Table {
         self.busy.get(index).copied()
     }
 
-    /// Brings the indices up to date with what was touched.
-    pub(super) fn refresh(&mut self) {
-        while let Some(id) = self.touched.pop() {
+    /// Brings the peers up to date with what was touched.
+    pub(super) fn refresh_peers(&mut self) {
+        while let Some(id) = self.peers_touched.pop() {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            entry.touched = false;
-            let deadline = entry.association.poll_timeout();
-            if deadline != entry.deadline {
-                if let Some(old) = entry.deadline {
-                    self.deadlines.remove(&(old, id));
-                }
-                if let Some(new) = deadline {
-                    self.deadlines.insert((new, id));
-                }
-                entry.deadline = deadline;
-            }
+            entry.peers_touched = false;
             if entry.addresses_seen != entry.association.address_changes() {
                 entry.addresses_seen = entry.association.address_changes();
                 for key in entry.keys.drain(..) {
@@ -163,14 +163,33 @@ impl Table {
         }
     }
 
+    /// Brings the deadlines up to date with what was touched.
+    pub(super) fn refresh_deadlines(&mut self) {
+        while let Some(id) = self.deadlines_touched.pop() {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            entry.deadline_touched = false;
+            let deadline = entry.association.poll_timeout();
+            if deadline != entry.deadline {
+                if let Some(old) = entry.deadline {
+                    self.deadlines.remove(&(old, id));
+                }
+                if let Some(new) = deadline {
+                    self.deadlines.insert((new, id));
+                }
+                entry.deadline = deadline;
+            }
+        }
+    }
+
     /// The earliest deadline of any association.
     pub(super) fn earliest(&self) -> Option<Time> {
-        let settled = self.deadlines.iter().find(|(_, id)| !self.entries[id].touched).map(|(at, _)| *at);
-        let touched = self.touched.iter().filter_map(|id| self.get(*id)?.poll_timeout());
+        let settled = self.deadlines.iter().find(|(_, id)| !self.entries[id].deadline_touched);
+        let settled = settled.map(|(at, _)| *at);
+        let touched = self.deadlines_touched.iter().filter_map(|id| self.get(*id)?.poll_timeout());
         touched.chain(settled).min()
     }
 
-    /// Puts those whose deadline has come into `due`, oldest association first. The indices have to be up to date.
+    /// Puts those whose deadline has come into `due`, oldest association first. They have to be up to date.
     pub(super) fn due(&self, now: Time, due: &mut Vec<AssociationId>) {
         due.clear();
         let come = self.deadlines.range(..=(now, AssociationId(u64::MAX)));
