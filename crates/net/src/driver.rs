@@ -296,8 +296,8 @@ impl Driver {
         Handle { shared, commands }
     }
 
-    /// Takes in what has arrived. What answers a datagram is written before the next one is looked at: acknowledgements are due
-    /// for every second packet, however many arrive at once.
+    /// Takes in what has arrived. What answers a datagram is written before the next one is looked at, unless that is a SACK which
+    /// the next one may share.
     fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
         let Driver { endpoint, sockets, buffers, packet, watch, .. } = self;
@@ -315,8 +315,11 @@ impl Driver {
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
                         watch.touch(id);
                     }
-                    write_packets(endpoint, sockets, now, packet, watch);
+                    if !awaits_more(endpoint, handled) {
+                        write_packets(endpoint, sockets, now, packet, watch);
+                    }
                 }
+                write_packets(endpoint, sockets, now, packet, watch);
             }
         }
     }
@@ -555,6 +558,16 @@ fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
     // Each is asked, so that each wakes the task.
     let ready = sockets.iter().filter(|socket| socket.poll_ready(cx).is_ready()).count();
     if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
+}
+
+/// Whether what answers a datagram may wait for those that arrived with it.
+fn awaits_more(endpoint: &Endpoint, handled: Handled) -> bool {
+    match handled {
+        Handled::Delivered(id) => {
+            endpoint.association(id).is_some_and(|association| association.awaits_more())
+        }
+        Handled::New(_) | Handled::Replied | Handled::Discarded(_) => false,
+    }
 }
 
 fn datagram_outcome(handled: Handled) -> DatagramOutcome {

@@ -20,6 +20,7 @@ mod rules;
 mod sack_fields;
 mod shutdown;
 mod timed_losses;
+mod together;
 mod transfer;
 mod unshared_window;
 mod waits;

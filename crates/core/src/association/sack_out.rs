@@ -35,7 +35,25 @@ pub(crate) struct AckState {
     blocks: BlocksByDelivery,
 }
 
+/// Packets with DATA that arrived together and may share a SACK. In slow start it lets out twice as many, which is less than
+/// Max.Burst of [profile `net`](crate::profile::Profile::net), and no more than that profile lets one SACK open the window by.
+const TOGETHER: u32 = 4;
+
 impl Association {
+    /// Whether a driver that holds packets of this association which arrived together with those it has handed over may hand over
+    /// the next one before it asks for packets to send: all that is to leave is a SACK, which covers the next one too.
+    ///
+    /// A driver that never asks gets a SACK for every second packet at least. One that does gets one for up to four, where
+    /// packets arrive faster than it looks at them, as TCP behind receive offload does. While something is missing no SACK waits:
+    /// the peer counts those that say so (RFC 9260 section 7.2.4).
+    //= docs/rfc9260.txt#section-6.2
+    //# Specifically, an acknowledgement SHOULD be generated for at least every second packet (not every second DATA
+    //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
+    pub fn awaits_more(&self) -> bool {
+        let gaps = self.receiver.as_ref().is_some_and(|receiver| receiver.tracker.has_gaps());
+        !gaps && self.ack.packets < TOGETHER && !self.opportunity.is_open() && self.control.is_empty()
+    }
+
     //= docs/rfc9260.txt#section-5.1
     //# Subsequent acknowledgements SHOULD be done as described in Section 6.2.
     pub(crate) fn consider_ack(&mut self, source: PathId, packet: PacketData) {
