@@ -244,6 +244,10 @@ impl Drop for Handle {
 /// Waits until `look` finds what it looks for; `notify` says when to look again. Cancel-safe if `look` changes nothing unless it
 /// finds something.
 pub(crate) async fn wait_for<T>(notify: &Notify, mut look: impl FnMut() -> Option<T>) -> T {
+    // Mostly it is there, and nobody has to stand in line for it.
+    if let Some(found) = look() {
+        return found;
+    }
     loop {
         let mut notified = std::pin::pin!(notify.notified());
         // From here on no notification is missed, whatever happens before the await.
