@@ -28,6 +28,10 @@ const RECV_BUFFERS: usize = 16;
 /// Bytes that may wait for a socket that is blocked. More is dropped, as a full queue of the interface would.
 const LONGEST_BACKLOG: usize = 4 << 20;
 
+/// The latest batches, one of which may be to where a packet goes: answers to packets of several peers that arrived together take
+/// turns.
+const OPEN_BATCHES: usize = 16;
+
 /// Asked of the system for its own buffers; it gives less where its limits say so.
 const SYSTEM_BUFFER: usize = 4 << 20;
 
@@ -42,14 +46,15 @@ struct Batch {
 }
 
 impl Batch {
-    fn takes(&self, destination: SocketAddr, length: usize, most_segments: usize) -> bool {
+    /// Whether one more datagram to its destination fits.
+    fn takes(&self, length: usize, most_segments: usize) -> bool {
         if self.may_fragment {
             return false;
         }
         let full = self.bytes.len() == self.segment * most_segments;
         let ended = !self.bytes.len().is_multiple_of(self.segment);
         let fits = self.bytes.len() + length <= LARGEST_BATCH;
-        self.destination == destination && length <= self.segment && fits && !full && !ended
+        length <= self.segment && fits && !full && !ended
     }
 
     fn datagrams(&self) -> usize {
@@ -231,9 +236,11 @@ impl Socket {
         }
         let most = self.state.max_gso_segments();
         self.queued_bytes += packet.len();
-        if let Some(batch) = self.queue.back_mut()
+        // What goes to one destination stays in order: only its latest batch is filled.
+        let mut latest = self.queue.iter_mut().rev().take(OPEN_BATCHES);
+        if let Some(batch) = latest.find(|batch| batch.destination == destination)
             && !may_fragment
-            && batch.takes(destination, packet.len(), most)
+            && batch.takes(packet.len(), most)
         {
             batch.bytes.extend_from_slice(packet);
             return;
@@ -373,23 +380,48 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_grows_by_datagrams_of_its_length_to_its_destination() {
-        assert!(batch(&[100]).takes(to(1), 100, 4));
-        assert!(!batch(&[100]).takes(to(2), 100, 4));
-        assert!(!batch(&[100]).takes(to(1), 101, 4));
+    fn a_batch_grows_by_datagrams_of_its_length() {
+        assert!(batch(&[100]).takes(100, 4));
+        assert!(!batch(&[100]).takes(101, 4));
+    }
+
+    #[tokio::test]
+    async fn datagrams_to_several_destinations_in_turn_are_a_batch_for_each_and_stay_in_order() {
+        let mut socket = Socket::bind(to(0), None).expect("a socket");
+        let most = socket.state.max_gso_segments();
+        let mut watch = ObserverSlot::default();
+        let mut push = |port: u16, number: u8, may_fragment| {
+            let (remote, packet) = (to(port).ip(), [number; 100]);
+            socket.push(Time::ZERO, remote, port, &packet, may_fragment, &mut watch);
+        };
+        let turns: u8 = 4;
+        for number in 0..turns {
+            push(1, number, false);
+            push(2, number, false);
+        }
+        push(1, 100, true);
+        push(1, 101, false);
+        let numbers = |port| {
+            let batches = socket.queue.iter().filter(move |batch| batch.destination == to(port));
+            batches.flat_map(|batch| batch.bytes.iter().step_by(100).copied()).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(1), [0, 1, 2, 3, 100, 101]);
+        assert_eq!(numbers(2), [0, 1, 2, 3]);
+        let of_turns = usize::from(turns).div_ceil(most.min(usize::from(turns)));
+        assert_eq!(socket.queue.len(), 2 * of_turns + 2, "what may be fragmented is alone");
     }
 
     #[test]
     fn a_shorter_datagram_is_the_last_of_its_batch() {
-        assert!(batch(&[100, 100]).takes(to(1), 60, 4));
-        assert!(!batch(&[100, 100, 60]).takes(to(1), 40, 4));
+        assert!(batch(&[100, 100]).takes(60, 4));
+        assert!(!batch(&[100, 100, 60]).takes(40, 4));
         assert_eq!(batch(&[100, 100, 60]).datagrams(), 3);
     }
 
     #[test]
     fn a_batch_is_no_larger_than_the_system_takes() {
-        assert!(!batch(&[100; 4]).takes(to(1), 100, 4));
-        assert!(!batch(&[100]).takes(to(1), 100, 1));
-        assert!(!batch(&[1200; 54]).takes(to(1), 1200, 64));
+        assert!(!batch(&[100; 4]).takes(100, 4));
+        assert!(!batch(&[100]).takes(100, 1));
+        assert!(!batch(&[1200; 54]).takes(1200, 64));
     }
 }
