@@ -48,6 +48,7 @@ pub(crate) async fn rate(flow: &Flow) -> Result<f64, Failure> {
     Ok(flow.amount.mbit_per_s(begun.elapsed().as_secs_f64()))
 }
 
+/// Of a transfer that is offered at a rate; a stack that does not keep up takes longer.
 pub(crate) async fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     let Paced { amount, mbit_per_s } = paced;
     let flow = Flow { amount, scheme: "bonded".to_owned(), paths: 1, protected: false };
@@ -60,7 +61,7 @@ pub(crate) async fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     let mut sent: u32 = 0;
     while sent < amount.messages {
         let due = begun.elapsed().as_secs_f64() * bytes_per_s / amount.message_bytes as f64;
-        for _ in sent..amount.messages.min(due as u32) {
+        while sent < amount.messages.min(due as u32) {
             sending.send(message.clone(), SendOptions::default()).await?;
             sent += 1;
         }
@@ -68,10 +69,6 @@ pub(crate) async fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     }
     sending.shutdown().await?;
     check(amount, received.await??)?;
-    let achieved = amount.mbit_per_s(begun.elapsed().as_secs_f64());
-    if achieved < 0.9 * f64::from(mbit_per_s) {
-        return Err(format!("{achieved:.0} Mbit/s instead of {mbit_per_s}").into());
-    }
     Ok(process::cpu_seconds()? - before)
 }
 
@@ -93,7 +90,8 @@ async fn connect(flow: &Flow) -> Result<Pair, Failure> {
         true => Protection::dtls(credentials(own, &[peer])),
         false => Protection::Insecure,
     };
-    let server = bound(Host::builder(protection(2, 1)), flow.paths, 1).accept(scheme.clone()).bind()?;
+    let server = bound(Host::builder(protection(2, 1)), flow.paths, 1).accept(scheme.clone());
+    let server = server.bind()?;
     let client = bound(Host::builder(protection(1, 2)), flow.paths, 2).bind()?;
     let pairs = client.local_addresses().iter().zip(server.local_addresses());
     let peer = Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)));

@@ -20,6 +20,8 @@ const SCHEME: &str = "bonded";
 const SETTLED: Duration = Duration::from_secs(3);
 /// Longer than HB.interval with its jitter, so that each path has its HEARTBEAT.
 const IDLE: Duration = Duration::from_secs(45);
+/// From one association to the next while they are opened.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// All handshakes come from one address.
 const NO_LIMIT: RateLimit = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
 
@@ -84,7 +86,8 @@ impl Server {
         let peers = PeerProcess(process::this_program(&arguments.map(str::to_owned))?.spawn()?);
         let mut taken = Vec::with_capacity(associations);
         while taken.len() < associations {
-            taken.push(host.accept().await?);
+            let next = tokio::time::timeout(PATIENCE, host.accept()).await;
+            taken.push(next.map_err(|_| "the peers have stopped to connect")??);
         }
         Ok((Server { associations: taken, _host: host, _peers: peers }, seen))
     }

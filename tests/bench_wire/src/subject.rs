@@ -120,7 +120,6 @@ impl Subject {
 mod tests {
     use clap::Parser;
 
-    use super::*;
     use crate::table::ROWS;
     use crate::{Action, Arguments};
 

@@ -99,14 +99,10 @@ pub(crate) fn rate(amount: Amount) -> Result<f64, Failure> {
     Ok(amount.mbit_per_s(transfer(amount, "")?))
 }
 
-/// Of both processes, from start to exit.
+/// Of both processes, from start to exit. What is offered too fast for it takes longer.
 pub(crate) fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     let before = process::cpu_seconds()?;
-    let took = transfer(paced.amount, &format!(" --mbit-per-s {}", paced.mbit_per_s))?;
-    let achieved = paced.amount.mbit_per_s(took);
-    if achieved < 0.9 * f64::from(paced.mbit_per_s) {
-        return Err(format!("{achieved:.0} Mbit/s instead of {}", paced.mbit_per_s).into());
-    }
+    transfer(paced.amount, &format!(" --mbit-per-s {}", paced.mbit_per_s))?;
     Ok(process::cpu_seconds()? - before)
 }
 

@@ -1,9 +1,11 @@
 //! Packets that arrive together, and a driver that asks whether more of them may be handed over before the endpoint answers.
 
+use anabranch_core::SendOptions;
 use anabranch_core::time::Span;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
 use anabranch_tests::sight;
+use bytes::Bytes;
 
 const B: usize = Side::B as usize;
 
@@ -58,7 +60,10 @@ fn no_sack_waits_while_something_is_missing() {
 #[test]
 fn what_is_to_be_sent_waits_for_no_packet() {
     let mut duo = arriving(8, None);
-    duo.send_all(Side::B, 100, 1);
     assert_eq!(duo.take_arrival(), Some(Side::B));
+    assert!(duo.nodes[B].association().awaits_more());
+    let now = duo.now;
+    let association = duo.nodes[B].try_association_mut().expect("it is up");
+    association.send_at(now, Bytes::from_static(b"x"), SendOptions::default()).expect("there is room");
     assert!(!duo.nodes[B].association().awaits_more());
 }
