@@ -99,8 +99,6 @@ pub enum Condition {
     Always,
     /// Where the path of the chunk has a window of four chunks or less, or takes more than four times as long.
     MuchSlower,
-    /// Where the path of the chunk takes more than four times as long, whatever its window.
-    MuchLonger,
 }
 
 /// The largest window, in chunks, that makes a path slow whatever its round-trip time (Linux, `mptcp_rcv_buf_optimization`).
@@ -138,8 +136,7 @@ impl Opportunistic {
         let fastest = fastest?;
         let worth = match self.condition {
             Condition::Always => true,
-            Condition::MuchSlower => is_much_slower(head, fastest, SMALL_WINDOW, view),
-            Condition::MuchLonger => is_much_slower(head, fastest, 0, view),
+            Condition::MuchSlower => is_much_slower(head, fastest, view),
         };
         let milliseconds = fastest.rtt.smoothed.map_or(0.0, |smoothed| smoothed.as_millis_f64());
         let reason = Reason::figure("the peer's window is closed", "srtt_ms", milliseconds);
@@ -157,12 +154,12 @@ fn is_faster(path: &PathFacts, than: &PathFacts) -> bool {
 }
 
 /// Linux's loop over the paths that carry the chunk: the first one with a small window decides for the copy, the first one
-/// that is not much slower against it. A window is small up to so many chunks.
-fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, small_window: u64, view: &View<'_>) -> bool {
+/// that is not much slower against it.
+fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
     let mut slower = false;
     for id in head.in_flight_on.iter() {
         let Some(slow) = view.paths.get(id.index()) else { continue };
-        if slow.cwnd <= slow.largest_chunk.times(small_window) {
+        if slow.cwnd <= slow.largest_chunk.times(SMALL_WINDOW) {
             return true;
         }
         let (Some(mine), Some(theirs)) = (fast.rtt.smoothed, slow.rtt.smoothed) else { return false };
@@ -325,15 +322,6 @@ mod tests {
             let mut world = world([100, 100]);
             world.paths[1].cwnd = bytes(cwnd);
             assert_eq!(copied(&mut world, Condition::MuchSlower), expected);
-        }
-    }
-
-    #[test]
-    fn by_round_trips_alone_a_small_window_is_no_reason() {
-        for (rtt, expected) in [(401, Some(0)), (400, None), (20, None)] {
-            let mut world = world([100, rtt]);
-            world.paths[1].cwnd = bytes(M);
-            assert_eq!(copied(&mut world, Condition::MuchLonger), expected, "{rtt} ms");
         }
     }
 

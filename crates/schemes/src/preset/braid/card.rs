@@ -1,10 +1,11 @@
 //! The documentation card of `braid`.
 
 use crate::component::cubic::curve;
-use crate::component::{opportunistic, rack};
+use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    chunk_timer, coupling, drain, in_order, loss, mode, model, pace, rate_test, revival, round_trips, window,
+    chunk_timer, coupling, drain, in_order, late_head, loss, mode, model, pace, rate_test, revival,
+    round_trips, window,
 };
 use crate::preset::{bonded, cmt_pf};
 use crate::retransmit::soonest::RTX_SOONEST;
@@ -30,6 +31,7 @@ pub(super) const CARD: Card = Card {
         pace::RULES,
         in_order::RULES,
         chunk_timer::RULES,
+        late_head::RULES,
         revival::RULES,
         OTHERS,
     ],
@@ -38,12 +40,6 @@ pub(super) const CARD: Card = Card {
 
 const OTHERS: &[Equation] = &[
     RTX_SOONEST,
-    Equation {
-        name: "opportunistic retransmission",
-        rule: "as `+opportunistic`, without its penalty, if the head of line is on a path with more than four times the SRTT, whatever its \
-               window",
-        file: opportunistic::FILE,
-    },
     Equation {
         name: "T3",
         rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",

@@ -7,7 +7,6 @@ use crate::ack::DelayedAcks;
 use crate::ack::delayed::{SACK_EVERY, dac};
 use crate::buffer::Unshared;
 use crate::component::ecf::{EarliestCompletion, EcfRules};
-use crate::component::opportunistic::{Condition, Opportunistic};
 use crate::component::rack::{Rack, RackSettings};
 use crate::congestion::cut::{floor, floored};
 use crate::definition::{Kind, Parameter, Preset, Role, Value, Values};
@@ -18,6 +17,7 @@ use crate::preset::bonded::SilenceFailover;
 use crate::preset::braid::chunk_timer::ChunkTimer;
 use crate::preset::braid::control::{BraidControl, Parts};
 use crate::preset::braid::in_order::InOrder;
+use crate::preset::braid::late_head::LateHead;
 use crate::preset::braid::model::PathModel;
 use crate::preset::cmt_pf::PotentiallyFailed;
 use crate::retransmit::Soonest;
@@ -28,6 +28,7 @@ pub mod control;
 mod coupling;
 mod drain;
 pub mod in_order;
+pub mod late_head;
 mod loss;
 mod mode;
 pub mod model;
@@ -77,7 +78,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "copies",
         true,
-        "the head of line is copied to a much faster path while the peer's window is closed",
+        "a head of line that is late is copied to another path while the peer's window is closed",
         "Raiciu et al. 2012",
     ),
     Parameter {
@@ -143,11 +144,7 @@ fn build(values: &Values) -> Policies {
         congestion: Box::new(BraidControl::new(parts)),
         loss: loss_detection(values),
         retransmit: Box::new(Soonest),
-        head_of_line: if values.switch("copies") {
-            Box::new(Opportunistic { condition: Condition::MuchLonger })
-        } else {
-            Box::new(LeaveHeadOfLine)
-        },
+        head_of_line: if values.switch("copies") { Box::new(LateHead) } else { Box::new(LeaveHeadOfLine) },
         ack: Box::new(DelayedAcks::from_values(values)),
         buffer: Box::new(Unshared),
         failover: Box::new(SilenceFailover {
