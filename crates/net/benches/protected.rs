@@ -9,7 +9,8 @@ use anabranch_tests::credentials::credentials;
 
 const ROUNDS: usize = 9;
 const MESSAGE_BYTES: usize = 64 << 10;
-const MESSAGES: usize = 1024;
+// Half a gigabyte: with less the first round trips count, in which packets and windows grow.
+const MESSAGES: usize = 8192;
 
 fn any_port(builder: HostBuilder, nodes: [u8; 2]) -> HostBuilder {
     let local = |node| SocketAddr::new(IpAddr::from([127, 0, 6, node]), 0);
