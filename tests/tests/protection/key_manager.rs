@@ -1,9 +1,9 @@
 //! The first keys, and the next ones while data flows.
 
-use anabranch_core::Discard;
 use anabranch_core::profile::Profile;
 use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
+use anabranch_core::{AssociationEvent, Discard};
 use anabranch_keying::{KeyPolicy, KeyingEvent, Phase};
 use anabranch_tests::credentials::{credentials, identity};
 use anabranch_tests::duo::Setup;
@@ -18,6 +18,24 @@ fn few_records(records: u64) -> KeyPolicy {
 
 fn with_policy(setup: Setup, policy: KeyPolicy) -> Managed {
     Managed::with(setup, [credentials(1, &[2]), credentials(2, &[1])], policy)
+}
+
+#[test]
+fn a_shutdown_whose_last_packet_is_lost_ends_well_though_the_peer_has_no_keys_any_more() {
+    let mut managed = Managed::new(protecting(1)).established();
+    managed.data_flows();
+    managed.run(Span::from_secs(1));
+    let mut sent = 0;
+    managed.duo.network.set_filter(move |packet| {
+        // The SHUTDOWN passes, and the SHUTDOWN COMPLETE does not.
+        sent += u32::from(packet.from == Side::A);
+        packet.from != Side::A || sent == 1
+    });
+    managed.duo.shutdown(Side::A);
+    assert!(managed.run_until(Span::from_secs(1), |managed| managed.duo.is_over(Side::A)));
+    assert!(!managed.duo.is_over(Side::B));
+    assert!(managed.run_until(Span::from_secs(600), |managed| managed.duo.is_over(Side::B)));
+    assert_eq!(Side::BOTH.map(|side| managed.ended(side)), [Some(&AssociationEvent::Closed); 2]);
 }
 
 #[test]

@@ -145,7 +145,7 @@ impl Association {
         //# The sender of the SHUTDOWN ACK chunk SHOULD limit the number of retransmissions of the SHUTDOWN ACK chunk to
         //# the protocol parameter 'Association.Max.Retrans'.
         if tries > limit {
-            self.abort_with(AbortReason::PeerUnreachable);
+            self.give_peer_up();
             return;
         }
         let first = self.control_path(from);
@@ -161,6 +161,19 @@ impl Association {
             Some(_) => Control::ShutdownAck { path },
             None => Control::Shutdown { path },
         });
+    }
+
+    /// The peer has not answered for too long.
+    ///
+    /// A protected one may have ended well: it has removed all record of the association when its SHUTDOWN COMPLETE is lost, and
+    /// has no keys to answer a repeated SHUTDOWN ACK with. All data of both sides was acknowledged before the first.
+    pub(crate) fn give_peer_up(&mut self) {
+        if self.requires_protection() && matches!(self.state, State::ShutdownAckSent { .. }) {
+            self.control.clear();
+            self.become_closed(AssociationEvent::Closed);
+        } else {
+            self.abort_with(AbortReason::PeerUnreachable);
+        }
     }
 
     /// SHUTDOWN from the peer; it also acknowledges cumulatively. The answer goes back to where it came from (section 6.4): the

@@ -127,7 +127,7 @@ impl Association {
         //# In addition, the endpoint SHOULD report the failure to the upper layer and optionally report back all
         //# outstanding user data remaining in its outbound queue.
         if self.is_peer_given_up() {
-            self.abort_with(crate::error::AbortReason::PeerUnreachable);
+            self.give_peer_up();
         }
     }
 
