@@ -1,6 +1,7 @@
 //! Packets that arrive together, and a driver that asks whether more of them may be handed over before the endpoint answers.
 
 use anabranch_core::SendOptions;
+use anabranch_core::profile::SackFlags;
 use anabranch_core::time::Span;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
@@ -11,7 +12,13 @@ const B: usize = Side::B as usize;
 
 /// Two sides that are up; A has sent these packets of one chunk each, which reach B together.
 fn arriving(packets: usize, lost: Option<usize>) -> Duo {
-    let mut duo = Duo::new(Setup::new(1, "sctp", "net").with(|config| config.initial_tsn = Some(1_000)));
+    arriving_from(SackFlags::Announced, packets, lost)
+}
+
+/// The same from a side that says so much of what it is.
+fn arriving_from(flags: SackFlags, packets: usize, lost: Option<usize>) -> Duo {
+    let setup = Setup::new(1, "sctp", "net").with(|config| config.initial_tsn = Some(1_000));
+    let mut duo = Duo::new(setup.with_side(Side::A, |config| config.profile.sack_flags = flags));
     duo.connect();
     duo.send_all(Side::A, 1_400, 1);
     duo.run(Span::from_secs(1));
@@ -44,6 +51,14 @@ fn four_packets_that_arrive_together_share_a_sack() {
     let mut duo = arriving(8, None);
     duo.happen();
     assert!(sacks(&mut duo) >= 4, "a driver that does not ask gets one for every second packet");
+}
+
+#[test]
+fn another_stack_whose_window_grows_with_each_sack_gets_them_all() {
+    let mut duo = arriving_from(SackFlags::Assumed, 8, None);
+    assert!(!duo.nodes[B].association().awaits_more());
+    let count = sacks(&mut duo);
+    assert!(count >= 4, "{count} for 8 packets");
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(crate) struct AckState {
 
 /// Packets with DATA that arrived together and may share a SACK. In slow start it lets out twice as many, which is less than
 /// Max.Burst of [profile `net`](crate::profile::Profile::net), and no more than that profile lets one SACK open the window by.
+/// Other stacks open theirs by one packet for each SACK (RFC 9260 section 7.2.1), so for them SACKs are not fewer.
 const TOGETHER: u32 = 4;
 
 impl Association {
@@ -51,7 +52,12 @@ impl Association {
     //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
     pub fn awaits_more(&self) -> bool {
         let gaps = self.receiver.as_ref().is_some_and(|receiver| receiver.tracker.has_gaps());
-        !gaps && self.ack.packets < TOGETHER && !self.opportunity.is_open() && self.control.is_empty()
+        let foreign = self.policy.association_facts().foreign_sack_flags;
+        !foreign
+            && !gaps
+            && self.ack.packets < TOGETHER
+            && !self.opportunity.is_open()
+            && self.control.is_empty()
     }
 
     //= docs/rfc9260.txt#section-5.1
