@@ -4,8 +4,8 @@
 use anabranch_core::policy::{
     AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, HeadOfLine,
     HeadOfLineAction, HeadOfLineBlocking, Holes, Limiter, LossCause, LostChunk, Missing, OpportunityCause,
-    PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RetransmitChoice, RttFacts, SackDone,
-    SackView, Scheme, SendKind, SendStamps, SentTransmission, Slot, StateCause, View,
+    PathAck, PathSack, Pick, Policies, ProofOfLife, Randomness, Reason, RttFacts, SackDone, SackView, Scheme,
+    SendKind, SendStamps, SentTransmission, Slot, StateCause, View,
 };
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Rate, Span, Time};
@@ -362,7 +362,8 @@ impl Session {
         let lost = LostChunk { tsn: 7, bytes: bytes(M), path: self.any_path(), cause: self.one_of(&CAUSES) };
         let decision = self.ask(|policies, view, context| policies.retransmit.route(&lost, view, context));
         assert!(!decision.reason.rule.is_empty());
-        if let RetransmitChoice::Path(id) = decision.choice {
+        if let Some(id) = decision.choice.path() {
+            assert!(!decision.choice.copies().contains(id));
             let view = self.world.view();
             assert!(view.path(id).admits_retransmission());
             assert!(view.path(id).is_active() || view.active().next().is_none());

@@ -111,8 +111,5 @@ impl World {
 
 /// The path of a route that must not wait.
 pub(crate) fn routed(decision: &Decision<RetransmitChoice>) -> PathId {
-    match decision.choice {
-        RetransmitChoice::Path(path) => path,
-        RetransmitChoice::Wait(_) => panic!("waits: {decision:?}"),
-    }
+    decision.choice.path().unwrap_or_else(|| panic!("waits: {decision:?}"))
 }

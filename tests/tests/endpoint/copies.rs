@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anabranch_core::policy::Pick;
+use anabranch_core::policy::{Pick, RetransmitChoice};
 use anabranch_core::time::Span;
 use anabranch_core::{PathState, policy::PathFacts};
 use anabranch_tests::duo::{Duo, Setup};
@@ -122,6 +122,24 @@ fn a_duplicate_report_credits_the_other_copy_and_measures_its_path() {
     assert!(!heard.iter().any(|h| matches!(h, Heard::Spurious(..))), "a copy was asked for: {heard:?}");
     let delivered = duo.nodes[A].association().paths().iter().map(|p| p.delivered.get());
     assert_eq!(delivered.collect::<Vec<_>>(), [CHUNK; 2]);
+}
+
+#[test]
+fn a_lost_chunk_that_leaves_twice_arrives_although_one_of_the_two_is_lost_again() {
+    let twice = RetransmitChoice::Copies { path: path(0), others: paths([1]) };
+    let scheme = Steered::new("cmt-pf").pick(|_| Pick::Path(path(0))).route(move |_, _| twice);
+    let (mut duo, log) = duo_with([25, 30], scheme);
+    let first_path = duo.setup.address(Side::B, 0);
+    duo.network.set_filter(move |packet: &Packet| {
+        packet.destination != first_path || !sight::tsns(packet).contains(&1_001)
+    });
+    duo.send_all(Side::A, FULL, 8);
+    assert!(duo.run_until(millis(160), |duo| duo.all_arrived(Side::A)), "two round trips and a half");
+    let statistics = duo.nodes[A].association().statistics();
+    assert_eq!((statistics.retransmissions, statistics.timeouts), (2, 0));
+    duo.run(Span::from_secs(3));
+    assert!(acked(&log).contains(&(1, 1)), "the copy is credited to the path that it took");
+    assert_eq!(in_flight(&duo), [0, 0], "and what was lost is in flight no more");
 }
 
 /// Loses the first SACK that comes in over the second path.

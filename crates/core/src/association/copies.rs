@@ -7,7 +7,7 @@ use crate::policy::{AckedTransmission, Event, ProofOfLife, SendKind};
 use crate::send::{ChunkState, Orphan};
 
 impl Association {
-    /// The next packet of copies that the scheduler asked for.
+    /// The next packet of copies that the scheduler or the retransmission policy asked for.
     pub(crate) fn transmit_copy(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         let mut copies = self.opportunity.copies?;
         while let Some(path) = copies.others.first() {

@@ -112,9 +112,9 @@ impl Association {
             self.dispatch_event(&Event::SendOpportunity(cause));
             self.consider_replanning();
         }
-        self.transmit_resend(buf)
+        self.transmit_copy(buf)
+            .or_else(|| self.transmit_resend(buf))
             .or_else(|| self.transmit_tail_probe(buf))
-            .or_else(|| self.transmit_copy(buf))
             .or_else(|| self.transmit_head_of_line(buf))
             .or_else(|| self.transmit_new(buf))
             .or_else(|| self.transmit_head_of_line_again(buf))

@@ -72,7 +72,7 @@ impl Association {
     pub(crate) fn hold_resend(&mut self, tsn: u64, choice: RetransmitChoice) {
         for index in 0..self.paths.len() {
             let id = PathId::new(index);
-            let meant = matches!(choice, RetransmitChoice::Wait(_)) || choice == RetransmitChoice::Path(id);
+            let meant = choice.path().is_none_or(|path| path == id);
             if meant && !self.paths[index].removed && holds_resends(self.policy.path(id)) {
                 self.opportunity.paced.hold_resend(id, tsn);
             }

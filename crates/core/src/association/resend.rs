@@ -3,7 +3,8 @@
 use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::Association;
-use crate::path_id::PathId;
+use crate::association::send_opportunity::PendingCopies;
+use crate::path_id::{PathId, PathSet};
 use crate::policy::{LossCause, LostChunk, RetransmitChoice, SendKind, SentTransmission, WaitFor};
 use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::{ChunkState, Left};
@@ -14,11 +15,19 @@ impl Association {
     pub(crate) fn transmit_resend(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
         while let Some(tsn) = self.next_to_resend() {
             match self.route(tsn) {
-                Some(path) => return Some(self.resend_packet(path, tsn, buf)),
+                Some((path, others)) => return Some(self.resend_with_copies(path, others, tsn, buf)),
                 None => self.opportunity.resend_from = Some(tsn + 1),
             }
         }
         None
+    }
+
+    /// A packet of lost chunks, behind which the first of them is to leave on other paths as well.
+    fn resend_with_copies(&mut self, path: PathId, others: PathSet, tsn: u64, buf: &mut Vec<u8>) -> PathId {
+        if !others.is_empty() {
+            self.opportunity.copies = Some(PendingCopies { first: tsn, after: tsn + 1, others });
+        }
+        self.resend_packet(path, tsn, buf)
     }
 
     fn next_to_resend(&mut self) -> Option<u64> {
@@ -30,7 +39,8 @@ impl Association {
         next
     }
 
-    fn route(&mut self, tsn: u64) -> Option<PathId> {
+    /// Where a lost chunk goes now, and where copies of it do.
+    fn route(&mut self, tsn: u64) -> Option<(PathId, PathSet)> {
         self.promote_if_none_active();
         let chunk = self.sender.outstanding().get(tsn)?;
         let cause = match chunk.state {
@@ -41,10 +51,11 @@ impl Association {
         let decision = self.policy.route(&lost, self.now);
         let admits =
             |path: PathId| self.policy.facts().get(path.index()).is_some_and(|f| f.admits_retransmission());
-        let (path, decided) = match decision.choice {
-            RetransmitChoice::Path(path) if admits(path) => (Some(path), Decided::Retransmit(path)),
-            RetransmitChoice::Path(_) => (None, Decided::RetransmitWait(WaitFor::Window)),
-            RetransmitChoice::Wait(wait) => (None, Decided::RetransmitWait(wait)),
+        let path = decision.choice.path().filter(|path| admits(*path));
+        let decided = match (path, decision.choice) {
+            (Some(path), _) => Decided::Retransmit(path),
+            (None, RetransmitChoice::Wait(wait)) => Decided::RetransmitWait(wait),
+            (None, _) => Decided::RetransmitWait(WaitFor::Window),
         };
         if let RetransmitChoice::Wait(WaitFor::Until(at)) = decision.choice {
             self.opportunity.resume_at(at, self.now);
@@ -53,7 +64,7 @@ impl Association {
         if path.is_none() {
             self.hold_resend(tsn, decision.choice);
         }
-        path
+        path.map(|path| (path, decision.choice.copies()))
     }
 
     /// Fills one packet for `path` with lost chunks from `first` on.

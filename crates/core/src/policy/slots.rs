@@ -289,8 +289,33 @@ pub struct LostChunk {
 pub enum RetransmitChoice {
     /// On this path, now.
     Path(PathId),
+    /// On this path, now, and the chunk that was asked about on each of these others too that has room for a copy.
+    Copies {
+        /// Where the packet goes.
+        path: PathId,
+        /// Where copies of its first chunk go.
+        others: PathSet,
+    },
     /// Nowhere in this opportunity.
     Wait(WaitFor),
+}
+
+impl RetransmitChoice {
+    /// The path that the packet goes on; `None` if it waits.
+    pub const fn path(self) -> Option<PathId> {
+        match self {
+            RetransmitChoice::Path(path) | RetransmitChoice::Copies { path, .. } => Some(path),
+            RetransmitChoice::Wait(_) => None,
+        }
+    }
+
+    /// The paths that copies go on.
+    pub const fn copies(self) -> PathSet {
+        match self {
+            RetransmitChoice::Copies { others, .. } => others,
+            RetransmitChoice::Path(_) | RetransmitChoice::Wait(_) => PathSet::EMPTY,
+        }
+    }
 }
 
 /// Chooses the path of a retransmission, packet by packet, from the packet's first chunk.

@@ -4,7 +4,7 @@ use crate::component::cubic::curve;
 use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
-    chunk_timer, coupling, drain, in_order, late_head, loss, mode, model, pace, rate_test, revival,
+    chunk_timer, coupling, doubled, drain, in_order, late_head, loss, mode, model, pace, rate_test, revival,
     round_trips, window,
 };
 use crate::preset::{bonded, cmt_pf};
@@ -30,6 +30,7 @@ pub(super) const CARD: Card = Card {
         coupling::RULES,
         pace::RULES,
         in_order::RULES,
+        doubled::RULES,
         chunk_timer::RULES,
         late_head::RULES,
         revival::RULES,

@@ -15,7 +15,7 @@ use crate::definition::Equation;
 pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "holding time",
-        rule: "h = base, and the queue of the latest round trip if data left within 1 s and is in flight; at least (bytes in flight + M) / rate",
+        rule: "h = base, and the queue of the latest round trip if data left within 1 s and is in flight; at least the less of (bytes in flight + M) / rate and 2 SRTT",
         file: file!(),
     },
     Equation {
@@ -34,6 +34,11 @@ pub(super) const RULES: &[Equation] = &[
 
 /// A queue says nothing of a path that was not used for so long (RFC 9260's RTO.Min).
 const FRESH: Span = Span::from_secs(1);
+
+/// A rate is what a path has carried of late. One that others were preferred to was given little, and would get less and less if it
+/// were taken for slow because of that: a queue that is to come counts for so many round trips at most. One that is there shows in
+/// the round trip itself.
+const MOST_ROUNDS_QUEUED: f64 = 2.0;
 
 /// Paths in the order of their holding times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,14 +70,19 @@ fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<
         }
         _ => 0.0,
     };
-    let holding = if used { present } else { least }.max(queued);
+    let holding = if used { present } else { least }.max(queued.min(MOST_ROUNDS_QUEUED * smoothed));
     let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
     let rank = holding * (2.0 - power(delivered, (window / chunk) as u32));
-    Expected { facts, holding, rank, rate: facts.cwnd.get() as f64 / smoothed }
+    Expected { facts, holding, rank, rate: rate(facts, smoothed) }
+}
+
+/// What a path's window carries in this round trip, in bytes per second.
+pub(super) fn rate(facts: &PathFacts, round_trip_s: f64) -> f64 {
+    facts.cwnd.get() as f64 / round_trip_s
 }
 
 /// Not zero, as it is on a link without delay.
-fn seconds(round_trip: Span) -> f64 {
+pub(super) fn seconds(round_trip: Span) -> f64 {
     round_trip.as_secs_f64().max(1e-4)
 }
 
@@ -142,6 +152,7 @@ mod tests {
     use super::*;
     use crate::testing::{M, World, bytes, path};
     use anabranch_core::profile::Profile;
+    use anabranch_core::time::Rate;
     use anabranch_core::units::WindowBytes;
 
     /// Paths with these round trips in milliseconds, windows of 100 chunks, and a peer's window of so many chunks.
@@ -181,6 +192,18 @@ mod tests {
         for (window, expected) in [(500, Pick::Path(path(1))), (300, Pick::Wait(WaitFor::Window))] {
             let mut world = world(&[20, 100], window);
             fill(&mut world, 0);
+            assert_eq!(world.pick(&mut InOrder).choice, expected, "{window} and the 100 in flight");
+        }
+    }
+
+    #[test]
+    fn a_path_that_carried_little_is_taken_for_slow_by_no_more_than_two_round_trips() {
+        // The fast path sends 100 chunks in 20 ms, so 1,000 in two round trips of the slow one, which has 10 in flight.
+        for (window, expected) in [(911, Pick::Path(path(1))), (910, Pick::Wait(WaitFor::Window))] {
+            let mut world = world(&[20, 100], window);
+            fill(&mut world, 0);
+            let slow = &mut world.paths[1];
+            (slow.in_flight, slow.estimates.bottleneck_rate) = (bytes(10 * M), Some(Rate::from_bps(1_000)));
             assert_eq!(world.pick(&mut InOrder).choice, expected, "{window} and the 100 in flight");
         }
     }

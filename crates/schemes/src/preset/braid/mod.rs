@@ -16,6 +16,7 @@ use crate::loss::missing_reports::{TRIGGER, sfr};
 use crate::preset::bonded::SilenceFailover;
 use crate::preset::braid::chunk_timer::ChunkTimer;
 use crate::preset::braid::control::{BraidControl, Parts};
+use crate::preset::braid::doubled::Doubled;
 use crate::preset::braid::in_order::InOrder;
 use crate::preset::braid::late_head::LateHead;
 use crate::preset::braid::model::PathModel;
@@ -26,6 +27,7 @@ mod card;
 pub mod chunk_timer;
 pub mod control;
 mod coupling;
+pub mod doubled;
 mod drain;
 pub mod in_order;
 pub mod late_head;
@@ -80,6 +82,12 @@ const PARAMETERS: &[Parameter] = &[
         true,
         "a head of line that is late is copied to another path while the peer's window is closed",
         "Raiciu et al. 2012",
+    ),
+    Parameter::switch(
+        "double",
+        true,
+        "what was lost leaves on two paths where the peer's window closes before it is acknowledged; without it on one",
+        "ours",
     ),
     Parameter {
         name: "silence",
@@ -143,7 +151,7 @@ fn build(values: &Values) -> Policies {
         scheduler: scheduler(values),
         congestion: Box::new(BraidControl::new(parts)),
         loss: loss_detection(values),
-        retransmit: Box::new(Soonest),
+        retransmit: if values.switch("double") { Box::new(Doubled::default()) } else { Box::new(Soonest) },
         head_of_line: if values.switch("copies") { Box::new(LateHead) } else { Box::new(LeaveHeadOfLine) },
         ack: Box::new(DelayedAcks::from_values(values)),
         buffer: Box::new(Unshared),

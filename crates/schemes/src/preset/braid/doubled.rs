@@ -1,0 +1,172 @@
+//! Retransmissions that leave twice.
+//!
+//! What is lost holds everything back for a round trip, and for another one whenever its retransmission is lost too. Where the
+//! peer's window closes meanwhile, the other paths are idle: a copy on one of them costs nobody anything, and both have to be
+//! lost before the chunk costs another round trip.
+
+use anabranch_core::PathSet;
+use anabranch_core::policy::{
+    Context, Decision, Event, LostChunk, PathFacts, RetransmitChoice, RetransmitPath, SendKind, Slot, View,
+};
+use anabranch_core::time::Span;
+
+use crate::definition::Equation;
+use crate::preset::braid::in_order::{rate, seconds};
+use crate::retransmit::Soonest;
+
+pub(super) const RULES: &[Equation] = &[Equation {
+    name: "retransmission on two paths",
+    rule: "if sum of cwnd_j SRTT_p / SRTT_j over all paths > the peer's window, p the path of the retransmission, a copy leaves on the \
+           path of the least SRTT among the others with room and SRTT < 2 SRTT_p; one copy for 16 new chunks at most",
+    file: file!(),
+}];
+
+/// New chunks for each copy: whatever is lost, what leaves stays well below 1.1 of what it would be without copies.
+const CHUNKS_PER_COPY: u32 = 16;
+/// Copies that may leave at once, as after a burst of losses.
+const MOST_AT_ONCE: u32 = 8;
+
+/// Routes a retransmission as [`Soonest`] does, and copies it to another path while the peer's window is what limits the paths.
+#[derive(Clone, Copy, Debug)]
+pub struct Doubled {
+    /// New chunks that no copy has been made for.
+    unspent_chunks: u32,
+}
+
+impl Default for Doubled {
+    fn default() -> Self {
+        Doubled { unspent_chunks: MOST_AT_ONCE * CHUNKS_PER_COPY }
+    }
+}
+
+/// Whether new data closes the peer's window before it is known that the retransmission has arrived.
+fn window_closes_first(round_trip: Span, view: &View<'_>) -> bool {
+    // Nothing is known of a path without a round trip.
+    let rates = view.active().filter_map(|path| Some(rate(path, seconds(path.rtt.smoothed?))));
+    rates.sum::<f64>() * round_trip.as_secs_f64() > view.association.peer_window.get() as f64
+}
+
+/// The path that a copy goes on. One that takes twice as long is left alone: that the retransmission is lost is known before.
+fn other<'a>(path: &PathFacts, view: &View<'a>) -> Option<&'a PathFacts> {
+    let limit = path.rtt.smoothed?.times(2);
+    let serves = |other: &&PathFacts| {
+        other.id != path.id
+            && other.admits_retransmission()
+            && other.rtt.smoothed.is_some_and(|smoothed| smoothed < limit)
+    };
+    view.active().filter(serves).min_by_key(|other| other.rtt.smoothed)
+}
+
+impl Slot for Doubled {
+    fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
+        if matches!(event, Event::Sent(sent) if sent.kind == SendKind::New) {
+            self.unspent_chunks = (self.unspent_chunks + 1).min(MOST_AT_ONCE * CHUNKS_PER_COPY);
+        }
+    }
+}
+
+impl RetransmitPath for Doubled {
+    fn route(
+        &mut self,
+        chunk: &LostChunk,
+        view: &View<'_>,
+        context: &mut Context<'_>,
+    ) -> Decision<RetransmitChoice> {
+        let decision = Soonest.route(chunk, view, context);
+        let RetransmitChoice::Path(path) = decision.choice else { return decision };
+        let facts = view.path(path);
+        let Some(round_trip) = facts.rtt.smoothed else { return decision };
+        let affords = self.unspent_chunks >= CHUNKS_PER_COPY;
+        match other(facts, view).filter(|_| affords && window_closes_first(round_trip, view)) {
+            Some(copy) => {
+                self.unspent_chunks -= CHUNKS_PER_COPY;
+                let others: PathSet = [copy.id].into_iter().collect();
+                let refused = decision.refused.into_iter().filter(|(id, _)| *id != copy.id).collect();
+                Decision { choice: RetransmitChoice::Copies { path, others }, refused, ..decision }
+            }
+            None => decision,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{M, World, bytes, lost_on, path};
+    use anabranch_core::PathState;
+    use anabranch_core::policy::{LossCause, SentTransmission};
+    use anabranch_core::profile::Profile;
+    use anabranch_core::units::WindowBytes;
+
+    /// Paths with these round trips in milliseconds and windows of 10 chunks each, and a peer's window of so many chunks.
+    fn world<const N: usize>(rtts: [u64; N], window_chunks: u64) -> World {
+        let mut world = World::new(Profile::net().multipath(), N);
+        for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
+            facts.rtt.smoothed = Some(Span::from_millis(rtt));
+            facts.cwnd = bytes(10 * M);
+        }
+        world.association.peer_window = WindowBytes::new(window_chunks * M);
+        world
+    }
+
+    /// The path of a retransmission, and the one of its copy.
+    fn route(world: &mut World) -> (Option<usize>, Option<usize>) {
+        let choice = world.route(&mut Doubled::default(), lost_on(0, LossCause::FastRetransmit)).choice;
+        (choice.path().map(|path| path.index()), choice.copies().first().map(|path| path.index()))
+    }
+
+    #[test]
+    fn a_retransmission_leaves_twice_if_the_window_closes_within_its_round_trip() {
+        // In 100 ms the first path sends 10 chunks and the second one 8.
+        for (window_chunks, copy) in [(0, Some(1)), (17, Some(1)), (18, None), (1000, None)] {
+            assert_eq!(route(&mut world([100, 125], window_chunks)), (Some(0), copy), "{window_chunks}");
+        }
+    }
+
+    #[test]
+    fn the_copy_goes_where_it_arrives_soonest_and_never_where_that_takes_twice_as_long() {
+        for (rtts, copy) in [([100, 180, 150], Some(2)), ([100, 199, 250], Some(1)), ([100, 200, 250], None)]
+        {
+            assert_eq!(route(&mut world(rtts, 1)), (Some(0), copy), "{rtts:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_without_room_or_out_of_service_gets_no_copy() {
+        let mut full = world([100, 110], 1);
+        full.paths[1].in_flight = full.paths[1].cwnd;
+        assert_eq!(route(&mut full), (Some(0), None));
+        let mut failed = world([100, 110], 1);
+        failed.paths[1].state = PathState::PotentiallyFailed;
+        assert_eq!(route(&mut failed), (Some(0), None));
+    }
+
+    #[test]
+    fn nothing_is_copied_while_the_retransmission_itself_waits() {
+        let mut world = world([10, 100], 1);
+        world.paths[0].in_flight = world.paths[0].cwnd;
+        assert_eq!(route(&mut world), (None, None));
+    }
+
+    #[test]
+    fn of_many_losses_one_for_sixteen_new_chunks_leaves_twice() {
+        let mut world = world([100, 110], 1);
+        let mut policy = Doubled::default();
+        let mut copied = |world: &mut World, losses: usize| {
+            let lost = (0..losses).map(|_| {
+                world.route(&mut policy, lost_on(0, LossCause::FastRetransmit)).choice.copies().len()
+            });
+            let copied: usize = lost.sum();
+            let new = SentTransmission {
+                path: path(0),
+                previous_path: None,
+                tsn: 7,
+                bytes: bytes(M),
+                kind: SendKind::New,
+            };
+            (0..33).for_each(|_| world.dispatch(&mut policy, &Event::Sent(&new)));
+            copied
+        };
+        assert_eq!([copied(&mut world, 40), copied(&mut world, 40), copied(&mut world, 40)], [8, 2, 2]);
+    }
+}
