@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anabranch_core::policy::Scheme;
 use anabranch_core::profile::Profile;
+use anabranch_core::protection::RestartContext;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
@@ -200,14 +201,29 @@ impl Duo {
     /// # Panics
     /// If its endpoint refuses.
     pub fn connect_side(&mut self, side: Side) -> AssociationId {
-        let pairs: Vec<_> = (0..self.setup.pairs)
-            .map(|pair| (self.setup.address(side, pair), self.setup.address(side.other(), pair)))
-            .collect();
+        let pairs = self.address_pairs(side);
         let node = &mut self.nodes[side.index()];
         let config = self.setup.sides[side.index()].clone();
         let id = node.endpoint.connect(self.now, PORT, &pairs, config).expect("it can connect");
         node.id = Some(id);
         id
+    }
+
+    /// A side that has [lost](Self::lose_state) an association restarts it with keys that were kept for that.
+    ///
+    /// # Panics
+    /// If its endpoint refuses.
+    pub fn restart_side(&mut self, side: Side, keys: RestartContext) {
+        let pairs = self.address_pairs(side);
+        let node = &mut self.nodes[side.index()];
+        let config = self.setup.sides[side.index()].clone();
+        node.id = Some(node.endpoint.restart(self.now, PORT, &pairs, config, keys).expect("it can restart"));
+    }
+
+    /// As a side sees them.
+    fn address_pairs(&self, side: Side) -> Vec<(IpAddr, IpAddr)> {
+        let of = |pair| (self.setup.address(side, pair), self.setup.address(side.other(), pair));
+        (0..self.setup.pairs).map(of).collect()
     }
 
     /// Puts an endpoint in the place of a side's that knows nothing of what was: the host has started anew.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anabranch_core::protection::{
-    KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
+    FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
 };
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, AssociationEvent, AssociationId, Handled};
 use anabranch_keying::{
     Credentials, KeyExchange, KeyExchanges, KeyManager, KeyPolicy, KeyingError, KeyingEvent, Part,
-    TlsExchanges,
+    PeerIdentity, RestartKeys, TlsExchanges,
 };
 
 use crate::credentials::credentials;
@@ -46,6 +46,10 @@ pub struct Keying {
     id: Option<AssociationId>,
     /// What it told.
     pub told: Vec<KeyingEvent>,
+    /// Who the peer had proved to be before it restarted the association, and how often it has.
+    known: (Option<PeerIdentity>, u32),
+    /// What the application has stored for a restart, the newest last.
+    pub stored: Vec<RestartKeys>,
 }
 
 impl Keying {
@@ -70,11 +74,17 @@ pub struct Managed {
 /// Both sides protect their packets: A as client, B as server.
 pub fn protecting(pairs: usize) -> Setup {
     let wanted = |roles| {
-        Some(Protection { mode: ProtectionMode::Strict, roles, methods: vec![KeyManagementMethod::TLS] })
+        let methods = vec![KeyManagementMethod::TLS];
+        Some(Protection { mode: ProtectionMode::Strict, roles, methods, restart: false })
     };
     Setup::new(pairs, "cmt", "rfc9260")
         .with_side(Side::A, |config| config.protection = wanted(KeyManagementRoles::Client))
         .with_side(Side::B, |config| config.protection = wanted(KeyManagementRoles::Server))
+}
+
+/// The same, and both keep keys for a restart.
+pub fn restarting(pairs: usize) -> Setup {
+    protecting(pairs).with(|config| config.protection.iter_mut().for_each(|wanted| wanted.restart = true))
 }
 
 impl Managed {
@@ -95,6 +105,8 @@ impl Managed {
             manager: None,
             id: None,
             told: Vec::new(),
+            known: (None, 0),
+            stored: Vec::new(),
         });
         Managed { duo, keying }
     }
@@ -139,6 +151,33 @@ impl Managed {
         let up = self.run_until(Span::from_secs(60), Managed::is_established);
         assert!(up, "no keys: {:?}", self.keying.each_ref().map(|keying| &keying.told));
         self
+    }
+
+    /// A side loses everything but what it has stored, and what is on its way is lost.
+    pub fn crash(&mut self, side: Side) {
+        self.duo.network.lose_all();
+        // Whoever begins anew draws other numbers than before.
+        self.duo.setup.seed += 1;
+        self.duo.lose_state(side);
+        let keying = &mut self.keying[side.index()];
+        (keying.manager, keying.id, keying.known) = (None, None, (None, 0));
+        keying.told.clear();
+    }
+
+    /// A side that has crashed restarts the association with keys that it has stored.
+    pub fn restart(&mut self, side: Side, keys: &RestartKeys) {
+        self.duo.restart_side(side, keys.context());
+        self.settle();
+    }
+
+    /// Whether both sides use keys that were agreed on since a restart.
+    pub fn is_restarted(&self) -> bool {
+        let fresh = |side: Side| {
+            let mut told = self.told(side).iter().rev();
+            told.find(|told| **told == KeyingEvent::Restarted || matches!(told, KeyingEvent::Rekeyed { .. }))
+                == Some(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH })
+        };
+        Side::BOTH.into_iter().all(fresh)
     }
 
     /// Whether both sides are protected.
@@ -276,20 +315,29 @@ impl Managed {
     fn serve(&mut self, side: Side) {
         let Managed { duo, keying } = self;
         let Duo { nodes, flows, now, .. } = duo;
-        let Keying { exchanges, policy, silent, paused, manager, id, told } = &mut keying[side.index()];
+        let Keying { exchanges, policy, silent, paused, manager, id, told, known, stored } =
+            &mut keying[side.index()];
         if *id != nodes[side.index()].id {
             // An association in the place of one that came to nothing.
-            (*manager, *id) = (None, nodes[side.index()].id);
+            (*manager, *id, *known) = (None, nodes[side.index()].id, (None, 0));
             told.clear();
         }
         let Some(association) = nodes[side.index()].try_association_mut() else { return };
+        if association.restarts() != known.1 {
+            let old = manager.take();
+            *known = (old.and_then(|old| old.peer_identity().cloned()), association.restarts());
+        }
         if manager.is_none()
             && !*silent
             && let Some(agreed) = association.protection()
         {
             let exchanges = Box::new(Lent(Arc::clone(exchanges)));
-            let mut new =
-                KeyManager::new(*now, agreed, exchanges, policy.clone()).expect("TLS was agreed on");
+            let (policy, known) = (policy.clone(), known.0.clone());
+            let new = match association.uses_restart_keys() {
+                true => KeyManager::restarted(*now, agreed, exchanges, policy, known),
+                false => KeyManager::new(*now, agreed, exchanges, policy),
+            };
+            let mut new = new.expect("TLS was agreed on");
             new.start(association);
             *manager = Some(new);
         }
@@ -300,6 +348,7 @@ impl Managed {
         manager.poll(*now, association);
         let before = told.len();
         told.extend(std::iter::from_fn(|| manager.poll_event()));
+        stored.extend(manager.take_restart_keys());
         let failed = told[before..].iter().find_map(|event| match event {
             KeyingEvent::Failed(error) => Some(error.text()),
             _ => None,

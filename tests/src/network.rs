@@ -191,6 +191,11 @@ impl Network {
         self.under_way.insert((at, self.sequence), packet);
     }
 
+    /// Loses what is on its way.
+    pub fn lose_all(&mut self) {
+        self.under_way.clear();
+    }
+
     /// When the next packet arrives.
     pub fn next(&self) -> Option<Time> {
         self.under_way.keys().next().map(|(at, _)| *at)

@@ -119,7 +119,7 @@ fn the_attacks_reach_what_they_are_to_test() {
     let mut runner = TestRunner::deterministic();
     let mut dropped = BTreeMap::new();
     let mut ends = BTreeMap::new();
-    let (mut taken, mut answered, mut opened, mut delivered, mut epochs) = (0, 0, 0, 0, 0);
+    let (mut taken, mut answered, mut opened, mut delivered, mut epochs, mut restarts) = (0, 0, 0, 0, 0, 0);
     for _ in 0..150 {
         let case = case::attacked().new_tree(&mut runner).expect("a case").current();
         let guarded = case.guarded.expect("it is protected");
@@ -137,10 +137,12 @@ fn the_attacks_reach_what_they_are_to_test() {
                 *ends.entry(format!("{end:?}")).or_insert(0) += 1;
             }
             delivered += pair.duo.flows[side.index()].delivered_bytes;
+            let association = pair.duo.nodes[side.index()].try_association();
+            restarts += association.map_or(0, |association| u64::from(association.restarts()));
             epochs += pair.keying[side.index()].manager.as_ref().map_or(0, |m| m.statistics().epochs);
         }
     }
-    let reached = [taken, answered, opened, delivered, epochs];
+    let reached = [taken, answered, opened, delivered, epochs, restarts];
     let reasons = [
         Discard::Malformed,
         Discard::VerificationTag,

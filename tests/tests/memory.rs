@@ -94,7 +94,7 @@ fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
 
 fn protecting(roles: KeyManagementRoles) -> AssociationConfig {
     let methods = vec![KeyManagementMethod::TLS];
-    let protection = Some(Protection { mode: ProtectionMode::Strict, roles, methods });
+    let protection = Some(Protection { mode: ProtectionMode::Strict, roles, methods, restart: false });
     AssociationConfig { protection, ..association("sctp") }
 }
 

@@ -44,6 +44,15 @@ impl Encapsulation {
     }
 }
 
+/// What the interface of a local address takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceMtu {
+    /// The local address.
+    pub local: IpAddr,
+    /// The largest IP packet, in bytes.
+    pub mtu_bytes: usize,
+}
+
 /// A key that two endpoints were given beforehand, to authenticate chunks with (RFC 4895 section 1.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
@@ -121,7 +130,9 @@ pub struct AssociationConfig {
     pub buffer_growth: Option<BufferGrowth>,
     /// IP packet size of every path; where a larger one is searched for, the size that it begins with.
     pub mtu_bytes: usize,
-    /// The largest IP packet size that is searched for on each path (RFC 8899); `None` stays with `mtu_bytes`.
+    /// The largest IP packet size that is searched for on each path (RFC 8899); `None` stays with `mtu_bytes`. Less is searched
+    /// for where the interface takes less ([`Endpoint::set_interface_mtus`](crate::Endpoint::set_interface_mtus)), and above 1500
+    /// bytes where a receive buffer of either side holds fewer than 16 such packets.
     pub mtu_search_up_to_bytes: Option<usize>,
     /// Streams in each direction.
     pub streams: u16,

@@ -3,27 +3,30 @@
 
 mod flood;
 mod oob;
+mod restart;
 mod setup;
 mod spent;
 mod table;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use anabranch_wire::{Chunk, Chunks, Header, PacketView, RawChunk};
 
 use crate::address::{Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
-use crate::config::{AssociationConfig, EndpointConfig, Integrity};
+use crate::config::{AssociationConfig, EndpointConfig, Integrity, InterfaceMtu};
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
+use crate::endpoint::restart::Echo;
 use crate::endpoint::spent::SpentCookies;
 use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
 use crate::error::ConnectError;
 use crate::path_id::MAX_PATHS;
 use crate::policy::AckForm;
-use crate::protection::Cover;
+use crate::protection::{Cover, RestartContext};
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};
 
@@ -103,6 +106,7 @@ pub struct Endpoint {
     /// Associations that are accepted acknowledge with NR-SACK.
     accept_announces_nr_sack: bool,
     integrity: Integrity,
+    interface_mtus: Arc<[InterfaceMtu]>,
 }
 
 impl Endpoint {
@@ -125,6 +129,7 @@ impl Endpoint {
             discards: Discards::default(),
             record: Vec::new(),
             integrity: Integrity::Checksum,
+            interface_mtus: Arc::default(),
         }
     }
 
@@ -147,6 +152,18 @@ impl Endpoint {
         paths: &[impl Into<PathAddress> + Copy],
         config: AssociationConfig,
     ) -> Result<AssociationId, ConnectError> {
+        self.open(now, peer_port, paths, config, None)
+    }
+
+    /// Opens an association, or restarts one with the keys that were kept for that.
+    fn open(
+        &mut self,
+        now: Time,
+        peer_port: u16,
+        paths: &[impl Into<PathAddress> + Copy],
+        config: AssociationConfig,
+        kept: Option<RestartContext>,
+    ) -> Result<AssociationId, ConnectError> {
         self.now = self.now.max(now);
         if paths.is_empty() {
             return Err(ConnectError::NoPath);
@@ -167,6 +184,9 @@ impl Endpoint {
             // One that is given twice is one path.
             let _ = association.new_path(self.config.encapsulation.complete(address.into()));
         }
+        if let Some(keys) = kept {
+            association.attempt_restart(keys);
+        }
         association.begin();
         Ok(self.table.insert(association))
     }
@@ -181,6 +201,7 @@ impl Endpoint {
             local_port: self.config.port,
             peer_port,
             local_addresses: self.config.addresses.clone(),
+            interface_mtus: Arc::clone(&self.interface_mtus),
             encapsulation: self.config.encapsulation,
             initiator,
             guarded: self.config.guard.is_some(),
@@ -263,7 +284,9 @@ impl Endpoint {
             //= docs/rfc9260.txt#section-8.4
             //# 4)  If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as described in
             //# Section 5.1.
-            Ok(Chunk::CookieEcho { cookie }) => self.handle_cookie_echo(origin, header, cookie, &packet),
+            Ok(Chunk::CookieEcho { cookie }) => {
+                self.handle_cookie_echo(origin, header, cookie, Echo::Plain(&packet))
+            }
             _ => self.deliver(origin, header, &first, &packet),
         }
     }
@@ -285,7 +308,10 @@ impl Endpoint {
             Some(id) => self.deliver_to(id, origin, packet, 0),
             // RFC 9260 section 8.4 would have most of these answered. To those who may open nothing, nobody is here.
             None if !self.may_open(origin) => Handled::Discarded(Discard::NotAdmitted),
-            None => self.handle_out_of_the_blue(origin, header, first, packet),
+            None => match self.restarting(origin, header, first) {
+                Some(id) => self.handle_restart(id, origin, packet),
+                None => self.handle_out_of_the_blue(origin, header, first, packet),
+            },
         }
     }
 
@@ -296,17 +322,45 @@ impl Endpoint {
         packet: &PacketView<'_>,
         skip: usize,
     ) -> Handled {
+        let mut record = std::mem::take(&mut self.record);
+        let handled = self.deliver_uncovered(id, origin, packet, skip, &mut record);
+        self.record = record;
+        handled
+    }
+
+    /// `record` is memory to decrypt in.
+    fn deliver_uncovered(
+        &mut self,
+        id: AssociationId,
+        origin: Origin,
+        packet: &PacketView<'_>,
+        skip: usize,
+        record: &mut Vec<u8>,
+    ) -> Handled {
         let now = self.now;
-        if let Some(association) = self.table.get_mut(id) {
-            association.clock(now);
-            let (mut chunks, cover) = match association.uncover(packet, &mut self.record) {
-                Ok(None) => (packet.chunks(), Cover::Plain),
-                Ok(Some(content)) => (Chunks::of(content), Cover::Record),
-                Err(reason) => return Handled::Discarded(reason),
+        let Some(association) = self.table.get_mut(id) else { return Handled::Delivered(id) };
+        association.clock(now);
+        let (mut chunks, cover) = match association.uncover(packet, record) {
+            Ok(None) => (packet.chunks(), Cover::Plain),
+            Ok(Some(content)) => (Chunks::of(content), Cover::Record),
+            Err(reason) => return Handled::Discarded(reason),
+        };
+        if cover == Cover::Record
+            && let Some((cookie, echo)) = Self::repeated_cookie(id, packet, &chunks)
+        {
+            return match self.may_open(origin) {
+                true => self.handle_cookie_echo(origin, packet.header(), cookie, echo),
+                false => Handled::Discarded(Discard::NotAdmitted),
             };
-            for _ in 0..skip {
-                chunks.next();
-            }
+        }
+        for _ in 0..skip {
+            chunks.next();
+        }
+        self.hand_over(id, origin, chunks, cover)
+    }
+
+    fn hand_over(&mut self, id: AssociationId, origin: Origin, chunks: Chunks<'_>, cover: Cover) -> Handled {
+        if let Some(association) = self.table.get_mut(id) {
             association.handle_chunks(origin, chunks, cover, &mut self.discards);
             if let Some(bytes) = association.take_reply(origin) {
                 let _ = self.reply(origin, bytes);
@@ -495,6 +549,23 @@ impl Endpoint {
     /// (see [`Association::add_local_address`]).
     pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
         self.config.addresses = addresses;
+    }
+
+    /// The largest IP packets that the interfaces of our addresses take from now on, in associations that are up as well: paths
+    /// from an address that is listed are searched for no larger size, and shrink at once if theirs is larger.
+    pub fn set_interface_mtus(&mut self, now: Time, mtus: Vec<InterfaceMtu>) {
+        self.now = self.now.max(now);
+        if *mtus == *self.interface_mtus {
+            return;
+        }
+        self.interface_mtus = mtus.into();
+        let ids: Vec<AssociationId> = self.table.ids().collect();
+        for id in ids {
+            let mtus = Arc::clone(&self.interface_mtus);
+            if let Some(association) = self.association_mut(id) {
+                association.set_interface_mtus(mtus);
+            }
+        }
     }
 
     /// What was dropped, and why.

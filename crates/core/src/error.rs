@@ -77,6 +77,11 @@ pub enum ConnectError {
         /// The limit.
         limit: usize,
     },
+    /// A restart was asked for, and the configuration does not offer it.
+    #[error(
+        "a restart needs an association that offers protection and restarts; set both in its configuration"
+    )]
+    NoRestart,
 }
 
 /// How an association ended before its time.

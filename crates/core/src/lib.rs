@@ -35,8 +35,8 @@ pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, Netw
 pub use address::PathAddress;
 pub use association::{Association, AssociationEvent};
 pub use config::{
-    AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, ListedAddresses,
-    RateLimit, SharedKey,
+    AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, InterfaceMtu,
+    ListedAddresses, RateLimit, SharedKey,
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};

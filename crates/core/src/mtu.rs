@@ -33,11 +33,21 @@ pub(crate) enum Next {
     Rest,
 }
 
+/// The sizes between which a path is searched, multiples of four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// What is taken to pass (RFC 8899 section 5.1.2: BASE_PLPMTU).
+    pub(crate) base: usize,
+    /// What most paths carry: it is tried before anything larger.
+    pub(crate) usual: usize,
+    /// What leaves the host, and what the configuration allows (RFC 8899 section 5.1.2: MAX_PLPMTU).
+    pub(crate) most: usize,
+}
+
 /// The search on one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MtuSearch {
-    base: usize,
-    most: usize,
+    sizes: Sizes,
     /// The largest size that was answered, or the base.
     confirmed: usize,
     state: State,
@@ -46,11 +56,25 @@ pub(crate) struct MtuSearch {
 }
 
 impl MtuSearch {
-    /// From `base` up to `most`, both multiples of four.
-    pub(crate) fn new(base: usize, most: usize) -> Self {
-        let mut search = MtuSearch { base, most, confirmed: base, state: State::SearchComplete, expiries: 0 };
+    pub(crate) fn new(sizes: Sizes) -> Self {
+        let mut search =
+            MtuSearch { sizes, confirmed: sizes.base, state: State::SearchComplete, expiries: 0 };
         search.begin();
         search
+    }
+
+    /// Other sizes hold from now on, for example because the interface has another MTU. What was confirmed and is too large now
+    /// shrinks to the new limit, which the path carries as well.
+    pub(crate) fn bound(&mut self, sizes: Sizes) {
+        if self.sizes == sizes {
+            return;
+        }
+        self.sizes = sizes;
+        self.confirmed = self.confirmed.min(sizes.most).max(sizes.base);
+        let goes_on = |candidate| candidate > self.confirmed && candidate <= sizes.most;
+        if !matches!(self.state, State::Searching { candidate, .. } if goes_on(candidate)) {
+            self.begin();
+        }
     }
 
     /// The size that may be used.
@@ -66,13 +90,17 @@ impl MtuSearch {
         }
     }
 
-    /// Begins, or begins anew as the raise timer expires. The largest size goes first: mostly it is the right one.
+    /// Begins, or begins anew as the raise timer expires. The usual size goes first, since mostly it is the right one, and then
+    /// the largest: a path that carries no more than the usual one has it after one round trip (RFC 8899 section 5.3.2 leaves the
+    /// choice of sizes open).
     pub(crate) fn begin(&mut self) {
-        self.state = if self.most > self.confirmed {
-            State::Searching { candidate: self.most, lost: 0, too_large: None }
-        } else {
-            State::SearchComplete
-        };
+        let Sizes { usual, most, .. } = self.sizes;
+        let next = [usual.min(most), most].into_iter().find(|size| *size > self.confirmed);
+        self.state = next.map_or(State::SearchComplete, |candidate| State::Searching {
+            candidate,
+            lost: 0,
+            too_large: None,
+        });
     }
 
     /// A probe of this size was answered.
@@ -116,9 +144,9 @@ impl MtuSearch {
         self.state = State::Searching { candidate, lost: 0, too_large };
     }
 
-    /// A packet of this size was delivered.
+    /// A packet of this size was delivered. One that is much smaller than those that leave says nothing about them.
     pub(crate) fn delivered(&mut self, size: usize) {
-        if size > self.base {
+        if size > self.sizes.base.max(self.confirmed / 2) {
             self.expiries = 0;
         }
     }
@@ -126,14 +154,14 @@ impl MtuSearch {
     /// T3 expired with packets larger than the base outstanding; `true` if that makes a black hole of the path, which is back
     /// to its base size then.
     pub(crate) fn expired(&mut self) -> bool {
-        if self.confirmed == self.base {
+        if self.confirmed == self.sizes.base {
             return false;
         }
         self.expiries += 1;
         if self.expiries < BLACK_HOLE {
             return false;
         }
-        *self = MtuSearch::new(self.base, self.most);
+        *self = MtuSearch::new(self.sizes);
         true
     }
 }
@@ -142,14 +170,19 @@ impl MtuSearch {
 mod tests {
     use super::*;
 
-    /// Searches on a path that carries `mtu`, whose n-th probe is lost if `loses` says so; how many probes it took.
-    fn search(mtu: usize, loses: impl Fn(u32) -> bool) -> (usize, u32) {
-        let mut search = MtuSearch::new(1172, 8972);
-        let mut probes = 0;
+    /// On an interface that takes jumbo frames.
+    const JUMBO: Sizes = Sizes { base: 1172, usual: 1472, most: 8972 };
+    /// On one of Ethernet.
+    const ETHERNET: Sizes = Sizes { most: 1472, ..JUMBO };
+
+    /// The sizes that are probed on a path that carries `mtu`, whose n-th probe is lost if `loses` says so, and what is found.
+    fn search(sizes: Sizes, mtu: usize, loses: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+        let mut search = MtuSearch::new(sizes);
+        let mut probes = Vec::new();
         while let Next::Probe(size) = search.next() {
-            assert!(size > search.confirmed() && size <= 8972 && size.is_multiple_of(4), "{size}");
-            probes += 1;
-            if size <= mtu && !loses(probes) { search.answered(size) } else { search.unanswered() }
+            assert!(size > search.confirmed() && size <= sizes.most && size.is_multiple_of(4), "{size}");
+            probes.push(size);
+            if size <= mtu && !loses(probes.len()) { search.answered(size) } else { search.unanswered() }
         }
         (search.confirmed(), probes)
     }
@@ -157,30 +190,44 @@ mod tests {
     #[test]
     fn it_comes_within_some_bytes_of_what_the_path_carries() {
         for mtu in [1172, 1180, 1252, 1372, 1472, 4000, 8960, 8972] {
-            let (found, probes) = search(mtu, |_| false);
+            let (found, probes) = search(JUMBO, mtu, |_| false);
             assert!(
-                found <= mtu && mtu - found < CLOSE_ENOUGH + 4 && probes <= 40,
-                "{mtu}: {found}, {probes}"
+                found <= mtu && mtu - found < CLOSE_ENOUGH + 4 && probes.len() <= 40,
+                "{mtu}: {found}, {probes:?}"
             );
         }
     }
 
     #[test]
+    fn the_usual_size_is_probed_before_a_larger_one() {
+        assert_eq!(search(JUMBO, 8972, |_| false), (8972, vec![1472, 8972]));
+        let (found, probes) = search(JUMBO, 1472, |_| false);
+        assert_eq!((found, &probes[..4]), (1472, &[1472, 8972, 8972, 8972][..]));
+    }
+
+    #[test]
+    fn where_nothing_is_larger_than_the_usual_size_it_is_the_first_probe_and_the_last_that_may_pass() {
+        assert_eq!(search(ETHERNET, 9000, |_| false), (1472, vec![1472]));
+        let smaller = Sizes { most: 1252, ..JUMBO };
+        assert_eq!(search(smaller, 9000, |_| false), (1252, vec![1252]));
+    }
+
+    #[test]
     fn two_probes_of_three_may_be_lost() {
-        assert_eq!(search(8972, |probe| probe < 3).0, 8972);
-        assert!(search(8972, |probe| probe < 4).0 < 8972);
+        assert_eq!(search(ETHERNET, 1472, |probe| probe < 3).0, 1472);
+        assert!(search(ETHERNET, 1472, |probe| probe < 4).0 < 1472);
     }
 
     #[test]
     fn what_is_refused_by_the_system_is_not_tried_again() {
-        let mut search = MtuSearch::new(1172, 8972);
-        search.refused(8972);
-        assert!(matches!(search.next(), Next::Probe(size) if size < 8972));
+        let mut search = MtuSearch::new(ETHERNET);
+        search.refused(1472);
+        assert!(matches!(search.next(), Next::Probe(size) if size < 1472));
     }
 
     #[test]
     fn two_expiries_without_a_large_delivery_are_a_black_hole() {
-        let mut search = MtuSearch::new(1172, 1472);
+        let mut search = MtuSearch::new(ETHERNET);
         search.answered(1472);
         assert_eq!((search.confirmed(), search.next()), (1472, Next::Rest));
         assert!(!search.expired());
@@ -192,5 +239,50 @@ mod tests {
         assert!(!search.expired());
         search.delivered(1472);
         assert!(!search.expired());
+    }
+
+    #[test]
+    fn packets_of_the_usual_size_do_not_hide_a_black_hole_of_much_larger_ones() {
+        let mut search = MtuSearch::new(JUMBO);
+        search.answered(1472);
+        search.answered(8972);
+        assert!(!search.expired());
+        search.delivered(1472);
+        assert!(search.expired());
+        assert_eq!((search.confirmed(), search.next()), (1172, Next::Probe(1472)));
+    }
+
+    #[test]
+    fn a_limit_that_falls_below_what_was_found_is_the_size_from_then_on() {
+        let mut search = MtuSearch::new(JUMBO);
+        search.answered(1472);
+        search.answered(8972);
+        search.bound(Sizes { most: 4000, ..JUMBO });
+        assert_eq!((search.confirmed(), search.next()), (4000, Next::Rest));
+        search.bound(ETHERNET);
+        assert_eq!((search.confirmed(), search.next()), (1472, Next::Rest));
+        search.bound(Sizes { base: 972, usual: 972, most: 972 });
+        assert_eq!((search.confirmed(), search.next()), (972, Next::Rest));
+    }
+
+    #[test]
+    fn a_limit_that_rises_is_searched_for() {
+        let mut search = MtuSearch::new(ETHERNET);
+        search.answered(1472);
+        search.bound(JUMBO);
+        assert_eq!((search.confirmed(), search.next()), (1472, Next::Probe(8972)));
+    }
+
+    #[test]
+    fn a_limit_that_changes_amid_a_search_ends_only_what_is_beyond_it() {
+        let mut search = MtuSearch::new(JUMBO);
+        search.unanswered();
+        search.bound(ETHERNET);
+        assert_eq!(search.next(), Next::Probe(1472));
+        search.unanswered();
+        search.unanswered();
+        assert_eq!(search.next(), Next::Probe(1320), "three of one size were lost");
+        search.bound(Sizes { most: 1300, ..JUMBO });
+        assert_eq!(search.next(), Next::Probe(1300));
     }
 }

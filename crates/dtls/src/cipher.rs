@@ -5,7 +5,7 @@ use std::fmt;
 use anabranch_core::protection::{CipherError, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
 use aws_lc_rs::aead::quic::HeaderProtectionKey;
 use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce, UnboundKey};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::material::{IV_LEN, KeyMaterial};
 use crate::suite::CipherSuite;
@@ -23,6 +23,14 @@ const FAILED: u64 = 1 << 36;
 impl KeyMaterial {
     /// The cipher with these keys.
     pub fn cipher(&self) -> Box<dyn RecordCipher> {
+        let cipher = self.make_cipher();
+        wipe_stack();
+        cipher
+    }
+
+    /// Its parts are values on the stack until they are in their place, and moves leave copies behind.
+    #[inline(never)]
+    fn make_cipher(&self) -> Box<dyn RecordCipher> {
         let suite = self.suite();
         let key = UnboundKey::new(suite.aead(), self.key()).expect("a key of the suite's length");
         let mask = HeaderProtectionKey::new(suite.mask(), self.sequence_number_key());
@@ -30,9 +38,21 @@ impl KeyMaterial {
             suite,
             key: LessSafeKey::new(key),
             mask: mask.expect("a key of the suite's length"),
-            iv: Zeroizing::new(self.iv()),
+            iv: Zeroizing::new(*self.iv()),
         })
     }
+}
+
+/// More than the functions need that make a cipher.
+const MOST_STACK: usize = 8 << 10;
+
+/// Overwrites what functions that were called before from the same place have left on the stack: from there it could get to wherever
+/// a value is moved that is larger than what it holds, and stay there.
+#[inline(never)]
+fn wipe_stack() {
+    let mut space = [0_u8; MOST_STACK];
+    space.zeroize();
+    std::hint::black_box(&space);
 }
 
 /// Keys in use. The library wipes what it holds of them when they are dropped.

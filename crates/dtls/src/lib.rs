@@ -5,7 +5,9 @@
 
 mod cipher;
 mod material;
+mod restart;
 mod suite;
 
 pub use material::{KeyMaterial, WrongKeyLength};
+pub use restart::{RestartKeys, RestartKeysError};
 pub use suite::CipherSuite;

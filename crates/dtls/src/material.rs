@@ -26,6 +26,11 @@ pub struct WrongKeyLength {
 /// Key, sequence number key and initialization vector. They are wiped when this is dropped, and never shown.
 pub struct KeyMaterial {
     suite: CipherSuite,
+    /// In one place: what moves the keys to another one copies none of them.
+    secrets: Box<Secrets>,
+}
+
+struct Secrets {
     key: [u8; LONGEST_KEY],
     sequence_number_key: [u8; LONGEST_KEY],
     iv: [u8; IV_LEN],
@@ -53,9 +58,9 @@ impl KeyMaterial {
         check("sequence number key", sequence_number_key, suite.key_len())?;
         check("initialization vector", iv, IV_LEN)?;
         let mut material = Self::empty(suite);
-        material.key[..key.len()].copy_from_slice(key);
-        material.sequence_number_key[..key.len()].copy_from_slice(sequence_number_key);
-        material.iv.copy_from_slice(iv);
+        material.secrets.key[..key.len()].copy_from_slice(key);
+        material.secrets.sequence_number_key[..key.len()].copy_from_slice(sequence_number_key);
+        material.secrets.iv.copy_from_slice(iv);
         Ok(material)
     }
 
@@ -65,10 +70,11 @@ impl KeyMaterial {
         let secret = Salt::new(HKDF_SHA256, &[]).extract(seed);
         let mut material = Self::empty(suite);
         let len = suite.key_len();
+        let secrets = &mut *material.secrets;
         let parts: [(&[u8], &mut [u8]); 3] = [
-            (b"key", &mut material.key[..len]),
-            (b"sn", &mut material.sequence_number_key[..len]),
-            (b"iv", &mut material.iv),
+            (b"key", &mut secrets.key[..len]),
+            (b"sn", &mut secrets.sequence_number_key[..len]),
+            (b"iv", &mut secrets.iv),
         ];
         for (part, out) in parts {
             let info = [part, purpose];
@@ -78,8 +84,9 @@ impl KeyMaterial {
         material
     }
 
-    const fn empty(suite: CipherSuite) -> Self {
-        Self { suite, key: [0; LONGEST_KEY], sequence_number_key: [0; LONGEST_KEY], iv: [0; IV_LEN] }
+    fn empty(suite: CipherSuite) -> Self {
+        let (key, sequence_number_key) = ([0; LONGEST_KEY], [0; LONGEST_KEY]);
+        Self { suite, secrets: Box::new(Secrets { key, sequence_number_key, iv: [0; IV_LEN] }) }
     }
 
     /// The suite that the keys are for.
@@ -88,21 +95,21 @@ impl KeyMaterial {
     }
 
     pub(crate) fn key(&self) -> &[u8] {
-        &self.key[..self.suite.key_len()]
+        &self.secrets.key[..self.suite.key_len()]
     }
 
     pub(crate) fn sequence_number_key(&self) -> &[u8] {
-        &self.sequence_number_key[..self.suite.key_len()]
+        &self.secrets.sequence_number_key[..self.suite.key_len()]
     }
 
-    pub(crate) const fn iv(&self) -> [u8; IV_LEN] {
-        self.iv
+    pub(crate) fn iv(&self) -> &[u8; IV_LEN] {
+        &self.secrets.iv
     }
 
     fn wipe(&mut self) {
-        self.key.zeroize();
-        self.sequence_number_key.zeroize();
-        self.iv.zeroize();
+        self.secrets.key.zeroize();
+        self.secrets.sequence_number_key.zeroize();
+        self.secrets.iv.zeroize();
     }
 }
 
@@ -145,7 +152,8 @@ mod tests {
     fn what_drop_does_leaves_nothing_behind() {
         let mut material = material();
         material.wipe();
-        assert_eq!((material.key, material.sequence_number_key, material.iv), ([0; 32], [0; 32], [0; 12]));
+        let Secrets { key, sequence_number_key, iv } = &*material.secrets;
+        assert_eq!((key, sequence_number_key, iv), (&[0; 32], &[0; 32], &[0; 12]));
     }
 
     #[test]
@@ -164,15 +172,15 @@ mod tests {
         let of = |seed, purpose: &[u8]| {
             KeyMaterial::from_seed(CipherSuite::ChaCha20Poly1305, &[seed; 32], purpose)
         };
-        let (one, again) = (of(1, b"a"), of(1, b"a"));
-        assert_eq!(
-            (one.key, one.sequence_number_key, one.iv),
-            (again.key, again.sequence_number_key, again.iv)
-        );
-        for other in [of(1, b"b"), of(2, b"a")] {
-            assert!(one.key != other.key && one.sequence_number_key != other.sequence_number_key);
-            assert_ne!(one.iv, other.iv);
+        let parts = |material: &KeyMaterial| {
+            let Secrets { key, sequence_number_key, iv } = &*material.secrets;
+            (*key, *sequence_number_key, *iv)
+        };
+        let one = parts(&of(1, b"a"));
+        assert_eq!(one, parts(&of(1, b"a")));
+        for other in [of(1, b"b"), of(2, b"a")].each_ref().map(parts) {
+            assert!(one.0 != other.0 && one.1 != other.1 && one.2 != other.2);
         }
-        assert_ne!(one.key, one.sequence_number_key);
+        assert_ne!(one.0, one.1);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anabranch_core::protection::{Agreement, KeyManagementRole, RecordCipher};
+use anabranch_dtls::RestartKeys;
 
 use crate::credentials::PeerIdentity;
 use crate::error::{ExportError, KeyingError};
@@ -103,6 +104,17 @@ pub trait KeyExchange: fmt::Debug + Send {
         direction: Direction,
         binding: &ParameterBinding,
     ) -> Result<Box<dyn RecordCipher>, KeyingError>;
+
+    /// Keys for a restart as this part has them, once it is done. They are of the epoch that the primary keys are for.
+    ///
+    /// # Errors
+    /// [`KeyingError`] if it is not.
+    fn restart_keys(
+        &self,
+        part: Part,
+        epoch: u64,
+        binding: &ParameterBinding,
+    ) -> Result<RestartKeys, KeyingError>;
 
     /// Who the peer is, once it is done; `None` if nobody is asked who they are, as in simulations.
     fn identity(&self) -> Option<&PeerIdentity>;

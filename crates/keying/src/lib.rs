@@ -18,6 +18,7 @@ mod policy;
 mod scripted;
 mod tls;
 
+pub use anabranch_dtls::{RestartKeys, RestartKeysError};
 pub use credentials::{Credentials, IdentityForm, PeerIdentity};
 pub use error::{ExportError, KeyingError, TlsProblem};
 pub use exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part, Progress};

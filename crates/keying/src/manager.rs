@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use anabranch_core::protection::{Agreement, FIRST_EPOCH, KeyManagementMethod, KeyManagementRole};
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, ReceivedMessage, SendError};
+use anabranch_dtls::RestartKeys;
 use bytes::Bytes;
 
 use crate::allowance::Allowance;
@@ -17,8 +18,10 @@ use crate::policy::KeyPolicy;
 
 mod age;
 mod draining;
+mod restart;
 
-use draining::Draining;
+use draining::{Draining, Replaced};
+use restart::Restarted;
 
 /// The most that an exchange takes from the peer, in bytes and in messages.
 const LARGEST_EXCHANGE: usize = 2 * LONGEST_MESSAGE;
@@ -29,7 +32,10 @@ const MOST_MESSAGES: u32 = 16;
 pub enum KeyingEvent {
     /// The first keys are in use, and the association takes nothing without protection any more.
     Established,
-    /// Newer keys are in use.
+    /// The association was restarted with the keys that were kept for that, and is up under them. New ones are being agreed on, and
+    /// user messages wait for these.
+    Restarted,
+    /// Newer keys are in use. The first ones after a restart are of the first epoch again.
     Rekeyed {
         /// Their epoch.
         epoch: u64,
@@ -89,6 +95,8 @@ struct Attempt {
     exchange: Box<dyn KeyExchange>,
     /// A client has keys to receive with, and waits until the peer says that it uses its own.
     awaits_confirmation: bool,
+    /// For a restart, once it is done, if both sides keep such keys.
+    restart_keys: Option<RestartKeys>,
     bytes: usize,
     messages: u32,
 }
@@ -102,8 +110,12 @@ pub struct KeyManager {
     /// When the association was up, as far as is known: before that no answer can come.
     started: Time,
     keys: Option<Keys>,
+    /// There was a restart, and no exchange is done since.
+    restarted: Option<Restarted>,
     attempt: Option<Attempt>,
     draining: Option<Draining>,
+    /// For the application, which has not taken them yet.
+    restart_keys: Option<RestartKeys>,
     /// The beginning of a message that comes in pieces.
     pieces: Vec<u8>,
     peer_allowance: Allowance,
@@ -135,8 +147,10 @@ impl KeyManager {
             role: agreement.role(),
             started: now,
             keys: None,
+            restarted: None,
             attempt: None,
             draining: None,
+            restart_keys: None,
             pieces: Vec::new(),
             peer_allowance,
             retry_at: None,
@@ -197,14 +211,18 @@ impl KeyManager {
         self.events.pop_front()
     }
 
-    /// Whether the association is protected.
+    /// Whether the association is protected by keys that were agreed on since it is up, or since it was restarted.
     pub fn is_established(&self) -> bool {
         self.keys.is_some()
     }
 
-    /// Who the peer has proved to be; `None` before the association is protected.
+    /// Who the peer has proved to be; `None` before the association is protected, and at a side that has restarted it until the
+    /// first exchange since is done.
     pub fn peer_identity(&self) -> Option<&PeerIdentity> {
-        self.keys.as_ref()?.exchange.identity()
+        match &self.keys {
+            Some(keys) => keys.exchange.identity(),
+            None => self.restarted.as_ref()?.known(),
+        }
     }
 
     /// Fills `out` with what both sides, and nobody else, can derive from the latest exchange for this label and context.
@@ -231,7 +249,7 @@ impl KeyManager {
     pub fn phase(&self) -> Phase {
         match (&self.keys, &self.attempt) {
             _ if self.failed => Phase::Failed,
-            (None, _) => Phase::Init,
+            (None, _) if self.restarted.is_none() => Phase::Init,
             (_, Some(attempt)) if attempt.awaits_confirmation => Phase::LocalOld,
             (_, Some(Attempt { part: Part::Client, .. })) => Phase::LocalAged,
             (_, Some(Attempt { part: Part::Server, .. })) => Phase::RemoteAged,
@@ -266,8 +284,15 @@ impl KeyManager {
         self.statistics.handshakes += 1;
         self.retry_at = None;
         let epoch = self.next_epoch();
-        let attempt = Attempt { part, epoch, exchange, awaits_confirmation: false, bytes: 0, messages: 0 };
-        self.attempt = Some(attempt);
+        self.attempt = Some(Attempt {
+            part,
+            epoch,
+            exchange,
+            awaits_confirmation: false,
+            restart_keys: None,
+            bytes: 0,
+            messages: 0,
+        });
     }
 
     fn send_records(&self, association: &mut Association, records: &[u8]) {
@@ -398,6 +423,7 @@ impl KeyManager {
         let Some(attempt) = self.attempt.take().filter(|_| self.keys.is_some()) else { return Err(error) };
         if attempt.awaits_confirmation {
             association.remove_receive_key(attempt.epoch);
+            association.remove_restart_keys(attempt.epoch);
         }
         self.statistics.failed_rekeys += 1;
         self.retry_at = Some(now + self.policy.retry_after);
@@ -415,23 +441,19 @@ impl KeyManager {
         answer: &[u8],
         association: &mut Association,
     ) -> Result<(), KeyingError> {
+        self.check_identity()?;
         let Some(attempt) = &mut self.attempt else { return Err(KeyingError::Unexpected) };
         let part = attempt.part;
         let epoch = attempt.epoch;
-        // "Clients and servers MUST NOT accept a change of identity during the setup of a new TLS connection".
-        if let Some(known) = self.keys.as_ref().and_then(|keys| keys.exchange.identity())
-            && !attempt.exchange.identity().is_some_and(|now| now.is_same(known))
-        {
-            return Err(KeyingError::IdentityChanged);
-        }
         // The client's read key is the server's. In the initial establishment the draft's step 7 has it the client's, which its
         // peer never sends with; the rekeying has it right.
         let binding = binding(association)?;
         let receive = attempt.exchange.cipher(part.inward(), &binding)?;
         if let Some(old) = self.draining.take() {
-            association.remove_receive_key(old.epoch());
+            old.end(association);
         }
         association.install_receive_key(epoch, receive)?;
+        attempt.keep_restart_keys(&binding, association)?;
         match part {
             Part::Client => {
                 attempt.awaits_confirmation = true;
@@ -447,6 +469,16 @@ impl KeyManager {
         }
     }
 
+    /// "Clients and servers MUST NOT accept a change of identity during the setup of a new TLS connection". A restart is no
+    /// exception at the side that knows who the peer was.
+    fn check_identity(&self) -> Result<(), KeyingError> {
+        let now = self.attempt.as_ref().and_then(|attempt| attempt.exchange.identity());
+        match self.peer_identity() {
+            Some(known) if !now.is_some_and(|now| now.is_same(known)) => Err(KeyingError::IdentityChanged),
+            _ => Ok(()),
+        }
+    }
+
     /// The peer uses its keys, so this side uses its own.
     fn confirmed(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
         match &self.attempt {
@@ -456,20 +488,25 @@ impl KeyManager {
     }
 
     fn use_keys(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
-        let Some(attempt) = self.attempt.take() else { return Err(KeyingError::Unexpected) };
+        let Some(mut attempt) = self.attempt.take() else { return Err(KeyingError::Unexpected) };
         let binding = binding(association)?;
         let send = attempt.exchange.cipher(attempt.part.outward(), &binding)?;
         association.install_send_key(attempt.epoch, send)?;
         association.require_protection()?;
+        // The peer keeps the same ones by now, so that they are worth storing.
+        self.restart_keys = attempt.restart_keys.take().or(self.restart_keys.take());
         let keys = Keys { epoch: attempt.epoch, since: now, exchange: attempt.exchange, stale: 0 };
         self.statistics.epochs += 1;
-        match self.keys.replace(keys) {
-            None => self.events.push_back(KeyingEvent::Established),
-            Some(old) => {
-                self.draining = Some(Draining::new(now, old.epoch, attempt.part, &self.policy));
-                self.events.push_back(KeyingEvent::Rekeyed { epoch: attempt.epoch });
+        let replaced = match (self.keys.replace(keys), self.restarted.take()) {
+            (Some(old), _) => Replaced::Primary(old.epoch),
+            (None, Some(_)) => Replaced::Restart,
+            (None, None) => {
+                self.events.push_back(KeyingEvent::Established);
+                return Ok(());
             }
-        }
+        };
+        self.draining = Some(Draining::new(now, replaced, attempt.part, &self.policy));
+        self.events.push_back(KeyingEvent::Rekeyed { epoch: attempt.epoch });
         Ok(())
     }
 
@@ -478,6 +515,8 @@ impl KeyManager {
         check_role(association, self.role)?;
         if association.is_opening() {
             self.started = now;
+        } else if self.restarted.as_mut().is_some_and(Restarted::comes_up) {
+            self.events.push_back(KeyingEvent::Restarted);
         }
         let Some(keys) = &self.keys else {
             let late = now >= self.started + self.policy.handshake_timeout;
@@ -487,11 +526,10 @@ impl KeyManager {
             return Err(KeyingError::Expired);
         }
         let usage = association.key_use();
-        if let Some(draining) = &mut self.draining
-            && draining.is_over(now, usage.opened > 0, self.policy.drain)
-        {
-            association.remove_receive_key(draining.epoch());
-            self.draining = None;
+        let policy = &self.policy;
+        let over = |draining: &mut Draining| draining.is_over(now, usage.opened > 0, policy.drain);
+        if let Some(drained) = self.draining.take_if(over) {
+            drained.end(association);
         }
         let may = self.attempt.is_none() && self.retry_at.is_none_or(|at| now >= at);
         if may && (now >= self.aged_at(keys) || self.is_used_up(&usage)) {

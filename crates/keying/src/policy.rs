@@ -17,7 +17,7 @@ pub struct KeyPolicy {
     /// The age at which keys end the association. A peer whose application does not read holds up the agreement on new ones,
     /// so it is much larger than `rekey_after`.
     pub expire_after: Span,
-    /// How long the first agreement may take.
+    /// How long the first agreement may take, and the first one after a restart.
     pub handshake_timeout: Span,
     /// After an agreement on new keys has failed, the next try.
     pub retry_after: Span,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anabranch_core::protection::RecordCipher;
-use anabranch_dtls::{CipherSuite, KeyMaterial};
+use anabranch_dtls::{CipherSuite, KeyMaterial, RestartKeys};
 use rustls::{ClientConnection, Connection, ProtocolVersion, ServerConnection};
 use zeroize::Zeroizing;
 
@@ -16,8 +16,9 @@ use crate::key_log::{KeyLog, LoggedKeys};
 /// The label of all keys (draft-porfiri-tsvwg-sctp-dtls-handshake, section "Exporter Labels").
 const LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
-/// "Key role" in the exporter's context: keys for everything but a restart.
+/// "Key role" in the exporter's context: keys for everything but a restart, and keys for that.
 const PRIMARY: u8 = 0;
+const RESTART: u8 = 1;
 
 /// "Key type" in the exporter's context.
 const KEY: u8 = 0;
@@ -127,6 +128,7 @@ impl TlsExchange {
     fn secret(
         &self,
         direction: Direction,
+        role: u8,
         kind: u8,
         binding: &ParameterBinding,
         out: &mut [u8],
@@ -135,8 +137,29 @@ impl TlsExchange {
             Direction::FromClient => 0,
             Direction::FromServer => 1,
         };
-        let context = [&[direction, PRIMARY, kind], binding.client(), binding.server()].concat();
+        let context = [&[direction, role, kind], binding.client(), binding.server()].concat();
         self.export(LABEL, Some(&context), out).map_err(|_| TlsProblem::Internal.into())
+    }
+
+    /// The keys of a direction and a role.
+    fn material(
+        &self,
+        direction: Direction,
+        role: u8,
+        binding: &ParameterBinding,
+    ) -> Result<KeyMaterial, KeyingError> {
+        let suite = self.done.as_ref().ok_or(TlsProblem::Internal)?.suite;
+        let mut key = Zeroizing::new(vec![0; suite.key_len()]);
+        let mut sequence_number_key = Zeroizing::new(vec![0; suite.key_len()]);
+        let mut iv = Zeroizing::new(vec![0; KeyMaterial::IV_LEN]);
+        self.secret(direction, role, KEY, binding, &mut key)?;
+        self.secret(direction, role, SEQUENCE_NUMBER_KEY, binding, &mut sequence_number_key)?;
+        self.secret(direction, role, IV, binding, &mut iv)?;
+        if let Some(key_log) = &self.key_log {
+            let sequence_number_key = &sequence_number_key;
+            key_log.log(direction, &LoggedKeys { suite, key: &key, sequence_number_key, iv: &iv });
+        }
+        KeyMaterial::new(suite, &key, &sequence_number_key, &iv).map_err(|_| TlsProblem::Internal.into())
     }
 }
 
@@ -174,19 +197,18 @@ impl KeyExchange for TlsExchange {
         direction: Direction,
         binding: &ParameterBinding,
     ) -> Result<Box<dyn RecordCipher>, KeyingError> {
-        let suite = self.done.as_ref().ok_or(TlsProblem::Internal)?.suite;
-        let mut key = Zeroizing::new(vec![0; suite.key_len()]);
-        let mut sequence_number_key = Zeroizing::new(vec![0; suite.key_len()]);
-        let mut iv = Zeroizing::new(vec![0; KeyMaterial::IV_LEN]);
-        self.secret(direction, KEY, binding, &mut key)?;
-        self.secret(direction, SEQUENCE_NUMBER_KEY, binding, &mut sequence_number_key)?;
-        self.secret(direction, IV, binding, &mut iv)?;
-        if let Some(key_log) = &self.key_log {
-            let sequence_number_key = &sequence_number_key;
-            key_log.log(direction, &LoggedKeys { suite, key: &key, sequence_number_key, iv: &iv });
-        }
-        let material = KeyMaterial::new(suite, &key, &sequence_number_key, &iv);
-        Ok(material.map_err(|_| TlsProblem::Internal)?.cipher())
+        Ok(self.material(direction, PRIMARY, binding)?.cipher())
+    }
+
+    fn restart_keys(
+        &self,
+        part: Part,
+        epoch: u64,
+        binding: &ParameterBinding,
+    ) -> Result<RestartKeys, KeyingError> {
+        let send = self.material(part.outward(), RESTART, binding)?;
+        let receive = self.material(part.inward(), RESTART, binding)?;
+        RestartKeys::new(epoch, send, receive).map_err(|_| TlsProblem::Internal.into())
     }
 
     fn identity(&self) -> Option<&PeerIdentity> {

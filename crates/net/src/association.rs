@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 use anabranch_core::{AssociationId, Reliability, SendOptions};
-use anabranch_keying::{ExportError, PeerIdentity};
+use anabranch_keying::{ExportError, PeerIdentity, RestartKeys};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
@@ -192,6 +192,26 @@ impl Association {
         self.handle.shared.lock().identity.clone()
     }
 
+    /// The keys with which this side can [restart](crate::Host::restart) the association after it has lost everything else. Waits
+    /// for such that were not taken yet; `None` once it is over. Without keys that both sides have offered to keep
+    /// ([`DtlsProtection::restart`](crate::DtlsProtection::restart)) that is all that happens.
+    ///
+    /// There are new ones with every change of keys. They take the place of the ones before, which serve for two more minutes under
+    /// the default [`KeyPolicy`](crate::KeyPolicy). Stored ones are worth nothing once the association has ended.
+    ///
+    /// Cancel-safe: keys are taken only by the call that returns them.
+    pub async fn restart_keys(&self) -> Option<RestartKeys> {
+        let shared = &self.handle.shared;
+        wait_for(&shared.changed, || {
+            let mut state = shared.lock();
+            match state.restart_keys.take() {
+                Some(keys) => Some(Some(keys)),
+                None => matches!(state.phase, Phase::Closed(_)).then_some(None),
+            }
+        })
+        .await
+    }
+
     /// `length` bytes that both sides, and nobody else, can derive for this label and context (RFC 8446 section 7.5). They follow
     /// from the newest keys, so both sides are to ask before these change, best right after the association was opened.
     ///
@@ -247,7 +267,7 @@ fn admits(state: &State, payload: &Bytes, options: SendOptions) -> Result<(), Se
     if options.reliability != Reliability::Full && !state.partial_reliability {
         return Err(anabranch_core::SendError::NoPartialReliability.into());
     }
-    if state.identity.is_some() && options.ppid == KEY_MANAGEMENT_PPID {
+    if state.protected && options.ppid == KEY_MANAGEMENT_PPID {
         return Err(anabranch_core::SendError::KeyManagementOnly.into());
     }
     if options.stream >= state.streams {

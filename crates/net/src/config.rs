@@ -25,8 +25,8 @@ pub const DEFAULT_LARGEST_BUFFER: u64 = 16 << 20;
 /// IP packet size that a path begins with (RFC 8899 section 5.1.2: BASE_PLPMTU).
 pub const DEFAULT_MTU: usize = 1200;
 
-/// The largest IP packet size that is searched for on a path: that of Ethernet.
-pub const DEFAULT_LARGEST_MTU: usize = 1500;
+/// The largest IP packet size that is searched for on a path, where its interface takes that much.
+pub const DEFAULT_LARGEST_MTU: usize = 65_535;
 
 /// Streams in each direction.
 pub const DEFAULT_STREAMS: u16 = 16;

@@ -102,6 +102,7 @@ impl Driver {
 
     pub(crate) async fn run(mut self) {
         let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
+        self.look_at_interfaces();
         loop {
             // Messages that were accepted come before packets that may say that it is too late for them.
             self.take_commands();
@@ -192,6 +193,7 @@ impl Driver {
             Command::RemoveLocal(address, reply) => {
                 let _ = reply.send(self.remove_local(address));
             }
+            Command::LookAtInterfaces => self.look_at_interfaces(),
             Command::Locals(reply) => {
                 let _ = reply.send(self.locals());
             }
@@ -244,12 +246,16 @@ impl Driver {
     }
 
     fn connect(&mut self, connect: Connect) -> Result<Handle, ConnectError> {
-        let Connect { paths, sctp_port, mut config, dtls } = connect;
+        let Connect { paths, sctp_port, mut config, dtls, restart } = connect;
         config.trace = self.watch.wants_decisions();
         self.check_paths(&paths, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
         let streams = config.streams;
-        let id = self.endpoint.connect(self.clock.now(), sctp_port, &paths, config)?;
+        let now = self.clock.now();
+        let id = match restart {
+            Some(keys) => self.endpoint.restart(now, sctp_port, &paths, config, keys)?,
+            None => self.endpoint.connect(now, sctp_port, &paths, config)?,
+        };
         if let Some(dtls) = dtls {
             self.keys.opened(id, dtls);
         }
@@ -370,16 +376,22 @@ impl Driver {
 
     /// The endpoint learns at once of packets that are longer than the interface takes; whether there were any.
     fn report_too_long(&mut self) -> bool {
-        let now = self.clock.now();
-        let mut any = false;
-        for socket in &mut self.sockets {
+        let refused = |socket: &mut Socket| {
             let local = socket.local().ip();
-            for (to, bytes) in socket.take_too_long() {
-                any = true;
-                self.endpoint.packet_too_long(now, PathAddress::over_udp(local, to), bytes);
-            }
+            let packets = socket.take_too_long().into_iter();
+            packets.map(move |(to, bytes)| (PathAddress::over_udp(local, to), bytes))
+        };
+        let too_long: Vec<(PathAddress, usize)> = self.sockets.iter_mut().flat_map(refused).collect();
+        if too_long.is_empty() {
+            return false;
         }
-        any
+        // An interface may take less than it did.
+        self.look_at_interfaces();
+        let now = self.clock.now();
+        for &(address, bytes) in &too_long {
+            self.endpoint.packet_too_long(now, address, bytes);
+        }
+        true
     }
 
     fn on_event(&mut self, id: AssociationId, event: AssociationEvent) {
@@ -465,6 +477,7 @@ impl Driver {
         state.streams = streams;
         state.partial_reliability = self.takes_forward_tsn(id);
         state.identity = self.keys.identity(id);
+        state.protected = self.keys.holds(id);
         state.phase = Phase::Open;
         drop(state);
         shared.changed.notify_waiters();
@@ -491,6 +504,7 @@ impl Driver {
         state.outbox_bytes = 0;
         state.inbox.push_back(Inbound::Restarted);
         state.restarted_in_shutdown = state.shutdown_wanted;
+        state.restart_keys = None;
         state.partial_reliability = self.takes_forward_tsn(id);
         drop(state);
         shared.dispatch_event(AssociationEvent::Restarted);

@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use anabranch_core::protection::KeyManagementRoles;
+use anabranch_core::protection::{KeyManagementRoles, RestartContext};
 use anabranch_core::{
     AbortReason, AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard,
 };
+use anabranch_keying::RestartKeys;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::accept_queue::AcceptQueue;
@@ -302,12 +303,53 @@ impl Host {
     /// # Errors
     /// [`ConnectError`], with what to do about it.
     pub async fn connect(&self, peer: Peer, config: AssociationConfig) -> Result<Association, ConnectError> {
+        self.open(peer, config, None).await
+    }
+
+    /// Goes on with an association that was lost without an end, such as in a crash, with the keys that
+    /// [`Association::restart_keys`] gave before. The peer's association goes on, and its application is told that this side has
+    /// restarted ([`RecvError::Restarted`](crate::RecvError::Restarted)); what was on its way is lost. It has to be over the same addresses, UDP
+    /// ports and SCTP port as before. Either side may restart it, whoever opened it.
+    ///
+    /// The association is there once new keys are agreed on, which begins with the restart and may take 30 s under the default
+    /// [`KeyPolicy`](crate::KeyPolicy). Both sides prove again who they are; messages that either side sends meanwhile wait.
+    ///
+    /// **Delete the keys from where they are stored before this call**, and never use them again: whoever seals two packets with
+    /// the same nonce gives them away. If it fails, open a new association.
+    ///
+    /// Cancel-safe: dropping the future gives the attempt up.
+    ///
+    /// # Errors
+    /// [`ConnectError`], with what to do about it.
+    pub async fn restart(
+        &self,
+        peer: Peer,
+        config: AssociationConfig,
+        keys: RestartKeys,
+    ) -> Result<Association, ConnectError> {
+        self.open(peer, config, Some(keys.context())).await
+    }
+
+    async fn open(
+        &self,
+        peer: Peer,
+        config: AssociationConfig,
+        restart: Option<RestartContext>,
+    ) -> Result<Association, ConnectError> {
         let Peer { paths, sctp_port, protection } = peer;
         let (reply, answer) = oneshot::channel();
-        let dtls = protection.unwrap_or_else(|| self.inner.protection.clone()).into_dtls();
+        let mut dtls = protection.unwrap_or_else(|| self.inner.protection.clone()).into_dtls();
         let mut config = bounded(config);
-        configure(&mut config, dtls.as_ref(), self.roles());
-        let connect = Connect { paths, sctp_port, config, dtls };
+        let roles = match (&restart, &mut dtls) {
+            (None, _) | (_, None) => self.roles(),
+            // The peer has the role that it had in the association, which need not be that of one who accepts.
+            (Some(_), Some(dtls)) => {
+                dtls.restart = true;
+                KeyManagementRoles::Either
+            }
+        };
+        configure(&mut config, dtls.as_ref(), roles);
+        let connect = Connect { paths, sctp_port, config, dtls, restart };
         let _ = self.inner.commands.send(Command::Connect(Box::new(connect), reply));
         let association = Association::new(answer.await.unwrap_or(Err(ConnectError::HostGone))?);
         match association.opened().await {

@@ -1,6 +1,6 @@
 //! What the host's task does for the key managements of its associations.
 
-use anabranch_core::{AbortReason, AssociationEvent, AssociationId};
+use anabranch_core::{AbortReason, Association, AssociationEvent, AssociationId};
 
 use crate::driver::Driver;
 use crate::error::CloseReason;
@@ -28,7 +28,9 @@ impl Driver {
             }
         }
         self.advance_keys(id);
-        !self.keys.awaits_keys(id)
+        // After a restart it reads as it did before. What it sends waits for keys.
+        let restarted = self.endpoint.association(id).is_some_and(Association::uses_restart_keys);
+        restarted || !self.keys.awaits_keys(id)
     }
 
     /// Does what a key management has due, and what it comes to.
@@ -36,7 +38,9 @@ impl Driver {
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
         let outcome = self.keys.advance(now, id, association);
+        let mut changed = false;
         for change in self.keys.take_changes() {
+            changed = true;
             self.watch.keys(now, id, &change);
         }
         match outcome {
@@ -47,6 +51,21 @@ impl Driver {
             }
             Some(Outcome::Failed(why)) => self.end_for_keys(id, why),
         }
+        if changed {
+            self.tell_of_keys(id);
+        }
+    }
+
+    /// What follows from an exchange: who the peer is, and what the application may store.
+    fn tell_of_keys(&mut self, id: AssociationId) {
+        let Some(shared) = self.entries.get(&id) else { return };
+        let mut state = shared.lock();
+        state.identity = self.keys.identity(id);
+        if let Some(keys) = self.keys.take_restart_keys(id) {
+            state.restart_keys = Some(keys);
+        }
+        drop(state);
+        shared.changed.notify_waiters();
     }
 
     /// What is to tell the peer why leaves before the ABORT does.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use anabranch_core::protection::{FIRST_EPOCH, KEY_MANAGEMENT_PPID};
 use anabranch_core::time::Time;
 use anabranch_core::{AbortReason, Association, AssociationId, ReceivedMessage};
-use anabranch_keying::{ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, TlsExchanges};
+use anabranch_keying::{
+    ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, RestartKeys, TlsExchanges,
+};
 
 use crate::observer::KeyChange;
 use crate::protection::DtlsProtection;
@@ -19,6 +21,8 @@ struct Kept {
     dtls: DtlsProtection,
     /// Once the association has agreed on protection.
     manager: Option<KeyManager>,
+    /// Who the peer had proved to be before it restarted the association.
+    known: Option<PeerIdentity>,
     /// As it stands among the deadlines.
     deadline: Option<Time>,
 }
@@ -62,14 +66,18 @@ impl KeyStore {
 
     /// This host has opened an association.
     pub(crate) fn opened(&mut self, id: AssociationId, dtls: DtlsProtection) {
-        self.kept.insert(id, Kept { dtls, manager: None, deadline: None });
+        self.keep(id, dtls);
+    }
+
+    fn keep(&mut self, id: AssociationId, dtls: DtlsProtection) {
+        self.kept.insert(id, Kept { dtls, manager: None, known: None, deadline: None });
     }
 
     /// A peer has opened an association. With it there may be too many without keys: then the oldest is over, for this reason.
     /// It has had the most time, and whoever holds many without an answer gains nothing by it.
     pub(crate) fn accepted(&mut self, id: AssociationId) -> Option<(AssociationId, &'static str)> {
         let dtls = self.accept.clone()?;
-        self.kept.insert(id, Kept { dtls, manager: None, deadline: None });
+        self.keep(id, dtls);
         self.pending.push_back(id);
         if self.pending.len() > self.most_pending {
             return self.pending.pop_front().map(|oldest| (oldest, TOO_MANY));
@@ -97,10 +105,10 @@ impl KeyStore {
         self.pending.iter().copied()
     }
 
-    /// The peer has forgotten the association, and its keys with it.
+    /// The peer has forgotten the association and its keys, but for those that were kept for a restart if it is protected.
     pub(crate) fn restarted(&mut self, id: AssociationId) {
         if let Some(kept) = self.kept.get_mut(&id) {
-            kept.manager = None;
+            kept.known = kept.manager.take().and_then(|manager| manager.peer_identity().cloned());
         }
     }
 
@@ -130,6 +138,11 @@ impl KeyStore {
 
     pub(crate) fn identity(&self, id: AssociationId) -> Option<PeerIdentity> {
         self.manager(id)?.peer_identity().cloned()
+    }
+
+    /// What the application is to store, once.
+    pub(crate) fn take_restart_keys(&mut self, id: AssociationId) -> Option<RestartKeys> {
+        self.kept.get_mut(&id)?.manager.as_mut()?.take_restart_keys()
     }
 
     pub(crate) fn export(
@@ -187,12 +200,19 @@ impl KeyStore {
             && let Some(agreement) = association.protection()
         {
             let exchanges = Box::new(TlsExchanges::new(kept.dtls.credentials.clone()));
-            let mut manager = KeyManager::new(now, agreement, exchanges, kept.dtls.policy.clone())?;
+            let policy = kept.dtls.policy.clone();
+            let mut manager = if association.uses_restart_keys() {
+                KeyManager::restarted(now, agreement, exchanges, policy, kept.known.clone())?
+            } else {
+                KeyManager::new(now, agreement, exchanges, policy)?
+            };
             manager.start(association);
             kept.manager = Some(manager);
         }
         let mut payload = Vec::new();
+        // After a restart what comes may be the application's as well, and is read where that reads.
         while self.awaits_keys(id)
+            && !association.uses_restart_keys()
             && let Some(piece) = association.recv(&mut payload)
         {
             self.take(now, id, (&piece, &payload), association);
@@ -225,7 +245,12 @@ impl KeyStore {
                     self.pending.retain(|pending| *pending != id);
                     outcome = Some(Outcome::Established);
                 }
+                KeyingEvent::Restarted => self.counters.restarts += 1,
                 KeyingEvent::Rekeyed { epoch } => {
+                    if epoch == FIRST_EPOCH {
+                        // It follows a restart.
+                        outcome = Some(Outcome::Established);
+                    }
                     self.counters.rekeys += 1;
                     self.changes.push(KeyChange::Updated { epoch });
                 }

@@ -84,7 +84,9 @@ pub use anabranch_core::{
     AssociationEvent, BufferGrowth, Guard, ListedAddresses, MAX_NETWORKS, Network, NetworkError, Networks,
     NetworksError, PathAddress, PathId, PathState, RateLimit, Reliability, SendOptions, Statistics,
 };
-pub use anabranch_keying::{Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity};
+pub use anabranch_keying::{
+    Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,
+};
 pub use association::Association;
 pub use config::{
     DEFAULT_CONNECT_TIMEOUT, DEFAULT_LARGEST_BUFFER, DEFAULT_LARGEST_MTU, DEFAULT_MTU, DEFAULT_PEER_SILENCE,

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use crate::driver::Driver;
 use crate::error::LocalError;
 use crate::host::{Host, bind_one, check_address};
-use crate::interface::{Change, Watcher};
+use crate::interface::{Change, Watcher, interface_mtus};
 use crate::shared::{BindAddress, Command};
-use crate::socket::Socket;
+use crate::socket::{Device, Socket};
 
 impl Host {
     /// Takes a further local address into use and returns it with the port that it got; port 0 takes the one that the host
@@ -109,6 +109,7 @@ async fn follow_one(host: &Host, change: Change, binding: Binding) {
             };
             drop(added);
         }
+        Change::Resized(_) => drop(host.inner.commands.send(Command::LookAtInterfaces)),
     }
 }
 
@@ -128,6 +129,7 @@ impl Driver {
         let local = socket.local();
         self.sockets.push(socket);
         self.list_addresses();
+        self.look_at_interfaces();
         self.for_each_association(|association, now| {
             if association.follows_addresses() {
                 // One that cannot have another path goes on without.
@@ -150,6 +152,19 @@ impl Driver {
             let _ = association.remove_local_address(now, address);
         });
         Ok(())
+    }
+
+    /// The endpoint learns how large packets the interfaces take.
+    pub(crate) fn look_at_interfaces(&mut self) {
+        let locals = self.sockets.iter().map(|socket| {
+            let bound = match socket.device() {
+                Some(Device::Bound(interface)) => Some(interface.as_str()),
+                Some(Device::Refused { .. }) | None => None,
+            };
+            (socket.local().ip(), bound)
+        });
+        let mtus = interface_mtus(locals);
+        self.endpoint.set_interface_mtus(self.clock.now(), mtus);
     }
 
     /// Associations to come are told of the addresses of now.

@@ -22,12 +22,25 @@ pub struct DtlsProtection {
     pub credentials: Credentials,
     /// When keys change.
     pub policy: KeyPolicy,
+    /// Whether keys are kept for a restart of either side, if the peer does so too. A side that has stored its own
+    /// ([`Association::restart_keys`](crate::Association::restart_keys)) can go on after a crash
+    /// ([`Host::restart`](crate::Host::restart)); whoever steals them from there can end the association with them.
+    pub restart: bool,
 }
 
 impl Protection {
     /// By the DTLS chunk under these credentials, with the default times and limits of keys.
     pub fn dtls(credentials: Credentials) -> Self {
-        Self::Dtls(DtlsProtection { credentials, policy: KeyPolicy::default() })
+        Self::Dtls(DtlsProtection { credentials, policy: KeyPolicy::default(), restart: false })
+    }
+
+    /// The same, and keys are [kept for a restart](DtlsProtection::restart).
+    #[must_use]
+    pub fn with_restart(self) -> Self {
+        match self {
+            Self::Insecure => Self::Insecure,
+            Self::Dtls(dtls) => Self::Dtls(DtlsProtection { restart: true, ..dtls }),
+        }
     }
 
     pub(crate) fn into_dtls(self) -> Option<DtlsProtection> {
@@ -44,11 +57,12 @@ pub(crate) fn configure(
     dtls: Option<&DtlsProtection>,
     roles: KeyManagementRoles,
 ) {
-    if dtls.is_some() {
+    if let Some(dtls) = dtls {
         config.protection = Some(anabranch_core::protection::Protection {
             mode: ProtectionMode::Strict,
             roles,
             methods: vec![KeyManagementMethod::TLS],
+            restart: dtls.restart,
         });
     }
 }

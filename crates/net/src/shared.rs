@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anabranch_core::protection::RestartContext;
 use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId};
-use anabranch_keying::{ExportError, PeerIdentity};
+use anabranch_keying::{ExportError, PeerIdentity, RestartKeys};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError};
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     AddLocal(BindAddress, oneshot::Sender<Result<SocketAddr, LocalError>>),
     /// Give a local address up.
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
+    /// Look at what packets the interfaces take.
+    LookAtInterfaces,
     /// Return the local addresses that are bound.
     Locals(oneshot::Sender<Vec<SocketAddr>>),
     /// Derive something from the keys of an association.
@@ -57,6 +60,8 @@ pub(crate) struct Connect {
     pub(crate) config: AssociationConfig,
     /// For an association that is to be protected.
     pub(crate) dtls: Option<DtlsProtection>,
+    /// To restart one that was lost.
+    pub(crate) restart: Option<RestartContext>,
 }
 
 /// Parameters of [`Command::Export`].
@@ -116,6 +121,10 @@ pub(crate) struct State {
     pub(crate) partial_reliability: bool,
     /// Who the peer has proved to be, if packets are protected.
     pub(crate) identity: Option<PeerIdentity>,
+    /// Packets are protected, so that the messages of the key management are not the application's.
+    pub(crate) protected: bool,
+    /// For the application to store, which has not taken them yet.
+    pub(crate) restart_keys: Option<RestartKeys>,
     pub(crate) shutdown_wanted: bool,
     pub(crate) abort_wanted: bool,
     /// No handle is left.
@@ -156,6 +165,8 @@ impl Shared {
             streams,
             partial_reliability: false,
             identity: None,
+            protected: false,
+            restart_keys: None,
             shutdown_wanted: false,
             abort_wanted: false,
             abandoned: false,
@@ -208,6 +219,7 @@ impl Shared {
         state.outbox_bytes = 0;
         state.more = false;
         state.events = None;
+        state.restart_keys = None;
         drop(state);
         self.notify_all();
     }

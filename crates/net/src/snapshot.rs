@@ -69,6 +69,8 @@ pub struct KeyingCounters {
     pub rekeys: u64,
     /// Times that it did not, and went on with those it had.
     pub failed_rekeys: u64,
+    /// Times that an association went on after a restart, with the keys that were kept for it.
+    pub restarts: u64,
 }
 
 /// Counters of a host.

@@ -16,8 +16,8 @@ use crate::interface::bind_to_device;
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
 
-/// The most bytes that one call takes: the largest UDP payload over IPv4 and over IPv6.
-const LARGEST_BATCH: usize = 65_000;
+/// The most bytes that one call takes: the largest UDP payload over IPv4; over IPv6 it is a little larger.
+const LARGEST_BATCH: usize = 65_507;
 
 /// What one receive buffer holds: all that the system may have put together.
 const RECV_BYTES: usize = 65_535;
@@ -114,7 +114,7 @@ pub(crate) struct Socket {
     local: SocketAddr,
     queue: VecDeque<Batch>,
     queued_bytes: usize,
-    /// Emptied batches, to be filled again.
+    /// Batches that have left, whose memory is used again.
     spare: Vec<Vec<u8>>,
     blocked: bool,
     too_long: Vec<(SocketAddr, usize)>,
@@ -218,13 +218,14 @@ impl Socket {
         filled
     }
 
-    /// Takes a packet to send; it leaves with the next [`flush`](Self::flush).
+    /// Takes a packet to send; it leaves with the next [`flush`](Self::flush). The buffer that is left in its place holds whatever it
+    /// held before.
     pub(crate) fn push(
         &mut self,
         now: Time,
         remote: IpAddr,
         port: u16,
-        packet: &[u8],
+        packet: &mut Vec<u8>,
         may_fragment: bool,
         watch: &mut ObserverSlot,
     ) {
@@ -245,9 +246,9 @@ impl Socket {
             batch.bytes.extend_from_slice(packet);
             return;
         }
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        bytes.extend_from_slice(packet);
-        self.queue.push_back(Batch { destination, segment: packet.len(), bytes, may_fragment });
+        // The first packet of a batch is not copied.
+        let bytes = std::mem::replace(packet, self.spare.pop().unwrap_or_default());
+        self.queue.push_back(Batch { destination, segment: bytes.len(), bytes, may_fragment });
     }
 
     /// A link-local address means something on a link only: ours is the one.
@@ -275,14 +276,13 @@ impl Socket {
     /// Sends until nothing waits or the socket is blocked.
     pub(crate) fn flush(&mut self, now: Time, watch: &mut ObserverSlot) {
         self.blocked = false;
-        while let Some(mut batch) = self.queue.pop_front() {
+        while let Some(batch) = self.queue.pop_front() {
             if self.send_batch(now, &batch, watch) {
                 self.blocked = true;
                 self.queue.push_front(batch);
                 return;
             }
             self.queued_bytes -= batch.bytes.len();
-            batch.bytes.clear();
             self.spare.push(batch.bytes);
         }
     }
@@ -392,7 +392,7 @@ mod tests {
         let mut watch = ObserverSlot::default();
         let mut push = |port: u16, number: u8, may_fragment| {
             let (remote, packet) = (to(port).ip(), [number; 100]);
-            socket.push(Time::ZERO, remote, port, &packet, may_fragment, &mut watch);
+            socket.push(Time::ZERO, remote, port, &mut packet.to_vec(), may_fragment, &mut watch);
         };
         let turns: u8 = 4;
         for number in 0..turns {

@@ -8,7 +8,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
-use anabranch_net::{Binding, Device, Host, PathAddress, PathState, Peer, Protection, SendOptions};
+use anabranch_net::{
+    Association, Binding, Device, Host, HostBuilder, PathAddress, PathState, Peer, Protection, SendOptions,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -177,4 +179,77 @@ async fn devices() {
         .bind()
         .expect("bound all the same");
     assert!(matches!(none.devices(), [(_, Device::Refused { interface, .. })] if interface == "nosuch0"));
+}
+
+/// The packet size of the first path, once it is that.
+async fn has_packets_of(association: &Association, mtu_bytes: usize) {
+    let found = async {
+        while association.paths().await[0].mtu_bytes != mtu_bytes {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let found = tokio::time::timeout(TIMEOUT, found).await;
+    let paths = association.paths().await;
+    assert!(found.is_ok(), "{} bytes instead of {mtu_bytes}", paths[0].mtu_bytes);
+}
+
+/// An association between hosts at these addresses; both ends.
+async fn associated(client: &Host, server: &Host) -> (Association, Association) {
+    let config = anabranch_net::config("cmt").expect("a scheme");
+    let local = client.local_addresses()[0].ip();
+    let route = PathAddress::over_udp(local, server.local_addresses()[0]);
+    let opened = tokio::time::timeout(TIMEOUT, client.connect(Peer::new([route]), config)).await;
+    (opened.expect("in time").expect("open"), server.accept().await.expect("accepted"))
+}
+
+fn host(address: [u8; 4]) -> HostBuilder {
+    Host::builder(Protection::Insecure).local(SocketAddr::from((address, 0)))
+}
+
+fn accepting(address: [u8; 4]) -> Host {
+    host(address).accept(anabranch_net::config("cmt").expect("a scheme")).bind().expect("bound")
+}
+
+#[test]
+fn packets_are_as_large_as_the_interface_takes_and_follow_its_changes() {
+    in_namespace("resized");
+}
+
+#[tokio::test]
+#[ignore = "runs in a namespace only"]
+async fn resized() {
+    pair("10.77.0.1");
+    ip("addr add 10.77.0.2/24 dev near");
+    let (server, client) = (accepting([10, 77, 0, 1]), host([10, 77, 0, 2]).bind().expect("bound"));
+    client.follow(
+        Watcher::new(|local| local.interface == "near" && local.address.is_ipv4()),
+        Binding { port: 0, to_interface: false },
+    );
+    let (association, _accepted) = associated(&client, &server).await;
+    has_packets_of(&association, 1500).await;
+    for mtu in [9000, 1400, 4000] {
+        ip(&format!("link set near mtu {mtu}"));
+        has_packets_of(&association, mtu).await;
+    }
+}
+
+#[test]
+fn an_interface_that_shrinks_unwatched_is_noticed_by_the_first_packet_that_it_refuses() {
+    in_namespace("refused");
+}
+
+#[tokio::test]
+#[ignore = "runs in a namespace only"]
+async fn refused() {
+    let (server, client) = (accepting([127, 0, 0, 1]), host([127, 0, 0, 2]).bind().expect("bound"));
+    let (association, accepted) = associated(&client, &server).await;
+    ip("link set lo mtu 8000");
+    // Nothing tells the host, so that what it had found stands.
+    let before = association.paths().await[0].mtu_bytes;
+    association.send(vec![1; 200_000], SendOptions::default()).await.expect("taken");
+    let message = tokio::time::timeout(TIMEOUT, accepted.recv()).await.expect("in time").expect("open");
+    assert_eq!(message.expect("a message").payload.len(), 200_000);
+    has_packets_of(&association, 8000).await;
+    assert!(before <= 65_535);
+    assert_eq!(association.snapshot().await.statistics.black_holes, 0);
 }

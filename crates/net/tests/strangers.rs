@@ -156,7 +156,7 @@ fn visit(stranger: u64, host: SocketAddr, port: u16, hello: &[u8]) {
 
 fn host(node: u8, credentials: Credentials, accepts: bool) -> Host {
     let policy = KeyPolicy { handshake_timeout: HANDSHAKE_TIMEOUT, ..KeyPolicy::default() };
-    let builder = Host::builder(Protection::Dtls(DtlsProtection { credentials, policy }));
+    let builder = Host::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
     let builder = builder.local((IpAddr::from([127, 0, 0, node]), 0).into());
     let builder = if accepts { builder.accept(config("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("a host")

@@ -27,6 +27,8 @@ pub struct RelayConfig {
     pub source: String,
     /// Where the randomness of the links comes from.
     pub seeds: Seeds,
+    /// The largest IP packet that goes through; larger ones are dropped, as where the DF bit is set (RFC 791 section 3.2).
+    pub mtu_bytes: u64,
     /// What changes by itself, counted from the start.
     pub changes: Vec<(Direction, Time, LinkChange)>,
     /// How many clients at a time.
@@ -38,6 +40,10 @@ pub struct RelayConfig {
 impl RelayConfig {
     /// Whose packets the links lose, unless a relay is told otherwise: a scenario's first flow that has no name.
     pub const SOURCE: &str = "flow-1";
+    /// The largest IP packet, unless a relay is told otherwise: that of Ethernet.
+    pub const MTU_BYTES: u64 = 1500;
+    /// No packet is larger than that.
+    pub const ANY_SIZE: u64 = 65_575;
     /// Clients that a relay has room for, unless it is told otherwise.
     pub const MAX_CLIENTS: usize = 64;
     /// How long a client is remembered, unless the relay is told otherwise. NATs keep UDP bindings for two
@@ -54,6 +60,7 @@ impl RelayConfig {
             reverse,
             source: Self::SOURCE.to_owned(),
             seeds: Seeds::new(1, 0),
+            mtu_bytes: Self::MTU_BYTES,
             changes: Vec::new(),
             max_clients: Self::MAX_CLIENTS,
             idle: Self::IDLE,

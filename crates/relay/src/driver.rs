@@ -74,6 +74,7 @@ struct Shared {
     to: SocketAddr,
     from: SocketAddr,
     overhead: WireBytes,
+    mtu: WireBytes,
     began: Instant,
     state: Mutex<State>,
     /// Told when something may be due earlier than the sender thinks.
@@ -88,6 +89,7 @@ struct State {
     unsent: [Amount; 2],
     lateness: [Lateness; 2],
     refused: Amount,
+    too_large: [Amount; 2],
 }
 
 /// What the sender does next.
@@ -106,7 +108,7 @@ impl Relay {
     /// Outside a tokio runtime with I/O and time.
     pub fn start(config: RelayConfig) -> Result<Self, RelayError> {
         config.check()?;
-        let (overhead, from) = (config.overhead(), config.upstream());
+        let (overhead, from, mtu) = (config.overhead(), config.upstream(), WireBytes::new(config.mtu_bytes));
         let RelayConfig { listen, to, forward, reverse, source, seeds, changes, max_clients, idle, .. } =
             config;
         let impairment = Impairment::new(forward, reverse, &source, seeds, overhead, &changes)?;
@@ -123,6 +125,7 @@ impl Relay {
             unsent: Default::default(),
             lateness: Default::default(),
             refused: Amount::default(),
+            too_large: Default::default(),
         };
         let shared = Arc::new(Shared {
             listen: socket,
@@ -130,6 +133,7 @@ impl Relay {
             to,
             from,
             overhead,
+            mtu,
             began: Instant::now(),
             state: Mutex::new(state),
             earlier: Notify::new(),
@@ -168,6 +172,7 @@ impl Relay {
             unsent: state.unsent[direction.index()],
             lateness: state.lateness[direction.index()],
             refused,
+            too_large: state.too_large[direction.index()],
             ..state.impairment.totals(direction)
         }
     }
@@ -266,6 +271,9 @@ impl Shared {
 
     fn take_from_client(self: &Arc<Self>, address: SocketAddr, payload: &[u8]) {
         let mut state = self.lock();
+        if self.is_too_large(&mut state, Direction::Forward, payload) {
+            return;
+        }
         let now = self.now();
         let known = state.clients.find(address, now);
         let owner = match known {
@@ -281,9 +289,21 @@ impl Shared {
 
     fn take_from_target(&self, owner: u32, payload: &[u8]) {
         let mut state = self.lock();
+        if self.is_too_large(&mut state, Direction::Reverse, payload) {
+            return;
+        }
         let now = self.now();
         state.clients.touch(owner, now);
         self.offer(&mut state, Direction::Reverse, now, owner, payload);
+    }
+
+    /// Whether a datagram does not go through for its size; then it is counted.
+    fn is_too_large(&self, state: &mut State, direction: Direction, payload: &[u8]) -> bool {
+        let too_large = self.overhead + WireBytes::new(payload.len() as u64) > self.mtu;
+        if too_large {
+            state.too_large[direction.index()].count(payload.len(), self.overhead);
+        }
+        too_large
     }
 
     fn offer(&self, state: &mut State, direction: Direction, now: Time, owner: u32, payload: &[u8]) {

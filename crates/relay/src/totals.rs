@@ -54,6 +54,8 @@ pub struct Totals {
     pub unsent: Amount,
     /// Of clients that there was no room for; these came to no link.
     pub refused: Amount,
+    /// Larger than the relay lets through; these came to no link.
+    pub too_large: Amount,
     /// How late datagrams left, after the moment at which the link delivered them.
     pub lateness: Lateness,
 }

@@ -132,6 +132,22 @@ async fn what_comes_out_is_what_went_in_less_what_was_lost_and_dropped() {
 }
 
 #[tokio::test]
+async fn what_is_larger_than_an_ethernet_frame_carries_is_dropped_and_counted() {
+    let (client, target) = (socket().await, socket().await);
+    let relay = start(config(&target));
+    for length in [1472, 1473, 60_000, 8] {
+        client.send_to(&vec![1; length], relay.local_addr()).await.expect("sent");
+    }
+    let (first, way) = receive(&target).await;
+    assert_eq!([first.len(), receive(&target).await.0.len()], [1472, 8]);
+    target.send_to(&[2; 1473], way).await.expect("sent");
+    until("it is counted", || relay.totals(Direction::Reverse).too_large.packets == 1).await;
+    let there = relay.totals(Direction::Forward);
+    assert_eq!((there.too_large.packets, there.too_large.bytes, there.offered.packets), (2, 61_473, 2));
+    conserved(&there);
+}
+
+#[tokio::test]
 async fn a_cut_stops_both_directions_until_it_ends() {
     let (client, target) = (socket().await, socket().await);
     let relay = start(config(&target));
@@ -236,7 +252,7 @@ async fn there_is_no_room_for_more_clients_than_said() {
 #[tokio::test]
 async fn datagrams_of_every_size_and_a_target_without_a_socket_do_no_harm() {
     let (client, target) = (socket().await, socket().await);
-    let config = config(&target);
+    let config = RelayConfig { mtu_bytes: RelayConfig::ANY_SIZE, ..config(&target) };
     drop(target);
     let to = config.to;
     let relay = start(config);

@@ -1,5 +1,6 @@
 //! The packet size of a path is found by probing, and lost again when the path no longer carries it.
 
+use anabranch_core::InterfaceMtu;
 use anabranch_core::time::Span;
 use anabranch_schemes::registry::PRESETS;
 use anabranch_tests::duo::{Duo, Setup};
@@ -24,6 +25,40 @@ fn searching<const N: usize>(mtus: [usize; N]) -> Duo {
     duo.connect();
     duo.kept = Some(Vec::new());
     duo
+}
+
+/// Searches from 1,200 up to 65,535 bytes over links that carry `carried` from interfaces that take `mtus`, with buffers in which
+/// no packet is too large.
+fn searching_behind<const N: usize>(mtus: [usize; N], carried: usize) -> Duo {
+    let setup = Setup::new(N, "bonded", "net").with(|config| {
+        config.mtu_bytes = 1_200;
+        config.mtu_search_up_to_bytes = Some(65_535);
+        config.recv_buffer_bytes = 2 << 20;
+    });
+    let mut duo = Duo::new(setup);
+    for pair in 0..N {
+        duo.link(pair).mtu = carried;
+    }
+    limit(&mut duo, mtus);
+    duo.connect();
+    duo.kept = Some(Vec::new());
+    duo
+}
+
+/// Side A's interfaces take these sizes from now on.
+fn limit<const N: usize>(duo: &mut Duo, mtus: [usize; N]) {
+    let local = |pair| duo.setup.address(Side::A, pair);
+    let limits = mtus.into_iter().enumerate();
+    let limits = limits.map(|(pair, mtu_bytes)| InterfaceMtu { local: local(pair), mtu_bytes }).collect();
+    let now = duo.now;
+    duo.nodes[A].endpoint.set_interface_mtus(now, limits);
+    duo.settle();
+}
+
+/// The length of the longest packet that A sent, IPv4 header included.
+fn longest(duo: &Duo) -> usize {
+    let sent = duo.kept.iter().flatten().filter(|(_, packet)| packet.from == Side::A);
+    sent.map(|(_, packet)| packet.bytes.len() + 20).max().unwrap_or(0)
 }
 
 /// What the path's packets may have, IPv4 header included.
@@ -133,6 +168,7 @@ fn a_window_holds_a_packet_of_the_size_that_was_found_under_every_scheme() {
         let setup = Setup::new(1, scheme, "net").with(|config| {
             config.mtu_bytes = 600;
             config.mtu_search_up_to_bytes = Some(60_000);
+            config.recv_buffer_bytes = 1 << 20;
         });
         let mut duo = Duo::new(setup);
         duo.link(0).mtu = 60_000;
@@ -181,4 +217,132 @@ fn a_path_that_is_promoted_has_a_time_out_to_answer_before_it_is_probed() {
     duo.oversleep(Span::from_secs(5));
     duo.run(Span::from_secs(40));
     assert!(duo.nodes[A].association().statistics().promotions > 0);
+}
+
+#[test]
+fn packets_become_as_large_as_the_interface_takes_and_no_probe_is_larger() {
+    for mtu in [1_280, 1_500, 9_000, 65_532] {
+        let mut duo = searching_behind([mtu], 65_535);
+        duo.run(Span::from_secs(1));
+        assert_eq!((found(&duo, 0), longest(&duo)), (mtu, mtu));
+        duo.send_all(Side::A, 100_000, 20);
+        assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)), "{mtu}");
+        assert_eq!(longest(&duo), mtu);
+        assert_eq!(duo.nodes[A].association().statistics().timeouts, 0, "{mtu}");
+    }
+}
+
+#[test]
+fn an_interface_of_1500_bytes_is_searched_as_without_larger_ones() {
+    let hash = |most, mtus: &[usize]| {
+        let setup = Setup::new(1, "bonded", "net").with(|config| {
+            config.mtu_bytes = 1_200;
+            config.mtu_search_up_to_bytes = Some(most);
+        });
+        let mut duo = Duo::new(setup);
+        if let &[mtu] = mtus {
+            limit(&mut duo, [mtu]);
+        }
+        duo.link(0).mtu = 1_400;
+        duo.connect();
+        duo.send_all(Side::A, 20_000, 20);
+        duo.run(Span::from_secs(60));
+        assert!(duo.all_arrived(Side::A));
+        duo.hash
+    };
+    assert_eq!(hash(65_535, &[1_500]), hash(1_500, &[]));
+}
+
+#[test]
+fn behind_an_interface_of_jumbo_frames_a_path_of_1500_bytes_is_at_its_size_within_a_round_trip() {
+    let mut duo = searching_behind([9_000], 1_500);
+    duo.run(Span::from_millis(200));
+    assert_eq!(found(&duo, 0), 1_500);
+    duo.send_all(Side::A, 20_000, 50);
+    duo.run(Span::from_secs(60));
+    assert!(duo.all_arrived(Side::A));
+    assert_eq!(found(&duo, 0), 1_500);
+    let statistics = duo.nodes[A].association().statistics();
+    assert_eq!((statistics.timeouts, statistics.retransmissions), (0, 0), "only probes were too large");
+}
+
+#[test]
+fn chunks_are_cut_for_the_interface_that_takes_least_and_packets_filled_on_each() {
+    let mut duo = searching_behind([9_000, 1_500], 65_535);
+    duo.run(Span::from_secs(1));
+    assert_eq!([found(&duo, 0), found(&duo, 1)], [9_000, 1_500]);
+    assert_eq!(duo.nodes[A].association().largest_unfragmented_bytes(), 1_500 - HEADERS - 16);
+    duo.send_all(Side::A, 100_000, 20);
+    assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)));
+    assert!((8_000..=9_000).contains(&longest_data(&duo)), "{}", longest_data(&duo));
+}
+
+#[test]
+fn an_interface_that_takes_less_from_now_on_shrinks_its_paths_at_once() {
+    let mut duo = searching_behind([9_000], 65_535);
+    duo.run(Span::from_secs(1));
+    duo.send_all(Side::A, 60_000, 100);
+    duo.run(Span::from_millis(100));
+    duo.link(0).mtu = 1_500;
+    limit(&mut duo, [1_500]);
+    assert_eq!(found(&duo, 0), 1_500);
+    assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)));
+    assert_eq!(duo.nodes[A].association().statistics().black_holes, 0);
+    duo.run(Span::from_secs(5));
+    assert_eq!(found(&duo, 0), 1_500);
+}
+
+#[test]
+fn an_interface_that_takes_more_from_now_on_is_searched_at_once() {
+    let mut duo = searching_behind([1_500], 65_535);
+    duo.run(Span::from_secs(1));
+    assert_eq!(found(&duo, 0), 1_500);
+    limit(&mut duo, [9_000]);
+    duo.run(Span::from_millis(200));
+    assert_eq!(found(&duo, 0), 9_000);
+}
+
+#[test]
+fn packets_begin_no_larger_than_the_interface_takes() {
+    let mut duo = searching_behind([800], 65_535);
+    duo.send_all(Side::A, 20_000, 5);
+    assert!(duo.run_until(Span::from_secs(20), |duo| duo.all_arrived(Side::A)));
+    assert_eq!((found(&duo, 0), longest(&duo)), (800, 800));
+}
+
+#[test]
+fn a_buffer_on_either_side_holds_sixteen_packets_unless_they_are_of_the_usual_size() {
+    for side in Side::BOTH {
+        for (buffer, most) in
+            [(2_000, 1_500), (20_000, 1_500), (64 << 10, 4_096 + 20), (1 << 20, 65_535 & !3)]
+        {
+            let setup = Setup::new(1, "bonded", "net").with(|config| {
+                config.mtu_bytes = 1_200;
+                config.mtu_search_up_to_bytes = Some(65_535);
+                config.recv_buffer_bytes = 2 << 20;
+            });
+            let mut duo = Duo::connected(setup.with_side(side, |config| config.recv_buffer_bytes = buffer));
+            duo.run(Span::from_secs(1));
+            assert_eq!(found(&duo, 0), most, "{buffer} at {side:?}");
+            duo.send_all(Side::A, 50_000, 5);
+            assert!(duo.run_until(Span::from_secs(60), |duo| duo.all_arrived(Side::A)), "{buffer}");
+        }
+    }
+}
+
+#[test]
+fn what_was_cut_for_large_packets_arrives_over_a_path_of_small_ones() {
+    let mut duo = searching_behind([9_000, 1_500], 65_535);
+    duo.cut(1, true);
+    duo.run(Span::from_secs(20));
+    assert!(duo.nodes[A].association().largest_unfragmented_bytes() > 8_000);
+    duo.send_all(Side::A, 50_000, 50);
+    duo.run(Span::from_millis(40));
+    duo.cut(0, true);
+    duo.cut(1, false);
+    assert!(duo.run_until(Span::from_secs(60), |duo| duo.all_arrived(Side::A)));
+    let fragmented = |(_, packet): &&(_, Packet)| {
+        packet.from == Side::A && packet.may_fragment && packet.bytes.len() > 1_500
+    };
+    assert!(duo.kept.iter().flatten().any(|kept| fragmented(&kept)), "by IP fragmentation");
 }

@@ -33,7 +33,8 @@ pub(crate) enum Ending {
     One(Side),
     /// Both do, at once.
     Both,
-    /// A side loses all that it knew, its keys among that. Of protected associations only.
+    /// A side loses all that it knew, its keys among that but for those that it has stored for a restart, if both sides do that. Of
+    /// protected associations only.
     Lost(Side),
 }
 
@@ -106,7 +107,9 @@ impl Case {
             0 => KeyManagementRoles::Client,
             _ => KeyManagementRoles::Server,
         };
-        Protection { mode: ProtectionMode::Strict, roles, methods: vec![KeyManagementMethod::TLS] }
+        let methods = vec![KeyManagementMethod::TLS];
+        let restart = self.seed.is_multiple_of(2);
+        Protection { mode: ProtectionMode::Strict, roles, methods, restart }
     }
 
     /// Whether a side may wait with what it sends for as long as it likes.

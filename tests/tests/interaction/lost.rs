@@ -1,9 +1,10 @@
-//! A side that loses all that it knew, and begins anew at the same addresses: what there was ends with silence, nothing that comes
-//! without keys reaches into it, and then there is a new association.
+//! A side that loses all that it knew, and begins anew at the same addresses. With keys that it has stored for a restart the association
+//! goes on, and whatever was sent before changes nothing. Without, what there was ends with silence, nothing that comes without
+//! keys reaches into it, and then there is a new association.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
-use anabranch_tests::network::Side;
+use anabranch_tests::network::{Packet, Side};
 
 use crate::pair::Pair;
 use crate::run::state;
@@ -17,6 +18,9 @@ const HANDSHAKE: Span = Span::from_secs(120);
 /// A message that every send buffer takes.
 const MESSAGE_BYTES: usize = 900;
 
+/// Packets that are sent once more after a restart.
+const MOST_REPEATED: usize = 1_000;
+
 /// Longer than any packet is on its way: messages that were given up may still arrive.
 const REST: Span = Span::from_secs(10);
 
@@ -29,6 +33,10 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     let survivor = lost.other();
     if !knows_all_addresses(pair, survivor) {
         // At an address that it knows nothing of it sees a new peer.
+        return;
+    }
+    if pair.restart(lost) {
+        goes_on(pair, lost);
         return;
     }
     pair.duo_mut().lose_state(lost);
@@ -47,6 +55,23 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     assert_eq!(ended, &Some(AssociationEvent::Aborted(AbortReason::PeerUnreachable)), "{survivor:?}");
     assert_eq!(duo.flows[survivor.index()].delivered_bytes, 0, "{lost:?} has no keys to read that with");
     connect_again(pair, lost);
+}
+
+/// The association goes on after a restart, also when all that was ever sent comes once more.
+fn goes_on<P: Pair>(pair: &mut P, lost: Side) {
+    let survivor = lost.other().index();
+    let restarts = |pair: &P| pair.duo().nodes[survivor].try_association().map_or(0, |a| a.restarts());
+    let both = |pair: &P| Side::BOTH.iter().all(|&side| pair.is_ready(side));
+    let restarted = pair.run_until(HANDSHAKE, |pair| both(pair) && restarts(pair) == 1);
+    assert!(restarted, "no restart: {}", state(pair.duo()));
+    // Those that are under way arrive first.
+    pair.run(REST);
+    let sent: Vec<Packet> = pair.duo().kept.iter().flatten().map(|(_, packet)| packet.clone()).collect();
+    for packet in sent.iter().rev().take(MOST_REPEATED) {
+        pair.deliver(packet);
+    }
+    carries_messages(pair);
+    assert_eq!(restarts(pair), 1, "{lost:?} has restarted once");
 }
 
 fn knows_all_addresses(pair: &impl Pair, side: Side) -> bool {
@@ -70,6 +95,10 @@ fn connect_again<P: Pair>(pair: &mut P, lost: Side) {
     }
     let ready = |pair: &P| Side::BOTH.iter().all(|&side| pair.is_ready(side));
     assert!(pair.run_until(HANDSHAKE, ready), "no new association: {}", state(pair.duo()));
+    carries_messages(pair);
+}
+
+fn carries_messages<P: Pair>(pair: &mut P) {
     for side in Side::BOTH {
         let sent = pair.duo_mut().send(side, MESSAGE_BYTES, 1, false);
         sent.expect("there is an association").expect("it takes the message");

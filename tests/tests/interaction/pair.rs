@@ -2,7 +2,7 @@
 
 use anabranch_core::Handled;
 use anabranch_core::time::Span;
-use anabranch_keying::KeyingEvent;
+use anabranch_keying::{KeyManager, KeyingEvent};
 use anabranch_tests::duo::{Duo, Reading};
 use anabranch_tests::managed::Managed;
 use anabranch_tests::network::{Packet, Side};
@@ -41,6 +41,9 @@ pub(crate) trait Pair: Sized {
 
     /// Whether a side took protected packets alone, at its end at the latest.
     fn was_protected(&self, side: Side) -> bool;
+
+    /// A side that has stored keys for a restart loses everything else and restarts; whether it had any.
+    fn restart(&mut self, side: Side) -> bool;
 
     /// Lets time pass.
     fn run(&mut self, span: Span) {
@@ -91,6 +94,10 @@ impl Pair for Duo {
         false
     }
 
+    fn restart(&mut self, _: Side) -> bool {
+        false
+    }
+
     fn is_ready(&self, side: Side) -> bool {
         self.nodes[side.index()].try_association().is_some_and(|association| association.is_established())
     }
@@ -135,10 +142,19 @@ impl Pair for Managed {
     }
 
     fn was_protected(&self, side: Side) -> bool {
-        self.told(side).contains(&KeyingEvent::Established)
+        let keys = [KeyingEvent::Established, KeyingEvent::Restarted];
+        self.told(side).iter().any(|told| keys.contains(told))
     }
 
     fn is_ready(&self, side: Side) -> bool {
-        self.association_is_up(side) && self.told(side).contains(&KeyingEvent::Established)
+        let manager = self.keying[side.index()].manager.as_ref();
+        self.association_is_up(side) && manager.is_some_and(KeyManager::is_established)
+    }
+
+    fn restart(&mut self, side: Side) -> bool {
+        let Some(keys) = self.keying[side.index()].stored.pop() else { return false };
+        self.crash(side);
+        Managed::restart(self, side, &keys);
+        true
     }
 }

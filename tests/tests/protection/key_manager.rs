@@ -90,7 +90,8 @@ fn sides_that_open_at_once_have_keys() {
         let either = |config: &mut anabranch_core::AssociationConfig| {
             let methods = vec![KeyManagementMethod::TLS];
             let roles = KeyManagementRoles::Either;
-            config.protection = Some(Protection { mode: ProtectionMode::Strict, roles, methods });
+            let mode = ProtectionMode::Strict;
+            config.protection = Some(Protection { mode, roles, methods, restart: false });
         };
         let mut setup = Setup::new(1, "cmt", "rfc9260").with(either);
         (setup.collide, setup.seed) = (true, seed);

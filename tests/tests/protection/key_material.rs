@@ -5,22 +5,31 @@ use std::sync::Arc;
 use anabranch_core::time::Span;
 use anabranch_keying::{Credentials, KeyLog, KeyPolicy};
 use anabranch_tests::credentials::credentials;
-use anabranch_tests::managed::{Managed, protecting};
+use anabranch_tests::managed::{Managed, restarting};
+use anabranch_tests::network::Side;
 use anabranch_tests::seen_keys::{SeenKeys, count_in};
 
-/// Keys of a first handshake and of a second one, both ways, under a cipher that holds keys as they are.
+/// Keys of a first handshake and of a second one, both ways, with those that are kept for a restart, and the
+/// first ones after one.
 fn rekeyed() -> (Managed, Arc<SeenKeys>) {
     let seen = Arc::new(SeenKeys::default());
     let logged = |credentials: Credentials| credentials.with_key_log(Arc::clone(&seen) as Arc<dyn KeyLog>);
     let both = [logged(credentials(1, &[2])), logged(credentials(2, &[1]))];
     let policy = KeyPolicy { rekey_after: Span::from_secs(60), ..KeyPolicy::default() };
-    let mut managed = Managed::with(protecting(1), both, policy);
+    let mut managed = Managed::with(restarting(1), both, policy);
     managed.duo.kept = Some(Vec::new());
     let mut managed = managed.established();
     managed.data_flows();
     managed.run(Span::from_secs(70));
     managed.data_flows();
-    assert_eq!(seen.beginnings().len(), 2 * 2 * 2 * 3, "two epochs, sides, directions, three parts");
+    let of_an_epoch = 2 * 2 * 2 * 3;
+    assert_eq!(seen.beginnings().len(), 2 * of_an_epoch, "sides, uses, directions, three parts");
+    let keys = managed.keying[0].stored.pop().expect("those of the second epoch");
+    managed.crash(Side::A);
+    managed.restart(Side::A, &keys);
+    assert!(managed.run_until(Span::from_secs(10), Managed::is_restarted));
+    managed.data_flows();
+    assert_eq!(seen.beginnings().len(), 3 * of_an_epoch);
     (managed, seen)
 }
 
@@ -29,7 +38,11 @@ fn nothing_that_is_printed_or_sent_shows_a_key() {
     let (managed, seen) = rekeyed();
     // Endpoints, associations, contexts, ciphers, exchanges, key managements, credentials, and all that they told.
     let printed = format!("{managed:?}");
-    assert!(["KeyManager {", "SuiteCipher {", "TlsExchange {"].iter().all(|part| printed.contains(part)));
+    assert!(
+        ["KeyManager {", "SuiteCipher {", "TlsExchange {", "RestartContext {", "RestartKeys {"]
+            .iter()
+            .all(|part| printed.contains(part))
+    );
     assert!(!seen.are_shown_in(&printed), "a key is printed");
     let beginnings = seen.beginnings();
     for (_, packet) in managed.duo.kept.iter().flatten() {
@@ -80,7 +93,7 @@ mod memory {
     fn keys_are_in_memory_while_they_are_used_and_not_afterwards() {
         let (managed, seen) = rekeyed();
         let beginnings = seen.beginnings();
-        assert!(count(&beginnings) > 0, "keys in use are found");
+        assert!(count(&beginnings) > 0, "keys in use, or stored, are found");
         drop(managed);
         assert_eq!(count(&beginnings), 0, "keys are left in memory");
     }

@@ -9,4 +9,5 @@ mod key_exchange;
 mod key_manager;
 mod key_material;
 mod packets;
+mod restart;
 mod rig;

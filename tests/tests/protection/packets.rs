@@ -68,6 +68,24 @@ fn packets_with_their_envelope_are_as_long_as_the_path_takes_and_no_longer() {
 }
 
 #[test]
+fn no_record_is_larger_than_dtls_allows_however_much_the_path_carries() {
+    const LARGEST: usize = 12 + (1 << 14) + ENVELOPE;
+    let mut found = Vec::new();
+    for (first, search) in [(65_535, None), (1_200, Some(65_535))] {
+        let mut duo = protected(setup(1).with(|config| {
+            (config.mtu_bytes, config.mtu_search_up_to_bytes) = (first, search);
+            config.recv_buffer_bytes = 1 << 20;
+        }));
+        duo.run(Span::from_secs(2));
+        let at = mark(&duo);
+        duo.send_all(Side::A, 200_000, 2);
+        arrives(&mut duo);
+        found.extend(since(&duo, at).map(|packet| packet.bytes.len()).max());
+    }
+    assert_eq!(found, [LARGEST; 2]);
+}
+
+#[test]
 fn a_search_finds_what_the_path_carries_with_the_envelope() {
     for mtu in [1_200, 1_281, 1_400, 1_492, 1_500, 9_000] {
         let mut duo = Duo::new(setup(1).with(|config| {

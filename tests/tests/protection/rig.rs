@@ -6,9 +6,12 @@ use anabranch_core::protection::{
     FIRST_EPOCH, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode, RecordCipher,
 };
 use anabranch_core::time::Span;
-use anabranch_core::{Association, Discard, Handled};
+use anabranch_core::{
+    AcceptFrom, Association, Discard, Encapsulation, Endpoint, EndpointConfig, Guard, Handled,
+};
 use anabranch_dtls::{CipherSuite, KeyMaterial};
 use anabranch_tests::duo::{Duo, PORT, Setup};
+use anabranch_tests::managed::Managed;
 use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{Header, NoSpace, PacketView, PacketWriter};
 
@@ -24,7 +27,7 @@ pub(crate) fn shape(packet: &Packet) -> (u8, usize) {
 }
 
 pub(crate) fn wanted(mode: ProtectionMode, roles: KeyManagementRoles) -> Option<Protection> {
-    Some(Protection { mode, roles, methods: vec![KeyManagementMethod::TLS] })
+    Some(Protection { mode, roles, methods: vec![KeyManagementMethod::TLS], restart: false })
 }
 
 /// Both sides protect their packets: A as client, B as server.
@@ -32,6 +35,22 @@ pub(crate) fn setup(pairs: usize) -> Setup {
     Setup::new(pairs, "cmt", "rfc9260")
         .with_side(Side::A, |c| c.protection = wanted(ProtectionMode::Strict, KeyManagementRoles::Client))
         .with_side(Side::B, |c| c.protection = wanted(ProtectionMode::Strict, KeyManagementRoles::Server))
+}
+
+/// Two sides of which B is a host that strangers may flood, before A connects.
+pub(crate) fn guarded(setup: Setup) -> Managed {
+    let config = EndpointConfig {
+        port: PORT,
+        addresses: vec![setup.address(Side::B, 0)],
+        encapsulation: Encapsulation::None,
+        accept: Some(setup.sides[1].clone()),
+        accept_from: AcceptFrom::Everyone,
+        max_associations: 4,
+        guard: Some(Guard::default()),
+    };
+    let mut managed = Managed::new(setup);
+    managed.duo.nodes[1].endpoint = Endpoint::new(managed.duo.now, config, [9; 32]);
+    managed
 }
 
 /// Connected without keys, with every packet kept.

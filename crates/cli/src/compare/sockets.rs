@@ -161,6 +161,8 @@ fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAdd
     let PathLanes { forward, reverse } = path_lanes(&job.scenario, &job.conventions, path)?;
     let mut config = RelayConfig::new(address(BETWEEN, flow, position), to, forward.link, reverse.link);
     config.from = Some(address(SEEN, flow, 0).ip());
+    // As in the simulator, whose links carry any size.
+    config.mtu_bytes = RelayConfig::ANY_SIZE;
     config.source.clone_from(&job.scenario.flows[flow].name);
     config.seeds = job.seeds();
     for (direction, changes) in [(Direction::Forward, forward.changes), (Direction::Reverse, reverse.changes)]

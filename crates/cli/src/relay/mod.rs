@@ -81,6 +81,10 @@ pub(crate) struct RelayArguments {
     #[arg(long, value_name = "ADDR")]
     from: Vec<IpAddr>,
 
+    /// The largest IP packet that goes through, in bytes; larger ones are dropped
+    #[arg(long, value_name = "BYTES", default_value_t = RelayConfig::MTU_BYTES, value_parser = clap::value_parser!(u64).range(68..=RelayConfig::ANY_SIZE))]
+    mtu: u64,
+
     /// Let nothing through in this time after the start, such as 5s..10s; holds for all relays, can be repeated
     #[arg(long, value_name = "FROM..TO")]
     cut: Vec<Cut>,

@@ -26,6 +26,7 @@ pub(super) fn configs(arguments: &RelayArguments) -> Result<Vec<RelayConfig>, St
         let mut config = RelayConfig::new(*listen, to, there, back);
         config.from = from[index];
         config.seeds = Seeds::new(arguments.seed, 0);
+        config.mtu_bytes = arguments.mtu;
         config.changes = changes(arguments);
         config.max_clients = usize::from(arguments.clients.get());
         config.idle = arguments.idle;

@@ -90,6 +90,7 @@ fn json_totals(totals: &Totals) -> Value {
         "on_the_way": totals.on_the_way,
         "unsent": amount(totals.unsent),
         "refused": amount(totals.refused),
+        "too_large": amount(totals.too_large),
         "late_mean_us": totals.lateness.mean().as_secs_f64() * 1e6,
         "late_max_us": totals.lateness.most.as_secs_f64() * 1e6,
     })
@@ -139,6 +140,12 @@ fn total_lines(index: usize, relay: &Relay) -> String {
             let refused = totals.refused.packets;
             text += &format!(
                 "  {name}: {refused} packets of clients that there was no room for; see --clients\n"
+            );
+        }
+        if totals.too_large.packets > 0 {
+            let too_large = totals.too_large.packets;
+            text += &format!(
+                "  {name}: {too_large} packets were larger than the relay lets through; see --mtu\n"
             );
         }
     }

@@ -98,6 +98,7 @@ fn json_has_a_line_for_each_relay_at_the_beginning_each_second_and_at_the_end() 
         "dropped_outage",
         "unsent",
         "refused",
+        "too_large",
     ] {
         assert_eq!(totals["forward"][key]["packets"], 0, "{key}");
         assert_eq!(totals["reverse"][key]["wire_bytes"], 0, "{key}");
@@ -147,6 +148,7 @@ fn what_is_wrong_is_said_with_what_to_write() {
         (&["--cut", "5s..1s"], "an end after the beginning"),
         (&["--seed", "one"], "--seed"),
         (&["--clients", "0"], "--clients"),
+        (&["--mtu", "67"], "--mtu"),
         (&["--idle", "0s"], "more than no time at all"),
         (&["--for", "3"], "without a unit"),
         (&["--json", "--stats"], "cannot be used with"),

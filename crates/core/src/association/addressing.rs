@@ -1,6 +1,7 @@
 //! The addresses of both sides, and what the two have agreed on for changes of them (RFC 5061).
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 
@@ -8,7 +9,7 @@ use crate::address::PathAddress;
 use crate::association::addresses::Gone;
 use crate::association::asconf::Asconf;
 use crate::authentication::{Keys, RANDOM_LEN};
-use crate::config::Encapsulation;
+use crate::config::{Encapsulation, InterfaceMtu};
 use crate::path_id::MAX_PATHS;
 
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(crate) struct Addressing {
     pub(super) guarded: bool,
     /// Ours, as far as they were not taken out of use.
     pub(super) local: Vec<IpAddr>,
+    interface_mtus: Arc<[InterfaceMtu]>,
     /// Local addresses that are not to be used any more.
     pub(super) gone: Vec<Gone>,
     /// Verified and listed addresses of the peer.
@@ -41,12 +43,14 @@ impl Addressing {
         encapsulation: Encapsulation,
         guarded: bool,
         local: Vec<IpAddr>,
+        interface_mtus: Arc<[InterfaceMtu]>,
         local_random: Option<[u8; RANDOM_LEN]>,
     ) -> Self {
         Addressing {
             encapsulation,
             guarded,
             local,
+            interface_mtus,
             gone: Vec::new(),
             peer: ArrayVec::new(),
             deleted: ArrayVec::new(),
@@ -56,6 +60,15 @@ impl Addressing {
             keys: None,
             asconf: None,
         }
+    }
+
+    /// The largest IP packet that the interface of a local address takes, if that is known.
+    pub(crate) fn interface_mtu(&self, local: IpAddr) -> Option<usize> {
+        self.interface_mtus.iter().find(|known| known.local == local).map(|known| known.mtu_bytes)
+    }
+
+    pub(crate) fn set_interface_mtus(&mut self, mtus: Arc<[InterfaceMtu]>) {
+        self.interface_mtus = mtus;
     }
 
     /// How often a path was added or removed, or bound to another port.

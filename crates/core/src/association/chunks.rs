@@ -197,7 +197,11 @@ impl Association {
         //= docs/rfc9260.txt#section-5.2.6
         //# In all cases, if the association is not in the COOKIE-ECHOED state, the ERROR chunk SHOULD be silently
         //# discarded.
-        if stale && let State::CookieEchoed { opening, .. } = self.state {
+        // A restart under kept keys does not go back to an INIT, which would have to leave in the clear: it is given up with T1.
+        if stale
+            && !self.protection.is_required()
+            && let State::CookieEchoed { opening, .. } = self.state
+        {
             // A peer for whom every cookie is stale must not keep us going for ever.
             let stale_cookies = opening.stale_cookies + 1;
             self.lose_what_went_with_cookie();

@@ -309,10 +309,7 @@ impl Association {
         };
         let protection = match self.agree_on_protection(init) {
             Ok(protection) => protection,
-            Err(mismatch) => {
-                let why = mismatch.text();
-                return self.refuse_init_ack(init, why, AbortReason::NotProtected(why));
-            }
+            Err(why) => return self.refuse_init_ack(init, why, AbortReason::NotProtected(why)),
         };
         let peer = Peer {
             //= docs/rfc9260.txt#section-3.3.3
@@ -419,6 +416,7 @@ impl Association {
         if unmet {
             self.events.push_back(AssociationEvent::NoPartialReliability);
         }
+        self.bound_packet_sizes();
     }
 
     /// COOKIE-ACK, or a COOKIE-ECHO that says the same: up.
@@ -538,8 +536,20 @@ impl Association {
         self.send_cookie_ack(source);
     }
 
+    /// A restart of the peer under the keys of this epoch that were kept for it; whether it takes place. Both sides have to have set
+    /// bit R anew (draft-porfiri-tsvwg-sctp-dtls-handshake, section "SCTP Association Restart").
+    pub(crate) fn restart_protected(&mut self, source: CookieSource, body: &CookieBody, epoch: u64) -> bool {
+        let agreed = Peer::from(body).protection.is_some_and(|agreed| agreed.restart());
+        let restarts = agreed && self.protection.follow_restart(epoch);
+        if restarts {
+            self.restart(source, body);
+        }
+        restarts
+    }
+
     /// A restart of the peer (RFC 9260 section 5.2.4.1): what was under way is lost, windows begin anew.
     pub(crate) fn restart(&mut self, source: CookieSource, body: &CookieBody) {
+        self.identity.restarts = self.identity.restarts.wrapping_add(1);
         self.identity.local_tag = body.local_tag;
         self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         let queue = SendQueue::new(self.config.streams, self.config.first_ssn);
@@ -575,7 +585,7 @@ impl Association {
             let path = &self.paths[index];
             let (removed, primary) = (path.removed, self.policy.facts()[index].primary);
             let fresh = crate::path::Path::new(path.address, path.packet_bytes);
-            let mtu = self.new_mtu_search(path.address.remote);
+            let mtu = self.new_mtu_search(path.address);
             let (standing, learned) = (path.standing, path.learned);
             self.paths[index] = crate::path::Path { removed, standing, learned, mtu, ..fresh };
             let mut facts = crate::policy::PathFacts::new(id, self.policy.facts()[index].largest_chunk);

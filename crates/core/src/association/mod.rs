@@ -46,12 +46,13 @@ mod timers;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::address::PathAddress;
 use crate::authentication::RANDOM_LEN;
-use crate::config::{AssociationConfig, Encapsulation, Integrity};
+use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu};
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::Path;
@@ -159,6 +160,8 @@ pub(crate) struct Identity {
     initial_tsn: u64,
     /// We sent the INIT.
     initiator: bool,
+    /// How often the peer has restarted.
+    restarts: u32,
     integrity: Integrity,
 }
 
@@ -247,9 +250,16 @@ impl Association {
                 peer_port: seed.peer_port,
                 initial_tsn,
                 initiator: seed.initiator,
+                restarts: 0,
                 integrity: seed.integrity,
             },
-            addressing: Addressing::new(seed.encapsulation, seed.guarded, seed.local_addresses, local_random),
+            addressing: Addressing::new(
+                seed.encapsulation,
+                seed.guarded,
+                seed.local_addresses,
+                seed.interface_mtus,
+                local_random,
+            ),
             protection: PacketProtection::new(offer),
             paths: Vec::new(),
             liveness: Liveness { errors: 0, heard_at: now },
@@ -408,6 +418,11 @@ impl Association {
     /// Whether data may be sent and received.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Established)
+    }
+
+    /// How often the peer has restarted it: what its driver keeps about keys begins anew with each.
+    pub fn restarts(&self) -> u32 {
+        self.identity.restarts
     }
 
     /// Whether it is over.
@@ -609,6 +624,7 @@ pub(crate) struct AssociationSeed {
     pub(crate) local_port: u16,
     pub(crate) peer_port: u16,
     pub(crate) local_addresses: Vec<IpAddr>,
+    pub(crate) interface_mtus: Arc<[InterfaceMtu]>,
     pub(crate) encapsulation: Encapsulation,
     pub(crate) initiator: bool,
     pub(crate) guarded: bool,

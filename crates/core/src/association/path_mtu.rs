@@ -1,26 +1,92 @@
 //! The packet size of each path: probes of larger ones (RFC 8899 section 6.2: HEARTBEAT with PAD), and what follows from them.
 
+use std::sync::Arc;
+
 use anabranch_wire::COMMON_HEADER_LEN;
 
 use crate::address::PathAddress;
 use crate::association::Association;
 use crate::association::control::Control;
-use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER};
+use crate::config::InterfaceMtu;
+use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER, Sizes};
 use crate::path::PendingHeartbeat;
 use crate::path_id::{PathId, PathState};
 use crate::policy::StateCause;
 use crate::time::Span;
 use crate::units::ChunkBytes;
 
+/// The IP packet size of Ethernet, which most paths carry.
+const USUAL_MTU: usize = 1500;
+
+/// Packets of the size that is searched for at most fill a receive buffer in no less than this many: with few of them the peer's
+/// window opens in steps too large to keep a path busy, and a chunk that is larger than the buffer may not be taken at all
+/// (RFC 9260 section 6.2). The usual size is searched for whatever the buffers hold.
+const PACKETS_IN_A_BUFFER: u64 = 16;
+
 impl Association {
     /// The search that the configuration asks for on a new path.
     //= docs/rfc9260.txt#section-7.3
     //# An endpoint SHOULD apply these techniques and SHOULD do so on a per- destination-address basis.
-    pub(crate) fn new_mtu_search(&self, remote: std::net::IpAddr) -> Option<MtuSearch> {
-        let most = self.config.mtu_search_up_to_bytes?;
-        let base = self.packet_bytes(self.config.mtu_bytes, remote) / 4 * 4;
-        let most = self.packet_bytes(most, remote) / 4 * 4;
-        (most > base).then(|| MtuSearch::new(base, most))
+    pub(crate) fn new_mtu_search(&self, address: PathAddress) -> Option<MtuSearch> {
+        self.mtu_sizes(address).map(MtuSearch::new)
+    }
+
+    /// What a path may be searched for: up to what is configured, what its interface takes, and what the buffers bear.
+    fn mtu_sizes(&self, address: PathAddress) -> Option<Sizes> {
+        let configured = self.config.mtu_search_up_to_bytes?;
+        let sctp_bytes = |mtu_bytes| self.packet_bytes(mtu_bytes, address.remote) / 4 * 4;
+        let usual = sctp_bytes(USUAL_MTU);
+        let most = sctp_bytes(self.interface_limited(configured, address));
+        let base = sctp_bytes(self.first_mtu_bytes(address));
+        let most = most.min(self.largest_for_buffers().max(usual)).max(base);
+        Some(Sizes { base, usual, most })
+    }
+
+    /// The IP packet size that a path begins with.
+    pub(crate) fn first_mtu_bytes(&self, address: PathAddress) -> usize {
+        self.interface_limited(self.config.mtu_bytes, address)
+    }
+
+    /// No more than the interface of a path's local address takes, if that is known.
+    fn interface_limited(&self, mtu_bytes: usize, address: PathAddress) -> usize {
+        self.addressing.interface_mtu(address.local).map_or(mtu_bytes, |limit| limit.min(mtu_bytes))
+    }
+
+    /// The largest packet that both receive buffers hold enough of. Before the handshake the peer's is not known.
+    fn largest_for_buffers(&self) -> usize {
+        let peer = Some(self.sender.window().initial()).filter(|window| !window.is_zero());
+        let buffer = peer.map_or(self.recv_buffer(), |peer| peer.min(self.recv_buffer()));
+        usize::try_from(buffer.get() / PACKETS_IN_A_BUFFER).unwrap_or(usize::MAX) / 4 * 4
+    }
+
+    /// The interfaces of our addresses take packets of these sizes from now on.
+    pub(crate) fn set_interface_mtus(&mut self, mtus: Arc<[InterfaceMtu]>) {
+        self.addressing.set_interface_mtus(mtus);
+        self.bound_packet_sizes();
+    }
+
+    /// What limits the size of packets has changed: paths shrink at once, and are searched for what they may carry now.
+    pub(crate) fn bound_packet_sizes(&mut self) {
+        for index in 0..self.paths.len() {
+            let path = &self.paths[index];
+            if path.removed {
+                continue;
+            }
+            let Some(sizes) = self.mtu_sizes(path.address) else { return };
+            let path = &mut self.paths[index];
+            let Some(search) = &mut path.mtu else { continue };
+            let (before, wanted) = (search.confirmed(), search.next());
+            search.bound(sizes);
+            let (confirmed, next) = (search.confirmed(), search.next());
+            if next != wanted {
+                path.pending_mtu_probe = None;
+                // Without a timer the path is not in service yet.
+                path.timers.mtu = path.timers.mtu.map(|at| if next == Next::Rest { at } else { self.now });
+            }
+            if confirmed != before {
+                self.adopt_packet_size(PathId::new(index));
+            }
+        }
     }
 
     /// A path came into service: it is probed from now on. One that was promoted for want of a better one has answered nothing,

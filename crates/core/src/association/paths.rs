@@ -22,9 +22,9 @@ impl Association {
             return Err(PathError::Exists);
         }
         let remote = address.remote;
-        let packet_bytes = self.packet_bytes(self.config.mtu_bytes, remote);
+        let packet_bytes = self.packet_bytes(self.first_mtu_bytes(address), remote);
         let mut path = Path::new(address, packet_bytes);
-        path.mtu = self.new_mtu_search(remote);
+        path.mtu = self.new_mtu_search(address);
         // Padding is to four bytes, so the largest chunk is a multiple of four.
         let largest = ChunkBytes::new(((packet_bytes - COMMON_HEADER) / 4 * 4) as u64);
         let index = self.free_index()?;
@@ -64,7 +64,10 @@ impl Association {
     /// The SCTP bytes that an IP packet of so many bytes holds.
     pub(crate) fn packet_bytes(&self, mtu_bytes: usize, remote: IpAddr) -> usize {
         // RFC 9260 section 3.2: no chunk is longer than its 16-bit length says.
-        let most = usize::from(u16::MAX) - 3 + COMMON_HEADER - self.protection.reserved_bytes();
+        let one_chunk = usize::from(u16::MAX) - 3 - self.protection.reserved_bytes();
+        let most = COMMON_HEADER + self.protection.largest_record().map_or(one_chunk, |l| l.min(one_chunk));
+        // RFC 791 section 3.1: no IPv4 packet is longer than its 16-bit total length says.
+        let mtu_bytes = if remote.is_ipv4() { mtu_bytes.min(usize::from(u16::MAX)) } else { mtu_bytes };
         mtu_bytes.saturating_sub(self.overhead(remote)).clamp(512, most)
     }
 

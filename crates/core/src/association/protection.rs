@@ -2,7 +2,7 @@
 //! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
 
 use anabranch_wire::{
-    Chunk, ChunkType, DataView, DtlsUse, Header, InitView, PacketView, PacketWriter, Param, RawParam,
+    Chunk, ChunkType, DataView, Header, InitView, PacketView, PacketWriter, Param, RawParam,
 };
 
 use crate::association::Association;
@@ -12,10 +12,13 @@ use crate::init::{AsconfProof, protection_parameter};
 use crate::path_id::PathId;
 use crate::protection::{
     Agreement, ENVELOPE_BYTES, KEY_MANAGEMENT_PPID, KeyError, KeyUse, Mismatch, ParameterBytes,
-    ParameterPair, Protection, ProtectionMode, RecordCipher, SealError, TAG_BYTES, agree,
+    ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError, TAG_BYTES, agree,
 };
 use crate::stats::Discard;
 use crate::time::Time;
+
+/// Why a restart comes to nothing.
+const NO_RESTART: &str = "the peer keeps no keys for a restart; open a new association";
 
 /// What the driver and a key management do.
 impl Association {
@@ -58,12 +61,46 @@ impl Association {
         self.protection.remove_receive(epoch)
     }
 
-    /// Drops every packet without protection from now on, and lets the application send.
+    /// Keeps these keys for a restart of the peer's, which may come in the clear up to its INIT ACK and has to prove by records from
+    /// its COOKIE ECHO on that it has them. They are of the newest epoch that was installed to receive, and two epochs may be kept at a
+    /// time. A restart leaves no other keys, and the next primary ones are of [`FIRST_EPOCH`](crate::protection::FIRST_EPOCH)
+    /// again.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn install_restart_keys(&mut self, keys: RestartContext) -> Result<(), KeyError> {
+        self.protection.keep(keys)
+    }
+
+    /// Forgets the keys of this epoch that were kept for a restart: the peer has stored newer ones. `false` if there were none.
+    pub fn remove_restart_keys(&mut self, epoch: u64) -> bool {
+        self.protection.remove_kept(epoch)
+    }
+
+    /// Whether a restart has made its keys those in use, and no new primary ones have followed yet.
+    pub fn uses_restart_keys(&self) -> bool {
+        self.protection.uses_restart_keys()
+    }
+
+    /// Opens no packets with the keys that a restart was made with any more, since what was sealed with them can no longer be on its
+    /// way. `false` if it did not, or if they are still the ones to send with.
+    pub fn retire_restart_keys(&mut self) -> bool {
+        self.protection.retire_restart()
+    }
+
+    /// Drops every packet without protection from now on, and lets the application send. The peer is to have proved with its latest
+    /// message that it has all that this side's key management has sent, as the end of a TLS handshake does for either side.
     ///
     /// # Errors
     /// [`KeyError::NoSendKey`].
     pub fn require_protection(&mut self) -> Result<(), KeyError> {
+        let was_required = self.protection.is_required();
         self.protection.require()?;
+        if !was_required {
+            // A SACK in the clear that comes now counts for nothing, and a peer without a key to send with yet has no other. T3
+            // would send the earliest of it for ever, and what the peer waits for stays behind that.
+            self.acknowledge_all_sent();
+        }
         self.ask_again_if_mutual();
         self.advance_asconf();
         Ok(())
@@ -99,20 +136,33 @@ impl Association {
         RawParam::parse(self.protection.offer()?).ok()?.decode().ok()
     }
 
+    /// Restarts an association that this side has lost.
+    pub(crate) fn attempt_restart(&mut self, keys: RestartContext) {
+        self.protection.attempt_restart(keys);
+    }
+
+    /// Whether a COOKIE ECHO only counts in a record.
+    pub(crate) fn refuses_plain_cookies(&self) -> bool {
+        self.protection.is_required() || self.protection.is_restarting()
+    }
+
     pub(crate) fn asconf_proof(&self) -> AsconfProof {
         if self.config.protection.is_some() { AsconfProof::Record } else { AsconfProof::Auth }
     }
 
-    /// What the INIT-ACK to our offer comes to.
-    pub(crate) fn agree_on_protection(&self, init: &InitView<'_>) -> Result<Option<Agreement>, Mismatch> {
+    /// What the INIT-ACK to our offer comes to, or why there is no association.
+    pub(crate) fn agree_on_protection(&self, init: &InitView<'_>) -> Result<Option<Agreement>, &'static str> {
         let (Some(wanted), Some(local)) = (&self.config.protection, self.protection.offer()) else {
             return Ok(None);
         };
         let peer = protection_parameter(init).ok_or(Mismatch::Missing);
+        let restarting = self.protection.is_restarting();
         match peer.and_then(|peer| agree(&ParameterPair { local: local.clone(), peer })) {
+            // draft-porfiri-tsvwg-sctp-dtls-handshake, section "SCTP Association Restart": both sides have set bit R.
+            Ok(agreed) if restarting && !agreed.restart() => Err(NO_RESTART),
             Ok(agreed) => Ok(Some(agreed)),
-            Err(_) if wanted.mode == ProtectionMode::Loose => Ok(None),
-            Err(mismatch) => Err(mismatch),
+            Err(_) if wanted.mode == ProtectionMode::Loose && !restarting => Ok(None),
+            Err(mismatch) => Err(mismatch.text()),
         }
     }
 }
@@ -141,6 +191,22 @@ impl Association {
             _ if self.protection.is_required() => Err(Discard::Unprotected),
             _ if chunks.flatten().any(|raw| raw.kind() == ChunkType::DTLS) => Err(Discard::Malformed),
             _ => Ok(None),
+        }
+    }
+
+    /// The chunks in a record of a peer that seems to restart, and the epoch of the keys that were kept for that.
+    pub(crate) fn uncover_restart<'s>(
+        &mut self,
+        packet: &PacketView<'_>,
+        space: &'s mut Vec<u8>,
+    ) -> Result<(u64, &'s [u8]), Discard> {
+        let mut chunks = packet.chunks();
+        let first = chunks.next().and_then(Result::ok).and_then(|raw| raw.decode().ok());
+        match first {
+            // "The DTLS chunk MUST NOT be bundled with any other chunk."
+            Some(Chunk::Dtls(_)) if chunks.next().is_some() => Err(Discard::Malformed),
+            Some(Chunk::Dtls(dtls)) => self.protection.open_kept(&dtls, space),
+            _ => Err(Discard::Unexpected),
         }
     }
 
@@ -222,7 +288,7 @@ impl Association {
     }
 
     fn seal(&mut self, writer: PacketWriter<'_>) -> usize {
-        let sealed = writer.finish_protected(DtlsUse::Primary, |record| {
+        let sealed = writer.finish_protected(self.protection.seals_by(), |record| {
             self.protection.sender().ok_or(SealError::NoSpace)?.seal(record)
         });
         // Without protection nothing may leave.

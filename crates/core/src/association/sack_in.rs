@@ -176,6 +176,19 @@ impl Association {
         if cumulative <= self.sender.outstanding().cumulative() || cumulative >= self.sender.lowest_unsent() {
             return;
         }
+        self.acknowledge_up_to(cumulative);
+    }
+
+    /// All that has left so far is known to have arrived, although no SACK has said so.
+    pub(crate) fn acknowledge_all_sent(&mut self) {
+        let last = self.sender.lowest_unsent() - 1;
+        if last > self.sender.outstanding().cumulative() {
+            self.acknowledge_up_to(last);
+        }
+    }
+
+    /// Takes a cumulative TSN, ahead of what is acknowledged and behind what was not sent, that comes without gap blocks and window.
+    fn acknowledge_up_to(&mut self, cumulative: u64) {
         self.sack.source = None;
         self.begin_sack();
         self.ack_cumulative(cumulative);

@@ -10,6 +10,7 @@ use crate::association::{Association, CookieSource, Peer};
 use crate::authentication::{AuthOffer, BadRandom, RANDOM_LEN};
 use crate::config::{AssociationConfig, LEAST_FIRST_WINDOW};
 use crate::cookie::{CookieBody, GenuineCookie, Offers};
+use crate::endpoint::restart::{Echo, RestartKeys};
 use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
@@ -17,7 +18,7 @@ use crate::init::{
     reportable_params, sack_flags,
 };
 use crate::path_id::{MAX_PATHS, PathId};
-use crate::protection::{Mismatch, ParameterPair, ProtectionMode, agree};
+use crate::protection::{Cover, Mismatch, ParameterPair, ProtectionMode, agree};
 use crate::stats::Discard;
 use crate::time::Span;
 
@@ -504,7 +505,7 @@ impl Endpoint {
         origin: Origin,
         header: Header,
         cookie: &[u8],
-        packet: &PacketView<'_>,
+        echo: Echo<'_>,
     ) -> Handled {
         let Ok(screened) = self.jar.screen(cookie, header) else {
             return Handled::Discarded(Discard::CookieForged);
@@ -532,19 +533,24 @@ impl Endpoint {
             //= docs/rfc9260.txt#section-5.2.4
             //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer endpoint
             //# (this is case C or D in Section 5.2).
-            (Some(id), Some(by)) if !self.has_tags(id, (body.local_tag, body.peer_tag)) => {
-                self.report_stale(origin, header, &body, by)
-            }
+            (Some(id), Some(by)) if !self.has_tags(id, (body.local_tag, body.peer_tag)) => match echo {
+                Echo::Plain(_) => self.report_stale(origin, header, &body, by),
+                // There is nothing to answer with that it would believe.
+                Echo::Record { .. } => Handled::Discarded(Discard::CookieStale),
+            },
             //= docs/rfc9260.txt#section-5.1.5
             //# If a COOKIE ECHO chunk is received from an endpoint with which the receiver of the COOKIE ECHO chunk has
             //# an existing association, the procedures in Section 5.2 SHOULD be followed.
-            (Some(id), _) => self.cookie_for_existing(id, origin, header, &body, packet),
+            (Some(id), _) => self.cookie_for_existing(id, origin, header, &body, echo),
             //= docs/rfc9260.txt#section-5.1.5
             //# If the elapsed time is longer than the lifespan carried in the State Cookie, then the packet, including
             //# the COOKIE ECHO chunk and any attached DATA chunks, SHOULD be discarded, and the endpoint MUST transmit an
             //# ERROR chunk with a "Stale Cookie" error cause to the peer endpoint.
             (None, Some(by)) => self.report_stale(origin, header, &body, by),
-            (None, None) => self.open_from_cookie(origin, header, &genuine, packet),
+            (None, None) => match echo {
+                Echo::Plain(packet) => self.open_from_cookie(origin, header, &genuine, packet),
+                Echo::Record { .. } => Handled::Discarded(Discard::CookieUnexpected),
+            },
         }
     }
 
@@ -631,16 +637,22 @@ impl Endpoint {
         origin: Origin,
         header: Header,
         body: &CookieBody,
-        packet: &PacketView<'_>,
+        echo: Echo<'_>,
     ) -> Handled {
         let guarded = self.config.guard.is_some();
         let Some(association) = self.table.get_mut(id) else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
         association.clock(self.now);
-        if association.requires_protection() {
-            // A restart would need keys that are kept for it, and so would an answer.
-            return Handled::Discarded(Discard::Unprotected);
+        match echo {
+            // A restart needs keys that are kept for it, and so does an answer.
+            Echo::Plain(_) if association.refuses_plain_cookies() => {
+                return Handled::Discarded(Discard::Unprotected);
+            }
+            Echo::Record { id: of, .. } if of != id => {
+                return Handled::Discarded(Discard::CookieUnexpected);
+            }
+            Echo::Plain(_) | Echo::Record { .. } => {}
         }
         // A retry may come over another pair of addresses than the first try.
         let Some(path) = association.path_of_origin(origin) else {
@@ -650,6 +662,7 @@ impl Endpoint {
         let theirs = association.identity().peer_tag == body.peer_tag;
         let tied = body.tie_tags == (association.identity().local_tag, association.identity().peer_tag);
         match (ours, theirs) {
+            _ if !echo.admits(ours, theirs) => return Handled::Discarded(Discard::CookieUnexpected),
             (true, true) => {
                 //= docs/rfc9260.txt#section-5.2.4
                 //# D)  When both local and remote tags match, the endpoint SHOULD enter the ESTABLISHED state if it is in
@@ -670,13 +683,23 @@ impl Endpoint {
             //# with a "Cookie Received While Shutting Down" error cause to its peer.
             (false, false) if tied && association.awaits_shutdown_complete() => {
                 self.repeat_shutdown_ack(id);
-                let causes = [Cause::CookieWhileShuttingDown];
-                self.send_error(origin, answer(header, body.peer_tag), causes);
+                if echo.is_plain() {
+                    let causes = [Cause::CookieWhileShuttingDown];
+                    self.send_error(origin, answer(header, body.peer_tag), causes);
+                }
                 return Handled::Delivered(id);
             }
             (false, false) if tied => {
                 let old = association.identity().local_tag;
-                association.restart(CookieSource { path, proved: !guarded, bytes: origin.bytes }, body);
+                let source = CookieSource { path, proved: !guarded, bytes: origin.bytes };
+                match echo {
+                    Echo::Record { keys: RestartKeys::Kept(epoch), .. } => {
+                        if !association.restart_protected(source, body, epoch) {
+                            return Handled::Discarded(Discard::CookieUnexpected);
+                        }
+                    }
+                    Echo::Record { .. } | Echo::Plain(_) => association.restart(source, body),
+                }
                 self.table.retag(id, old, body.local_tag);
             }
             //= docs/rfc9260.txt#section-5.2.4
@@ -688,7 +711,11 @@ impl Endpoint {
             _ => return Handled::Discarded(Discard::CookieUnexpected),
         }
         // Its length has been counted.
-        self.deliver_to(id, Origin { bytes: 0, ..origin }, packet, 1)
+        let origin = Origin { bytes: 0, ..origin };
+        match echo {
+            Echo::Plain(packet) => self.deliver_to(id, origin, packet, 1),
+            Echo::Record { behind, .. } => self.hand_over(id, origin, behind, Cover::Record),
+        }
     }
 
     //= docs/rfc9260.txt#section-4

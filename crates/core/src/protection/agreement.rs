@@ -39,6 +39,8 @@ pub struct Protection {
     pub roles: KeyManagementRoles,
     /// The methods to offer, the preferred first; the first eight count.
     pub methods: Vec<KeyManagementMethod>,
+    /// Whether keys are kept for a restart of either side, if the peer does so too.
+    pub restart: bool,
 }
 
 /// The part that an endpoint has in the key management.
@@ -65,6 +67,7 @@ pub(crate) struct ParameterPair {
 pub struct Agreement {
     role: KeyManagementRole,
     method: KeyManagementMethod,
+    restart: bool,
     parameters: ParameterPair,
 }
 
@@ -77,6 +80,11 @@ impl Agreement {
     /// How keys are agreed on.
     pub const fn method(&self) -> KeyManagementMethod {
         self.method
+    }
+
+    /// Whether both sides keep keys for a restart (bit R of both parameters).
+    pub const fn restart(&self) -> bool {
+        self.restart
     }
 
     /// Our parameter and then the peer's, as they were sent: keys are derived from both, so that nobody can have changed them.
@@ -136,7 +144,7 @@ impl Protection {
             tie_breaker,
             client: self.roles != KeyManagementRoles::Server,
             server: self.roles != KeyManagementRoles::Client,
-            restart: false,
+            restart: self.restart,
             methods: List::new(methods),
         });
         let mut space = [0; LONGEST_PARAMETER];
@@ -163,13 +171,14 @@ pub(crate) fn agree(parameters: &ParameterPair) -> Result<Agreement, Mismatch> {
     let local = decode(&parameters.local).ok_or(Mismatch::Missing)?;
     let peer = decode(&parameters.peer).ok_or(Mismatch::Missing)?;
     let role = role(&local, &peer)?;
+    let restart = local.restart && peer.restart;
     let (server, client) = match role {
         KeyManagementRole::Server => (local, peer),
         KeyManagementRole::Client => (peer, local),
     };
     let common = server.methods.iter().find(|method| client.methods.contains(*method));
     let method = common.ok_or(Mismatch::NoCommonMethod)?;
-    Ok(Agreement { role, method, parameters: parameters.clone() })
+    Ok(Agreement { role, method, restart, parameters: parameters.clone() })
 }
 
 fn role(local: &DtlsKeyManagement<'_>, peer: &DtlsKeyManagement<'_>) -> Result<KeyManagementRole, Mismatch> {
@@ -194,7 +203,8 @@ mod tests {
     const PRE_SHARED: KeyManagementMethod = KeyManagementMethod::PRE_SHARED;
 
     fn offer(roles: KeyManagementRoles, methods: &[KeyManagementMethod], tie: u32) -> ParameterBytes {
-        Protection { mode: ProtectionMode::Strict, roles, methods: methods.to_vec() }.parameter(tie)
+        let methods = methods.to_vec();
+        Protection { mode: ProtectionMode::Strict, roles, methods, restart: false }.parameter(tie)
     }
 
     /// What both sides come to.
@@ -234,6 +244,18 @@ mod tests {
         assert_eq!(agreed, [Ok((Role::Client, PRE_SHARED)), Ok((Role::Server, PRE_SHARED))]);
         let none = both(client, offer(Server, &[KeyManagementMethod(7)], 2));
         assert_eq!(none, [Err(Mismatch::NoCommonMethod); 2]);
+    }
+
+    #[test]
+    fn keys_are_kept_for_a_restart_if_both_sides_offer_it() {
+        let offer = |roles, restart| {
+            let methods = vec![TLS];
+            Protection { mode: ProtectionMode::Strict, roles, methods, restart }.parameter(1)
+        };
+        for (client, server) in [(false, false), (false, true), (true, false), (true, true)] {
+            let pair = ParameterPair { local: offer(Client, client), peer: offer(Server, server) };
+            assert_eq!(agree(&pair).expect("roles that go together").restart(), client && server);
+        }
     }
 
     #[test]

@@ -7,6 +7,12 @@ use super::cipher::{CipherError, RECORD_SAMPLE_LEN, RecordCipher};
 use super::replay::{MAX_SEQUENCE_NUMBER, ReplayWindow};
 use crate::stats::Discard;
 
+/// The most bytes of chunks that a record holds (RFC 9147 section 4: the limits of RFC 8446 section 5.1).
+pub(crate) const LARGEST_RECORD: usize = 1 << 14;
+
+/// The most bytes that may be encrypted: content, content type, padding and tag (RFC 8446 section 5.2).
+const LARGEST_CIPHERTEXT: usize = LARGEST_RECORD + 256;
+
 /// Why a packet was not protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
@@ -142,6 +148,10 @@ impl ReceiveContext {
     pub fn open<'r>(&mut self, header: DtlsRecordHeader, record: &'r mut [u8]) -> Result<&'r [u8], Discard> {
         if self.failed >= self.cipher.limits().failed {
             return Err(Discard::KeySpent);
+        }
+        // RFC 9147 section 4.5.2: an invalid record is discarded, and the association goes on.
+        if record.len() > LARGEST_CIPHERTEXT {
+            return Err(Discard::Malformed);
         }
         // RFC 9147 section 4.2.3: a record too short for a sample is one that is not authentic.
         let Some(sample) = record.first_chunk() else { return self.fail() };

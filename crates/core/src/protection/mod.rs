@@ -5,15 +5,20 @@
 //! [`NullCipher`] where only sizes count.
 
 mod agreement;
+mod bounds;
 mod cipher;
 mod context;
 mod replay;
+mod restart;
 mod state;
 
 pub use agreement::{Agreement, KeyManagementRole, KeyManagementRoles, Protection, ProtectionMode};
 pub(crate) use agreement::{Mismatch, ParameterBytes, ParameterPair, agree, kept};
 pub use anabranch_wire::KeyManagementMethod;
+pub(crate) use bounds::TAG_BYTES;
+pub use bounds::{FIRST_EPOCH, KeyError};
 pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
 pub use context::{ReceiveContext, SealError, SendContext};
-pub(crate) use state::{Cover, PacketProtection, TAG_BYTES};
-pub use state::{ENVELOPE_BYTES, FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyUse};
+pub use restart::RestartContext;
+pub(crate) use state::{Cover, PacketProtection};
+pub use state::{ENVELOPE_BYTES, KEY_MANAGEMENT_PPID, KeyUse};

@@ -1,16 +1,17 @@
 //! The protection of one association: what is agreed, the keys that are installed, and what is taken without protection.
+//!
+//! Each pair of keys belongs to one use (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "DTLS Considerations"): the primary
+//! ones, or those for a restart. The latter are kept unused ([`RestartContext`]) until a restart makes them the only ones.
 
 use anabranch_wire::{DtlsUse, DtlsView, dtls_overhead};
 use arrayvec::ArrayVec;
-use thiserror::Error;
 
 use super::agreement::{Agreement, ParameterBytes};
+use super::bounds::{FIRST_EPOCH, KeyError, TAG_BYTES};
 use super::cipher::RecordCipher;
-use super::context::{ReceiveContext, SealError, SendContext};
+use super::context::{LARGEST_RECORD, ReceiveContext, SealError, SendContext};
+use super::restart::RestartContext;
 use crate::stats::Discard;
-
-/// The epoch of the first keys of an association.
-pub const FIRST_EPOCH: u64 = 3;
 
 /// The payload protocol identifier of all key management messages. They go on stream 0, in order.
 pub const KEY_MANAGEMENT_PPID: u32 = 4242;
@@ -25,22 +26,20 @@ pub(crate) enum Cover {
 }
 
 /// How far an association has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 enum Stage {
     /// It does without: the configuration says so, or the peer and a loose mode.
     #[default]
     Off,
     /// The peer has not answered yet.
     Offered,
+    /// A restart is under way: what comes of its handshake is protected with these from its first packet on.
+    Restarting(Box<RestartContext>),
     /// Keys are being agreed on.
     Agreed(Agreement),
     /// Only protected packets count.
     Required(Agreement),
 }
-
-/// The length of the tags of every cipher suite of TLS 1.3 but one that nobody recommends. Packets are cut for it before there
-/// are keys.
-pub(crate) const TAG_BYTES: usize = 16;
 
 /// What protection adds to a packet.
 pub const ENVELOPE_BYTES: usize = dtls_overhead(TAG_BYTES);
@@ -48,38 +47,9 @@ pub const ENVELOPE_BYTES: usize = dtls_overhead(TAG_BYTES);
 /// Keys to receive with at a time: the present ones, and those before or after them.
 const RECEIVE_CONTEXTS: usize = 2;
 
-/// Why keys were not installed.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum KeyError {
-    /// The peer has not agreed to protection, or the handshake is not over.
-    #[error(
-        "no protection is agreed on; install keys once the association is up with a peer that protects packets"
-    )]
-    NotAgreed,
-    /// Epochs follow each other.
-    #[error("keys are for epoch {found}, and the next one is {expected}")]
-    Epoch {
-        /// The one that comes next.
-        expected: u64,
-        /// The one that was given.
-        found: u64,
-    },
-    /// Two epochs are open for receiving.
-    #[error("keys of two epochs are installed; remove those of the older one first")]
-    TooMany,
-    /// A cipher suite whose tags have another length.
-    #[error("tags have {found} bytes where packets leave room for {TAG_BYTES}; choose another cipher suite")]
-    TagLength {
-        /// The length.
-        found: usize,
-    },
-    /// Someone has sent more than the key management has asked for: it is not to be mixed with what comes protected.
-    #[error("data came before protection that is no part of the key management; abort the association")]
-    DataLeft,
-    /// There is no send key yet.
-    #[error("there are no keys to send with yet; install them before protection is required")]
-    NoSendKey,
-}
+/// Keys that are kept for a restart: those of the newest epoch, and those of the one before while the peer may have stored no
+/// others.
+const KEPT_CONTEXTS: usize = 2;
 
 /// How often the keys of an epoch were used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,16 +66,25 @@ pub struct KeyUse {
     pub bytes: u64,
 }
 
+/// Keys in use, and what for.
+#[derive(Debug)]
+struct Used<C> {
+    by: DtlsUse,
+    context: C,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct PacketProtection {
     /// Our parameter, if the configuration wants protection.
     offer: Option<ParameterBytes>,
     stage: Stage,
-    send: Option<SendContext>,
+    send: Option<Used<SendContext>>,
     /// Oldest first.
-    receive: ArrayVec<ReceiveContext, RECEIVE_CONTEXTS>,
-    /// The epoch that the next receive keys are for.
+    receive: ArrayVec<Used<ReceiveContext>, RECEIVE_CONTEXTS>,
+    /// The epoch that the next primary receive keys are for.
     next_receive_epoch: u64,
+    /// For a restart of the peer's. Oldest first.
+    kept: ArrayVec<Box<RestartContext>, KEPT_CONTEXTS>,
     /// Both sides are known to protect their packets.
     mutual: bool,
     /// Why a packet could not be sealed.
@@ -127,16 +106,52 @@ impl PacketProtection {
         if self.offer.is_some() { ENVELOPE_BYTES } else { 0 }
     }
 
-    /// The handshake has come to this. Keys of an association before a restart are gone.
+    /// The most bytes of chunks in a packet that may have to be protected.
+    pub(crate) fn largest_record(&self) -> Option<usize> {
+        self.offer.is_some().then_some(LARGEST_RECORD)
+    }
+
+    /// The handshake has come to this. Keys of an association before a restart are gone, and a protected restart has those that
+    /// were kept for it and no others.
     pub(crate) fn begin(&mut self, agreed: Option<Agreement>) {
-        let stage = agreed.map_or(Stage::Off, Stage::Agreed);
-        *self = PacketProtection { stage, ..PacketProtection::new(self.offer.take()) };
+        let stage = std::mem::take(&mut self.stage);
+        *self = PacketProtection::new(self.offer.take());
+        match (stage, agreed) {
+            (Stage::Restarting(kept), Some(agreed)) => self.use_kept(*kept, agreed),
+            // Nothing comes of a restart without an agreement, and nothing leaves without protection either.
+            (stage @ Stage::Restarting(_), None) => self.stage = stage,
+            (_, agreed) => self.stage = agreed.map_or(Stage::Off, Stage::Agreed),
+        }
+    }
+
+    /// draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Restart Considerations": the association goes on with the restart keys and
+    /// has no primary ones any more; the next primary ones are of the first epoch again. Nothing without protection counts, not
+    /// even for the key management.
+    fn use_kept(&mut self, kept: RestartContext, agreed: Agreement) {
+        let (send, receive) = kept.into_parts();
+        self.stage = Stage::Required(agreed);
+        self.send = Some(Used { by: DtlsUse::Restart, context: send });
+        self.receive.clear();
+        self.receive.push(Used { by: DtlsUse::Restart, context: receive });
+        self.mutual = true;
+    }
+
+    /// This side has lost the association, and restarts it with these keys.
+    pub(crate) fn attempt_restart(&mut self, kept: RestartContext) {
+        self.stage = Stage::Restarting(Box::new(kept));
+    }
+
+    /// The peer restarts the association with the keys of this epoch; whether they are kept.
+    pub(crate) fn follow_restart(&mut self, epoch: u64) -> bool {
+        let Some(at) = self.kept.iter().position(|kept| kept.epoch() == epoch) else { return false };
+        self.stage = Stage::Restarting(self.kept.remove(at));
+        true
     }
 
     pub(crate) fn agreed(&self) -> Option<&Agreement> {
         match &self.stage {
             Stage::Agreed(agreed) | Stage::Required(agreed) => Some(agreed),
-            Stage::Off | Stage::Offered => None,
+            Stage::Off | Stage::Offered | Stage::Restarting(_) => None,
         }
     }
 
@@ -149,18 +164,40 @@ impl PacketProtection {
         matches!(self.stage, Stage::Required(_))
     }
 
+    pub(crate) fn is_restarting(&self) -> bool {
+        matches!(self.stage, Stage::Restarting(_))
+    }
+
+    /// Whether the keys in use are those for a restart.
+    pub(crate) fn uses_restart_keys(&self) -> bool {
+        self.send.as_ref().is_some_and(|send| send.by == DtlsUse::Restart)
+    }
+
+    /// What records are sealed under.
+    pub(crate) fn seals_by(&self) -> DtlsUse {
+        self.send.as_ref().map_or(DtlsUse::Primary, |send| send.by)
+    }
+
     /// Whether user messages other than those of the key management may be sent.
     pub(crate) fn admits_user_messages(&self) -> bool {
-        matches!(self.stage, Stage::Off | Stage::Required(_))
+        match self.stage {
+            Stage::Off => true,
+            // An INIT that was changed on its way makes its receiver take the first chunks for duplicates, and acknowledge them
+            // unread. They are the key management's in either direction, so that this ends in no new keys and not in a message
+            // that is lost without a word. draft-porfiri-tsvwg-sctp-dtls-handshake would let user messages go at once.
+            Stage::Required(_) => !self.uses_restart_keys(),
+            Stage::Offered | Stage::Restarting(_) | Stage::Agreed(_) => false,
+        }
     }
 
     /// Whether a peer's plain packets may still carry messages of the key management.
     pub(crate) fn admits_plain_messages(&self) -> bool {
-        self.next_receive_epoch == FIRST_EPOCH
+        // After a restart the first epoch is the next one again, and protection is required.
+        self.awaits_keys() && self.next_receive_epoch == FIRST_EPOCH
     }
 
     pub(crate) fn sender(&mut self) -> Option<&mut SendContext> {
-        self.send.as_mut()
+        self.send.as_mut().map(|send| &mut send.context)
     }
 
     pub(crate) fn seals(&self) -> bool {
@@ -169,7 +206,7 @@ impl PacketProtection {
 
     /// Whether it has turned out since the last call that both sides protect their packets; `true` once.
     pub(crate) fn becomes_mutual(&mut self) -> bool {
-        let both = self.seals() && self.receive.iter().any(|context| context.opened() > 0);
+        let both = self.seals() && self.receive.iter().any(|used| used.context.opened() > 0);
         both && !std::mem::replace(&mut self.mutual, true)
     }
 
@@ -188,16 +225,60 @@ impl PacketProtection {
         cipher: Box<dyn RecordCipher>,
     ) -> Result<(), KeyError> {
         self.check(epoch, self.next_receive_epoch, &*cipher)?;
-        self.receive.try_push(ReceiveContext::new(epoch, cipher)).map_err(|_| KeyError::TooMany)?;
+        let used = Used { by: DtlsUse::Primary, context: ReceiveContext::new(epoch, cipher) };
+        self.receive.try_push(used).map_err(|_| KeyError::TooMany)?;
         self.next_receive_epoch += 1;
         Ok(())
     }
 
     pub(crate) fn install_send(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
-        let expected = self.send.as_ref().map_or(FIRST_EPOCH, |send| send.epoch() + 1);
+        let expected = self.sent_under().map_or(FIRST_EPOCH, |sent| sent + 1);
         self.check(epoch, expected, &*cipher)?;
-        self.send = Some(SendContext::new(epoch, cipher));
+        self.send = Some(Used { by: DtlsUse::Primary, context: SendContext::new(epoch, cipher) });
         Ok(())
+    }
+
+    /// The epoch of the primary keys that packets are sealed with.
+    fn sent_under(&self) -> Option<u64> {
+        let primary = self.send.as_ref().filter(|send| send.by == DtlsUse::Primary);
+        primary.map(|send| send.context.epoch())
+    }
+
+    /// The newest epoch of the primary keys that packets are opened with.
+    fn newest_received(&self) -> Option<u64> {
+        let mut primary = self.receive.iter().rev().filter(|used| used.by == DtlsUse::Primary);
+        primary.next().map(|used| used.context.epoch())
+    }
+
+    /// Keeps keys for a restart of the peer's. Section "Establish Send Key Material": the primary keys of an epoch come before its
+    /// restart keys.
+    pub(crate) fn keep(&mut self, context: RestartContext) -> Result<(), KeyError> {
+        if !self.agreed().is_some_and(Agreement::restart) {
+            return Err(KeyError::RestartNotAgreed);
+        }
+        let found = context.epoch();
+        let newest = self.newest_received().unwrap_or(FIRST_EPOCH);
+        let known = self.kept.iter().any(|kept| kept.epoch() == found);
+        if known || self.newest_received() != Some(found) {
+            return Err(KeyError::Epoch { expected: newest + u64::from(known), found });
+        }
+        self.kept.try_push(Box::new(context)).map_err(|_| KeyError::TooMany)
+    }
+
+    /// Forgets keys that are kept for a restart; whether there were any of this epoch.
+    pub(crate) fn remove_kept(&mut self, epoch: u64) -> bool {
+        let before = self.kept.len();
+        self.kept.retain(|kept| kept.epoch() != epoch);
+        self.kept.len() < before
+    }
+
+    /// Opens nothing any more with the keys that a restart was made with, once others are in use; whether it did.
+    pub(crate) fn retire_restart(&mut self) -> bool {
+        let before = self.receive.len();
+        if self.sent_under().is_some() {
+            self.receive.retain(|used| used.by == DtlsUse::Primary);
+        }
+        self.receive.len() < before
     }
 
     fn check(&self, epoch: u64, expected: u64, cipher: &dyn RecordCipher) -> Result<(), KeyError> {
@@ -215,10 +296,15 @@ impl PacketProtection {
 
     pub(crate) fn remove_receive(&mut self, epoch: u64) -> bool {
         let before = self.receive.len();
-        self.receive.retain(|context| context.epoch() != epoch);
+        self.receive.retain(|used| used.by == DtlsUse::Restart || used.context.epoch() != epoch);
         let removed = self.receive.len() < before;
-        let sent_under = self.send.as_ref().map_or(FIRST_EPOCH, SendContext::epoch);
-        if removed && epoch + 1 == self.next_receive_epoch && epoch > sent_under {
+        // Of the very first epoch the peer may have used something, for it is the end of plain messages. After a restart it is one
+        // like the others.
+        let may_be_next = match self.sent_under() {
+            Some(sent) => epoch > sent,
+            None => epoch > FIRST_EPOCH || self.uses_restart_keys(),
+        };
+        if removed && epoch + 1 == self.next_receive_epoch && may_be_next {
             self.next_receive_epoch = epoch;
         }
         removed
@@ -238,13 +324,14 @@ impl PacketProtection {
     }
 
     pub(crate) fn key_use(&self) -> KeyUse {
-        let newest = self.receive.last();
+        let send = self.send.as_ref().map(|used| &used.context);
+        let newest = self.receive.last().map(|used| &used.context);
         KeyUse {
-            sealed: self.send.as_ref().map_or(0, SendContext::sealed),
-            seals_left: self.send.as_ref().map_or(0, SendContext::left),
+            sealed: send.map_or(0, SendContext::sealed),
+            seals_left: send.map_or(0, SendContext::left),
             opened: newest.map_or(0, ReceiveContext::opened),
             failed: newest.map_or(0, ReceiveContext::failed),
-            bytes: self.send.as_ref().map_or(0, SendContext::bytes) + newest.map_or(0, ReceiveContext::bytes),
+            bytes: send.map_or(0, SendContext::bytes) + newest.map_or(0, ReceiveContext::bytes),
         }
     }
 
@@ -255,13 +342,31 @@ impl PacketProtection {
         space: &'s mut Vec<u8>,
     ) -> Result<&'s [u8], Discard> {
         let (header, record) = dtls.record().map_err(|_| Discard::Malformed)?;
-        // No restart keys are kept: R is never offered.
-        let ours = |context: &&mut ReceiveContext| (context.epoch() & 3) as u8 == header.epoch_bits();
-        let found = self.receive.iter_mut().find(ours).filter(|_| dtls.context() == DtlsUse::Primary);
-        let context = found.ok_or(Discard::NoKey)?;
+        let ours = |used: &&mut Used<ReceiveContext>| {
+            used.by == dtls.context() && (used.context.epoch() & 3) as u8 == header.epoch_bits()
+        };
+        let used = self.receive.iter_mut().find(ours).ok_or(Discard::NoKey)?;
         space.clear();
         space.extend_from_slice(record);
-        context.open(header, space)
+        used.context.open(header, space)
+    }
+
+    /// Decrypts a record of a peer that seems to restart, with the keys that are kept for that; the epoch of these, and its chunks.
+    pub(crate) fn open_kept<'s>(
+        &mut self,
+        dtls: &DtlsView<'_>,
+        space: &'s mut Vec<u8>,
+    ) -> Result<(u64, &'s [u8]), Discard> {
+        let (header, record) = dtls.record().map_err(|_| Discard::Malformed)?;
+        if !self.is_required() || dtls.context() != DtlsUse::Restart {
+            return Err(Discard::NoKey);
+        }
+        let ours = |kept: &&mut Box<RestartContext>| (kept.epoch() & 3) as u8 == header.epoch_bits();
+        let kept = self.kept.iter_mut().rev().find(ours).ok_or(Discard::NoKey)?;
+        let epoch = kept.epoch();
+        space.clear();
+        space.extend_from_slice(record);
+        Ok((epoch, kept.open(header, space)?))
     }
 }
 
@@ -276,13 +381,111 @@ mod tests {
     fn agreed() -> PacketProtection {
         let offer = |roles| {
             let methods = vec![KeyManagementMethod::TLS];
-            Protection { mode: ProtectionMode::Strict, roles, methods }.parameter(1)
+            Protection { mode: ProtectionMode::Strict, roles, methods, restart: true }.parameter(1)
         };
         let local = offer(KeyManagementRoles::Client);
         let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server) };
         let mut protection = PacketProtection::new(Some(local));
         protection.begin(Some(agree(&pair).expect("roles that go together")));
         protection
+    }
+
+    fn null() -> Box<dyn RecordCipher> {
+        Box::new(NullCipher)
+    }
+
+    fn kept(epoch: u64) -> RestartContext {
+        RestartContext::new(epoch, null(), null()).expect("an epoch of an association")
+    }
+
+    /// With keys of the first epochs, the newest of them to send with too, and keys kept for a restart from each.
+    fn protected(epochs: std::ops::RangeInclusive<u64>) -> PacketProtection {
+        let mut protection = agreed();
+        for epoch in epochs {
+            protection.install_receive(epoch, null()).expect("the next epoch");
+            protection.install_send(epoch, null()).expect("the next epoch");
+            protection.keep(kept(epoch)).expect("primary keys come first");
+        }
+        protection.require().expect("there are keys");
+        protection
+    }
+
+    /// After a restart with the keys of this epoch.
+    fn restarted(mut protection: PacketProtection, epoch: u64) -> PacketProtection {
+        let agreement = protection.agreed().cloned();
+        assert!(protection.follow_restart(epoch));
+        protection.begin(agreement);
+        protection
+    }
+
+    #[test]
+    fn after_a_restart_its_keys_are_the_only_ones() {
+        for epoch in [3, 4] {
+            let protection = restarted(protected(3..=4), epoch);
+            assert!(protection.uses_restart_keys() && protection.kept.is_empty());
+            let in_use: Vec<_> =
+                protection.receive.iter().map(|used| (used.by, used.context.epoch())).collect();
+            assert_eq!(in_use, [(DtlsUse::Restart, epoch)]);
+            assert_eq!(protection.send.as_ref().map(|send| send.context.epoch()), Some(epoch));
+            assert!(protection.is_required() && !protection.admits_user_messages());
+        }
+    }
+
+    #[test]
+    fn after_a_restart_the_first_epoch_follows_and_plain_messages_do_not() {
+        let mut protection = restarted(protected(3..=4), 4);
+        assert!(!protection.admits_plain_messages() && !protection.awaits_keys());
+        let early = protection.install_receive(5, null());
+        assert_eq!(early, Err(KeyError::Epoch { expected: FIRST_EPOCH, found: 5 }));
+        assert!(protection.keep(kept(FIRST_EPOCH)).is_err(), "primary keys come first");
+        // An exchange that comes to nothing leaves the way open for the next.
+        for _ in 0..3 {
+            protection.install_receive(FIRST_EPOCH, null()).expect("the first epoch again");
+            protection.keep(kept(FIRST_EPOCH)).expect("of that epoch");
+            assert!(protection.remove_receive(FIRST_EPOCH) && protection.remove_kept(FIRST_EPOCH));
+            assert!(!protection.admits_plain_messages());
+        }
+        assert!(!protection.retire_restart(), "there are no others to send with");
+        protection.install_receive(FIRST_EPOCH, null()).expect("the first epoch again");
+        protection.install_send(FIRST_EPOCH, null()).expect("the first epoch again");
+        assert!(!protection.uses_restart_keys() && protection.admits_user_messages());
+        assert!(protection.retire_restart() && !protection.retire_restart());
+    }
+
+    #[test]
+    fn keys_are_kept_only_beside_the_primary_ones_of_their_epoch() {
+        let mut protection = protected(3..=3);
+        let again = protection.keep(kept(3));
+        assert_eq!(again, Err(KeyError::Epoch { expected: 4, found: 3 }));
+        let early = protection.keep(kept(4));
+        assert_eq!(early, Err(KeyError::Epoch { expected: 3, found: 4 }));
+        protection.install_receive(4, null()).expect("the next epoch");
+        protection.keep(kept(4)).expect("beside the ones before");
+        assert!(protection.remove_receive(3));
+        protection.install_receive(5, null()).expect("the next epoch");
+        assert_eq!(protection.keep(kept(5)), Err(KeyError::TooMany));
+        assert!(protection.remove_kept(3) && !protection.remove_kept(3));
+        protection.keep(kept(5)).expect("there is room");
+    }
+
+    #[test]
+    fn keys_are_kept_only_if_both_sides_do() {
+        let offer = |roles, restart| {
+            let methods = vec![KeyManagementMethod::TLS];
+            Protection { mode: ProtectionMode::Strict, roles, methods, restart }.parameter(1)
+        };
+        let local = offer(KeyManagementRoles::Client, true);
+        let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server, false) };
+        let mut protection = PacketProtection::new(Some(local));
+        protection.begin(Some(agree(&pair).expect("roles that go together")));
+        protection.install_receive(FIRST_EPOCH, null()).expect("the first epoch");
+        assert_eq!(protection.keep(kept(FIRST_EPOCH)), Err(KeyError::RestartNotAgreed));
+    }
+
+    #[test]
+    fn a_restart_needs_keys_of_its_epoch() {
+        let mut protection = protected(3..=3);
+        assert!(!protection.follow_restart(4) && protection.is_required());
     }
 
     #[test]

@@ -1,13 +1,38 @@
 //! Keys that are only kept for packets on their way (section "Drain Timer Considerations").
 
+use anabranch_core::Association;
 use anabranch_core::time::{Span, Time};
 
 use crate::exchange::Part;
 use crate::policy::KeyPolicy;
 
+/// Keys that others have replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replaced {
+    /// The primary ones of this epoch, and those from the same exchange that were kept for a restart: by now the peer has
+    /// had the time to store newer ones.
+    Primary(u64),
+    /// Those that a restart was made with.
+    Restart,
+}
+
+impl Replaced {
+    fn remove(self, association: &mut Association) {
+        match self {
+            Self::Primary(epoch) => {
+                association.remove_receive_key(epoch);
+                association.remove_restart_keys(epoch);
+            }
+            Self::Restart => {
+                association.retire_restart_keys();
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draining {
-    epoch: u64,
+    keys: Replaced,
     until: Time,
     confirmed: bool,
 }
@@ -15,15 +40,16 @@ pub(super) struct Draining {
 impl Draining {
     /// A client has heard from the peer that its last message has come. A server hears that with the first packet under the new
     /// keys.
-    pub(super) fn new(now: Time, epoch: u64, part: Part, policy: &KeyPolicy) -> Self {
+    pub(super) fn new(now: Time, keys: Replaced, part: Part, policy: &KeyPolicy) -> Self {
         match part {
-            Part::Client => Draining { epoch, until: now + policy.drain, confirmed: true },
-            Part::Server => Draining { epoch, until: now + policy.unconfirmed_drain, confirmed: false },
+            Part::Client => Draining { keys, until: now + policy.drain, confirmed: true },
+            Part::Server => Draining { keys, until: now + policy.unconfirmed_drain, confirmed: false },
         }
     }
 
-    pub(super) fn epoch(&self) -> u64 {
-        self.epoch
+    /// They are not needed any more.
+    pub(super) fn end(self, association: &mut Association) {
+        self.keys.remove(association);
     }
 
     pub(super) fn until(&self) -> Time {
@@ -50,7 +76,7 @@ mod tests {
     #[test]
     fn the_old_keys_are_kept_until_the_peer_uses_the_new_ones_and_then_for_two_minutes() {
         let policy = KeyPolicy::default();
-        let mut draining = Draining::new(at(0), 3, Part::Server, &policy);
+        let mut draining = Draining::new(at(0), Replaced::Primary(3), Part::Server, &policy);
         assert!(!draining.is_over(at(100), false, policy.drain));
         assert!(!draining.is_over(at(110), true, policy.drain));
         assert!(!draining.is_over(at(229), true, policy.drain));
@@ -60,18 +86,18 @@ mod tests {
     #[test]
     fn a_peer_that_never_uses_them_does_not_keep_the_old_ones() {
         let policy = KeyPolicy::default();
-        let mut draining = Draining::new(at(0), 3, Part::Server, &policy);
+        let mut draining = Draining::new(at(0), Replaced::Primary(3), Part::Server, &policy);
         assert!(
             !draining.is_over(at(302), false, policy.drain) && draining.is_over(at(303), false, policy.drain)
         );
-        let mut late = Draining::new(at(0), 3, Part::Server, &policy);
+        let mut late = Draining::new(at(0), Replaced::Primary(3), Part::Server, &policy);
         assert!(!late.is_over(at(300), true, policy.drain) && late.is_over(at(303), true, policy.drain));
     }
 
     #[test]
     fn a_client_has_heard_already() {
         let policy = KeyPolicy::default();
-        let mut draining = Draining::new(at(0), 3, Part::Client, &policy);
+        let mut draining = Draining::new(at(0), Replaced::Primary(3), Part::Client, &policy);
         assert!(
             !draining.is_over(at(119), false, policy.drain) && draining.is_over(at(120), false, policy.drain)
         );

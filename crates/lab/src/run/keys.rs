@@ -13,6 +13,7 @@ pub(crate) fn offers() -> [Protection; 2] {
         mode: ProtectionMode::Strict,
         roles,
         methods: vec![KeyManagementMethod::TLS],
+        restart: false,
     })
 }
 
@@ -70,7 +71,8 @@ impl Keys {
         while let Some(event) = manager.poll_event() {
             match event {
                 KeyingEvent::Established => established = true,
-                KeyingEvent::Rekeyed { .. } | KeyingEvent::RekeyFailed(_) => {}
+                // Hosts of a scenario do not restart.
+                KeyingEvent::Restarted | KeyingEvent::Rekeyed { .. } | KeyingEvent::RekeyFailed(_) => {}
                 KeyingEvent::Failed(error) => association.abort_for_key_management(now, error.text()),
             }
         }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use anabranch_core::InterfaceMtu;
 use netdev::Interface;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -95,6 +96,42 @@ pub fn local_addresses() -> Vec<LocalAddress> {
     interfaces.sort_by_key(|interface| interface.index);
     let kinds = Kinds::read();
     interfaces.iter().flat_map(|interface| of_interface(interface, kinds.of(interface))).collect()
+}
+
+/// The IP packet size of Ethernet, for an interface that the system says nothing of.
+const UNKNOWN_MTU: usize = 1500;
+
+/// The largest IP packets that leave from local addresses, each given with the interface that it is bound to, if it is.
+pub(crate) fn interface_mtus<'a>(
+    locals: impl Iterator<Item = (IpAddr, Option<&'a str>)>,
+) -> Vec<InterfaceMtu> {
+    let known = local_addresses();
+    locals.map(|(local, bound)| InterfaceMtu { local, mtu_bytes: mtu_of(&known, local, bound) }).collect()
+}
+
+fn mtu_of(known: &[LocalAddress], local: IpAddr, bound: Option<&str>) -> usize {
+    let of_address = || known.iter().find(|found| found.address == local);
+    // Linux takes every address of the loopback network for one of its own, and lists the first.
+    let of_loopback =
+        || known.iter().find(|found| found.kind == LinkKind::Loopback && is_in_network(local, found));
+    let found = match bound {
+        Some(name) => known.iter().find(|found| found.interface == name),
+        None => of_address().or_else(of_loopback),
+    };
+    let mtu = found.and_then(|found| found.mtu_bytes).and_then(|mtu| usize::try_from(mtu).ok());
+    mtu.unwrap_or(UNKNOWN_MTU)
+}
+
+fn is_in_network(address: IpAddr, network: &LocalAddress) -> bool {
+    let same = |ours: u128, theirs: u128, width: u32| {
+        let host_bits = width.saturating_sub(u32::from(network.prefix_bits));
+        (ours ^ theirs).checked_shr(host_bits).unwrap_or(0) == 0
+    };
+    match (address, network.address) {
+        (IpAddr::V4(ours), IpAddr::V4(theirs)) => same(ours.to_bits().into(), theirs.to_bits().into(), 32),
+        (IpAddr::V6(ours), IpAddr::V6(theirs)) => same(ours.to_bits(), theirs.to_bits(), 128),
+        _ => false,
+    }
 }
 
 fn of_interface(interface: &Interface, kind: LinkKind) -> Vec<LocalAddress> {
@@ -265,6 +302,34 @@ mod tests {
         let tunnel = LinkKind::Virtual("wireguard".to_owned());
         assert_eq!(of(RUNNING, &tunnel), Some(Obstacle::Virtual("wireguard".to_owned())));
         assert_eq!(of(RUNNING, &LinkKind::Loopback), Some(Obstacle::Loopback));
+    }
+
+    fn on(interface: &str, address: &str, prefix_bits: u8, mtu_bytes: Option<u32>) -> LocalAddress {
+        let address: IpAddr = address.parse().expect("an address");
+        let kind = match interface {
+            "lo" => LinkKind::Loopback,
+            _ => LinkKind::Outside("hardware".to_owned()),
+        };
+        let interface = interface.to_owned();
+        LocalAddress { address, prefix_bits, interface, kind, mtu_bytes, up: true, obstacle: None }
+    }
+
+    #[test]
+    fn packets_are_as_large_as_the_interface_of_their_address_takes() {
+        let known = [
+            on("lo", "127.0.0.1", 8, Some(65_536)),
+            on("lo", "::1", 128, Some(65_536)),
+            on("near", "192.0.2.7", 24, Some(1500)),
+            on("far", "192.0.2.8", 24, Some(9000)),
+            on("dumb", "198.51.100.1", 24, None),
+        ];
+        let of = |address: &str, bound| mtu_of(&known, address.parse().expect("an address"), bound);
+        assert_eq!([of("192.0.2.7", None), of("192.0.2.8", None)], [1500, 9000]);
+        assert_eq!(of("192.0.2.7", Some("far")), 9000, "it leaves there, whoever has the address");
+        assert_eq!(["127.0.0.1", "127.0.10.2", "::1"].map(|address| of(address, None)), [65_536; 3]);
+        let unknown = ["198.51.100.1", "192.0.2.9", "::2", "2001:db8::1"];
+        assert_eq!(unknown.map(|address| of(address, None)), [1500; 4]);
+        assert_eq!(of("127.0.0.1", Some("gone")), 1500);
     }
 
     #[test]

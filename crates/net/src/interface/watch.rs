@@ -18,6 +18,8 @@ pub enum Change {
     Added(LocalAddress),
     /// One is gone, or not wanted as it is now, for example because its interface is down.
     Removed(LocalAddress),
+    /// The interface of one takes packets of another size.
+    Resized(LocalAddress),
 }
 
 /// Tells of addresses that come and go.
@@ -103,7 +105,12 @@ fn changes(before: &[LocalAddress], now: &[LocalAddress]) -> Vec<Change> {
     };
     let removed = before.iter().filter(|one| !has(now, one)).cloned().map(Change::Removed);
     let added = now.iter().filter(|one| !has(before, one)).cloned().map(Change::Added);
-    removed.chain(added).collect()
+    let resized = |one: &&LocalAddress| {
+        let same = |other: &LocalAddress| other.address == one.address && other.interface == one.interface;
+        before.iter().any(|other| same(other) && other.mtu_bytes != one.mtu_bytes)
+    };
+    let resized = now.iter().filter(resized).cloned().map(Change::Resized);
+    removed.chain(added).chain(resized).collect()
 }
 
 #[cfg(test)]
@@ -140,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn another_mtu_is_no_change_of_addresses() {
+    fn another_mtu_is_told_and_the_address_stays() {
         let other = LocalAddress { mtu_bytes: Some(9000), ..local("a", 1) };
-        assert_eq!(changes(&[local("a", 1)], &[other]), []);
+        assert_eq!(changes(&[local("a", 1)], std::slice::from_ref(&other)), [Change::Resized(other)]);
     }
 }

@@ -10,5 +10,6 @@ mod messages;
 mod observer;
 mod path_mtu;
 mod protection;
+mod restart;
 mod rig;
 mod transfer;

@@ -27,13 +27,14 @@ async fn loopback_carries_more_than_a_path_begins_with() {
     let duo = Duo::connected(1, config.clone()).await;
     let most = config.mtu_search_up_to_bytes.expect("it searches");
     assert!(config.mtu_bytes < most);
-    assert_eq!(found(&duo, |mtu| mtu == most).await, most);
+    // SCTP packets have lengths of four.
+    assert!(found(&duo, |mtu| mtu > most - 4).await <= most);
 }
 
 #[tokio::test]
-async fn what_the_system_does_not_send_is_found_out_without_waiting() {
+async fn packets_that_ip_cannot_carry_are_not_waited_for() {
     let mut config = quick();
-    // More than a UDP datagram holds, as far as SCTP goes.
+    // More than an IP packet holds.
     config.mtu_search_up_to_bytes = Some(65_600);
     // Waiting for three probes of each size in vain would take longer than this test may.
     config.profile.rto_min = anabranch_core::time::Span::from_secs(60);

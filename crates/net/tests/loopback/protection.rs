@@ -22,7 +22,7 @@ const DATA: u8 = 0;
 const COOKIE_ECHO: u8 = 10;
 
 fn dtls(credentials: Credentials, policy: KeyPolicy) -> Protection {
-    Protection::Dtls(DtlsProtection { credentials, policy })
+    Protection::Dtls(DtlsProtection { credentials, policy, restart: false })
 }
 
 fn host(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection) -> Host {
@@ -128,6 +128,8 @@ async fn keys_change_under_data_on_two_paths() {
     // What asks for new keys waits behind what was sent before.
     let mut config = quick();
     (config.send_buffer_bytes, config.buffer_growth) = (Some(100_000), None);
+    // In larger packets it would be few records.
+    config.mtu_search_up_to_bytes = Some(1500);
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
@@ -217,6 +219,7 @@ fn mute(node: u8) -> (Host, AssociationConfig) {
         mode: anabranch_core::protection::ProtectionMode::Strict,
         roles: anabranch_core::protection::KeyManagementRoles::Client,
         methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
+        restart: false,
     });
     (host(&[node], None, Protection::Insecure), config)
 }
@@ -265,6 +268,7 @@ async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
         mode: anabranch_core::protection::ProtectionMode::Strict,
         roles: anabranch_core::protection::KeyManagementRoles::Server,
         methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
+        restart: false,
     });
     let server = host(&[1], Some(config), Protection::Insecure);
     let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));

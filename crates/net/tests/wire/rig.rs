@@ -24,9 +24,12 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
-/// What an association has unless somebody says otherwise.
+/// What an association has unless somebody says otherwise. It probes for nothing that the relays let not through: what is sent is
+/// what they count.
 pub(crate) fn usual() -> AssociationConfig {
-    config(DEFAULT_SCHEME).expect("a scheme")
+    let mut config = config(DEFAULT_SCHEME).expect("a scheme");
+    config.mtu_search_up_to_bytes = usize::try_from(RelayConfig::MTU_BYTES).ok();
+    config
 }
 
 /// What lies on a path, the same both ways.

@@ -211,7 +211,7 @@ async fn keys_of_a_protected_association_are_written_as_they_change() {
     let policy = KeyPolicy { rekey_after: Span::from_millis(300), ..KeyPolicy::default() };
     let host = |node, own, peer, policy: KeyPolicy| {
         let credentials = credentials(own, &[peer]);
-        let builder = Host::builder(Protection::Dtls(DtlsProtection { credentials, policy }));
+        let builder = Host::builder(Protection::Dtls(DtlsProtection { credentials, policy, restart: false }));
         builder.local(SocketAddr::from(([127, 0, 0, node], 0)))
     };
     let server = host(43, 2, 1, KeyPolicy::default()).accept(scheme.clone()).bind().expect("a server");

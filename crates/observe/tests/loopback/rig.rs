@@ -21,8 +21,11 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
+/// With packets of Ethernet, so that a transfer is many of them.
 pub(crate) fn scheme() -> AssociationConfig {
-    config(SCHEME).expect("a scheme")
+    let mut config = config(SCHEME).expect("a scheme");
+    config.mtu_search_up_to_bytes = Some(1500);
+    config
 }
 
 /// Two hosts with two addresses each; `node` says which.

@@ -139,6 +139,16 @@ fn keys_of_another_epoch_or_direction_open_nothing() {
 }
 
 #[test]
+fn a_record_of_more_than_the_largest_ciphertext_is_dropped_before_it_is_decrypted() {
+    let (_, mut receiver) = pair(3);
+    let header = DtlsRecordHeader::new(3, 0);
+    let mut open = |len| receiver.open(header, &mut vec![0; len]).map(<[u8]>::len);
+    assert_eq!(open(LARGEST_CIPHERTEXT), Err(Discard::NotAuthentic));
+    assert_eq!(open(LARGEST_CIPHERTEXT + 1), Err(Discard::Malformed));
+    assert_eq!(receiver.failed(), 1);
+}
+
+#[test]
 fn records_too_short_for_a_sample_are_not_authentic() {
     let (_, mut receiver) = pair(3);
     for len in 0..RECORD_SAMPLE_LEN + 1 {

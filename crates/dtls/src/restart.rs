@@ -1,0 +1,229 @@
+//! Keys for a restart of an association, in a form that survives the loss of everything else
+//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "SCTP Restart Considerations" and "Persistent Secure Storage of
+//! Restart Key Context").
+//!
+//! ```text
+//! version = 1 (1 byte), cipher suite (2), epoch (8), to send with: key, sequence number key, initialization vector (12),
+//! to receive with: the same
+//! ```
+//!
+//! Numbers are in network byte order, and both keys are as long as the suite's.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use anabranch_core::protection::{FIRST_EPOCH, RestartContext};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::material::{IV_LEN, KeyMaterial};
+use crate::suite::CipherSuite;
+
+const VERSION: u8 = 1;
+
+/// Version, cipher suite and epoch.
+const HEADER_LEN: usize = 11;
+
+/// The epochs that an association can have (RFC 9147 section 4.2.1 ends them with 2^48 - 1).
+const EPOCHS: RangeInclusive<u64> = FIRST_EPOCH..=(1 << 48) - 1;
+
+/// Why there are no restart keys.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum RestartKeysError {
+    /// Too short, too long, or cut off.
+    #[error(
+        "restart keys of this cipher suite have {expected} bytes, and these are {found}; they are incomplete"
+    )]
+    Length {
+        /// What the suite has, or the shortest beginning that names one.
+        expected: usize,
+        /// The length.
+        found: usize,
+    },
+    /// Another form than the one that is known here.
+    #[error("restart keys of version {0} are not known here; a newer program has stored them")]
+    Version(u8),
+    /// A cipher suite that is not known here, or one for each direction.
+    #[error("restart keys are for a cipher suite that is not known here")]
+    Suite,
+    /// An epoch that no association has.
+    #[error("restart keys of epoch {0} belong to no association")]
+    Epoch(u64),
+}
+
+/// Keys of both directions with which one side can restart an association that it has lost.
+///
+/// Whoever has them can take the association away from its owner, so they are to be stored as secrets are. They
+/// serve **one** restart: delete them from the storage before the restart begins, or a second one would use nonces twice, which
+/// gives what was sent away. They are wiped when this is dropped, and never shown.
+pub struct RestartKeys {
+    epoch: u64,
+    send: KeyMaterial,
+    receive: KeyMaterial,
+}
+
+impl RestartKeys {
+    /// The keys that a key management has derived for this epoch.
+    ///
+    /// # Errors
+    /// [`RestartKeysError::Epoch`], [`RestartKeysError::Suite`] if the directions have different ones.
+    pub fn new(epoch: u64, send: KeyMaterial, receive: KeyMaterial) -> Result<Self, RestartKeysError> {
+        if !EPOCHS.contains(&epoch) {
+            return Err(RestartKeysError::Epoch(epoch));
+        }
+        if send.suite() != receive.suite() {
+            return Err(RestartKeysError::Suite);
+        }
+        Ok(RestartKeys { epoch, send, receive })
+    }
+
+    /// The epoch of the exchange that they come from. A larger one is newer, as long as the association has not restarted.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// As bytes, to be stored. They are wiped when they are dropped.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        // Without room for all of it from the beginning, a copy that grows would leave a part of the keys behind.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(length(self.send.suite())));
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&self.send.suite().number().to_be_bytes());
+        bytes.extend_from_slice(&self.epoch.to_be_bytes());
+        for material in [&self.send, &self.receive] {
+            bytes.extend_from_slice(material.key());
+            bytes.extend_from_slice(material.sequence_number_key());
+            bytes.extend_from_slice(material.iv());
+        }
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) has written, and nothing else.
+    ///
+    /// # Errors
+    /// [`RestartKeysError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestartKeysError> {
+        let short = RestartKeysError::Length { expected: HEADER_LEN, found: bytes.len() };
+        let (&[version, high, low, ref epoch @ ..], keys) =
+            bytes.split_first_chunk::<HEADER_LEN>().ok_or(short)?;
+        if version != VERSION {
+            return Err(RestartKeysError::Version(version));
+        }
+        let number = u16::from_be_bytes([high, low]);
+        let suite = CipherSuite::of_number(number).ok_or(RestartKeysError::Suite)?;
+        if bytes.len() != length(suite) {
+            return Err(RestartKeysError::Length { expected: length(suite), found: bytes.len() });
+        }
+        let (send, receive) = keys.split_at(keys.len() / 2);
+        let material = |bytes: &[u8]| {
+            let (key, rest) = bytes.split_at(suite.key_len());
+            let (sequence_number_key, iv) = rest.split_at(suite.key_len());
+            KeyMaterial::new(suite, key, sequence_number_key, iv).map_err(|_| short)
+        };
+        RestartKeys::new(u64::from_be_bytes(*epoch), material(send)?, material(receive)?)
+    }
+
+    /// The keys as an endpoint uses them.
+    pub fn context(&self) -> RestartContext {
+        let made = RestartContext::new(self.epoch, self.send.cipher(), self.receive.cipher());
+        made.expect("an epoch and tags that every association has")
+    }
+}
+
+/// How long keys of a suite are as bytes.
+const fn length(suite: CipherSuite) -> usize {
+    HEADER_LEN + 2 * (2 * suite.key_len() + IV_LEN)
+}
+
+impl fmt::Debug for RestartKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suite = self.send.suite();
+        f.debug_struct("RestartKeys")
+            .field("suite", &suite)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn keys(suite: CipherSuite, epoch: u64) -> RestartKeys {
+        let of = |purpose: &[u8]| KeyMaterial::from_seed(suite, &[7; 32], purpose);
+        RestartKeys::new(epoch, of(b"send"), of(b"receive")).expect("a usual epoch")
+    }
+
+    #[test]
+    fn what_was_stored_is_read_again_and_seals_as_before() {
+        for suite in CipherSuite::ALL {
+            let ours = keys(suite, 0x0102_0304_0506);
+            let bytes = ours.to_bytes();
+            assert_eq!(bytes.len(), 11 + 4 * suite.key_len() + 24);
+            let again = RestartKeys::from_bytes(&bytes).expect("as it was written");
+            assert_eq!((again.epoch(), again.to_bytes()), (ours.epoch(), bytes));
+            let sealed = |keys: &RestartKeys| {
+                let (mut content, mut tag) = (*b"data", [0; 16]);
+                keys.send.cipher().seal(0, b"", &mut content, &mut tag).expect("it seals");
+                let mut record = [&content[..], &tag].concat();
+                assert!(keys.receive.cipher().open(0, b"", &mut record).is_err(), "another direction");
+                (content, tag)
+            };
+            assert_eq!(sealed(&again), sealed(&ours));
+        }
+    }
+
+    #[test]
+    fn keys_are_not_shown() {
+        let shown = format!("{:?}", keys(CipherSuite::Aes128Gcm, 4));
+        assert_eq!(shown, "RestartKeys { suite: Aes128Gcm, epoch: 4, .. }");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let bytes = keys(CipherSuite::Aes128Gcm, 3).to_bytes();
+        let changed = |at: usize, to: u8| {
+            let mut bytes = bytes.to_vec();
+            bytes[at] = to;
+            RestartKeys::from_bytes(&bytes).expect_err("it was changed")
+        };
+        assert_eq!(changed(0, 2), RestartKeysError::Version(2));
+        assert_eq!(changed(2, 9), RestartKeysError::Suite);
+        assert_eq!(changed(2, 2), RestartKeysError::Length { expected: 163, found: 99 });
+        assert_eq!(changed(10, 2), RestartKeysError::Epoch(2));
+        assert_eq!(changed(3, 1), RestartKeysError::Epoch((1 << 56) + 3));
+        let cut = RestartKeys::from_bytes(&bytes[..98]).expect_err("it was cut");
+        assert_eq!(cut, RestartKeysError::Length { expected: 99, found: 98 });
+        let cut = RestartKeys::from_bytes(&bytes[..10]).expect_err("it was cut");
+        assert_eq!(cut, RestartKeysError::Length { expected: 11, found: 10 });
+        let long = RestartKeys::from_bytes(&[&bytes[..], &[0]].concat()).expect_err("it is too long");
+        assert_eq!(long, RestartKeysError::Length { expected: 99, found: 100 });
+    }
+
+    #[test]
+    fn both_directions_have_one_suite() {
+        let [a, b] = [CipherSuite::Aes256Gcm, CipherSuite::ChaCha20Poly1305]
+            .map(|suite| KeyMaterial::from_seed(suite, &[1; 32], b""));
+        assert_eq!(RestartKeys::new(3, a, b).err(), Some(RestartKeysError::Suite));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_is_written_as_it_was(
+            head in prop::array::uniform3(0_u8..4),
+            epoch in 0_u64..1 << 50,
+            keys in prop::collection::vec(any::<u8>(), 80..160),
+        ) {
+            let [version, high, low] = head;
+            let bytes = [&[version, 0x13 * (high / 3), low][..], &epoch.to_be_bytes(), &keys].concat();
+            if let Ok(read) = RestartKeys::from_bytes(&bytes) {
+                prop_assert_eq!(&read.to_bytes()[..], &bytes[..]);
+            }
+        }
+
+        #[test]
+        fn any_bytes_can_be_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = RestartKeys::from_bytes(&bytes);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Hosts that are gone without a word, and others in their place that go on with the keys that were stored.
+
+use std::net::SocketAddr;
+
+use anabranch_net::{Association, ConnectError, Host, HostBuilder, Protection, RecvError, RestartKeys};
+use anabranch_tests::credentials::{credentials, identity};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::rig::{any_port, expect, peer, quick, send, within};
+
+fn keeping(own: u8, peer: u8) -> Protection {
+    Protection::dtls(credentials(own, &[peer])).with_restart()
+}
+
+/// A host whose task can be stopped at any moment.
+struct Mortal {
+    host: Host,
+    runtime: Runtime,
+}
+
+impl Mortal {
+    fn new(builder: HostBuilder) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let host = {
+            let _guard = runtime.enter();
+            builder.bind().expect("a host")
+        };
+        Mortal { host, runtime }
+    }
+
+    /// It stops without a word to anybody; where it was.
+    async fn crash(self) -> (Vec<SocketAddr>, u16) {
+        let place = (self.host.local_addresses().to_vec(), self.host.sctp_port());
+        self.runtime.shutdown_background();
+        within(self.host.monitor().gone()).await;
+        place
+    }
+}
+
+/// A builder of a host in the place of another one.
+fn builder_at((locals, port): &(Vec<SocketAddr>, u16), protection: Protection) -> HostBuilder {
+    let builder = Host::builder(protection).sctp_port(*port);
+    locals.iter().fold(builder, |builder, local| builder.local(*local))
+}
+
+/// What an application stores.
+async fn stored(association: &Association) -> Vec<u8> {
+    within(association.restart_keys()).await.expect("both sides keep keys").to_bytes().to_vec()
+}
+
+/// What the association is good for after a restart, and whom each side knows.
+async fn goes_on(restarted: &Association, survivor: &Association) {
+    assert_eq!(within(survivor.recv()).await, Err(RecvError::Restarted));
+    send(restarted, "from the one that restarted").await;
+    expect(survivor, "from the one that restarted").await;
+    send(survivor, "from the other one").await;
+    expect(restarted, "from the other one").await;
+    // New keys are there.
+    for association in [restarted, survivor] {
+        assert_eq!(RestartKeys::from_bytes(&stored(association).await).map(|keys| keys.epoch()), Ok(3));
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
+    let server = Host::builder(keeping(2, 1)).local(any_port(1)).local(any_port(2)).accept(quick());
+    let server = server.bind().expect("a server");
+    let client = Mortal::new(Host::builder(keeping(1, 2)).local(any_port(11)).local(any_port(12)));
+    let to = peer(&client.host, &server);
+    let (ours, theirs) = tokio::join!(within(client.host.connect(to, quick())), within(server.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    let bytes = stored(&ours).await;
+    send(&ours, "before").await;
+    expect(&theirs, "before").await;
+    let place = client.crash().await;
+    send(&theirs, "lost").await;
+    let again = builder_at(&place, keeping(1, 2)).bind().expect("the same addresses");
+    let keys = RestartKeys::from_bytes(&bytes).expect("as they were stored");
+    let ours = within(again.restart(peer(&again, &server), quick(), keys)).await.expect("restarted");
+    goes_on(&ours, &theirs).await;
+    assert_eq!((ours.peer_identity(), theirs.peer_identity()), (Some(identity(2)), Some(identity(1))));
+    let counters = (within(again.statistics()).await.keying, within(server.statistics()).await.keying);
+    assert_eq!((counters.0.restarts, counters.1.restarts), (1, 1));
+}
+
+#[tokio::test]
+async fn a_server_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
+    let server = Mortal::new(Host::builder(keeping(2, 1)).local(any_port(1)).accept(quick()));
+    let client = Host::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
+    let to = peer(&client, &server.host);
+    let (ours, theirs) = tokio::join!(within(client.connect(to, quick())), within(server.host.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    let bytes = stored(&theirs).await;
+    let place = server.crash().await;
+    let again = builder_at(&place, keeping(2, 1)).accept(quick()).bind().expect("the same addresses");
+    let keys = RestartKeys::from_bytes(&bytes).expect("as they were stored");
+    let theirs = within(again.restart(peer(&again, &client), quick(), keys)).await.expect("restarted");
+    goes_on(&theirs, &ours).await;
+    assert_eq!((ours.peer_identity(), theirs.peer_identity()), (Some(identity(2)), Some(identity(1))));
+    // Others are accepted as before.
+    let other = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
+    let to = peer(&other, &again);
+    let (one, accepted) = tokio::join!(within(other.connect(to, quick())), within(again.accept()));
+    assert!(one.is_ok() && accepted.is_ok());
+}
+
+#[tokio::test]
+async fn a_host_that_keeps_no_keys_is_not_restarted_and_its_associations_give_none() {
+    let server = Host::builder(Protection::dtls(credentials(2, &[1]))).local(any_port(1)).accept(quick());
+    let server = server.bind().expect("a server");
+    let elsewhere = Host::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
+    let client = Host::builder(keeping(1, 2)).local(any_port(11)).bind().expect("a client");
+    let (one, two) = (peer(&client, &server), peer(&client, &elsewhere));
+    let (ours, theirs) = tokio::join!(within(client.connect(one, quick())), within(server.accept()));
+    let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+    let with_keys = within(client.connect(two, quick())).await.expect("connected");
+    let keys = RestartKeys::from_bytes(&stored(&with_keys).await).expect("as they were stored");
+    ours.abort();
+    assert!(within(ours.restart_keys()).await.is_none() && within(theirs.restart_keys()).await.is_none());
+    let refused = within(client.restart(peer(&client, &server), quick(), keys)).await;
+    let why = "the peer keeps no keys for a restart; open a new association";
+    assert_eq!(refused.err(), Some(ConnectError::NotProtected(why)));
+}
+
+#[tokio::test]
+async fn without_protection_there_is_nothing_to_restart() {
+    let insecure = Host::builder(Protection::Insecure).local(any_port(11)).bind().expect("a client");
+    let server = Host::builder(keeping(2, 1)).local(any_port(2)).accept(quick()).bind().expect("a server");
+    let client = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
+    let with_keys = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
+    let keys = RestartKeys::from_bytes(&stored(&with_keys).await).expect("as they were stored");
+    let refused = within(insecure.restart(peer(&insecure, &server), quick(), keys)).await;
+    assert!(matches!(refused, Err(ConnectError::Refused(_))), "{refused:?}");
+}
