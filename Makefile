@@ -318,12 +318,12 @@ harm: venv ## Check that schemes do no harm to one path, other flows, links and 
 	'$(VENV)/bin/anabranch' harm --plan tools/which_scheme/plans/grid.toml --out '$(OUT)/harm' $(HARM)
 
 limit-check: venv ## A fixed part of both in a minute: fails if a limit is broken that is not known to be, in tests/limits.
-	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded --known tests/limits/limit.json
-	'$(VENV)/bin/anabranch' harm --quick --schemes bonded --known tests/limits/harm.json
+	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded,braid --known tests/limits/limit.json
+	'$(VENV)/bin/anabranch' harm --quick --schemes bonded,braid --known tests/limits/harm.json
 
 limit-store: venv ## Store the limits anew that are known to be broken, where what is simulated has changed.
-	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded --store-known tests/limits/limit.json
-	'$(VENV)/bin/anabranch' harm --quick --schemes bonded --store-known tests/limits/harm.json
+	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded,braid --store-known tests/limits/limit.json
+	'$(VENV)/bin/anabranch' harm --quick --schemes bonded,braid --store-known tests/limits/harm.json
 
 which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
 	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)

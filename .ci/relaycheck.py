@@ -53,7 +53,7 @@ def simulated_and_not(command, name, seed):
 def questions():
     """What is asked: a title, the two sides of a pair, how pairs are made, and which medians of their ratios will do."""
     yield "two equal paths under cmt", ("one", "two"), one_and_two, "two-equal-paths", (1.8, None)
-    yield "a path with 10 % loss and 300 ms added under bonded", ("best alone", "both"), one_and_two, "bad-path", (0.9, None)
+    yield "a path with 10 % loss and 300 ms added under braid", ("best alone", "both"), one_and_two, "bad-path", (0.9, None)
     for point in POINTS:
         rate = point.split("-")[1]
         yield f"{rate} Mbit/s under cmt", ("simulated", "sockets"), simulated_and_not, point, (0.9, 1.1)

@@ -49,7 +49,7 @@ def test_the_example_sends_a_file_over_two_links(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("you said: hello over two links\n  127.0.1.1 - 127.0.2.1:")
-    assert done.stdout.endswith("0.51 MB arrived unchanged with bonded.\n")
+    assert done.stdout.endswith("0.51 MB arrived unchanged with braid.\n")
 
 
 def test_the_example_says_what_is_wrong(tmp_path):

@@ -32,7 +32,7 @@ pub const DEFAULT_LARGEST_MTU: usize = 65_535;
 pub const DEFAULT_STREAMS: u16 = 16;
 
 /// The scheme of an association that names none.
-pub const DEFAULT_SCHEME: &str = "bonded";
+pub const DEFAULT_SCHEME: &str = "braid";
 
 /// How long a peer may take to answer before an attempt to connect is given up.
 pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);

@@ -92,7 +92,7 @@ class Listener:
 def listen(
     addresses: str | Iterable[str] | None = None,
     *,
-    scheme: str = "bonded",
+    scheme: str = "braid",
     sctp_port: int = DEFAULT_PORT,
     backlog: int = 128,
     streams: int = 16,

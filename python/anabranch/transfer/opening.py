@@ -50,7 +50,7 @@ def connect(
     remote: str | Iterable[str | tuple[str, str]],
     *,
     local: str | Iterable[str] | None = None,
-    scheme: str = "bonded",
+    scheme: str = "braid",
     sctp_port: int = DEFAULT_PORT,
     connect_timeout_s: float = 15.0,
     streams: int = 16,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anabranch_core::ListedAddresses;
+use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
 use anabranch_lab::scenario::{FlowDirection, Stop};
@@ -130,6 +131,8 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let mut plan = job.flow_plan(index)?;
     // Nothing goes around the relays.
     plan.config.listed_addresses = ListedAddresses::Ignore;
+    // The driver's timers are not those of the simulator, whichever profile is followed.
+    plan.config.profile.pacing_timer = Profile::net().pacing_timer;
     let host = |net| {
         (0..flow.paths.len())
             .fold(Host::builder(Protection::Insecure), |host, path| host.local(address(net, index, path)))

@@ -30,7 +30,7 @@ const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "
 /// What both ends can choose for an association.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AssociationOptions {
-    /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: bonded]
+    /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: braid]
     #[arg(long, value_name = "SCHEME")]
     pub(crate) scheme: Option<String>,
 

@@ -130,16 +130,16 @@ fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
     assert_eq!(listening["from"], json!(["127.0.0.52/31", "2001:db8::/32"]), "{listening}");
     assert_eq!((&listening["insecure"], &listening["encrypted"]), (&json!(false), &json!(true)));
     let to = listening["addresses"][0].as_str().expect("an address");
-    let send = |path| {
+    let send = |path, seconds| {
         let file = file.to_str().expect("UTF-8");
-        anabranch(&["send", file, to, "--path", path, "--connect-timeout", "1.5"])
+        anabranch(&["send", file, to, "--path", path, "--connect-timeout", seconds])
     };
     for outside in ["127.0.0.51", "127.0.0.54"] {
-        let ended = send(outside).with_status(1);
+        let ended = send(outside, "1.5").with_status(1);
         assert!(ended.err.contains("nobody answered within 1.5 s"), "{}", ended.err);
         assert!(ended.err.contains("accepts this machine"), "{}", ended.err);
     }
-    send("127.0.0.53").with_status(0);
+    send("127.0.0.53", "30").with_status(0);
     assert_eq!(std::fs::read(std::path::Path::new(dir).join("file")).expect("there"), b"content");
     assert_eq!(server.said(), "");
 }

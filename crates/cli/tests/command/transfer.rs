@@ -386,7 +386,7 @@ fn a_peer_that_is_gone_for_ever_is_given_up() {
     let from = tempfile::tempdir().expect("a folder");
     let file = from.path().join("file");
     fs::write(&file, noise(20 * MB)).expect("written");
-    let timeouts = ["--limit", "40Mbit", "--timeout", "5", "--retry", "7", "--connect-timeout", "1"];
+    let timeouts = ["--limit", "40Mbit", "--timeout", "5", "--retry", "7", "--connect-timeout", "5"];
     let arguments = serving.arguments("send", &[&[text(&file)], &timeouts[..]].concat());
     let mut sending = Running::start(command(&arguments));
     sending.event("progress");

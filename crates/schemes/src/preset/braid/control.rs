@@ -196,7 +196,9 @@ impl PathControl {
 
     /// Whether losses grow with the rate: then that is what the path holds.
     fn test_rate(&mut self, fate: &Fate, facts: &PathFacts, parts: Parts, view: &View<'_>) {
-        if !parts.noise {
+        // What left with more in flight than a window that was cut is lost or not as before the cut: at a full queue losses of an
+        // overshoot would look like those of a policer.
+        if !parts.noise || !self.window.is_news(fate.sent_at) {
             return;
         }
         if !facts.limiter.is_congestion_control() {

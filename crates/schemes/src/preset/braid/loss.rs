@@ -66,7 +66,7 @@ impl Default for LossJudge {
     /// Without evidence every loss is congestion.
     fn default() -> Self {
         LossJudge {
-            samples: VecDeque::with_capacity(MOST_SAMPLES),
+            samples: VecDeque::new(),
             longest: WindowedMax::default(),
             met: Met::default(),
             losses_at_long_queues: 1.0,

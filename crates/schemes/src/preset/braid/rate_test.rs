@@ -10,7 +10,8 @@ use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "losses that grow with the rate",
-    rule: "congestion control limits the path, and of 128 packets more are lost than 2 % and noise and 3 deviations of that; r = \
+    rule: "congestion control limits the path, and of 128 packets that left since the latest cut and with no more in flight than it \
+           left, more are lost than 2 % and noise and 3 deviations of that; r = \
            the rate at which they were delivered from the first loss on: paced at 1.25 r for two phases, and at 0.8 r \
            for one, four times (up to 16 if undecided), phase = max(16 packets at 0.8 r, base); h of n_h, l of n_l packets are lost \
            then; losses grow if l / n_l < h / (2 n_h) and h - (h + l) n_h / n > 3 sqrt((h + l) n_h n_l) / n, n = n_h + n_l: \
