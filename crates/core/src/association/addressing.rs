@@ -24,8 +24,9 @@ pub(crate) struct Addressing {
     pub(super) gone: Vec<Gone>,
     /// Verified and listed addresses of the peer.
     pub(super) peer: ArrayVec<IpAddr, MAX_PATHS>,
-    /// Addresses that the peer has deleted: what comes from there is out of the blue.
-    deleted: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Addresses that the peer has deleted: what comes from there is out of the blue. No more than [`MAX_PATHS`], and mostly none,
+    /// for which an idle association needs no room.
+    deleted: Vec<IpAddr>,
     /// Packets between these hosts, on any UDP port, do not make paths again.
     barred: Vec<PathAddress>,
     /// How often a path was added or removed, or bound to another port.
@@ -53,7 +54,7 @@ impl Addressing {
             interface_mtus,
             gone: Vec::new(),
             peer: ArrayVec::new(),
-            deleted: ArrayVec::new(),
+            deleted: Vec::new(),
             barred: Vec::new(),
             changes: 0,
             local_random,
@@ -104,10 +105,10 @@ impl Addressing {
 
     /// The peer has deleted an address. The oldest one makes room for a new one.
     pub(crate) fn delete(&mut self, address: IpAddr) {
-        if self.deleted.is_full() {
-            self.deleted.remove(0);
-        }
         if !self.deleted.contains(&address) {
+            if self.deleted.len() == MAX_PATHS {
+                self.deleted.remove(0);
+            }
             self.deleted.push(address);
         }
         self.peer.retain(|known| *known != address);
@@ -125,5 +126,25 @@ impl Addressing {
     /// The peer has restarted, and has whatever addresses it names.
     pub(crate) fn restart(&mut self) {
         self.deleted.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_deleted_addresses_are_remembered_as_there_may_be_paths_and_a_repeated_one_displaces_none() {
+        let mut addressing = Addressing::new(Encapsulation::None, false, Vec::new(), Arc::default(), None);
+        let address = |n: u8| IpAddr::from([192, 0, 2, n]);
+        let remembered =
+            |addressing: &Addressing| (0..20).filter(|&n| addressing.is_deleted(address(n))).collect::<Vec<_>>();
+        for n in [0, 1, 2, 3, 4, 5, 6, 7, 7, 3] {
+            addressing.delete(address(n));
+        }
+        assert_eq!(remembered(&addressing), [0, 1, 2, 3, 4, 5, 6, 7]);
+        addressing.delete(address(8));
+        addressing.undelete(address(5));
+        assert_eq!(remembered(&addressing), [1, 2, 3, 4, 6, 7, 8]);
     }
 }

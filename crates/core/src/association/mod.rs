@@ -221,8 +221,9 @@ pub struct Association {
 impl Association {
     pub(crate) fn new(now: Time, config: AssociationConfig, seed: AssociationSeed) -> Self {
         let entropy = seed.entropy;
+        let profile = Arc::new(config.profile.clone());
         let policy =
-            PolicyState::new(config.profile.clone(), config.scheme.policies(), entropy.fork("policies"));
+            PolicyState::new(Arc::clone(&profile), config.scheme.policies(), entropy.fork("policies"));
         // AUTH and the DTLS chunk exclude each other (draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Considerations").
         let authenticates = config.address_changes.asconf && config.protection.is_none();
         let local_random = authenticates.then(|| random(&entropy));
@@ -234,7 +235,7 @@ impl Association {
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         Association {
             sender: Sender::new(
-                config.profile.clone(),
+                profile,
                 SendQueue::new(config.streams, config.first_ssn),
                 initial_tsn,
                 config.send_buffer_bytes,

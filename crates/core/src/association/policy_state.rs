@@ -1,5 +1,7 @@
 //! The scheme's policies and what they see: the only place that shows a [`View`] to a policy or tells it of an [`Event`].
 
+use std::sync::Arc;
+
 use crate::entropy::Entropy;
 use crate::path::take_rtt_sample;
 use crate::path_id::{PathId, PathSet, PathState};
@@ -25,7 +27,7 @@ pub(crate) struct WindowChange {
 #[derive(Debug)]
 pub(crate) struct PolicyState {
     /// The rules around the scheme. They do not change.
-    pub(crate) profile: Profile,
+    pub(crate) profile: Arc<Profile>,
     policies: Policies,
     entropy: Entropy,
     /// No more than [`MAX_PATHS`](crate::path_id::MAX_PATHS).
@@ -37,7 +39,7 @@ pub(crate) struct PolicyState {
 
 /// What policies see.
 impl PolicyState {
-    pub(crate) fn new(profile: Profile, policies: Policies, entropy: Entropy) -> Self {
+    pub(crate) fn new(profile: Arc<Profile>, policies: Policies, entropy: Entropy) -> Self {
         PolicyState {
             profile,
             policies,

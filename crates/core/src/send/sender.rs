@@ -8,6 +8,7 @@
 //! them anew.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use anabranch_wire::DATA_HEADER_LEN;
 use bytes::Bytes;
@@ -80,7 +81,8 @@ pub(crate) struct Discarded {
 
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(super) profile: Profile,
+    /// Shared with the policies: the rules do not change.
+    pub(super) profile: Arc<Profile>,
     pub(super) queue: SendQueue,
     pub(super) outstanding: Outstanding,
     pub(super) lost: LostList,
@@ -99,7 +101,7 @@ pub(crate) struct Sender {
 /// What there is.
 impl Sender {
     pub(crate) fn new(
-        profile: Profile,
+        profile: Arc<Profile>,
         queue: SendQueue,
         initial_tsn: u64,
         buffer_limit: Option<u64>,

@@ -1,5 +1,7 @@
 //! The transitions of chunks in any order: whatever happens, all totals equal what the chunks' states say.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -115,7 +117,7 @@ fn reliability() -> impl Strategy<Value = Reliability> {
 }
 
 fn sender(profile: Profile) -> Sender {
-    let mut sender = Sender::new(profile, SendQueue::new(1, 0), FIRST_TSN, Some(100_000));
+    let mut sender = Sender::new(Arc::new(profile), SendQueue::new(1, 0), FIRST_TSN, Some(100_000));
     sender.begin_window(FIRST_WINDOW);
     sender.learn_support(true);
     for index in 0..PATHS {
@@ -310,7 +312,7 @@ proptest! {
 
 #[test]
 fn room_is_announced_once_to_whoever_was_refused() {
-    let mut sender = Sender::new(Profile::rfc9260(), SendQueue::new(1, 0), FIRST_TSN, Some(100));
+    let mut sender = Sender::new(Arc::new(Profile::rfc9260()), SendQueue::new(1, 0), FIRST_TSN, Some(100));
     assert_eq!(sender.reserve(500), Ok(()), "an empty buffer takes one message of any size");
     sender.push(Bytes::from(vec![7; 90]), SendOptions::default(), Time::ZERO);
     assert!(!sender.take_writable(), "nobody waits");
