@@ -137,8 +137,9 @@ mod tests {
     fn as_many_deleted_addresses_are_remembered_as_there_may_be_paths_and_a_repeated_one_displaces_none() {
         let mut addressing = Addressing::new(Encapsulation::None, false, Vec::new(), Arc::default(), None);
         let address = |n: u8| IpAddr::from([192, 0, 2, n]);
-        let remembered =
-            |addressing: &Addressing| (0..20).filter(|&n| addressing.is_deleted(address(n))).collect::<Vec<_>>();
+        let remembered = |addressing: &Addressing| {
+            (0..20).filter(|&n| addressing.is_deleted(address(n))).collect::<Vec<_>>()
+        };
         for n in [0, 1, 2, 3, 4, 5, 6, 7, 7, 3] {
             addressing.delete(address(n));
         }

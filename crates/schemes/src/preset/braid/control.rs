@@ -202,7 +202,7 @@ impl PathControl {
             return;
         }
         if !facts.limiter.is_congestion_control() {
-            self.rate_test.is_limited_by_others(view.now);
+            self.rate_test.begin_anew(view.now);
             return;
         }
         let Some(rate) = self.rate_test.take(fate, base(facts), view.now) else { return };
@@ -371,6 +371,8 @@ impl BraidControl {
     fn timed_out(&mut self, path: PathId, view: &View<'_>) {
         let facts = view.path(path);
         let Some(path) = self.path(path).filter(|_| facts.in_flight.is_zero()) else { return };
+        // What an outage lost says nothing of the rate, and what is delivered after it nothing of the rate before.
+        path.rate_test.begin_anew(view.now);
         path.window.silence(facts.largest_chunk.get() as f64);
         path.reason = Reason::rule("nothing was acknowledged until T3 expired");
     }

@@ -17,7 +17,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
            then; losses grow if l / n_l < h / (2 n_h) and h - (h + l) n_h / n > 3 sqrt((h + l) n_h n_l) / n, n = n_h + n_l: \
            cwnd = 1.25 rate base + 2 M at most, and for 10 s the path is paced at the rate delivered in the test; then \
            at 1.25 of it for 128 packets, and if that loses too much again for 10 s more; noise = the part lost at the low rate, \
-           in the 10 s, or in a test that finds no growth, after which there is none for 10 s",
+           in the 10 s, or in a test that finds no growth, after which there is none for 10 s; T3 with nothing left in flight \
+           begins the count anew",
     file: file!(),
 }];
 
@@ -229,8 +230,8 @@ impl RateTest {
         RateTest { state: State::Watching(Watch::new(now)), noise: 0.0 }
     }
 
-    /// Something else than congestion control limits the path, whose rate then says nothing.
-    pub(super) fn is_limited_by_others(&mut self, now: Time) {
+    /// Something else than congestion control limits the path, or it was silent: its rate then says nothing.
+    pub(super) fn begin_anew(&mut self, now: Time) {
         if matches!(self.state, State::Watching(_) | State::Trial(_) | State::Probe { .. }) {
             self.state = State::Watching(Watch::new(now));
         }
@@ -408,7 +409,7 @@ mod tests {
         let mut policer = policer(200_000.0);
         for step in 1..100 {
             link.run(0.05 * f64::from(step), &mut policer);
-            link.test.is_limited_by_others(at(link.now));
+            link.test.begin_anew(at(link.now));
         }
         assert!(link.found.is_empty());
     }

@@ -244,3 +244,62 @@ fn a_rebound_path_begins_anew() {
     assert!((rig.chunks(0) - 3.0).abs() < 0.1);
     assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
 }
+
+/// So many packets, a quarter of which is lost beside a short queue, 10 ms after another. They left when their fate is known, or
+/// at the time that is given.
+fn lose_a_quarter(rig: &mut Rig, packets: u32, left_at: Option<Time>) {
+    for n in 0..packets {
+        rig.world.now += Span::from_millis(10);
+        let sent_at = left_at.unwrap_or(rig.world.now);
+        if n % 4 == 0 {
+            let cause = LossCause::FastRetransmit;
+            rig.tell(&Event::Lost { path: path(0), tsn: 9, bytes: bytes(M), sent_at, cause });
+        } else {
+            let stamps = SendStamps { sent_at, ..SendStamps::default() };
+            let (path, bytes) = (path(0), bytes(M));
+            let acked = AckedTransmission {
+                path,
+                tsn: 1,
+                bytes,
+                stamps,
+                sent_once: false,
+                cumulative: true,
+                same_way: true,
+            };
+            rig.tell(&Event::Acked(&acked));
+        }
+    }
+}
+
+fn tests_the_rate(rig: &mut Rig) -> bool {
+    let now = rig.world.now;
+    rig.control.path(path(0)).expect("a path").rate_test.ceiling(now).is_some()
+}
+
+#[test]
+fn many_losses_begin_a_test_of_the_rate_unless_what_was_lost_left_before_a_cut() {
+    let mut rig = Rig::alone(ALL, 1);
+    lose_a_quarter(&mut rig, 128, None);
+    assert!(tests_the_rate(&mut rig));
+
+    let mut rig = Rig::alone(ALL, 1);
+    rig.round(0, 50);
+    let before_the_cut = rig.world.now;
+    rig.world.now += Span::from_millis(1);
+    rig.lose(0);
+    lose_a_quarter(&mut rig, 300, Some(before_the_cut));
+    assert!(!tests_the_rate(&mut rig));
+}
+
+#[test]
+fn an_outage_begins_the_count_of_losses_anew() {
+    let timeout = Event::LossEvent { path: path(0), cause: LossCause::Timeout };
+    for (left_in_flight, begins) in [(ChunkBytes::ZERO, false), (bytes(M), true)] {
+        let mut rig = Rig::alone(ALL, 1);
+        lose_a_quarter(&mut rig, 100, None);
+        rig.world.paths[0].in_flight = left_in_flight;
+        rig.tell(&timeout);
+        lose_a_quarter(&mut rig, 28, None);
+        assert_eq!(tests_the_rate(&mut rig), begins, "{left_in_flight:?}");
+    }
+}
