@@ -370,9 +370,12 @@ impl BraidControl {
 
     fn timed_out(&mut self, path: PathId, view: &View<'_>) {
         let facts = view.path(path);
-        let Some(path) = self.path(path).filter(|_| facts.in_flight.is_zero()) else { return };
+        let Some(path) = self.path(path) else { return };
         // What an outage lost says nothing of the rate, and what is delivered after it nothing of the rate before.
         path.rate_test.begin_anew(view.now);
+        if !facts.in_flight.is_zero() {
+            return;
+        }
         path.window.silence(facts.largest_chunk.get() as f64);
         path.reason = Reason::rule("nothing was acknowledged until T3 expired");
     }

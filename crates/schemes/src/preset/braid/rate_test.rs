@@ -17,8 +17,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
            then; losses grow if l / n_l < h / (2 n_h) and h - (h + l) n_h / n > 3 sqrt((h + l) n_h n_l) / n, n = n_h + n_l: \
            cwnd = 1.25 rate base + 2 M at most, and for 10 s the path is paced at the rate delivered in the test; then \
            at 1.25 of it for 128 packets, and if that loses too much again for 10 s more; noise = the part lost at the low rate, \
-           in the 10 s, or in a test that finds no growth, after which there is none for 10 s; T3 with nothing left in flight \
-           begins the count anew",
+           in the 10 s, or in a test that finds no growth, after which there is none for 10 s; T3 \
+           begins the count anew, with what leaves after it",
     file: file!(),
 }];
 

@@ -292,14 +292,17 @@ fn many_losses_begin_a_test_of_the_rate_unless_what_was_lost_left_before_a_cut()
 }
 
 #[test]
-fn an_outage_begins_the_count_of_losses_anew() {
-    let timeout = Event::LossEvent { path: path(0), cause: LossCause::Timeout };
-    for (left_in_flight, begins) in [(ChunkBytes::ZERO, false), (bytes(M), true)] {
+fn an_outage_begins_the_count_of_losses_anew_with_what_leaves_after_it() {
+    for (silent, begins) in [(true, false), (false, true)] {
         let mut rig = Rig::alone(ALL, 1);
+        rig.world.paths[0].in_flight = bytes(M);
         lose_a_quarter(&mut rig, 100, None);
-        rig.world.paths[0].in_flight = left_in_flight;
-        rig.tell(&timeout);
-        lose_a_quarter(&mut rig, 28, None);
-        assert_eq!(tests_the_rate(&mut rig), begins, "{left_in_flight:?}");
+        let before = rig.world.now;
+        rig.world.now += Span::from_millis(300);
+        if silent {
+            rig.tell(&Event::LossEvent { path: path(0), cause: LossCause::Timeout });
+        }
+        lose_a_quarter(&mut rig, 60, Some(before));
+        assert_eq!(tests_the_rate(&mut rig), begins);
     }
 }
