@@ -276,7 +276,7 @@ fairness: ## Compare what every scheme takes of a shared bottleneck with what it
 
 # One after the other: each of them keeps the machine busy.
 # libfaketime makes the clock of the day jump. It is installed where that needs no question; without it that test is skipped.
-wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and are flooded, and amid jumps of the clock; hashes are compared.
+wire: ## Send 64 MiB over relayed paths on real sockets, plain and protected, that fail, change and are flooded, and amid jumps of the clock; hashes are compared.
 	@set -eu; \
 	if [ -z "$$(find /usr/lib /usr/lib64 -name libfaketimeMT.so.1 2> /dev/null)" ] \
 			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
@@ -286,7 +286,7 @@ wire: ## Send 64 MiB over relayed paths on real sockets that fail, change and ar
 			|| echo 'libfaketime could not be installed: the test of the clock is skipped'; \
 	fi; \
 	$(CARGO) test --release --locked --test clock -- --nocapture
-	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults:: garbage::
+	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=2 faults:: garbage::
 
 # In the profile of tests, which finds numbers that overflow. A round that failed is repeated with ANABRANCH_HOSTILE_SEED.
 hostile: ## Let hostile peers send HOSTILE_MESSAGES (1000000) arbitrary messages of SCTP, and as many of the transfer protocol.

@@ -46,6 +46,34 @@ fn credentials_with(provider: &Arc<CryptoProvider>, own: u8, accepted: &[u8]) ->
     credentials.expect("it has TLS 1.3")
 }
 
+/// Whether the packets of a test are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// They are not.
+    Plain,
+    /// The client has key 1 and the server key 2, and each accepts the other's alone.
+    Protected,
+}
+
+impl Mode {
+    /// Both, for tests that run in each.
+    pub const ALL: [Mode; 2] = [Mode::Plain, Mode::Protected];
+
+    /// Of the side that opens associations; nothing if they are plain.
+    pub fn of_client(self) -> Option<Credentials> {
+        self.credentials(1, 2)
+    }
+
+    /// Of the side that accepts associations; nothing if they are plain.
+    pub fn of_server(self) -> Option<Credentials> {
+        self.credentials(2, 1)
+    }
+
+    fn credentials(self, own: u8, peer: u8) -> Option<Credentials> {
+        (self == Mode::Protected).then(|| credentials(own, &[peer]))
+    }
+}
+
 /// A side that asks nobody who they are, as a server must not.
 ///
 /// # Panics

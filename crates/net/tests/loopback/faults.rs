@@ -10,7 +10,11 @@ use anabranch_net::{
 };
 use tokio::runtime::Runtime;
 
-use crate::rig::{Mode, any_port, client, expect, in_both_modes, ip, on, peer, quick, send, server, within};
+use crate::rig::{
+    any_port, client, client_in, expect, in_both_modes, ip, on, peer, protection, quick, send, server,
+    server_in, within,
+};
+use anabranch_tests::credentials::Mode;
 
 #[tokio::test]
 async fn nobody_there_is_told() {
@@ -39,8 +43,8 @@ async fn a_host_that_does_not_accept_says_so() {
 async fn a_dead_first_path_does_not_prevent_connecting() {
     in_both_modes(async |mode| {
         let silent = UdpSocket::bind(any_port(9)).expect("a socket");
-        let server = mode.server(&[1], quick());
-        let client = mode.client(&[11, 12]);
+        let server = server_in(mode, &[1], quick());
+        let client = client_in(mode, &[11, 12]);
         let routes = [
             PathAddress::over_udp(ip(11), silent.local_addr().expect("bound")),
             PathAddress::over_udp(ip(12), server.local_addresses()[0]),
@@ -67,7 +71,7 @@ async fn mortal(
     let life = runtime.spawn(async move {
         let host = loop {
             // The system may not have given back the ports of a previous incarnation.
-            match Host::builder(mode.of_client()).local(local).sctp_port(40_001).bind() {
+            match Host::builder(protection(mode.of_client())).local(local).sctp_port(40_001).bind() {
                 Ok(host) => break host,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
@@ -87,7 +91,7 @@ async fn a_peer_that_was_killed_is_noticed() {
     in_both_modes(async |mode| {
         let mut config = quick();
         config.peer_silence_limit = Some(Span::from_secs(2));
-        let server = mode.server(&[1], config.clone());
+        let server = server_in(mode, &[1], config.clone());
         let life = runtime();
         let peer = Peer::new([PathAddress::over_udp(ip(11), server.local_addresses()[0])]);
         let (_host, ours) = mortal(&life, mode, any_port(11), peer, config).await;
@@ -142,8 +146,8 @@ async fn a_path_that_dies_is_told_and_the_other_goes_on() {
         let mut config = quick();
         config.profile.path_max_retrans = 1;
         config.profile.heartbeat_interval = Span::from_millis(200);
-        let server = mode.server(&[1, 2], config.clone());
-        let client = mode.client(&[11, 12]);
+        let server = server_in(mode, &[1, 2], config.clone());
+        let client = client_in(mode, &[11, 12]);
         // The first path leads through a socket that passes packets on until it is dropped.
         let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
         let routes = [
@@ -196,8 +200,9 @@ async fn a_path_that_dies_is_told_and_the_other_goes_on() {
 async fn a_host_that_was_held_up_reads_what_came_before_it_counts_time_outs() {
     in_both_modes(async |mode| {
         let life = runtime();
-        let server = within(life.spawn(async move { mode.server(&[1], quick()) })).await.expect("a server");
-        let client = mode.client(&[11]);
+        let server =
+            within(life.spawn(async move { server_in(mode, &[1], quick()) })).await.expect("a server");
+        let client = client_in(mode, &[11]);
         let ours = within(client.connect(peer(&client, &server), quick())).await.expect("connected");
         let theirs = within(server.accept()).await.expect("accepted");
         send(&ours, "before").await;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, PathState, Peer, Protection};
 
-use crate::rig::{Mode, any_port, client, expect, in_both_modes, peer, quick, send, within};
+use crate::rig::{any_port, client, expect, in_both_modes, peer, protection, quick, send, within};
 use crate::transfer::transfer;
+use anabranch_tests::credentials::Mode;
 
 const LENGTH: usize = 2 << 20;
 
@@ -19,7 +20,7 @@ fn any_v6_port() -> SocketAddr {
 
 /// A host on an IPv4 address and on ::1.
 fn on_both(mode: Mode, node: u8, accepts: bool) -> Host {
-    let builder = Host::builder(if accepts { mode.of_server() } else { mode.of_client() });
+    let builder = Host::builder(protection(if accepts { mode.of_server() } else { mode.of_client() }));
     let builder = builder.local(any_port(node)).local(any_v6_port());
     let builder = if accepts { builder.accept(quick()) } else { builder };
     builder.bind().expect("a host on both")

@@ -5,10 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anabranch_core::time::Span;
+use anabranch_net::Credentials;
 use anabranch_net::{
-    Association, AssociationConfig, Host, Message, PathAddress, Peer, Protection, SendOptions, config,
+    Association, AssociationConfig, Host, HostBuilder, Message, PathAddress, Peer, Protection, SendOptions,
+    config,
 };
-use anabranch_tests::credentials::credentials;
+use anabranch_tests::credentials::Mode;
 
 /// Nothing here takes as long, even on a busy machine: what does hangs.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -36,59 +38,38 @@ pub(crate) fn quick() -> AssociationConfig {
     config
 }
 
-/// Whether packets are protected.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Mode {
-    Plain,
-    Protected,
+/// What the credentials of a [`Mode`] make of a host.
+pub(crate) fn protection(credentials: Option<Credentials>) -> Protection {
+    credentials.map_or(Protection::Insecure, Protection::dtls)
 }
 
-impl Mode {
-    /// Of the host with this key, whose peer has the other one.
-    fn protection(self, own: u8, peer: u8) -> Protection {
-        match self {
-            Mode::Plain => Protection::Insecure,
-            Mode::Protected => Protection::dtls(credentials(own, &[peer])),
-        }
-    }
+fn at(nodes: &[u8], credentials: Option<Credentials>) -> HostBuilder {
+    let builder = Host::builder(protection(credentials));
+    nodes.iter().fold(builder, |builder, node| builder.local(any_port(*node)))
+}
 
-    pub(crate) fn of_client(self) -> Protection {
-        self.protection(1, 2)
-    }
+pub(crate) fn server_in(mode: Mode, nodes: &[u8], config: AssociationConfig) -> Host {
+    at(nodes, mode.of_server()).accept(config).bind().expect("a server")
+}
 
-    pub(crate) fn of_server(self) -> Protection {
-        self.protection(2, 1)
-    }
-
-    pub(crate) fn server(self, nodes: &[u8], config: AssociationConfig) -> Host {
-        let builder = nodes
-            .iter()
-            .fold(Host::builder(self.of_server()), |builder, node| builder.local(any_port(*node)));
-        builder.accept(config).bind().expect("a server")
-    }
-
-    pub(crate) fn client(self, nodes: &[u8]) -> Host {
-        let builder = nodes
-            .iter()
-            .fold(Host::builder(self.of_client()), |builder, node| builder.local(any_port(*node)));
-        builder.bind().expect("a client")
-    }
+pub(crate) fn client_in(mode: Mode, nodes: &[u8]) -> Host {
+    at(nodes, mode.of_client()).bind().expect("a client")
 }
 
 /// Runs a test without protection, and then with it.
 pub(crate) async fn in_both_modes(test: impl AsyncFn(Mode)) {
-    for mode in [Mode::Plain, Mode::Protected] {
+    for mode in Mode::ALL {
         println!("{mode:?}:");
         test(mode).await;
     }
 }
 
 pub(crate) fn server(nodes: &[u8], config: AssociationConfig) -> Host {
-    Mode::Plain.server(nodes, config)
+    server_in(Mode::Plain, nodes, config)
 }
 
 pub(crate) fn client(nodes: &[u8]) -> Host {
-    Mode::Plain.client(nodes)
+    client_in(Mode::Plain, nodes)
 }
 
 /// The peer that a host is, over pairs of addresses by position.
@@ -114,8 +95,8 @@ impl Duo {
     pub(crate) async fn connected_in(mode: Mode, paths: u8, config: AssociationConfig) -> Self {
         let servers: Vec<u8> = (1..=paths).collect();
         let clients: Vec<u8> = (11..=10 + paths).collect();
-        let server = mode.server(&servers, config.clone());
-        let client = mode.client(&clients);
+        let server = server_in(mode, &servers, config.clone());
+        let client = client_in(mode, &clients);
         let (ours, theirs) =
             tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
         Duo { ours: ours.expect("connected"), theirs: theirs.expect("accepted"), client, server }

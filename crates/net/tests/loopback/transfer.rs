@@ -9,7 +9,7 @@ use anabranch_net::{Association, PathAddress, Peer, SendOptions};
 use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
-use crate::rig::{Duo, any_port, in_both_modes, ip, quick, within};
+use crate::rig::{Duo, any_port, client_in, in_both_modes, ip, quick, server_in, within};
 
 /// Bytes of a transfer: a build without optimisation gets less.
 const TRANSFER: usize = if cfg!(debug_assertions) { 8 << 20 } else { 64 << 20 };
@@ -188,8 +188,8 @@ async fn translate(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_path_whose_udp_port_changes_midway_goes_on() {
     in_both_modes(async |mode| {
-        let server = mode.server(&[1, 2], quick());
-        let client = mode.client(&[11, 12]);
+        let server = server_in(mode, &[1, 2], quick());
+        let client = client_in(mode, &[11, 12]);
         let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
         let (rebind, rebound) = tokio::sync::watch::channel(false);
         let routes = [

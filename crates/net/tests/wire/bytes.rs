@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anabranch_relay::Direction;
 
-use crate::rig::{Link, Wire, transfer, usual, within};
+use crate::rig::{Link, Wire, in_both_modes, transfer, usual, within};
+use anabranch_tests::credentials::Mode;
 
 const LINKS: [Link; 2] =
     [Link { mbps: 50, delay_ms: 2, loss: 0.0 }, Link { mbps: 20, delay_ms: 5, loss: 0.0 }];
@@ -13,11 +14,11 @@ const LINKS: [Link; 2] =
 const LENGTH: usize = 2 << 20;
 
 /// A transfer during which each end counts what it sends and receives, and the relays count what passes them.
-async fn counted() -> Wire {
+async fn counted(mode: Mode) -> Wire {
     let mut config = usual();
     // Less than any socket's buffer holds, so that the system drops nothing.
     config.recv_buffer_bytes = 64 << 10;
-    let wire = Wire::connected(&LINKS, config).await;
+    let wire = Wire::connected(mode, &LINKS, config).await;
     wire.all_paths_active().await;
     transfer(&wire, LENGTH, async |_| {}).await;
     for path in wire.ours.paths().await {
@@ -54,16 +55,22 @@ async fn settled(wire: &Wire) -> [(u64, u64); 4] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_byte_that_the_opening_side_sends_or_receives_passes_the_relays() {
-    let wire = counted().await;
-    let [sent, arrived, _, received] = settled(&wire).await;
-    let [forward, reverse] = [Direction::Forward, Direction::Reverse].map(|way| wire.relayed(way));
-    assert_eq!([forward, reverse], [[sent, arrived], [reverse[0], received]]);
-    assert!(forward[0].1 > LENGTH as u64);
+    in_both_modes(async |mode| {
+        let wire = counted(mode).await;
+        let [sent, arrived, _, received] = settled(&wire).await;
+        let [forward, reverse] = [Direction::Forward, Direction::Reverse].map(|way| wire.relayed(way));
+        assert_eq!([forward, reverse], [[sent, arrived], [reverse[0], received]]);
+        assert!(forward[0].1 > LENGTH as u64);
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_byte_that_the_accepting_side_sends_passes_the_relays() {
-    let wire = counted().await;
-    let [_, _, sent, received] = settled(&wire).await;
-    assert_eq!(wire.relayed(Direction::Reverse), [sent, received]);
+    in_both_modes(async |mode| {
+        let wire = counted(mode).await;
+        let [_, _, sent, received] = settled(&wire).await;
+        assert_eq!(wire.relayed(Direction::Reverse), [sent, received]);
+    })
+    .await;
 }

@@ -8,7 +8,7 @@ use anabranch_net::{AbortReason, CloseReason, PathState, RecvError, SendOptions}
 use anabranch_relay::Direction;
 use anabranch_sim::LinkChange;
 
-use crate::rig::{Link, SEEN, Wire, at_share, transfer, usual, within};
+use crate::rig::{Link, SEEN, Wire, at_share, in_both_modes, transfer, usual, within};
 
 /// Round trips of 4 and 10 ms, and a loss of 0.1 %.
 const FAST: [Link; 2] =
@@ -33,40 +33,46 @@ fn active(paths: &[anabranch_net::PathSnapshot]) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn two_unlike_paths_carry_it_whole() {
-    let length = length();
-    let wire = Wire::connected(&FAST, usual()).await;
-    transfer(&wire, length, async |_| {}).await;
-    for (relay, path) in wire.relays.iter().zip(wire.ours.paths().await) {
-        assert!(path.delivered_bytes > length as u64 / 10, "{path:?}");
-        assert!(relay.totals(Direction::Forward).lost.packets > 0, "the link lost nothing");
-    }
+    in_both_modes(async |mode| {
+        let length = length();
+        let wire = Wire::connected(mode, &FAST, usual()).await;
+        transfer(&wire, length, async |_| {}).await;
+        for (relay, path) in wire.relays.iter().zip(wire.ours.paths().await) {
+            assert!(path.delivered_bytes > length as u64 / 10, "{path:?}");
+            assert!(relay.totals(Direction::Forward).lost.packets > 0, "the link lost nothing");
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn each_path_in_turn_may_be_cut() {
-    let length = length();
-    let wire = Wire::connected(&LASTING, usual()).await;
-    wire.all_paths_active().await;
-    transfer(&wire, length, async |received| {
-        for (path, share) in [(0, 0.02), (1, 0.25)] {
-            at_share(received, length, share).await;
-            let relay = &wire.relays[path];
-            relay.set_cut(true);
-            let before = received.load(Ordering::Relaxed);
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            let during = received.load(Ordering::Relaxed) - before;
-            assert!(during > 5 * MIB as u64, "{during} B in 5 s without path {path}");
-            assert_eq!(active(&wire.ours.paths().await), 1, "a silent path is not noticed");
-            relay.set_cut(false);
-            let carried = || relay.totals(Direction::Forward).delivered.bytes;
-            let until_now = carried();
-            // After the second cut too little may be left for it.
-            while path == 0 && carried() < until_now + MIB as u64 {
-                at_share(received, length, 0.0).await;
-                tokio::time::sleep(Duration::from_millis(5)).await;
+    in_both_modes(async |mode| {
+        let length = length();
+        let wire = Wire::connected(mode, &LASTING, usual()).await;
+        wire.all_paths_active().await;
+        transfer(&wire, length, async |received| {
+            for (path, share) in [(0, 0.02), (1, 0.25)] {
+                at_share(received, length, share).await;
+                let relay = &wire.relays[path];
+                relay.set_cut(true);
+                let before = received.load(Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                let during = received.load(Ordering::Relaxed) - before;
+                assert!(during > 5 * MIB as u64, "{during} B in 5 s without path {path}");
+                assert_eq!(active(&wire.ours.paths().await), 1, "a silent path is not noticed");
+                relay.set_cut(false);
+                let carried = || relay.totals(Direction::Forward).delivered.bytes;
+                let until_now = carried();
+                // After the second cut too little may be left for it.
+                while path == 0 && carried() < until_now + MIB as u64 {
+                    at_share(received, length, 0.0).await;
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
             }
-        }
+        })
+        .await;
     })
     .await;
 }
@@ -74,68 +80,77 @@ async fn each_path_in_turn_may_be_cut() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn all_paths_at_once_may_be_cut_for_a_while() {
-    let length = length() / 4;
-    let wire = Wire::connected(&LASTING, usual()).await;
-    wire.all_paths_active().await;
-    transfer(&wire, length, async |received| {
-        at_share(received, length, 0.3).await;
-        wire.relays.iter().for_each(|relay| relay.set_cut(true));
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let before = received.load(Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        assert_eq!(received.load(Ordering::Relaxed), before, "a cut path carries data");
-        wire.relays.iter().for_each(|relay| relay.set_cut(false));
+    in_both_modes(async |mode| {
+        let length = length() / 4;
+        let wire = Wire::connected(mode, &LASTING, usual()).await;
+        wire.all_paths_active().await;
+        transfer(&wire, length, async |received| {
+            at_share(received, length, 0.3).await;
+            wire.relays.iter().for_each(|relay| relay.set_cut(true));
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let before = received.load(Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert_eq!(received.load(Ordering::Relaxed), before, "a cut path carries data");
+            wire.relays.iter().for_each(|relay| relay.set_cut(false));
+        })
+        .await;
+        assert!(wire.ours.snapshot().await.statistics.timeouts > 0);
     })
     .await;
-    assert!(wire.ours.snapshot().await.statistics.timeouts > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn the_udp_port_of_each_path_may_change_midway() {
-    let length = length();
-    let wire = Wire::connected(&FAST, usual()).await;
-    wire.all_paths_active().await;
-    let known = async || {
-        let paths = wire.theirs.paths().await;
-        let relayed = paths.iter().filter(|path| path.remote.ip() == SEEN);
-        relayed.map(|path| path.remote.port()).collect::<Vec<_>>()
-    };
-    transfer(&wire, length, async |received| {
-        for (path, share) in [(0, 0.1), (1, 0.4)] {
-            at_share(received, length, share).await;
-            let before = wire.relays[path].upstream_addrs()[0].port();
-            assert!(known().await.contains(&before));
-            wire.relays[path].rebind_upstream().expect("a port");
-            let after = wire.relays[path].upstream_addrs()[0].port();
-            while !known().await.contains(&after) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+    in_both_modes(async |mode| {
+        let length = length();
+        let wire = Wire::connected(mode, &FAST, usual()).await;
+        wire.all_paths_active().await;
+        let known = async || {
+            let paths = wire.theirs.paths().await;
+            let relayed = paths.iter().filter(|path| path.remote.ip() == SEEN);
+            relayed.map(|path| path.remote.port()).collect::<Vec<_>>()
+        };
+        transfer(&wire, length, async |received| {
+            for (path, share) in [(0, 0.1), (1, 0.4)] {
+                at_share(received, length, share).await;
+                let before = wire.relays[path].upstream_addrs()[0].port();
+                assert!(known().await.contains(&before));
+                wire.relays[path].rebind_upstream().expect("a port");
+                let after = wire.relays[path].upstream_addrs()[0].port();
+                while !known().await.contains(&after) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                at_share(received, length, share + 0.1).await;
             }
-            at_share(received, length, share + 0.1).await;
-        }
+        })
+        .await;
+        let statistics = wire.ours.snapshot().await.statistics;
+        assert!(statistics.heartbeat_timeouts == 0, "a path was given up: {statistics:?}");
     })
     .await;
-    let statistics = wire.ours.snapshot().await.statistics;
-    assert!(statistics.heartbeat_timeouts == 0, "a path was given up: {statistics:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn a_path_that_becomes_slow_and_lossy_midway_does_not_hold_it_up() {
-    let length = length() / 2;
-    let wire = Wire::connected(&LASTING, usual()).await;
-    wire.all_paths_active().await;
-    transfer(&wire, length, async |received| {
-        at_share(received, length, 0.1).await;
-        for direction in Direction::BOTH {
-            for change in [
-                LinkChange::Rate(Rate::from_bps(1_000_000)),
-                LinkChange::Delay(Span::from_millis(150)),
-                LinkChange::Loss(anabranch_sim::LossModel::Bernoulli(0.1)),
-            ] {
-                wire.relays[1].change(direction, &change).expect("a valid change");
+    in_both_modes(async |mode| {
+        let length = length() / 2;
+        let wire = Wire::connected(mode, &LASTING, usual()).await;
+        wire.all_paths_active().await;
+        transfer(&wire, length, async |received| {
+            at_share(received, length, 0.1).await;
+            for direction in Direction::BOTH {
+                for change in [
+                    LinkChange::Rate(Rate::from_bps(1_000_000)),
+                    LinkChange::Delay(Span::from_millis(150)),
+                    LinkChange::Loss(anabranch_sim::LossModel::Bernoulli(0.1)),
+                ] {
+                    wire.relays[1].change(direction, &change).expect("a valid change");
+                }
             }
-        }
+        })
+        .await;
     })
     .await;
 }
@@ -143,36 +158,39 @@ async fn a_path_that_becomes_slow_and_lossy_midway_does_not_hold_it_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn a_peer_that_is_gone_for_ever_is_told_as_such() {
-    let mut config = usual();
-    config.peer_silence_limit = Some(Span::from_secs(4));
-    let wire = Wire::connected(&FAST, config).await;
-    wire.all_paths_active().await;
-    let received = AtomicU64::new(0);
-    let sending = async {
-        loop {
-            if let Err(error) = wire.ours.send(vec![1; 30_000], SendOptions::default()).await {
-                return error;
-            }
-        }
-    };
-    let receiving = async {
-        loop {
-            match wire.theirs.recv().await {
-                Ok(Some(message)) => {
-                    received.fetch_add(message.payload.len() as u64, Ordering::Relaxed);
+    in_both_modes(async |mode| {
+        let mut config = usual();
+        config.peer_silence_limit = Some(Span::from_secs(4));
+        let wire = Wire::connected(mode, &FAST, config).await;
+        wire.all_paths_active().await;
+        let received = AtomicU64::new(0);
+        let sending = async {
+            loop {
+                if let Err(error) = wire.ours.send(vec![1; 30_000], SendOptions::default()).await {
+                    return error;
                 }
-                other => return other,
             }
-        }
-    };
-    let cutting = async {
-        at_share(&received, 64 * MIB, 0.1).await;
-        wire.relays.iter().for_each(|relay| relay.set_cut(true));
-    };
-    let (error, theirs, ()) = within(async { tokio::join!(sending, receiving, cutting) }).await;
-    let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
-    assert_eq!(error, anabranch_net::SendError::Closed(gone));
-    assert!(error.to_string().contains("the association ended early: "), "{error}");
-    // The side that only receives has HEARTBEATs to find out with.
-    assert_eq!(theirs, Err(RecvError::Closed(gone)));
+        };
+        let receiving = async {
+            loop {
+                match wire.theirs.recv().await {
+                    Ok(Some(message)) => {
+                        received.fetch_add(message.payload.len() as u64, Ordering::Relaxed);
+                    }
+                    other => return other,
+                }
+            }
+        };
+        let cutting = async {
+            at_share(&received, 64 * MIB, 0.1).await;
+            wire.relays.iter().for_each(|relay| relay.set_cut(true));
+        };
+        let (error, theirs, ()) = within(async { tokio::join!(sending, receiving, cutting) }).await;
+        let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
+        assert_eq!(error, anabranch_net::SendError::Closed(gone));
+        assert!(error.to_string().contains("the association ended early: "), "{error}");
+        // The side that only receives has HEARTBEATs to find out with.
+        assert_eq!(theirs, Err(RecvError::Closed(gone)));
+    })
+    .await;
 }

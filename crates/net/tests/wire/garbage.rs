@@ -10,7 +10,7 @@ use anabranch_core::Discard;
 use anabranch_tests::hostile::craft::fix_checksum;
 use fastrand::Rng;
 
-use crate::rig::{Link, Wire, transfer, usual};
+use crate::rig::{Link, Wire, in_both_modes, transfer, usual};
 
 const LINKS: [Link; 2] =
     [Link { mbps: 60, delay_ms: 2, loss: 0.001 }, Link { mbps: 40, delay_ms: 5, loss: 0.001 }];
@@ -162,35 +162,42 @@ fn between(server: SocketAddr, throwers: &mut Throwers) -> SocketAddr {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn noise_at_line_rate_from_strangers_does_not_stop_a_transfer() {
-    let wire = Wire::connected(&LINKS, usual()).await;
-    wire.all_paths_active().await;
-    let targets = [wire.server.local_addresses(), wire.client.local_addresses()].concat();
-    let ports = [wire.client.sctp_port(), wire.server.sctp_port()];
-    let mut throwers = Throwers::new();
-    let (socket, mut random) = (any_socket(62), Rng::with_seed(9));
-    throwers.add(move || {
-        let _ = socket.send_to(&noise(&mut random, ports), targets[random.usize(0..targets.len())]);
-        1
-    });
-    transfer(&wire, LENGTH, async |_| {}).await;
-    let thrown = throwers.end();
-    let (client, server) = (wire.client.statistics().await, wire.server.statistics().await);
-    let discarded = client.discards.total() + server.discards.total();
-    println!("{thrown} thrown, {discarded} arrived and were discarded");
-    assert!(discarded > 10_000, "{discarded} of {thrown}");
+    in_both_modes(async |mode| {
+        let wire = Wire::connected(mode, &LINKS, usual()).await;
+        wire.all_paths_active().await;
+        let targets = [wire.server.local_addresses(), wire.client.local_addresses()].concat();
+        let ports = [wire.client.sctp_port(), wire.server.sctp_port()];
+        let mut throwers = Throwers::new();
+        let (socket, mut random) = (any_socket(62), Rng::with_seed(9));
+        throwers.add(move || {
+            let _ = socket.send_to(&noise(&mut random, ports), targets[random.usize(0..targets.len())]);
+            1
+        });
+        transfer(&wire, LENGTH, async |_| {}).await;
+        let thrown = throwers.end();
+        let (client, server) = (wire.client.statistics().await, wire.server.statistics().await);
+        let discarded = client.discards.total() + server.discards.total();
+        println!("{thrown} thrown, {discarded} arrived and were discarded");
+        assert!(discarded > 10_000, "{discarded} of {thrown}");
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "slow: make wire"]
 async fn mutations_of_its_own_packets_do_not_stop_a_transfer() {
-    let mut throwers = Throwers::new();
-    let wire = Wire::connected_before(&LINKS, usual(), |server| between(server, &mut throwers)).await;
-    transfer(&wire, LENGTH, async |_| {}).await;
-    let thrown = throwers.end();
-    let (client, server) = (wire.client.statistics().await, wire.server.statistics().await);
-    println!("{thrown} thrown; client {:?}, server {:?}", client.discards, server.discards);
-    for reason in [Discard::Checksum, Discard::Malformed] {
-        assert!(client.discards.of(reason) > 100, "{:?}", client.discards);
-        assert!(server.discards.of(reason) > 100, "{:?}", server.discards);
-    }
+    in_both_modes(async |mode| {
+        let mut throwers = Throwers::new();
+        let wire =
+            Wire::connected_before(mode, &LINKS, usual(), |server| between(server, &mut throwers)).await;
+        transfer(&wire, LENGTH, async |_| {}).await;
+        let thrown = throwers.end();
+        let (client, server) = (wire.client.statistics().await, wire.server.statistics().await);
+        println!("{thrown} thrown; client {:?}, server {:?}", client.discards, server.discards);
+        for reason in [Discard::Checksum, Discard::Malformed] {
+            assert!(client.discards.of(reason) > 100, "{:?}", client.discards);
+            assert!(server.discards.of(reason) > 100, "{:?}", server.discards);
+        }
+    })
+    .await;
 }

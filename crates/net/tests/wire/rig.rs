@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anabranch_core::time::{Rate, Span};
+use anabranch_net::Credentials;
 use anabranch_net::{
     Association, AssociationConfig, DEFAULT_SCHEME, Host, PathAddress, Peer, Protection, SendOptions, config,
 };
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
+use anabranch_tests::credentials::Mode;
 use sha2::{Digest, Sha256};
 
 /// Nothing here takes as long, even on a busy machine: what does hangs.
@@ -30,6 +32,14 @@ pub(crate) fn usual() -> AssociationConfig {
     let mut config = config(DEFAULT_SCHEME).expect("a scheme");
     config.mtu_search_up_to_bytes = usize::try_from(RelayConfig::MTU_BYTES).ok();
     config
+}
+
+/// Runs a test without protection, and then with it.
+pub(crate) async fn in_both_modes(test: impl AsyncFn(Mode)) {
+    for mode in Mode::ALL {
+        println!("{mode:?}:");
+        test(mode).await;
+    }
 }
 
 /// What lies on a path, the same both ways.
@@ -65,8 +75,9 @@ fn address(net: u8, host: usize) -> SocketAddr {
     SocketAddr::from(([127, 0, net, host as u8 + 1], 0))
 }
 
-fn host(net: u8, paths: usize) -> anabranch_net::HostBuilder {
-    (0..paths).fold(Host::builder(Protection::Insecure), |builder, path| builder.local(address(net, path)))
+fn host(net: u8, paths: usize, credentials: Option<Credentials>) -> anabranch_net::HostBuilder {
+    let protection = credentials.map_or(Protection::Insecure, Protection::dtls);
+    (0..paths).fold(Host::builder(protection), |builder, path| builder.local(address(net, path)))
 }
 
 /// A relay before this address.
@@ -78,18 +89,19 @@ pub(crate) fn relay(path: usize, link: Link, to: SocketAddr) -> Relay {
 }
 
 impl Wire {
-    pub(crate) async fn connected(links: &[Link], config: AssociationConfig) -> Self {
-        Self::connected_before(links, config, |to| to).await
+    pub(crate) async fn connected(mode: Mode, links: &[Link], config: AssociationConfig) -> Self {
+        Self::connected_before(mode, links, config, |to| to).await
     }
 
     /// The relays send where `before` leads, given the server's address of each path.
     pub(crate) async fn connected_before(
+        mode: Mode,
         links: &[Link],
         config: AssociationConfig,
         mut before: impl FnMut(SocketAddr) -> SocketAddr,
     ) -> Self {
-        let server = host(2, links.len()).accept(config.clone()).bind().expect("a server");
-        let client = host(3, links.len()).bind().expect("a client");
+        let server = host(2, links.len(), mode.of_server()).accept(config.clone()).bind().expect("a server");
+        let client = host(3, links.len(), mode.of_client()).bind().expect("a client");
         let targets = server.local_addresses().iter().copied();
         let relays: Vec<Relay> = (links.iter().zip(targets).enumerate())
             .map(|(path, (link, to))| relay(path, *link, before(to)))

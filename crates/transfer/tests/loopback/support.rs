@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anabranch_net::Credentials;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
-use anabranch_tests::credentials::credentials;
+use anabranch_tests::credentials::Mode;
 use anabranch_transfer::{
     Accept, Event, Folder, OnClash, RateLimit, Report, SendSource, Sender, SenderId, Server, ServerOptions,
     Store, Timeouts, Totals, TransferError, pull, push,
@@ -23,26 +24,14 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
-/// Whether packets are protected.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Mode {
-    Plain,
-    Protected,
-}
-
-impl Mode {
-    /// Of the host with this key, whose peer has the other one.
-    fn protection(self, own: u8, peer: u8) -> Protection {
-        match self {
-            Mode::Plain => Protection::Insecure,
-            Mode::Protected => Protection::dtls(credentials(own, &[peer])),
-        }
-    }
+/// What the credentials of a [`Mode`] make of a host.
+fn protection(credentials: Option<Credentials>) -> Protection {
+    credentials.map_or(Protection::Insecure, Protection::dtls)
 }
 
 /// Runs a test without protection, and then with it.
 pub(crate) fn in_both_modes(test: impl AsyncFn(Mode)) {
-    for mode in [Mode::Plain, Mode::Protected] {
+    for mode in Mode::ALL {
         println!("{mode:?}:");
         run(test(mode));
     }
@@ -54,7 +43,7 @@ pub(crate) fn listener() -> Host {
 }
 
 fn listener_in(mode: Mode) -> Host {
-    Host::builder(mode.protection(2, 1))
+    Host::builder(protection(mode.of_server()))
         .local(SocketAddr::from(([127, 0, 0, 1], 0)))
         .local(SocketAddr::from(([127, 0, 0, 2], 0)))
         .accept(config("cmt").expect("a scheme"))
@@ -69,7 +58,7 @@ pub(crate) async fn connect(server: &Host) -> Association {
 
 async fn connect_in(mode: Mode, server: &Host) -> Association {
     let locals = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
-    let host = Host::builder(mode.protection(1, 2))
+    let host = Host::builder(protection(mode.of_client()))
         .local(SocketAddr::new(locals[0], 0))
         .local(SocketAddr::new(locals[1], 0))
         .bind()
