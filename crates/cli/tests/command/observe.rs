@@ -1,12 +1,12 @@
 //! `--pcap`, `--trace`, `--qlog` and `--metrics` of commands on real sockets.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Ended, anabranch, command, short_run, workspace};
+use crate::support::{Ended, anabranch, command, scrape, short_run, workspace};
 
 /// Nothing takes as long, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -122,14 +122,6 @@ fn a_killed_command_leaves_files_that_can_be_read() {
         return;
     };
     assert!(String::from_utf8_lossy(&tshark.stdout).lines().count() >= 200);
-}
-
-fn scrape(port: u16) -> Option<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer)
 }
 
 #[test]

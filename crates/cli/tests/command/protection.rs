@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Ended, anabranch, command};
+use crate::support::{Ended, anabranch, command, scrape};
 
 /// What is transferred: a text that a capture is searched for.
 const CONTENT: &[u8] = b"the content that nobody else is to see";
@@ -228,6 +229,68 @@ fn a_capture_shows_nothing_until_it_is_decrypted_with_the_keys() {
     let missing =
         anabranch(&["decrypt", &capture, "--keylog", &plain, "-o", &users.text("x")]).with_status(1);
     assert!(missing.err.contains("plain"), "{}", missing.err);
+}
+
+/// The files in a folder and in those below it.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// Whether a key stands in a text or between other bytes, as it is or in hexadecimal digits.
+fn shows(bytes: &[u8], hex: &str) -> bool {
+    let raw: Vec<u8> = (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits"))
+        .collect();
+    let forms = [hex.to_lowercase().into_bytes(), hex.to_uppercase().into_bytes(), raw];
+    forms.iter().any(|form| bytes.windows(form.len()).any(|window| window == form))
+}
+
+#[test]
+fn keys_stand_in_the_key_log_and_in_nothing_else_that_is_written() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    let outputs = |side: &str| {
+        fs::create_dir(users.path(side)).expect("a folder");
+        ["--pcap", "c.pcapng", "--trace", "trace", "--qlog", "events.qlog"].map(|word| {
+            if word.starts_with("--") { word.to_owned() } else { users.text(&format!("{side}/{word}")) }
+        })
+    };
+    let [of_server, of_client] = ["server", "client"].map(outputs);
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let metrics = ["--metrics".to_owned(), port.to_string()];
+    let more: Vec<&str> = of_server.iter().chain(&metrics).map(String::as_str).collect();
+    let server = users.serve("bert", &more);
+    let keys = users.text("keys");
+    let more: Vec<&str> = of_client.iter().map(String::as_str).chain(["--keylog", &keys, "-v"]).collect();
+    let sent = users.send("anna", &server.address, &more).with_status(0);
+    let page = scrape(port).expect("a page");
+    assert!(page.contains("anabranch_"), "{page}");
+    drop(server);
+    let log = fs::read_to_string(&keys).expect("a key log");
+    let secrets: Vec<&str> = log
+        .split_ascii_whitespace()
+        .filter(|word| word.len() >= 24 && word.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .collect();
+    assert!(secrets.len() >= 6, "key, mask and initialization vector, both ways: {}", secrets.len());
+    let mut written: Vec<(String, Vec<u8>)> = ["server", "client"]
+        .iter()
+        .flat_map(|side| files_below(&users.path(side)))
+        .map(|file| (file.display().to_string(), fs::read(&file).expect("a file")))
+        .collect();
+    assert!(written.len() >= 6, "{written:?}");
+    written.extend(
+        [("metrics", page), ("standard output", sent.out), ("standard error", sent.err)]
+            .map(|(name, text)| (name.to_owned(), text.into_bytes())),
+    );
+    for secret in secrets {
+        assert!(shows(log.as_bytes(), secret));
+        for (name, bytes) in &written {
+            assert!(!shows(bytes, secret), "a key stands in {name}");
+        }
+    }
 }
 
 /// `send --code` of a user, and its code.

@@ -1,5 +1,7 @@
 //! Starting the program and looking at what it printed.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -81,4 +83,13 @@ impl Ended {
         let body = self.out.lines().skip_while(|line| !line.starts_with('─')).skip(1);
         body.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
     }
+}
+
+/// A page of metrics.
+pub(crate) fn scrape(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
 }
