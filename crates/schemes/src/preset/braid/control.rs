@@ -14,7 +14,7 @@ use crate::preset::braid::drain::{Drain, SHARE};
 use crate::preset::braid::loss::LossJudge;
 use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
-use crate::preset::braid::rate_test::{Fate, HIGH, RateTest};
+use crate::preset::braid::rate_test::{Fate, HIGH, Outcome, RateTest};
 use crate::preset::braid::window::PathWindow;
 
 /// How long a path counts as congested after a loss by congestion. Beside four flows at 10 Mbit/s a path loses something every few
@@ -295,7 +295,11 @@ impl BraidControl {
 
     fn acked(&mut self, acked: &AckedTransmission, view: &View<'_>) {
         let (facts, parts) = (view.path(acked.path), self.parts);
-        let fate = Fate { sent_at: acked.stamps.sent_at, bytes: acked.bytes.get() as f64, lost: false };
+        let fate = Fate {
+            sent_at: acked.stamps.sent_at,
+            bytes: acked.bytes.get() as f64,
+            outcome: Outcome::Delivered,
+        };
         let Some(path) = self.path(acked.path) else { return };
         path.test_rate(&fate, facts, parts, view);
         if !acked.sent_once {
@@ -337,7 +341,9 @@ impl BraidControl {
     fn lost(&mut self, path: PathId, bytes: ChunkBytes, sent_at: Time, view: &View<'_>) {
         let (parts, facts) = (self.parts, view.path(path));
         let Some(own) = self.path(path) else { return };
-        own.test_rate(&Fate { sent_at, bytes: bytes.get() as f64, lost: true }, facts, parts, view);
+        let in_burst = own.judge.is_of_the_latest_burst(sent_at);
+        let outcome = if in_burst { Outcome::LostInBurst } else { Outcome::Lost };
+        own.test_rate(&Fate { sent_at, bytes: bytes.get() as f64, outcome }, facts, parts, view);
         let is_noise = !own.judge.is_congestion(sent_at, base(facts)) && parts.noise;
         if is_noise || !own.window.is_news(sent_at) {
             return;

@@ -15,7 +15,8 @@ pub(super) const RULES: &[Equation] = &[Equation {
     name: "congestion or noise",
     rule: "a queue is long if round trip - base > max((longest round trip of 20 s - base) / 2, 4 ms); a loss is congestion if the longer of the queues that \
            the packets sent just before and after it met is long, and s > (1 + f) / 2, where s = the share of losses with \
-           long queues (EWMA, weight 1 / 8), f = the share of all packets that met long queues",
+           long queues (EWMA, weight 1 / 8), f = the share of all packets that met long queues; a burst, between whose packets \
+           nothing was delivered, counts as one loss",
     file: file!(),
 }];
 
@@ -60,6 +61,8 @@ pub(super) struct LossJudge {
     met: Met,
     /// The share of losses of late that met long queues.
     losses_at_long_queues: f64,
+    /// When the latest lost packet left, and whether it met a long queue.
+    latest_loss: Option<(Time, bool)>,
 }
 
 impl Default for LossJudge {
@@ -70,6 +73,7 @@ impl Default for LossJudge {
             longest: WindowedMax::default(),
             met: Met::default(),
             losses_at_long_queues: 1.0,
+            latest_loss: None,
         }
     }
 }
@@ -96,13 +100,29 @@ impl LossJudge {
         self.samples.insert(place, (sent_at, round_trip));
     }
 
+    /// Whether a packet that left then was lost with the one that was lost before it: nothing that left between them was delivered.
+    pub(super) fn is_of_the_latest_burst(&self, sent_at: Time) -> bool {
+        self.latest_loss
+            .is_some_and(|(latest, _)| self.delivered_before(latest) == self.delivered_before(sent_at))
+    }
+
     /// Whether the loss of a packet that left then is congestion, where the least round trip is `base`.
     pub(super) fn is_congestion(&mut self, sent_at: Time, base: Span) -> bool {
+        let long = match self.latest_loss {
+            Some((_, long)) if self.is_of_the_latest_burst(sent_at) => long,
+            _ => self.add_burst(sent_at, base),
+        };
+        self.latest_loss = Some((sent_at, long));
+        long && self.losses_at_long_queues > 0.5 * (1.0 + self.met.share_of_long())
+    }
+
+    /// A burst counts once: on a link that loses packets together one of them would look like many at the queue that it met.
+    fn add_burst(&mut self, sent_at: Time, base: Span) -> bool {
         let long = self.was_long(sent_at, base);
         self.met.add(long);
         let seen = f64::from(u8::from(long));
         self.losses_at_long_queues += LOSS_WEIGHT * (seen - self.losses_at_long_queues);
-        long && self.losses_at_long_queues > 0.5 * (1.0 + self.met.share_of_long())
+        long
     }
 
     /// Whether the queue was long for what left then.
@@ -115,9 +135,14 @@ impl LossJudge {
         self.met.share_of_long()
     }
 
+    /// Of the packets that are remembered, how many left until then.
+    fn delivered_before(&self, sent_at: Time) -> usize {
+        self.samples.partition_point(|sample| sample.0 <= sent_at)
+    }
+
     /// The longer of the round trips that the packets sent just before and after took.
     fn round_trip_beside(&self, sent_at: Time) -> Span {
-        let after = self.samples.partition_point(|sample| sample.0 <= sent_at);
+        let after = self.delivered_before(sent_at);
         let round_trip = |index: usize| self.samples.get(index).map_or(Span::ZERO, |sample| sample.1);
         round_trip(after).max(after.checked_sub(1).map_or(Span::ZERO, round_trip))
     }
@@ -162,6 +187,27 @@ mod tests {
         let mut judge = sent((0..1000).map(|n| if n / 10 % 2 == 0 { 5 } else { 40 }));
         let verdicts: Vec<bool> = (0..100).map(|n| judge.is_congestion(at(n * 10 + 5), BASE)).collect();
         assert!(verdicts[40..].iter().all(|congestion| !congestion), "{verdicts:?}");
+    }
+
+    #[test]
+    fn a_burst_of_losses_counts_once() {
+        let noise_and_a_burst = |burst: u64| {
+            let mut judge = sent((0..1000).map(|n| if n / 10 % 2 == 0 { 5 } else { 40 }));
+            (0..100).for_each(|n| {
+                judge.is_congestion(at(n * 10 + 5), BASE);
+            });
+            (0..burst).map(|n| judge.is_congestion(Time::from_nanos(915_000_000 + n * 1_000), BASE)).collect()
+        };
+        let verdicts: Vec<bool> = noise_and_a_burst(20);
+        assert!(verdicts.iter().all(|congestion| !congestion), "{verdicts:?}");
+    }
+
+    #[test]
+    fn what_was_lost_after_something_was_delivered_is_another_burst() {
+        let mut judge = sent([5, 5, 5]);
+        judge.is_congestion(Time::from_nanos(500_000), BASE);
+        assert!(judge.is_of_the_latest_burst(Time::from_nanos(600_000)));
+        assert!(!judge.is_of_the_latest_burst(Time::from_nanos(1_500_000)));
     }
 
     #[test]
