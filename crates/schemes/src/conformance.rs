@@ -235,7 +235,7 @@ impl Session {
             stamps: SendStamps { sent_at: self.some_time_ago(), ..SendStamps::default() },
             sent_once: self.below(2) == 0,
             cumulative: self.below(2) == 0,
-            same_way: true,
+            sack_path: (self.below(2) == 0).then(|| self.any_path()),
         }
     }
 

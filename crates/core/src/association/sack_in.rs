@@ -394,10 +394,10 @@ impl Association {
         certain: bool,
     ) -> AckedTransmission {
         let now = self.now;
-        let same_way = self.sack.source == Some(path);
-        let delivered = Delivered { stamps, certain, same_way };
+        let sack_path = self.sack.source;
+        let delivered = Delivered { stamps, certain, same_way: sack_path == Some(path) };
         self.update_sender(|sender| sender.deliver(path, bytes, delivered, now));
-        AckedTransmission { path, tsn: 0, bytes, stamps, sent_once: false, cumulative: false, same_way }
+        AckedTransmission { path, tsn: 0, bytes, stamps, sent_once: false, cumulative: false, sack_path }
     }
 
     /// What the acknowledgements of this SACK tell of the rates of their paths.

@@ -72,8 +72,15 @@ pub struct AckedTransmission {
     pub sent_once: bool,
     /// Whether the cumulative part of the SACK covered it.
     pub cumulative: bool,
+    /// The path that the SACK came in on, if it is one: the time between them has the delay back on that path.
+    pub sack_path: Option<PathId>,
+}
+
+impl AckedTransmission {
     /// Whether the SACK came in on the path that the chunk went out on: only then is the time between them the path's own.
-    pub same_way: bool,
+    pub fn came_back_the_same_way(&self) -> bool {
+        self.sack_path == Some(self.path)
+    }
 }
 
 /// What one SACK acknowledged on one path.

@@ -29,7 +29,7 @@ impl RoundTrips {
     pub(super) fn rising(&mut self, acked: &AckedTransmission, now: Time) -> bool {
         // The answer to a chunk that was sent more than once says nothing about time. One that came back another way says more
         // about that: of a long path and a short one, rounds would seem to shrink and to grow.
-        if !acked.sent_once || !acked.same_way {
+        if !acked.sent_once || !acked.came_back_the_same_way() {
             return false;
         }
         if acked.stamps.sent_at >= self.round_began {
@@ -63,7 +63,7 @@ mod tests {
             stamps: SendStamps { sent_at: at(sent_ms), ..SendStamps::default() },
             sent_once,
             cumulative: true,
-            same_way: true,
+            sack_path: Some(PathId::new(0)),
         }
     }
 
@@ -93,7 +93,7 @@ mod tests {
         let mut trips = RoundTrips::default();
         assert!(!round(&mut trips, 0, |_| 100));
         assert!((0..10).all(|n| !trips.rising(&acked(101 + n, false), at(400 + n))));
-        let elsewhere = |sent| AckedTransmission { same_way: false, ..acked(sent, true) };
+        let elsewhere = |sent| AckedTransmission { sack_path: None, ..acked(sent, true) };
         assert!((0..10).all(|n| !trips.rising(&elsewhere(101 + n), at(400 + n))));
     }
 }

@@ -61,7 +61,7 @@ mod tests {
             stamps: SendStamps::default(),
             sent_once: true,
             cumulative: true,
-            same_way: true,
+            sack_path: Some(path(index)),
         }
     }
 

@@ -49,7 +49,7 @@ impl Rig {
             stamps: SendStamps { sent_at, ..SendStamps::default() },
             sent_once: true,
             cumulative: true,
-            same_way: true,
+            sack_path: Some(path(0)),
         };
         self.world.dispatch(&mut self.control, &Event::Acked(&acked));
         let cumulative = self.control.window(path(0)).cwnd;

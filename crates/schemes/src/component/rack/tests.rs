@@ -71,7 +71,7 @@ impl Sender {
             stamps: SendStamps { sent_at: ms(sent_at), ..SendStamps::default() },
             sent_once,
             cumulative: false,
-            same_way: true,
+            sack_path: Some(path(index)),
         };
         self.dispatch(&Event::Acked(&acked))
     }

@@ -117,7 +117,7 @@ impl LossDetection for ChunkTimer {
     }
 
     fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
-        self.has_expired(chunk.tsn, view.now) || self.inner.overdue(chunk, view)
+        (!chunk.waits && self.has_expired(chunk.tsn, view.now)) || self.inner.overdue(chunk, view)
     }
 }
 

@@ -96,9 +96,8 @@ impl PathControl {
         self.is_congested(facts, now) && self.shared.is_with(other, self.judge.share_of_long())
     }
 
-    /// A packet was acknowledged. Returns the round that it ends.
-    fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) -> Option<Round> {
-        let sent_at = acked.stamps.sent_at;
+    /// A packet that left then was acknowledged. Returns the round that it ends.
+    fn acked(&mut self, sent_at: Time, facts: &PathFacts, now: Time) -> Option<Round> {
         let queue = queue(facts);
         self.judge.delivered(sent_at, round_trip(facts), base(facts), now);
         let (in_flight, chunk) = (facts.in_flight.get() as f64, facts.largest_chunk.get() as f64);
@@ -277,12 +276,14 @@ fn in_packets(queue: Span, facts: &PathFacts) -> f64 {
 pub struct BraidControl {
     parts: Parts,
     paths: [Option<Box<PathControl>>; MAX_PATHS],
+    /// What the SACK at hand acknowledges and was sent once: when it left, and on which path.
+    acked: Vec<(PathId, Time)>,
 }
 
 impl BraidControl {
     /// With these parts.
     pub fn new(parts: Parts) -> Self {
-        BraidControl { parts, paths: Default::default() }
+        BraidControl { parts, paths: Default::default(), acked: Vec::new() }
     }
 
     fn begin(&mut self, path: PathId, view: &View<'_>) {
@@ -302,13 +303,24 @@ impl BraidControl {
         };
         let Some(path) = self.path(acked.path) else { return };
         path.test_rate(&fate, facts, parts, view);
-        if !acked.sent_once {
-            return;
+        if acked.sent_once {
+            self.acked.push((acked.path, acked.stamps.sent_at));
         }
-        let Some(round) = path.acked(acked, facts, view.now) else { return };
-        if parts.delay {
-            path.end_round(&round, facts, view.now);
+    }
+
+    /// A SACK that comes back on another path, or after one that was lost, tells of packets that arrived well before it left: the
+    /// queue that each of them met is that of the latest.
+    fn take_round_trips(&mut self, view: &View<'_>) {
+        let acked = std::mem::take(&mut self.acked);
+        for &(path, sent_at) in &acked {
+            let (facts, delay) = (view.path(path), self.parts.delay);
+            let Some(path) = self.path(path) else { continue };
+            if let Some(round) = path.acked(sent_at, facts, view.now).filter(|_| delay) {
+                path.end_round(&round, facts, view.now);
+            }
         }
+        self.acked = acked;
+        self.acked.clear();
     }
 
     fn sack_done(&mut self, acks: &[PathAck], view: &View<'_>) {
@@ -403,6 +415,7 @@ impl Slot for BraidControl {
             Event::Established => view.paths.iter().for_each(|facts| self.begin(facts.id, view)),
             Event::Acked(acked) => self.acked(acked, view),
             Event::SackDone(done) => {
+                self.take_round_trips(view);
                 self.sack_done(done.paths, view);
                 self.pace(view);
             }

@@ -40,7 +40,7 @@ impl PathModel {
         PathModel {
             inner,
             rates: [WindowedMax::default(); MAX_PATHS],
-            trips: [RoundTrips::default(); MAX_PATHS],
+            trips: Default::default(),
             revivals: [Revival::default(); MAX_PATHS],
             due: PathSet::EMPTY,
         }
@@ -58,10 +58,11 @@ impl Slot for PathModel {
             Event::PathAdded(path) | Event::PathRebound(path) => {
                 self.rates[path.index()] = WindowedMax::default();
                 self.trips[path.index()] = RoundTrips::default();
+                self.trips.iter_mut().for_each(|trips| trips.forget_way(*path));
             }
             Event::Acked(acked) if acked.sent_once => {
                 let time = view.now.since(acked.stamps.sent_at);
-                self.trips[acked.path.index()].take(time, acked.same_way, view.now);
+                self.trips[acked.path.index()].take(time, acked.sack_path, view.now);
             }
             Event::SackDone(done) => {
                 for (facts, ack) in view.paths.iter().zip(done.paths) {

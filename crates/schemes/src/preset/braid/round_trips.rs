@@ -1,8 +1,9 @@
 //! What round trips say of a path: its time without queues, and how long its queue is.
 //!
-//! A SACK acknowledges data of all paths and comes back on one of them. So a path has two times without queues: one of
-//! acknowledgements that came back the same way, and one of those that came another way. Either is held against its own.
+//! A SACK acknowledges data of all paths and comes back on one of them. So a path has a time without queues for each path that
+//! acknowledgements come back on, and each acknowledgement is held against those that came back the same way.
 
+use anabranch_core::PathId;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::windowed::WindowedMin;
 
@@ -10,8 +11,8 @@ use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "round trips",
-    rule: "base_w = the least time of the last 20 s among acknowledgements by way w (the same path, or another); base = the less \
-           of both; queue = time - base_w; only chunks sent once are measured",
+    rule: "base_w = the least time of the last 20 s among acknowledgements that came back on path w; base = the least of them; \
+           queue = time - base_w; only chunks sent once are measured",
     file: file!(),
 }];
 
@@ -20,18 +21,33 @@ pub(super) const RULES: &[Equation] = &[Equation {
 const MEMORY: Span = Span::from_secs(20);
 
 /// A path's round trips.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RoundTrips {
-    base_by_way: [WindowedMin<Span>; 2],
+    /// Of acknowledgements that came back on no path of the association, and on each path by its index.
+    base_by_way: Vec<WindowedMin<Span>>,
     queue: Option<Span>,
 }
 
+fn index(way: Option<PathId>) -> usize {
+    way.map_or(0, |path| 1 + path.index())
+}
+
 impl RoundTrips {
-    /// Takes in the time until an acknowledgement.
-    pub(super) fn take(&mut self, time: Span, same_way: bool, now: Time) {
-        let (at, window) = (now.as_nanos(), MEMORY.as_nanos());
-        let queue = time - self.base_by_way[usize::from(same_way)].update(at, time, window);
+    /// Takes in the time until an acknowledgement that came back on this path.
+    pub(super) fn take(&mut self, time: Span, way: Option<PathId>, now: Time) {
+        let (at, window, way) = (now.as_nanos(), MEMORY.as_nanos(), index(way));
+        if self.base_by_way.len() <= way {
+            self.base_by_way.resize_with(way + 1, WindowedMin::default);
+        }
+        let queue = time - self.base_by_way[way].update(at, time, window);
         self.queue = Some(queue);
+    }
+
+    /// This path leads elsewhere now: what came back on it says nothing any more.
+    pub(super) fn forget_way(&mut self, path: PathId) {
+        if let Some(base) = self.base_by_way.get_mut(index(Some(path))) {
+            *base = WindowedMin::default();
+        }
     }
 
     /// The round trip without queues; `None` until one was measured.
@@ -58,8 +74,8 @@ mod tests {
     }
 
     /// The queue after this measurement.
-    fn queue(trips: &mut RoundTrips, time: u64, same_way: bool, now: u64) -> u64 {
-        trips.take(ms(time), same_way, at(now));
+    fn queue(trips: &mut RoundTrips, time: u64, way: usize, now: u64) -> u64 {
+        trips.take(ms(time), Some(PathId::new(way)), at(now));
         trips.queue().map_or(0, |queue| queue.as_nanos() / 1_000_000)
     }
 
@@ -67,19 +83,29 @@ mod tests {
     fn the_queue_is_what_exceeds_the_least_time_of_the_same_way() {
         let mut trips = RoundTrips::default();
         assert_eq!((trips.base(), trips.queue()), (None, None));
-        assert_eq!(queue(&mut trips, 100, true, 0), 0);
-        assert_eq!(queue(&mut trips, 60, false, 1), 0, "another way is no faster path");
-        assert_eq!(queue(&mut trips, 130, true, 2), 30);
-        assert_eq!(queue(&mut trips, 70, false, 3), 10);
+        assert_eq!(queue(&mut trips, 100, 0, 0), 0);
+        assert_eq!(queue(&mut trips, 60, 1, 1), 0, "another way is no faster path");
+        assert_eq!(queue(&mut trips, 80, 2, 1), 0, "a third way is no queue");
+        assert_eq!(queue(&mut trips, 130, 0, 2), 30);
+        assert_eq!(queue(&mut trips, 70, 1, 3), 10);
         assert_eq!(trips.base(), Some(ms(60)));
+    }
+
+    #[test]
+    fn what_came_back_on_a_path_is_forgotten_when_it_leads_elsewhere() {
+        let mut trips = RoundTrips::default();
+        queue(&mut trips, 60, 1, 0);
+        trips.forget_way(PathId::new(1));
+        trips.forget_way(PathId::new(7));
+        assert_eq!(queue(&mut trips, 90, 1, 1), 0);
     }
 
     #[test]
     fn a_time_counts_for_twenty_seconds() {
         let mut trips = RoundTrips::default();
-        queue(&mut trips, 50, true, 0);
-        assert_eq!(queue(&mut trips, 80, true, 19_000), 30);
-        assert_eq!(queue(&mut trips, 90, true, 20_500), 10);
+        queue(&mut trips, 50, 0, 0);
+        assert_eq!(queue(&mut trips, 80, 0, 19_000), 30);
+        assert_eq!(queue(&mut trips, 90, 0, 20_500), 10);
         assert_eq!(trips.base(), Some(ms(80)));
     }
 }

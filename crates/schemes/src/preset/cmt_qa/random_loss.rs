@@ -359,7 +359,7 @@ mod tests {
                 stamps: SendStamps::default(),
                 sent_once: true,
                 cumulative: true,
-                same_way: true,
+                sack_path: Some(path(0)),
             };
             self.world.dispatch(&mut self.control, &Event::Acked(&acked));
         }

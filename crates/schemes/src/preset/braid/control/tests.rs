@@ -44,14 +44,19 @@ impl Rig {
             stamps: SendStamps { sent_at, ..SendStamps::default() },
             sent_once: true,
             cumulative: true,
-            same_way: true,
+            sack_path: Some(path(index)),
         };
         let estimates = &mut self.world.paths[index].estimates;
         estimates.propagation = Some(Span::from_millis(100));
         estimates.queueing = Some(Span::from_millis(queue_ms));
         self.tell(&Event::Acked(&acked));
+        self.end_sack(index, PathAck { cumulative: cwnd, in_flight_before: cwnd, ..PathAck::default() });
+    }
+
+    /// The end of a SACK that acknowledged this on a path.
+    fn end_sack(&mut self, index: usize, ack: PathAck) {
         let mut acks = [PathAck::default(); MAX_PATHS];
-        acks[index] = PathAck { cumulative: cwnd, in_flight_before: cwnd, ..PathAck::default() };
+        acks[index] = ack;
         let count = self.world.paths.len();
         self.tell(&Event::SackDone(&SackDone { paths: &acks[..count], new_cumulative: true, cumulative: 1 }));
     }
@@ -266,9 +271,10 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
                 stamps,
                 sent_once: true,
                 cumulative: true,
-                same_way: true,
+                sack_path: Some(path),
             };
             rig.tell(&Event::Acked(&acked));
+            rig.end_sack(0, PathAck::default());
         }
     }
 }
@@ -276,6 +282,37 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
 fn tests_the_rate(rig: &mut Rig) -> bool {
     let now = rig.world.now;
     rig.control.path(path(0)).expect("a path").rate_test.ceiling(now).is_some()
+}
+
+#[test]
+fn what_one_sack_acknowledges_met_the_queue_of_the_latest() {
+    let early_met_a_long_queue = |sack_for_each: bool| {
+        let mut rig = Rig::alone(ALL, 1);
+        let early = rig.world.now;
+        rig.world.now += Span::from_millis(150);
+        for (sent_at, queue_ms) in [(early, 50), (early + Span::from_millis(50), 0)] {
+            rig.world.paths[0].estimates.queueing = Some(Span::from_millis(queue_ms));
+            let (path, stamps) = (path(0), SendStamps { sent_at, ..SendStamps::default() });
+            let sack_path = Some(path);
+            let (tsn, bytes, sent_once, cumulative) = (1, bytes(M), true, true);
+            rig.tell(&Event::Acked(&AckedTransmission {
+                path,
+                tsn,
+                bytes,
+                stamps,
+                sent_once,
+                cumulative,
+                sack_path,
+            }));
+            if sack_for_each {
+                rig.end_sack(0, PathAck::default());
+            }
+        }
+        rig.end_sack(0, PathAck::default());
+        rig.control.path(path(0)).expect("a path").judge.was_long(early, Span::from_millis(100))
+    };
+    assert!(early_met_a_long_queue(true));
+    assert!(!early_met_a_long_queue(false));
 }
 
 #[test]

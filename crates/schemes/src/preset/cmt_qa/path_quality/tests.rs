@@ -84,7 +84,7 @@ impl Scene {
             stamps: SendStamps::default(),
             sent_once,
             cumulative: true,
-            same_way: true,
+            sack_path: Some(path(0)),
         };
         self.dispatch(&Event::Acked(&acked));
     }
