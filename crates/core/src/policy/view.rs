@@ -41,6 +41,10 @@ pub struct Estimates {
     pub propagation: Option<Span>,
     /// What queues add to the present round trip.
     pub queueing: Option<Span>,
+    /// The most that queues have added to a round trip of late.
+    pub longest_queueing: Option<Span>,
+    /// The largest rate at which chunk bytes were delivered in that time.
+    pub largest_rate: Option<Rate>,
     /// Round trips that the path has made.
     pub rounds: u64,
 }

@@ -27,7 +27,8 @@ pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "in-order arrival",
         rule: "path i takes a packet if its bytes in flight or lost + M <= N - h_i sum of cwnd_j / SRTT_j over the paths j before it; \
-               the first path always does",
+               the first path always does; if the largest rate of i in 20 s is less than a tenth of that sum, h_i is at least base \
+               and the longest queue of 20 s",
         file: file!(),
     },
 ];
@@ -39,6 +40,10 @@ const FRESH: Span = Span::from_secs(1);
 /// were taken for slow because of that: a queue that is to come counts for so many round trips at most. One that is there shows in
 /// the round trip itself.
 const MOST_ROUNDS_QUEUED: f64 = 2.0;
+
+/// What a path adds to the better ones at most, where it is not worth a risk: if others fill its queue while a chunk is in it, all
+/// paths wait for that chunk.
+const SMALL: f64 = 0.1;
 
 /// Paths in the order of their holding times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,14 +57,18 @@ struct Expected<'a> {
     holding: f64,
     /// The same, with what losses add to it on average: only the order depends on it.
     rank: f64,
+    /// The same with the longest queue of late.
+    at_worst: f64,
     /// Bytes per second.
     rate: f64,
+    /// The most that it has carried of late, in bytes per second.
+    most: f64,
 }
 
 fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<'a> {
     let chunk = facts.largest_chunk.get() as f64;
     let Some(least) = facts.estimates.propagation.map(seconds) else {
-        return Expected { facts, holding: 0.0, rank: 0.0, rate: 0.0 };
+        return Expected { facts, holding: 0.0, rank: 0.0, at_worst: 0.0, rate: 0.0, most: 0.0 };
     };
     let present = least + facts.estimates.queueing.map_or(0.0, |queue| queue.as_secs_f64());
     let smoothed = facts.rtt.smoothed.map_or(present, seconds);
@@ -73,7 +82,11 @@ fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<
     let holding = if used { present } else { least }.max(queued.min(MOST_ROUNDS_QUEUED * smoothed));
     let delivered = 1.0 - facts.estimates.loss_rate.unwrap_or(0.0).clamp(0.0, 1.0);
     let rank = holding * (2.0 - power(delivered, (window / chunk) as u32));
-    Expected { facts, holding, rank, rate: rate(facts, smoothed) }
+    let at_worst =
+        holding.max(least + facts.estimates.longest_queueing.map_or(0.0, |queue| queue.as_secs_f64()));
+    let rate = rate(facts, smoothed);
+    let most = facts.estimates.largest_rate.map_or(rate, |largest| rate.max(largest.as_bps() as f64 / 8.0));
+    Expected { facts, holding, rank, at_worst, rate, most }
 }
 
 /// What a path's window carries in this round trip, in bytes per second.
@@ -128,7 +141,8 @@ impl Scheduler for InOrder {
         let (mut refused, mut rates) = (Refused::new(), 0.0);
         for path in order[..count].iter().flatten() {
             let facts = path.facts;
-            let room = window - rates * path.holding;
+            let holding = if path.most < SMALL * rates { path.at_worst } else { path.holding };
+            let room = window - rates * holding;
             let filled = (facts.in_flight + facts.lost_unsent + facts.largest_chunk).get() as f64;
             match view.refusal(facts.id) {
                 None if rates <= 0.0 || filled <= room => {
@@ -214,6 +228,24 @@ mod tests {
         fill(&mut world, 0);
         world.paths[0].held = bytes(300 * M);
         assert_eq!(world.pick(&mut InOrder).choice, Pick::Path(path(1)));
+    }
+
+    #[test]
+    fn a_path_that_adds_little_takes_only_what_fits_even_at_its_longest_queue_of_late() {
+        // The fast path sends 100 chunks in 20 ms: 500 in the 100 ms of the slow one, and 1,000 in its longest round trip.
+        for (tenths_of_the_rate, window, expected) in [
+            (2, 500, Pick::Path(path(1))),
+            (0, 500, Pick::Wait(WaitFor::Window)),
+            (0, 901, Pick::Path(path(1))),
+        ] {
+            let mut world = world(&[20, 100], window);
+            fill(&mut world, 0);
+            let slow = &mut world.paths[1];
+            slow.cwnd = bytes(M);
+            slow.estimates.longest_queueing = Some(Span::from_millis(100));
+            slow.estimates.largest_rate = Some(Rate::from_bps(tenths_of_the_rate * 8 * 500 * M));
+            assert_eq!(world.pick(&mut InOrder).choice, expected, "{tenths_of_the_rate} {window}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
 use crate::definition::Equation;
 use crate::preset::braid::revival::Revival;
-use crate::preset::braid::round_trips::RoundTrips;
+use crate::preset::braid::round_trips::{self, RoundTrips};
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "rate",
@@ -28,6 +28,8 @@ const LEAST_MEMORY: Span = Span::from_secs(1);
 pub struct PathModel {
     inner: Box<dyn PathEstimator>,
     rates: [WindowedMax<Rate>; MAX_PATHS],
+    /// The same, for as long as round trips count.
+    largest_rates: [WindowedMax<Rate>; MAX_PATHS],
     trips: [RoundTrips; MAX_PATHS],
     revivals: [Revival; MAX_PATHS],
     /// Paths whose probes have become due and were not asked for yet.
@@ -40,6 +42,7 @@ impl PathModel {
         PathModel {
             inner,
             rates: [WindowedMax::default(); MAX_PATHS],
+            largest_rates: [WindowedMax::default(); MAX_PATHS],
             trips: Default::default(),
             revivals: [Revival::default(); MAX_PATHS],
             due: PathSet::EMPTY,
@@ -57,6 +60,7 @@ impl Slot for PathModel {
         match event {
             Event::PathAdded(path) | Event::PathRebound(path) => {
                 self.rates[path.index()] = WindowedMax::default();
+                self.largest_rates[path.index()] = WindowedMax::default();
                 self.trips[path.index()] = RoundTrips::default();
                 self.trips.iter_mut().for_each(|trips| trips.forget_way(*path));
             }
@@ -66,9 +70,12 @@ impl Slot for PathModel {
             }
             Event::SackDone(done) => {
                 for (facts, ack) in view.paths.iter().zip(done.paths) {
+                    self.trips[facts.id.index()].forget_old(view.now);
                     let Some(rate) = ack.sample.and_then(|sample| sample.rate) else { continue };
                     let window = memory(facts).as_nanos();
                     self.rates[facts.id.index()].update(view.now.as_nanos(), rate, window);
+                    let window = round_trips::MEMORY.as_nanos();
+                    self.largest_rates[facts.id.index()].update(view.now.as_nanos(), rate, window);
                 }
             }
             Event::Deadline => {
@@ -97,6 +104,8 @@ impl PathEstimator for PathModel {
             bottleneck_rate: self.rates[path.index()].get(),
             propagation: trips.base(),
             queueing: trips.queue(),
+            longest_queueing: trips.longest_queue(),
+            largest_rate: self.largest_rates[path.index()].get(),
             ..self.inner.estimates(path)
         }
     }

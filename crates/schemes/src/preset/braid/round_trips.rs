@@ -5,7 +5,7 @@
 
 use anabranch_core::PathId;
 use anabranch_core::time::{Span, Time};
-use anabranch_core::windowed::WindowedMin;
+use anabranch_core::windowed::{WindowedMax, WindowedMin};
 
 use crate::definition::Equation;
 
@@ -18,7 +18,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
 
 /// Twice the 10 s of BBR (draft-ietf-ccwg-bbr section 2.14.2, MinRTTFilterLen) and Copa. Theirs is renewed by draining at its end;
 /// beside flows that fill the queue a drain empties nothing, and the base has to be of before they came or of one of their cuts.
-const MEMORY: Span = Span::from_secs(20);
+pub(super) const MEMORY: Span = Span::from_secs(20);
 
 /// A path's round trips.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,7 @@ pub(super) struct RoundTrips {
     /// Of acknowledgements that came back on no path of the association, and on each path by its index.
     base_by_way: Vec<WindowedMin<Span>>,
     queue: Option<Span>,
+    longest_queue: WindowedMax<Span>,
 }
 
 fn index(way: Option<PathId>) -> usize {
@@ -41,6 +42,20 @@ impl RoundTrips {
         }
         let queue = time - self.base_by_way[way].update(at, time, window);
         self.queue = Some(queue);
+        self.longest_queue.update(at, queue, window);
+    }
+
+    /// Forgets a long queue that nothing has come after for as long as round trips count.
+    pub(super) fn forget_old(&mut self, now: Time) {
+        let since = |at: u64| now.since(Time::from_nanos(at));
+        if self.longest_queue.at().is_some_and(|at| since(at) > MEMORY) {
+            self.longest_queue = WindowedMax::default();
+        }
+    }
+
+    /// The longest queue of the time for which round trips count.
+    pub(super) fn longest_queue(&self) -> Option<Span> {
+        self.longest_queue.get()
     }
 
     /// This path leads elsewhere now: what came back on it says nothing any more.
@@ -98,6 +113,18 @@ mod tests {
         trips.forget_way(PathId::new(1));
         trips.forget_way(PathId::new(7));
         assert_eq!(queue(&mut trips, 90, 1, 1), 0);
+    }
+
+    #[test]
+    fn the_longest_queue_is_forgotten_after_twenty_seconds_without_another() {
+        let mut trips = RoundTrips::default();
+        queue(&mut trips, 50, 0, 0);
+        queue(&mut trips, 90, 0, 1_000);
+        queue(&mut trips, 60, 0, 2_000);
+        trips.forget_old(at(21_000));
+        assert_eq!(trips.longest_queue(), Some(ms(40)));
+        trips.forget_old(at(21_001));
+        assert_eq!(trips.longest_queue(), None);
     }
 
     #[test]
