@@ -143,10 +143,9 @@ impl Slot for WildLoss {
         match event {
             Event::Sent(sent) if context.below(10) == 0 => {
                 self.deadline = Some(view.now + Span::from_millis(1 + context.below(500)));
-                self.tasks = LossTasks {
-                    recheck: context.coin(),
-                    probes: context.coin().then_some(sent.path).into_iter().collect(),
-                };
+                let mut perhaps = || context.coin().then_some(sent.path).into_iter().collect();
+                let (probes, repeated) = (perhaps(), perhaps());
+                self.tasks = LossTasks { recheck: context.coin(), probes, repeated };
             }
             Event::Deadline => self.deadline = self.deadline.filter(|&at| at > view.now),
             _ => {}

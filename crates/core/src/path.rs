@@ -109,6 +109,8 @@ pub(crate) struct Path {
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
     pub(crate) pending_heartbeat: Option<PendingHeartbeat>,
+    /// The next tail probe follows one that nothing has answered.
+    pub(crate) repeats_tail_probe: bool,
     pub(crate) pseudo: PseudoCumulative,
     /// Losses up to this TSN belong to a window that has been cut; 0 if none has.
     pub(crate) recovery_point: u64,
@@ -136,6 +138,7 @@ impl Path {
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,
+            repeats_tail_probe: false,
             pseudo: PseudoCumulative::new(),
             recovery_point: 0,
             highest_recovery_point: 0,

@@ -37,7 +37,7 @@ fn steered() -> (Duo, Log, Alarm) {
 }
 
 fn recheck() -> LossTasks {
-    LossTasks { recheck: true, probes: PathSet::EMPTY }
+    LossTasks { recheck: true, ..LossTasks::default() }
 }
 
 /// Loses so many transmissions of a TSN.
@@ -103,7 +103,7 @@ fn a_tail_probe_sends_the_latest_chunk_of_each_path_it_is_asked_for() {
             let packets = duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == to);
             packets.flat_map(|(_, packet)| sight::tsns(packet)).max().expect("both paths carry data")
         });
-        alarm.set(duo.now + millis(300), LossTasks { recheck: false, probes: asked });
+        alarm.set(duo.now + millis(300), LossTasks { probes: asked, ..LossTasks::default() });
         duo.look_again(Side::A);
         duo.run(millis(310));
         for index in [0, 1] {
@@ -125,11 +125,31 @@ fn a_tail_probe_sends_the_latest_chunk_of_each_path_it_is_asked_for() {
 }
 
 #[test]
+fn a_probe_that_follows_an_unanswered_one_does_not_put_t3_off() {
+    for (repeated, expiry) in [(PathSet::EMPTY, 1_800), (paths([0]), 1_300)] {
+        let (mut duo, _, alarm) = steered();
+        let blocked = duo.setup.address(Side::B, 0);
+        duo.network.set_filter(move |packet| packet.destination != blocked);
+        duo.send_all(Side::A, FULL, 6);
+        alarm.set(duo.now + millis(300), LossTasks { probes: paths([0]), ..LossTasks::default() });
+        duo.look_again(Side::A);
+        duo.run(millis(400));
+        alarm.set(duo.now + millis(400), LossTasks { probes: paths([0]), repeated, ..LossTasks::default() });
+        duo.look_again(Side::A);
+        duo.run(millis(expiry - 400 - 1));
+        assert_eq!(duo.nodes[A].association().statistics().tail_probes, 2);
+        assert_eq!(timeouts(&duo), 0, "{repeated:?}");
+        duo.run(millis(2));
+        assert_eq!(timeouts(&duo), 1, "{repeated:?}");
+    }
+}
+
+#[test]
 fn a_tail_probe_that_is_acknowledged_once_leaves_no_copy_in_flight() {
     let (mut duo, _, alarm) = steered();
     duo.network.set_filter(lose(1_002, 1));
     duo.send_all(Side::A, FULL, 3);
-    alarm.set(duo.now + millis(100), LossTasks { recheck: false, probes: paths([0, 1]) });
+    alarm.set(duo.now + millis(100), LossTasks { probes: paths([0, 1]), ..LossTasks::default() });
     duo.look_again(Side::A);
     assert!(duo.run_until(millis(200), |duo| duo.all_arrived(Side::A)));
     duo.run(millis(200));
@@ -159,7 +179,7 @@ fn a_probe_beside_a_hole_is_the_latest_chunk_that_is_not_acknowledged() {
     // Only the last arrives.
     duo.network.set_filter(|packet| sight::tsns(packet).iter().all(|&tsn| tsn == 1_005));
     duo.send_all(Side::A, FULL, 6);
-    alarm.set(duo.now + millis(100), LossTasks { recheck: false, probes: paths([0, 1]) });
+    alarm.set(duo.now + millis(100), LossTasks { probes: paths([0, 1]), ..LossTasks::default() });
     duo.look_again(Side::A);
     duo.run(millis(110));
     let sent: Vec<usize> = (1_000..=1_005).map(|tsn| times_sent(&duo, tsn)).collect();

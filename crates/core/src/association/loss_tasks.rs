@@ -14,7 +14,10 @@ impl Association {
         if tasks.recheck {
             self.recheck_losses();
         }
-        tasks.probes.iter().for_each(|path| self.opportunity.tail_probes.insert(path));
+        for path in tasks.probes.iter() {
+            self.paths[path.index()].repeats_tail_probe = tasks.repeated.contains(path);
+            self.opportunity.tail_probes.insert(path);
+        }
     }
 
     fn recheck_losses(&mut self) {
@@ -68,7 +71,9 @@ impl Association {
         self.record(Decided::TailProbe(path), tsn, reason, &Refused::new());
         self.statistics.tail_probes += 1;
         self.data_packet_left(path);
-        // RFC 8985 section 7.3: the time-out is counted from the probe.
-        self.start_t3(path);
+        // RFC 8985 section 7.3: the time-out is counted from the probe. Probes that follow may not put it off for ever.
+        if !self.paths[path.index()].repeats_tail_probe {
+            self.start_t3(path);
+        }
     }
 }

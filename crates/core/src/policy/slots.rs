@@ -269,6 +269,8 @@ pub struct LossTasks {
     pub recheck: bool,
     /// Send the latest chunk of each of these paths again, whatever its window says, to draw out an acknowledgement.
     pub probes: PathSet,
+    /// Those of them whose probe follows one that nothing has answered. T3 counts from the first (RFC 8985 section 7.3).
+    pub repeated: PathSet,
 }
 
 /// A lost chunk that waits for its retransmission.

@@ -146,6 +146,7 @@ fn profile(values: &Values, row: Profile) -> Profile {
 fn build(values: &Values) -> Policies {
     let base = cmt_pf::build(values);
     let rack = RackSettings {
+        repeated_probes: false,
         recovery_probe: false,
         divisor: 4,
         reports_count: true,

@@ -38,6 +38,12 @@ const PARAMETERS: &[Parameter] = &[
         "probe tails in recovery too",
         "ours; RFC 8985 section 7.2 leaves them to T3, which waits a second or more",
     ),
+    Parameter::switch(
+        "repeated-probes",
+        false,
+        "probe a tail until something answers or T3 expires",
+        "ours, as RFC 9002 section 6.2; RFC 8985 section 7.3 sends one probe",
+    ),
     Parameter {
         name: "ack-delay",
         kind: Kind::Milliseconds { min: 0, max: 500 },
@@ -56,7 +62,7 @@ const CARD: Card = Card {
         "Two round trips after the last of a path's data left or was acknowledged, its latest chunk is",
         "retransmitted as a probe. T3 stays as the last resort.",
     ],
-    equations: &[record::RULES, tail::RULES],
+    equations: &[record::RULES, tail::RULES, tail::REPEATED],
     choices: &[&[
         Choice {
             question: "TCP has one path. What becomes of RACK with several?",
@@ -68,6 +74,12 @@ const CARD: Card = Card {
             question: "What are DupThresh and segs_sacked?",
             answer: "The missing reports and the trigger of the scheme that this is added to, chunk by chunk.",
             parameter: "reports",
+        },
+        Choice {
+            question: "Why is there one probe for a tail?",
+            answer: "RFC 8985 has one, and T3 waits a second or more after it. A burst of losses that takes the probe too is over after \
+                     some packets, which more probes are.",
+            parameter: "repeated-probes",
         },
         Choice {
             question: "What is probed with?",
@@ -111,6 +123,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
         reports_count: values.switch("reports"),
         tail_probe: values.switch("tail-probe"),
         recovery_probe: values.switch("recovery-probe"),
+        repeated_probes: values.switch("repeated-probes"),
         ack_delay: values.milliseconds("ack-delay"),
     };
     Policies { loss: Box::new(Rack::new(policies.loss, settings)), ..policies }
@@ -130,6 +143,8 @@ pub struct RackSettings {
     pub tail_probe: bool,
     /// Whether they are in recovery too, and beside a hole.
     pub recovery_probe: bool,
+    /// Whether a probe that nothing answers is followed by others until T3 expires (RFC 8985 section 7.3: one).
+    pub repeated_probes: bool,
     /// The longest that a peer delays an acknowledgement (section 7.2, TLP.max_ack_delay).
     pub ack_delay: Span,
 }
@@ -174,7 +189,13 @@ impl Rack {
         let watched = self.is_watched(view.path(sent.path));
         let tail = &mut self.tails[sent.path.index()];
         match sent.kind {
-            SendKind::TailProbe => tail.probed(sent.tsn),
+            SendKind::TailProbe => {
+                tail.probed(sent.tsn, view.now);
+                let facts = view.path(sent.path);
+                if self.settings.repeated_probes {
+                    tail.arm(facts.in_flight.max(sent.bytes), watched, facts, &self.settings, view.now);
+                }
+            }
             // It goes beyond a closed window, and what the peer drops for want of room needs no probe of ours.
             SendKind::WindowProbe => {}
             // Section 7.2. A chunk that was lost elsewhere is new data to this path; where the path itself recovers, arming
@@ -298,6 +319,9 @@ impl LossDetection for Rack {
             let watched = self.is_watched(facts);
             if self.tails[facts.id.index()].is_due(watched, facts, view.now) {
                 tasks.probes.insert(facts.id);
+                if self.tails[facts.id.index()].repeats() {
+                    tasks.repeated.insert(facts.id);
+                }
             }
         }
         tasks

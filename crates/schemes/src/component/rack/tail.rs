@@ -13,6 +13,19 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
+/// With the switch for them.
+pub(super) const REPEATED: &[Equation] = &[Equation {
+    name: "repeated tail probes",
+    rule: "with `repeated-probes`, one that nothing answers is followed by another after max(PTO, t / 4, 10 ms), t = the time since the \
+           first, until T3 expires, which counts from the first",
+    file: file!(),
+}];
+
+/// The wait between repeated probes grows with the time that nothing was answered, so that a second takes some 15 of them.
+const PART_OF_SILENCE: u64 = 4;
+/// RFC 9260's clock granularity on machines of today, several times over.
+const LEAST_REPEATED: Span = Span::from_millis(10);
+
 /// Section 7.2: the wait when there is no smoothed round-trip time yet.
 const WITHOUT_SRTT: Span = Span::from_secs(1);
 /// Not sooner, however short the round trip: a timer that is due at once would never let time pass.
@@ -27,6 +40,8 @@ pub(super) struct Tail {
     probe: Option<u64>,
     /// The TSN of the latest probe.
     latest_probe: Option<u64>,
+    /// When the first of the probes left that nothing has answered.
+    unanswered_since: Option<Time>,
 }
 
 impl Tail {
@@ -41,10 +56,17 @@ impl Tail {
     ) {
         let wanted = settings.tail_probe
             // Section 7.3: one probe for a tail.
-            && self.probe.is_none()
+            && (self.probe.is_none() || settings.repeated_probes)
             && is_quiet(watched, facts)
             && !in_flight.is_zero();
-        self.due = wanted.then(|| now + wait(in_flight, facts, settings));
+        self.due = wanted.then(|| now + self.wait(in_flight, facts, settings, now));
+    }
+
+    fn wait(&self, in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings, now: Time) -> Span {
+        let wait = probe_timeout(in_flight, facts, settings);
+        self.unanswered_since.map_or(wait, |first| {
+            wait.max(now.since(first).over(PART_OF_SILENCE)).max(LEAST_REPEATED)
+        })
     }
 
     pub(super) fn disarm(&mut self) {
@@ -52,22 +74,37 @@ impl Tail {
     }
 
     /// A probe was sent.
-    pub(super) fn probed(&mut self, tsn: u64) {
-        *self = Tail { due: None, probe: Some(tsn), latest_probe: Some(tsn) };
+    pub(super) fn probed(&mut self, tsn: u64, now: Time) {
+        let unanswered_since = self.unanswered_since.or(Some(now));
+        *self = Tail { due: None, probe: Some(tsn), latest_probe: Some(tsn), unanswered_since };
     }
 
     /// The probe, or something on its path with a higher TSN, was acknowledged: the tail is answered.
     pub(super) fn acked(&mut self, tsn: u64, on_this_path: bool) {
-        self.probe.take_if(|probe| tsn == *probe || (on_this_path && tsn > *probe));
+        if self.probe.is_some_and(|probe| tsn == probe || (on_this_path && tsn > probe)) {
+            self.ended();
+        }
     }
 
     pub(super) fn lost(&mut self, tsn: u64) {
-        self.probe.take_if(|probe| *probe == tsn);
+        if self.probe == Some(tsn) {
+            self.ended();
+        }
     }
 
     pub(super) fn recovery_begins(&mut self) {
         self.due = None;
+        self.ended();
+    }
+
+    fn ended(&mut self) {
         self.probe = None;
+        self.unanswered_since = None;
+    }
+
+    /// Whether the next probe follows one that nothing has answered.
+    pub(super) fn repeats(&self) -> bool {
+        self.unanswered_since.is_some()
     }
 
     pub(super) fn was_probed_with(&self, tsn: u64) -> bool {
@@ -91,7 +128,7 @@ fn is_quiet(watched: bool, facts: &PathFacts) -> bool {
 }
 
 /// PTO (section 7.2). T3 may still expire before it, which the view does not show; then T3 ends the wait.
-fn wait(in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings) -> Span {
+fn probe_timeout(in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings) -> Span {
     let Some(smoothed) = facts.rtt.smoothed else { return WITHOUT_SRTT };
     // One chunk alone may be waiting for a second one at the receiver.
     let alone = in_flight <= facts.largest_chunk;

@@ -13,6 +13,7 @@ const SETTINGS: RackSettings = RackSettings {
     reports_count: true,
     tail_probe: true,
     recovery_probe: false,
+    repeated_probes: false,
     ack_delay: Span::from_millis(200),
 };
 /// The set of one path.
@@ -151,7 +152,7 @@ mod losses {
         assert!(!sender.lost(chunk(101, 0)));
         assert_eq!(sender.deadline(), Some(125));
         assert_eq!(sender.due(124), LossTasks::default());
-        assert_eq!(sender.due(125), LossTasks { recheck: true, probes: PathSet::EMPTY });
+        assert_eq!(sender.due(125), LossTasks { recheck: true, ..LossTasks::default() });
         assert!(sender.overdue(chunk(101, 0)));
         assert_eq!(sender.deadline(), None, "the timer is spent");
     }
@@ -437,7 +438,7 @@ mod probes {
         sender.at(10).sent(0, 101, SendKind::New).at(20).sent(0, 102, SendKind::New);
         assert_eq!(sender.deadline(), Some(220), "20 + 2 * 100");
         assert_eq!(sender.due(219), LossTasks::default());
-        assert_eq!(sender.due(220), LossTasks { recheck: false, probes: only(0) });
+        assert_eq!(sender.due(220), LossTasks { probes: only(0), ..LossTasks::default() });
         assert_eq!(sender.deadline(), None);
     }
 
@@ -547,6 +548,40 @@ mod probes {
         sender.world.paths[0].lost_unsent = bytes(M);
         sender.at(300).sent(0, 102, SendKind::Retransmission);
         assert_eq!(sender.due(600).probes, PathSet::EMPTY, "a lost chunk that waits is what leaves next");
+    }
+
+    #[test]
+    fn with_the_switch_probes_follow_until_one_is_answered_and_say_so() {
+        let mut sender = Sender::new(RackSettings { repeated_probes: true, ..SETTINGS });
+        sender.at(0).sent(0, 101, SendKind::New);
+        assert_eq!(sender.due(200), LossTasks { probes: only(0), ..LossTasks::default() }, "the first");
+        let mut left_at = vec![200];
+        sender.sent(0, 101, SendKind::TailProbe);
+        while left_at.len() < 7 {
+            let at = sender.deadline().unwrap();
+            assert_eq!(sender.due(at), LossTasks { recheck: false, probes: only(0), repeated: only(0) });
+            sender.sent(0, 101, SendKind::TailProbe);
+            left_at.push(at);
+        }
+        assert_eq!(left_at, [200, 400, 600, 800, 1000, 1200, 1450], "a quarter of the time since the first");
+        sender.acked_as(0, 101, 1450, false).sent(0, 102, SendKind::New);
+        assert_eq!(sender.due(1_650).repeated, PathSet::EMPTY, "that was answered");
+    }
+
+    #[test]
+    fn with_the_switch_a_time_out_ends_the_probes() {
+        let mut sender = Sender::new(RackSettings { repeated_probes: true, ..SETTINGS });
+        sender.at(0).sent(0, 101, SendKind::New).at(200).sent(0, 101, SendKind::TailProbe);
+        assert_eq!(sender.deadline(), Some(400));
+        assert_eq!(sender.loss_event(LossCause::Timeout).deadline(), None);
+    }
+
+    #[test]
+    fn with_the_switch_probes_of_a_short_path_are_ten_milliseconds_apart_at_least() {
+        let mut sender = Sender::new(RackSettings { repeated_probes: true, ..SETTINGS });
+        sender.world.paths[0].rtt.smoothed = Some(Span::from_millis(1));
+        sender.at(0).sent(0, 101, SendKind::New).sent(0, 101, SendKind::TailProbe);
+        assert_eq!(sender.deadline(), Some(10));
     }
 
     #[test]

@@ -46,7 +46,7 @@ const OTHERS: &[Equation] = &[
         rule: "restarts with every acknowledgement on its path: RACK finds what is lost on a path that answers",
         file: SACK_PROCESSING,
     },
-    Equation { name: "RACK-TLP", rule: "as `+rack`", file: rack::FILE },
+    Equation { name: "RACK-TLP", rule: "as `+rack(repeated-probes=true)`", file: rack::FILE },
     Equation { name: "PF", rule: "as `cmt-pf`", file: cmt_pf::FILE },
     Equation { name: "silence", rule: "as `bonded`", file: bonded::FILE },
 ];

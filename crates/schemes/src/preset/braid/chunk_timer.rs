@@ -2,7 +2,9 @@
 //!
 //! A chunk that is lost twice holds everything back until RACK or T3 finds it. RACK needs something that left later on the same
 //! path and arrived; while the peer's window is closed nothing leaves. So a retransmission that is not acknowledged in time is
-//! lost again.
+//! lost again. Round trips of such chunks are not measured (Karn), so each time the wait is twice as long: if a queue has grown far
+//! beyond SRTT, timers that do not back off would fill it with copies for ever. The earliest chunk, which all others wait for, is
+//! retransmitted more often: a burst of losses is over after some packets, and somebody has to send them.
 
 use anabranch_core::policy::{
     Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts, SackView, SendKind,
@@ -14,7 +16,8 @@ use crate::definition::Equation;
 
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "timer of a retransmission",
-    rule: "not acknowledged within SRTT + max(4 RTTVAR, SRTT / 4) + 2 ms: lost again",
+    rule: "not acknowledged within 2^n w: lost again; w = SRTT + max(4 RTTVAR, SRTT / 4) + 2 ms, n = how often the chunk's timer has \
+           expired; the earliest of these chunks: within max(w, t / 4), t = the time since its first retransmission",
     file: file!(),
 }];
 
@@ -23,18 +26,32 @@ const MOST_TIMERS: usize = 256;
 /// A clock's granularity (RFC 9260 section 6.3.1, G, on the machines of today), for the links that vary by nothing.
 const GRANULARITY: Span = Span::from_millis(2);
 
-/// A retransmission in flight.
+/// The wait is doubled this often at most, which is a minute for the shortest one.
+const MOST_DOUBLINGS: u32 = 16;
+/// As with a path that failed: a second takes the earliest chunk some 15 retransmissions, and a minute some 30.
+const PART_OF_WAITING: u64 = 4;
+
+/// A chunk that was retransmitted and not acknowledged yet.
 #[derive(Clone, Copy, Debug)]
-struct InFlight {
+struct Timer {
     tsn: u64,
-    due: Time,
+    /// None while the chunk waits for its next retransmission.
+    due: Option<Time>,
+    expiries: u32,
+    first_retransmission: Time,
+}
+
+impl Timer {
+    fn has_expired(&self, now: Time) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
 }
 
 /// Loss by time for retransmissions, around a policy for everything else.
 pub struct ChunkTimer {
     inner: Box<dyn LossDetection>,
     /// In the order of their TSNs.
-    timers: Vec<InFlight>,
+    timers: Vec<Timer>,
     /// No timer expires before this.
     earliest: Option<Time>,
 }
@@ -50,15 +67,31 @@ impl ChunkTimer {
     }
 
     fn start(&mut self, sent: &SentTransmission, view: &View<'_>) {
-        let due = view.now + wait(view.path(sent.path));
-        match self.place(sent.tsn) {
-            Ok(at) => self.timers[at].due = due,
+        let (wait, now) = (wait(view.path(sent.path)), view.now);
+        let due = match self.place(sent.tsn) {
+            Ok(at) => {
+                let timer = &mut self.timers[at];
+                let waited = now.since(timer.first_retransmission);
+                let due = now
+                    + if at == 0 { wait.max(waited.over(PART_OF_WAITING)) } else { wait.times(1 << timer.expiries) };
+                timer.due = Some(due);
+                due
+            }
             Err(at) if self.timers.len() < MOST_TIMERS => {
-                self.timers.insert(at, InFlight { tsn: sent.tsn, due });
+                let timer = Timer { tsn: sent.tsn, due: Some(now + wait), expiries: 0, first_retransmission: now };
+                self.timers.insert(at, timer);
+                now + wait
             }
             Err(_) => return,
-        }
+        };
         self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
+    }
+
+    /// The chunk waits for its next retransmission.
+    fn pause(&mut self, tsn: u64) {
+        if let Ok(at) = self.place(tsn) {
+            self.timers[at].due = None;
+        }
     }
 
     fn stop(&mut self, tsn: u64) {
@@ -72,8 +105,16 @@ impl ChunkTimer {
         self.timers.drain(..passed);
     }
 
-    fn has_expired(&self, tsn: u64, now: Time) -> bool {
-        self.place(tsn).is_ok_and(|at| self.timers[at].due <= now)
+    /// Whether the chunk's timer has expired. Its next one is twice as long.
+    fn take_expired(&mut self, tsn: u64, now: Time) -> bool {
+        let Ok(at) = self.place(tsn) else { return false };
+        let timer = &mut self.timers[at];
+        let expired = timer.has_expired(now);
+        if expired {
+            timer.due = None;
+            timer.expiries = (timer.expiries + 1).min(MOST_DOUBLINGS);
+        }
+        expired
     }
 }
 
@@ -89,7 +130,8 @@ impl Slot for ChunkTimer {
         match *event {
             Event::Sent(sent) if sent.kind == SendKind::Retransmission => self.start(sent, view),
             Event::Acked(acked) => self.stop(acked.tsn),
-            Event::Lost { tsn, .. } | Event::Abandoned { tsn, .. } => self.stop(tsn),
+            Event::Lost { tsn, .. } => self.pause(tsn),
+            Event::Abandoned { tsn, .. } => self.stop(tsn),
             Event::SackDone(done) => self.stop_up_to(done.cumulative),
             _ => {}
         }
@@ -110,14 +152,14 @@ impl LossDetection for ChunkTimer {
     fn due(&mut self, view: &View<'_>) -> LossTasks {
         let mut tasks = self.inner.due(view);
         if self.earliest.is_some_and(|earliest| earliest <= view.now) {
-            tasks.recheck |= self.timers.iter().any(|timer| timer.due <= view.now);
-            self.earliest = self.timers.iter().map(|timer| timer.due).filter(|due| *due > view.now).min();
+            tasks.recheck |= self.timers.iter().any(|timer| timer.has_expired(view.now));
+            self.earliest = self.timers.iter().filter_map(|timer| timer.due).filter(|due| *due > view.now).min();
         }
         tasks
     }
 
     fn overdue(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
-        (!chunk.waits && self.has_expired(chunk.tsn, view.now)) || self.inner.overdue(chunk, view)
+        (!chunk.waits && self.take_expired(chunk.tsn, view.now)) || self.inner.overdue(chunk, view)
     }
 }
 
@@ -149,6 +191,12 @@ mod tests {
             self.world.dispatch(&mut self.timer, &Event::Sent(&sent));
         }
 
+        fn lost(&mut self, tsn: u64, cause: LossCause) {
+            let sent_at = self.world.now;
+            let lost = Event::Lost { path: path(0), tsn, bytes: bytes(M), sent_at, cause };
+            self.world.dispatch(&mut self.timer, &lost);
+        }
+
         fn later(&mut self, ms: u64) {
             self.world.now += Span::from_millis(ms);
         }
@@ -174,6 +222,53 @@ mod tests {
     }
 
     #[test]
+    fn each_expiry_doubles_the_wait_of_a_chunk_that_is_not_the_earliest() {
+        let mut rig = Rig::new();
+        rig.send(7, SendKind::Retransmission);
+        let mut waits = Vec::new();
+        for _ in 0..5 {
+            rig.send(8, SendKind::Retransmission);
+            let left = rig.world.now;
+            while !rig.is_overdue(8) {
+                rig.later(1);
+            }
+            rig.lost(8, LossCause::FastRetransmit);
+            waits.push(rig.world.now.since(left).as_nanos() / 1_000_000);
+        }
+        assert_eq!(waits, [142, 284, 568, 1136, 2272]);
+    }
+
+    #[test]
+    fn the_earliest_chunk_waits_a_quarter_of_the_time_since_its_first_retransmission() {
+        let mut rig = Rig::new();
+        let began = rig.world.now;
+        let mut left_at = Vec::new();
+        while left_at.last().is_none_or(|last| *last < 1_000) {
+            rig.send(7, SendKind::Retransmission);
+            left_at.push(rig.world.now.since(began).as_nanos() / 1_000_000);
+            while !rig.is_overdue(7) {
+                rig.later(1);
+            }
+            rig.lost(7, LossCause::FastRetransmit);
+        }
+        assert_eq!(left_at, [0, 142, 284, 426, 568, 710, 888, 1110]);
+    }
+
+    #[test]
+    fn a_loss_that_something_else_finds_does_not_double_the_wait() {
+        let mut rig = Rig::new();
+        rig.send(7, SendKind::Retransmission);
+        rig.send(8, SendKind::Retransmission);
+        rig.lost(8, LossCause::FastRetransmit);
+        rig.later(1_000);
+        rig.send(8, SendKind::Retransmission);
+        rig.later(141);
+        assert!(!rig.is_overdue(8));
+        rig.later(1);
+        assert!(rig.is_overdue(8));
+    }
+
+    #[test]
     fn what_leaves_for_the_first_time_has_no_timer() {
         let mut rig = Rig::new();
         rig.send(7, SendKind::New);
@@ -189,18 +284,11 @@ mod tests {
             &mut rig.timer,
             &Event::SackDone(&SackDone { paths: &[], new_cumulative: true, cumulative: 2 }),
         );
-        let lost = Event::Lost {
-            path: path(0),
-            tsn: 3,
-            bytes: bytes(M),
-            sent_at: Time::default(),
-            cause: LossCause::Timeout,
-        };
-        rig.world.dispatch(&mut rig.timer, &lost);
+        rig.lost(3, LossCause::Timeout);
         rig.later(1_000);
         assert!(rig.is_overdue(4));
         let now = rig.world.now;
-        assert!([1, 2, 3].into_iter().all(|tsn| !rig.timer.has_expired(tsn, now)));
+        assert!([1, 2, 3].into_iter().all(|tsn| !rig.timer.take_expired(tsn, now)));
     }
 
     #[test]

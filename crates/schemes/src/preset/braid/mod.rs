@@ -174,6 +174,7 @@ fn scheduler(values: &Values) -> Box<dyn Scheduler> {
 fn loss_detection(values: &Values) -> Box<dyn LossDetection> {
     let settings = RackSettings {
         recovery_probe: false,
+        repeated_probes: true,
         divisor: 4,
         reports_count: true,
         tail_probe: true,

@@ -20,8 +20,8 @@ pub(super) const RULES: &[Equation] = &[
     },
     Equation {
         name: "Copa, mode",
-        rule: "q > 2 for more than 6 rounds: competing, with the window as it would be if it had grown by a chunk in each of them; \
-               q < 1 for 10 rounds: alone",
+        rule: "q > 2 for more than 6 rounds in which the window was used: competing, with the window as it would be if it had grown by \
+               a chunk in each of them; q < 1 for 10 rounds: alone",
         file: file!(),
     },
 ];
@@ -109,13 +109,16 @@ fn alone(standing: Standing, round: &Round) -> (Mode, Step) {
     if excess <= 0.0 {
         return (Mode::Alone(Standing::default()), Step::Keep);
     }
+    // The queue stays, but not although the window gave way: it was not what limited the path.
+    if !round.used {
+        return (Mode::Alone(standing), Step::Keep);
+    }
     let held = if standing.rounds == 0 { round.cwnd } else { standing.held_bytes };
     let standing = Standing { rounds: standing.rounds + 1, held_bytes: held + round.chunk };
     if standing.rounds > STANDING_ROUNDS {
         return (Mode::Competing { empty_rounds: 0 }, Step::Compete(standing.held_bytes.max(round.cwnd)));
     }
-    let step = if round.used { Step::Shrink(shrunk(excess, round)) } else { Step::Keep };
-    (Mode::Alone(standing), step)
+    (Mode::Alone(standing), Step::Shrink(shrunk(excess, round)))
 }
 
 /// Half of what is too much, so that a round whose effect is not seen yet is not answered twice, and half a chunk.
@@ -153,7 +156,6 @@ mod tests {
             Step::Shrink(14.0 * CHUNK),
             "by three tenths at most"
         );
-        assert_eq!(after_round(ALONE, &Round { used: false, ..round(5.0) }).1, Step::Keep);
     }
 
     #[test]
@@ -167,6 +169,15 @@ mod tests {
         let smaller = Round { cwnd: 9.0 * CHUNK, ..round(5.0) };
         let competing = (Mode::Competing { empty_rounds: 0 }, Step::Compete(27.0 * CHUNK));
         assert_eq!(after_round(mode, &smaller), competing);
+    }
+
+    #[test]
+    fn rounds_in_which_the_window_was_not_the_limit_say_nothing_of_others() {
+        let unused = Round { used: false, ..round(5.0) };
+        assert_eq!(after_round(ALONE, &unused), (ALONE, Step::Keep));
+        let standing = Mode::Alone(Standing { rounds: 6, held_bytes: 30.0 * CHUNK });
+        assert_eq!(after_round(standing, &unused), (standing, Step::Keep));
+        assert_eq!(after_round(standing, &round(5.0)).1, Step::Compete(31.0 * CHUNK));
     }
 
     #[test]
