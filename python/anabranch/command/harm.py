@@ -86,7 +86,7 @@ def _parser() -> Parser:
     add("--random", metavar="N", type=positive, help="settings to draw [default: 200]")
     add("--draw", metavar="SEED", type=int, default=1, help="seed of the draw [default: 1]")
     add("--plan", metavar="FILE", type=Path, action="append", default=[], help="plans of sweeps whose points count too")
-    add("--rivals", metavar="LIST", help="published schemes to compare with [default: all]")
+    add("--rivals", metavar="LIST", help="published schemes to compare with [default: all, within the receive buffer]")
     add("--beside", metavar="LIST", default=_OTHERS, help=f"schemes of other flows [default: {_OTHERS}]")
     add("--seeds", metavar="N|LIST", help="seeds that are compared [default: 20]")
     add("--choosing", metavar="N", type=positive, help="other seeds to choose what is compared with [default: 5]")
@@ -119,10 +119,19 @@ def _scope(options: argparse.Namespace) -> Scope:
         random_settings=options.random or (_QUICK_RANDOM if options.quick else 200),
         draw_seed=options.draw,
         plans=tuple(options.plan),
-        rivals=schemes_of(options.rivals or (_QUICK_RIVALS if options.quick else "all"), "--rivals"),
+        rivals=schemes_of(options.rivals or (_QUICK_RIVALS if options.quick else _all_rivals()), "--rivals"),
         others=schemes_of(options.beside, "--beside"),
         quick=options.quick,
     )
+
+
+def _all_rivals() -> str:
+    """All schemes, each held to the receive buffer that the setting has: `mptcp-ns2` by itself stores what it likes."""
+    from anabranch import schemes
+
+    presets = [each for each in schemes() if each.kind == "scheme"]
+    unbounded = {each.name for each in presets if any(key.name == "shared-window" for key in each.parameters)}
+    return ",".join(f"{each.name}(shared-window=true)" if each.name in unbounded else each.name for each in presets)
 
 
 def _show(options: argparse.Namespace, plan: Plan, outcomes: Sequence[CheckOutcome]) -> None:

@@ -111,15 +111,16 @@ impl PathControl {
             return None;
         }
         let over = std::mem::replace(&mut self.round, RoundSoFar { began: now, ..RoundSoFar::default() });
-        over.least_queue.map(|least| self.round_with(least, over.used, facts))
+        over.least_queue.map(|least| self.round_with(least, over.used, facts, now))
     }
 
-    fn round_with(&self, least_queue: Span, used: bool, facts: &PathFacts) -> Round {
+    fn round_with(&self, least_queue: Span, used: bool, facts: &PathFacts, now: Time) -> Round {
         let (from, to) = SLOW_START_QUEUE;
         Round {
             queue_packets: in_packets(least_queue, facts),
             ends_slow_start: least_queue > base(facts).over(SLOW_START_DIVISOR).clamp(from, to),
             used,
+            draining: self.drain.is_under_way(now),
             cwnd: self.window.cwnd(),
             chunk: facts.largest_chunk.get() as f64,
         }
@@ -127,10 +128,10 @@ impl PathControl {
 
     fn end_round(&mut self, round: &Round, facts: &PathFacts, now: Time) {
         match self.mode {
-            Mode::Alone(_) if round.queue_packets >= 1.0 => {
-                self.drain.round_with_queue(now, round_trip(facts));
+            Mode::Alone(_) | Mode::Competing { .. } if round.queue_packets >= 1.0 => {
+                let competing = matches!(self.mode, Mode::Competing { .. });
+                self.drain.round_with_queue(competing, now, round_trip(facts));
             }
-            Mode::Competing { .. } if round.queue_packets >= 1.0 => {}
             _ => self.drain.not_needed(now),
         }
         let (mode, step) = after_round(self.mode, round);
@@ -150,6 +151,10 @@ impl PathControl {
                 "others fill the queue"
             }
             Step::Relax => "nobody fills the queue",
+            Step::OwnQueue => {
+                self.window.set(filled(facts).min(round.cwnd));
+                "nobody else fills the queue"
+            }
         };
         self.reason = Reason::figure(rule, "queue_packets", round.queue_packets);
     }

@@ -21,7 +21,8 @@ pub(super) const RULES: &[Equation] = &[
     Equation {
         name: "Copa, mode",
         rule: "q > 2 for more than 6 rounds in which the window was used: competing, with the window as it would be if it had grown by \
-               a chunk in each of them; q < 1 for 10 rounds: alone",
+               a chunk in each of them; q < 1 for 10 rounds: alone; q < 1 in a round of a drain: alone, cwnd = rate base + 2 chunks, if \
+               that is less",
         file: file!(),
     },
 ];
@@ -66,6 +67,8 @@ pub(super) struct Round {
     pub(super) ends_slow_start: bool,
     /// The window was used up.
     pub(super) used: bool,
+    /// The path is drained.
+    pub(super) draining: bool,
     /// In bytes.
     pub(super) cwnd: f64,
     /// The largest chunk in bytes.
@@ -84,6 +87,8 @@ pub(super) enum Step {
     Compete(f64),
     /// Nobody is left to compete with.
     Relax,
+    /// Nobody but this flow has kept the queue.
+    OwnQueue,
 }
 
 /// The mode after a round, and what becomes of the window.
@@ -97,6 +102,7 @@ pub(super) fn after_round(mode: Mode, round: &Round) -> (Mode, Step) {
         Mode::Competing { .. } if round.queue_packets >= TARGET_PACKETS / 2.0 => {
             (Mode::Competing { empty_rounds: 0 }, Step::Keep)
         }
+        Mode::Competing { .. } if round.draining => (Mode::Alone(Standing::default()), Step::OwnQueue),
         Mode::Competing { empty_rounds } if empty_rounds + 1 >= EMPTY_ROUNDS => {
             (Mode::Alone(Standing::default()), Step::Relax)
         }
@@ -134,7 +140,7 @@ mod tests {
     const CHUNK: f64 = 1000.0;
 
     fn round(queue_packets: f64) -> Round {
-        Round { queue_packets, ends_slow_start: true, used: true, cwnd: 20.0 * CHUNK, chunk: CHUNK }
+        Round { queue_packets, ends_slow_start: true, used: true, draining: false, cwnd: 20.0 * CHUNK, chunk: CHUNK }
     }
 
     const ALONE: Mode = Mode::Alone(Standing { rounds: 0, held_bytes: 0.0 });
@@ -194,5 +200,13 @@ mod tests {
         }
         assert_eq!(after_round(mode, &round(1.0)).0, Mode::Competing { empty_rounds: 0 });
         assert_eq!(after_round(mode, &round(0.5)), (ALONE, Step::Relax));
+    }
+
+    #[test]
+    fn a_queue_that_a_drain_empties_was_nobody_elses() {
+        let competing = Mode::Competing { empty_rounds: 3 };
+        let drained = |queue_packets| Round { draining: true, ..round(queue_packets) };
+        assert_eq!(after_round(competing, &drained(0.9)), (ALONE, Step::OwnQueue));
+        assert_eq!(after_round(competing, &drained(1.0)), (Mode::Competing { empty_rounds: 0 }, Step::Keep));
     }
 }
