@@ -2,6 +2,7 @@
 
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::profile::Profile;
+use crate::send::chunk_list::assert_same;
 use crate::send::{Chunk, ChunkState, Orphan, PathBytes, Sender};
 use crate::units::{ChunkBytes, WindowBytes};
 
@@ -114,13 +115,16 @@ impl Sender {
         assert_eq!(self.window().in_flight(), recount.window_in_flight, "window in flight");
         assert_eq!(self.window().lost(), recount.window_lost, "window of lost chunks");
         assert_eq!(self.window().bound(), recount.window_bound, "window of bound chunks");
-        assert_eq!(self.bound().unplaced().collect::<Vec<_>>(), recount.unplaced, "chunks without a path");
+        let unplaced = || recount.unplaced.iter().copied();
+        assert_same(|| self.bound().unplaced(), unplaced, || "chunks without a path".to_owned());
         assert_eq!(self.outstanding().payload_bytes(), recount.payload_bytes, "outstanding payload bytes");
         assert_eq!(self.queue().bytes(), self.queue().recounted_bytes(), "queued bytes");
-        assert_eq!(self.lost().iter().collect::<Vec<_>>(), recount.lost, "the list of lost chunks");
+        let lost = || recount.lost.iter().copied();
+        assert_same(|| self.lost().iter(), lost, || "the list of lost chunks".to_owned());
         let after = |tsn: &u64| self.outstanding().next_unacked(*tsn);
-        let unacked: Vec<u64> = std::iter::successors(self.outstanding().first_unacked(), after).collect();
-        assert_eq!(unacked, recount.unacked, "the list of unacknowledged chunks");
+        let unacked = || std::iter::successors(self.outstanding().first_unacked(), after);
+        let counted = || recount.unacked.iter().copied();
+        assert_same(unacked, counted, || "the list of unacknowledged chunks".to_owned());
     }
 
     fn check_path(&self, id: PathId, recount: &PathRecount) {
@@ -130,7 +134,8 @@ impl Sender {
         assert_eq!(bytes.bound, recount.bytes.bound, "bound of {id:?}");
         assert_eq!(bytes.held, recount.bytes.held, "held of {id:?}");
         assert_eq!(bytes.lost_unsent, recount.bytes.lost_unsent, "lost_unsent of {id:?}");
-        assert_eq!(self.bound().of(id).collect::<Vec<_>>(), recount.bound, "chunks bound to {id:?}");
+        let bound = || recount.bound.iter().copied();
+        assert_same(|| self.bound().of(id), bound, || format!("chunks bound to {id:?}"));
         assert_eq!(self.transmissions(id), recount.transmissions, "transmissions of {id:?}");
     }
 }

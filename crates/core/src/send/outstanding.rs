@@ -10,7 +10,7 @@ use slab::Slab;
 use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{HeadOfLine, LossCause, SendStamps};
-use crate::send::chunk_list::{AllLinks, ChunkList, KIND, Linked, Ring, SENT, UNACKED};
+use crate::send::chunk_list::{AllLinks, ChunkList, KIND, Linked, Ring, SENT, UNACKED, assert_same};
 use crate::send::{Draft, LIST_ROOM};
 use crate::time::Time;
 use crate::units::ChunkBytes;
@@ -532,9 +532,8 @@ impl Outstanding {
             for kind in Kind::ALL {
                 let list = lists.kinds[kind.index()];
                 list.check(&self.ring);
-                let expected: Vec<u64> =
-                    here().filter(|(_, place)| place.kind == kind).map(|(tsn, _)| tsn).collect();
-                assert_eq!(list.iter(&self.ring).collect::<Vec<_>>(), expected, "{kind:?} of path {index}");
+                let expected = || here().filter(|(_, place)| place.kind == kind).map(|(tsn, _)| tsn);
+                assert_same(|| list.iter(&self.ring), expected, || format!("{kind:?} of path {index}"));
             }
             let path = PathId::new(index);
             for again in [false, true] {
@@ -546,9 +545,9 @@ impl Outstanding {
             let mut sent: Vec<u64> = lists.sent.iter(&self.ring).collect();
             assert!(sent.is_sorted_by_key(|&tsn| self.order_of(tsn)), "transmissions of path {index}");
             sent.sort_unstable();
-            let expected: Vec<u64> =
-                here().filter(|(_, place)| place.sent.is_some()).map(|(tsn, _)| tsn).collect();
-            assert_eq!(sent, expected, "chunks of path {index} that may be reported");
+            let expected = || here().filter(|(_, place)| place.sent.is_some()).map(|(tsn, _)| tsn);
+            let what = || format!("chunks of path {index} that may be reported");
+            assert_same(|| sent.iter().copied(), expected, what);
         }
         let named: usize = self.iter().map(|(tsn, _)| self.transmissions_of(tsn).count()).sum();
         assert_eq!(named, self.transmissions.len(), "every transmission belongs to a chunk");
