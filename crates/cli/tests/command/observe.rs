@@ -107,7 +107,7 @@ fn a_killed_command_leaves_files_that_can_be_read() {
     let [pcap, trace] = ["c.pcapng", "trace"].map(|name| folder.path().join(name));
     let server = Server::start("127.0.4.3", &["--insecure"]);
     let outputs = ["--pcap", text(&pcap), "--trace", text(&trace)];
-    let long = ["--insecure", "--path", "127.0.4.4", "-t", "60", "-b", "20M"];
+    let long = ["--insecure", "--path", "127.0.4.4", "-t", "60", "-b", "200M"];
     let mut client = command(&[&["bench", "-c", &server.address], &long[..], &outputs].concat());
     let mut client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let packets = trace.join("packets.csv");
