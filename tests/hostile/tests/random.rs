@@ -5,7 +5,7 @@
 use std::alloc::System;
 use std::time::{Duration, Instant};
 
-use anabranch_hostile::random::{Options, run};
+use anabranch_hostile::random::{Options, Violation, run};
 use anabranch_hostile::resources;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -14,6 +14,8 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Messages of a run that nobody has asked to be longer.
 const MESSAGES: u64 = 20_000;
+/// Shorter runs at most after one in which no deletion was heard.
+const MORE_RUNS: u32 = 4;
 /// What may be resident at most: six associations at a time, with what the protocol lets each of them fill.
 const MOST_RESIDENT: u64 = 600 << 20;
 /// What may be left on the heap after everything has ended: what the runtime and the harness keep.
@@ -47,8 +49,18 @@ fn a_peer_that_says_anything_in_any_order_harms_nobody() {
     let (descriptors, heap, began) = (resources::descriptors(), live(), Instant::now());
 
     let runtime = runtime();
-    let outcome = runtime.block_on(run(Options { seed, messages }));
-    let figures = outcome.unwrap_or_else(|violation| panic!("{violation}"));
+    let attack =
+        |options| runtime.block_on(run(options)).unwrap_or_else(|violation: Violation| panic!("{violation}"));
+    let mut figures = attack(Options { seed, messages });
+    // How many deletions are heard is a matter of who is faster, so on a busy machine it may take some rounds more.
+    for _ in 0..MORE_RUNS {
+        if messages < MESSAGES || figures.heard_deletions > 0 {
+            break;
+        }
+        let more = attack(Options { seed: seed.wrapping_add(figures.rounds), messages: MESSAGES / 4 });
+        figures.heard_deletions += more.heard_deletions;
+        figures.rounds += more.rounds;
+    }
     runtime.shutdown_timeout(GONE_WITHIN);
 
     let peak = resources::peak_resident_bytes();
