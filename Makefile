@@ -92,9 +92,12 @@ demo: venv ## Compare three schemes over two paths, send a file of 8 MB through 
 	'$(VENV)/bin/anabranch' report '$(DEMO)/sweep' --out '$(DEMO)/report.html'; \
 	echo 'Tables, figures and a timeline to look into: $(DEMO)/report.html'
 
+# As many binaries at a time as there are processors. All crates are named each time, as for ANABRANCH_BUILD.
+SIDE_BY_SIDE := CARGO='$(CARGO)' $(PYTHON) .ci/side_by_side.py
+
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
-	@set -eu; \
+	@set -eu; status=0; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ] && ! command -v tshark > /dev/null \
 			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		echo 'Installing tshark'; \
@@ -105,15 +108,17 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 		echo 'tshark is missing: what compares packets with Wireshark is skipped. Install tshark to run it.'; \
 		export ANABRANCH_SKIP_TSHARK=1; \
 	fi; \
-	$(CARGO) test --workspace --locked --no-fail-fast; \
+	$(SIDE_BY_SIDE) --workspace --locked || status=1; \
+	$(CARGO) test --workspace --locked --no-fail-fast --doc || status=1; \
 	if python3 -c 'import cryptography' 2> /dev/null; then \
-		$(CARGO) test -p anabranch-dtls --locked --test independent -- --ignored; \
+		$(CARGO) test --workspace --locked --test independent -- --ignored || status=1; \
 	else \
 		echo 'Records of the DTLS chunk are compared with stored ones only: Python has no package cryptography.'; \
 	fi; \
 	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ]; then \
-		$(CARGO) test --workspace --locked --tests -- --ignored wireshark::; \
-	fi
+		$(SIDE_BY_SIDE) --workspace --locked --tests -- --ignored wireshark:: || status=1; \
+	fi; \
+	exit $$status
 
 # Everything that Python needs here: the package with all that it can be asked for, its tests and its linters. It is made anew when
 # pyproject.toml changes; what is in it of the package itself may be older than the sources.
