@@ -248,11 +248,11 @@ fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 	@set -eu; \
 	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked --debug; \
 	cd fuzz; \
-	$(CARGO) fuzz build -s none; \
+	$(CARGO) fuzz build -s none --codegen-units 16; \
 	$(CARGO) fuzz list | xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" sh -eu -c '\
 		mkdir -p "target/scratch/$$1" "corpus/$$1"; \
 		log="target/scratch/$$1.log"; \
-		$(CARGO) fuzz run -s none "$$1" "target/scratch/$$1" "corpus/$$1" -- \
+		$(CARGO) fuzz run -s none --codegen-units 16 "$$1" "target/scratch/$$1" "corpus/$$1" -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 > "$$log" 2>&1 || { cat "$$log"; exit 1; }; \
 		printf "%s\n" "== $$1 for $(FUZZ_SECONDS) s" "$$(grep "^stat::" "$$log")"' fuzz
 
