@@ -111,6 +111,8 @@ pub(crate) struct Path {
     pub(crate) pending_heartbeat: Option<PendingHeartbeat>,
     /// The next tail probe follows one that nothing has answered.
     pub(crate) repeats_tail_probe: bool,
+    /// A HEARTBEAT of the peer has delayed the one that is due next.
+    pub(crate) yielded: bool,
     pub(crate) pseudo: PseudoCumulative,
     /// Losses up to this TSN belong to a window that has been cut; 0 if none has.
     pub(crate) recovery_point: u64,
@@ -139,6 +141,7 @@ impl Path {
             measuring: None,
             pending_heartbeat: None,
             repeats_tail_probe: false,
+            yielded: false,
             pseudo: PseudoCumulative::new(),
             recovery_point: 0,
             highest_recovery_point: 0,

@@ -4,7 +4,7 @@
 //! ns-2.35's agents do, with one row for its base agent and one for its CMT agent, which is what the papers ran;
 //! [`Profile::net`] is the standard with the values and extensions that live links want.
 
-use crate::time::Span;
+use crate::time::{Span, Time};
 use crate::units::ChunkBytes;
 
 /// How the first window of a path is chosen, in terms of its largest DATA chunk M.
@@ -152,6 +152,27 @@ pub enum RecoveryPoint {
     HighestOutstandingUnlessLower,
 }
 
+/// How an association is probed that has carried no DATA, either way, for longer than HB.interval and RTO.Max.
+///
+/// The wait between two HEARTBEATs of a path is then as long as the association has been idle, up to `longest_interval`, and a
+/// HEARTBEAT that comes from the peer delays the next one on its path by one interval, so that both sides take turns. The first
+/// DATA ends this, and paths that have errors or are out of service are probed every HB.interval throughout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleHeartbeats {
+    /// The longest wait, to which RTO and jitter are added. A side that is not probed in this time probes.
+    pub longest_interval: Span,
+    /// Probes leave at multiples of this since the endpoint began, so that those of many associations leave together.
+    pub tick: Span,
+}
+
+impl IdleHeartbeats {
+    /// The first tick that is not before `at`.
+    pub(crate) fn next_tick(self, at: Time) -> Time {
+        let tick = self.tick.as_nanos().max(1);
+        Time::from_nanos(at.as_nanos().div_ceil(tick).saturating_mul(tick))
+    }
+}
+
 /// The rules. Every field is used somewhere below; none is compared by profile name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
@@ -257,6 +278,8 @@ pub struct Profile {
     pub rto_max: Span,
     /// HB.interval; a path idle for this long plus its RTO is probed.
     pub heartbeat_interval: Span,
+    /// How idle associations are probed less often; `None` probes them every `heartbeat_interval` as well.
+    pub idle_heartbeats: Option<IdleHeartbeats>,
     /// Path.Max.Retrans.
     pub path_max_retrans: u32,
     /// Association.Max.Retrans.
@@ -332,6 +355,7 @@ impl Profile {
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
             heartbeat_interval: Span::from_secs(30),
+            idle_heartbeats: None,
             path_max_retrans: 5,
             association_max_retrans: 10,
             max_init_retransmits: 8,
@@ -433,6 +457,14 @@ impl Profile {
             rto_min: Span::from_millis(300),
             rto_max: Span::from_secs(10),
             heartbeat_interval: Span::from_secs(5),
+            idle_heartbeats: Some(IdleHeartbeats {
+                // RFC 9000 section 10.1.2: most middleboxes keep the mapping of a UDP flow that has a packet every 30 s. The
+                // wait with RTO, jitter and tick stays below that up to an RTO of 3 s. RFC 8085 section 3.5 asks for 15 s at
+                // least between packets that only keep a mapping.
+                longest_interval: Span::from_secs(25),
+                // Within the jitter of RTO.Min that RFC 9260 section 8.3 asks for.
+                tick: Span::from_millis(100),
+            }),
             init_stagger: Some(Span::from_millis(250)),
             // Counted over all paths; at eight of them it still takes more than RTO.Max.
             association_max_retrans: 50,

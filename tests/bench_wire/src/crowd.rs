@@ -18,8 +18,11 @@ const TOTAL_BYTES: usize = 2 << 30;
 const SCHEME: &str = "bonded";
 /// What follows a handshake, such as the search for the path's MTU, is over by then.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Longer than HB.interval with its jitter, so that each path has its HEARTBEAT.
-const IDLE: Duration = Duration::from_secs(45);
+/// HEARTBEATs are as far apart as they get by then: an association that is idle for as long as the longest interval has waited
+/// for about that long once.
+const QUIET: Duration = Duration::from_secs(50);
+/// Twice the longest interval between the HEARTBEATs of a path, with RTO and jitter.
+const IDLE: Duration = Duration::from_secs(51);
 /// From one association to the next while they are opened.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// All handshakes come from one address.
@@ -124,7 +127,7 @@ pub(crate) async fn idle_bytes(crowd: Crowd) -> Result<f64, Failure> {
 
 pub(crate) async fn idle_cpu(crowd: Crowd) -> Result<f64, Failure> {
     let (_server, ()) = Server::start(crowd, || ()).await?;
-    tokio::time::sleep(SETTLED).await;
+    tokio::time::sleep(QUIET).await;
     let before = process::cpu_seconds()?;
     tokio::time::sleep(IDLE).await;
     Ok((process::cpu_seconds()? - before) / IDLE.as_secs_f64())

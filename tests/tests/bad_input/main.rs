@@ -94,7 +94,7 @@ impl Scene {
 /// Everything in an association but its counters, and when it heard from its peer last: whatever has the right tag is heard.
 fn without_statistics(association: &Association) -> String {
     let state = without(&format!("{association:?}"), "statistics: Statistics {", '}');
-    without(&state, "heard_at: ", ',')
+    without(&state, "silent_since: ", ',')
 }
 
 /// A rendered state without one of its flat parts, from its name to its end.

@@ -7,6 +7,7 @@ mod delivery;
 mod head_of_line;
 mod holes;
 mod hooks;
+mod idle;
 mod ipv6;
 mod loss;
 mod mtu;

@@ -171,7 +171,7 @@ impl Association {
         }
         // Whoever can make this is the peer, and there, even if every path that is known has died.
         self.liveness.errors = 0;
-        self.liveness.heard_at = self.now;
+        self.liveness.silent_since = self.now;
         if ahead < 1 {
             // E2: it came before, and so did its answer.
             if !inbound.kept.iter().any(|(serial, _)| *serial == view.serial()) {

@@ -48,7 +48,7 @@ impl Association {
             }
             return;
         };
-        self.liveness.heard_at = self.now;
+        self.liveness.silent_since = self.now;
         let mut packet = Packet {
             origin,
             source,
@@ -182,6 +182,7 @@ impl Association {
         //# control chunks to the same destination transport address from which it received the control chunk to which it
         //# is replying.
         self.control.offer(Control::HeartbeatAck { path: source, info: copy });
+        self.yield_to_heartbeat(source);
     }
 
     /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.

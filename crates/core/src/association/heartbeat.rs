@@ -68,8 +68,8 @@ impl Association {
         //# On an idle destination address that is allowed to heartbeat, it is RECOMMENDED that a HEARTBEAT chunk is sent
         //# once per RTO of that destination address plus the protocol parameter 'HB.interval', with jittering of +/- 50%
         //# of the RTO value and exponential backoff of the RTO if the previous HEARTBEAT chunk is unanswered.
-        let wait = self.policy.profile.heartbeat_interval + rto.over(2) + jitter;
-        self.paths[id.index()].timers.heartbeat = Some(self.now + wait);
+        let at = self.next_heartbeat_at(id, rto.over(2) + jitter);
+        self.paths[id.index()].timers.heartbeat = Some(at);
     }
 
     //= docs/rfc9260.txt#section-8.3
@@ -123,6 +123,7 @@ impl Association {
         let pending = path.pending_heartbeat.filter(|p| p.nonce == nonce).ok_or(Discard::Unexpected)?;
         path.pending_heartbeat = None;
         path.timers.heartbeat_timeout = None;
+        path.yielded = false;
         // Whoever knows the nonce is where it was sent (RFC 9260 section 5.4).
         path.standing = Standing::Trusted;
         path.successor = None;

@@ -22,6 +22,7 @@ mod handshake;
 mod head_of_line;
 mod heartbeat;
 mod heartbeat_info;
+mod idle;
 mod inbound;
 mod invariants;
 mod limiter;
@@ -170,8 +171,10 @@ pub(crate) struct Identity {
 struct Liveness {
     /// Consecutive errors on all paths (RFC 9260 section 8.1).
     errors: u32,
-    /// When the peer's latest packet came.
-    heard_at: Time,
+    /// When the peer's latest packet came, or later if it was not asked for one.
+    silent_since: Time,
+    /// When the latest DATA left or came.
+    data_at: Time,
 }
 
 /// A zero-window probe in flight: while it is answered, its time-outs are not errors.
@@ -263,7 +266,7 @@ impl Association {
             ),
             protection: PacketProtection::new(offer),
             paths: Vec::new(),
-            liveness: Liveness { errors: 0, heard_at: now },
+            liveness: Liveness { errors: 0, silent_since: now, data_at: now },
             opportunity: SendOpportunity::closed(),
             peer_window_block: PeerWindowBlock::default(),
             sack: SackProcessing::new(initial_tsn),

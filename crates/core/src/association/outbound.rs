@@ -445,6 +445,7 @@ impl Association {
     /// A packet with DATA left: T3 runs if it did not (RFC 9260 section 6.3.2 R1), and the path is not idle.
     pub(crate) fn data_packet_left(&mut self, path: PathId) {
         self.statistics.data_packets_sent += 1;
+        self.data_passed();
         self.policy.path_mut(path).last_sent_at = Some(self.now);
         //= docs/rfc9260.txt#section-6.1
         //# Whenever a transmission or retransmission is made to any address, if the T3-rtx timer of that address is not

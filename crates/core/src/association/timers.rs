@@ -102,6 +102,7 @@ impl Association {
         //# When its peer endpoint is multi-homed, an endpoint SHOULD keep an error counter for each of the destination
         //# transport addresses of the peer endpoint.
         self.policy.path_mut(id).error_count += 1;
+        self.forgive_idle_silence();
         let before = self.policy.path(id).state;
         // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
         // service while data has another one.
@@ -134,7 +135,7 @@ impl Association {
     /// RFC 9260 section 8.1, or by time: errors are counted over all paths, and so come the faster the more there are.
     fn is_peer_given_up(&self) -> bool {
         match self.config.peer_silence_limit {
-            Some(limit) => self.liveness.errors > 0 && self.now.since(self.liveness.heard_at) >= limit,
+            Some(limit) => self.liveness.errors > 0 && self.now.since(self.liveness.silent_since) >= limit,
             //= docs/rfc9260.txt#section-8.1
             //# If the value of this counter exceeds the limit indicated in the protocol parameter
             //# 'Association.Max.Retrans', the endpoint SHOULD consider the peer endpoint unreachable and SHALL stop
