@@ -39,8 +39,10 @@ pub(crate) struct PathTimers {
     pub(crate) heartbeat: Option<Time>,
     /// When an unanswered HEARTBEAT counts as an error.
     pub(crate) heartbeat_timeout: Option<Time>,
-    /// When a path that sent nothing counts as idle.
+    /// When a path that sent nothing counts as idle for one RTO more.
     pub(crate) idle: Option<Time>,
+    /// How often that has expired since the path carried DATA.
+    pub(crate) idle_rtos: u8,
     /// When the path has failed unless something that it carried is answered before.
     pub(crate) silence: Option<Time>,
     /// When the time is over that the failover policy lets a path be silent.

@@ -150,3 +150,22 @@ fn other_profiles_probe_as_often_as_ever() {
     // Each side once in HB.interval and RTO.
     assert!((18..=22).contains(&probes(&duo, 0).len()), "{:?}", probes(&duo, 0));
 }
+
+#[test]
+fn an_association_that_has_carried_data_sleeps_from_probe_to_probe() {
+    for scheme in ["bonded", "braid", "cmt", "sctp"] {
+        let mut duo = Duo::connected(Setup::new(2, scheme, "net"));
+        duo.send_all(Side::A, 100_000, 10);
+        duo.run(Span::from_secs(60));
+        assert!(duo.all_arrived(Side::A));
+        let end = duo.now + Span::from_secs(500);
+        let mut turns = 0;
+        while let Some(at) = duo.next().filter(|at| *at <= end) {
+            duo.now = duo.now.max(at);
+            duo.happen();
+            turns += 1;
+        }
+        // Two paths with a probe each in 25 s: the probe, its arrival, and that of the answer.
+        assert!(turns <= 2 * 3 * 25, "{scheme}: {turns}");
+    }
+}

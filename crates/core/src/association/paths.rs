@@ -227,7 +227,9 @@ impl Association {
     /// A path carried DATA: its window does not decay for another RTO.
     pub(crate) fn restart_idle_clock(&mut self, id: PathId) {
         let rto = self.policy.path(id).rto;
-        self.paths[id.index()].timers.idle = Some(self.now + rto);
+        let timers = &mut self.paths[id.index()].timers;
+        timers.idle = Some(self.now + rto);
+        timers.idle_rtos = 0;
     }
 
     /// A path carried something whose answer is a round-trip sample, so that no HEARTBEAT is needed for one. A

@@ -6,6 +6,9 @@ use crate::path_id::PathState;
 use crate::policy::{Event, LossCause, OpportunityCause, Reason, StateCause};
 use crate::time::Time;
 
+/// RTOs without DATA that policies are told of one by one. A window of 2^32 packets that is halved at each is one packet then.
+const MOST_IDLE_RTOS: u8 = 32;
+
 fn due(timer: &mut Option<Time>, now: Time) -> bool {
     timer.take_if(|at| *at <= now).is_some()
 }
@@ -89,10 +92,13 @@ impl Association {
         }
     }
 
-    /// A path has sent nothing for an RTO: its window may decay, again after another RTO.
+    /// A path has sent nothing for an RTO: its window may decay, again after another RTO until nothing is left to decay. Else
+    /// every association that once carried DATA would want to be woken at each RTO.
     fn path_idle(&mut self, id: PathId) {
         let rto = self.policy.path(id).rto;
-        self.paths[id.index()].timers.idle = Some(self.now + rto);
+        let timers = &mut self.paths[id.index()].timers;
+        timers.idle_rtos += 1;
+        timers.idle = (timers.idle_rtos < MOST_IDLE_RTOS).then(|| self.now + rto);
         self.dispatch_event(&Event::Idle(id));
     }
 

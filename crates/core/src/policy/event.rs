@@ -256,7 +256,7 @@ pub enum Event<'a> {
         /// The path whose hole holds the cumulative TSN back, if one does.
         hole: Option<PathId>,
     },
-    /// A path has sent nothing for one RTO.
+    /// A path has sent nothing for one RTO; again after each further one, 32 times in a row at most.
     Idle(PathId),
     /// A slot's deadline has come.
     Deadline,
