@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use anabranch_wire::{
     COMMON_HEADER_LEN, Cause, Header, NoSpace, PacketWriter, Param, ParamList, RawParam, StreamId, Tsn,
-    cookie_echo_len, padded_len,
+    cookie_echo_len, heartbeat_len, padded_len,
 };
 
 use crate::association::Association;
 use crate::association::forward_tsn::ForwardTsnState;
-use crate::association::heartbeat_info::write_info;
+use crate::association::heartbeat_info::{INFO_BYTES, write_info};
 use crate::association::state::State;
 use crate::path_id::{PathId, PathState};
 
@@ -110,6 +110,11 @@ impl Control {
     }
 }
 
+/// A packet with nothing but a HEARTBEAT or its answer.
+fn heartbeat_packet_bytes(info_bytes: usize) -> usize {
+    COMMON_HEADER_LEN + padded_len(heartbeat_len(info_bytes))
+}
+
 /// The most control chunks that may wait: a peer that floods HEARTBEATs is not answered without bound.
 pub(crate) const MAX_CONTROL: usize = 64;
 
@@ -200,6 +205,9 @@ impl Association {
                 //# large (more than 1500 bytes) due to the variable size of the State Cookie and the variable address
                 //# list.
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
+                // What a packet does not fill would be cleared in vain, and these are most of what idle associations send.
+                Control::Heartbeat { .. } => usual.min(heartbeat_packet_bytes(INFO_BYTES)),
+                Control::HeartbeatAck { ref info, .. } => usual.min(heartbeat_packet_bytes(info.len())),
                 _ => usual,
             };
             let header = match control {

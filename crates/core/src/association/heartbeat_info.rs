@@ -3,7 +3,7 @@
 use crate::path_id::PathId;
 
 /// Bytes of the information that a HEARTBEAT carries: a nonce, the path's index, padding.
-const INFO_BYTES: usize = 16;
+pub(crate) const INFO_BYTES: usize = 16;
 
 pub(crate) fn write_info(nonce: u64, id: PathId) -> [u8; INFO_BYTES] {
     let mut info = [0; INFO_BYTES];

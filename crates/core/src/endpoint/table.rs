@@ -183,8 +183,10 @@ impl Table {
 
     /// The earliest deadline of any association.
     pub(super) fn earliest(&self) -> Option<Time> {
-        let settled = self.deadlines.iter().find(|(_, id)| !self.entries[id].deadline_touched);
-        let settled = settled.map(|(at, _)| *at);
+        // Nobody has to be looked up while nobody was touched.
+        let none_touched = self.deadlines_touched.is_empty();
+        let is_settled = |id| none_touched || !self.entries[id].deadline_touched;
+        let settled = self.deadlines.iter().find(|(_, id)| is_settled(id)).map(|(at, _)| *at);
         let touched = self.deadlines_touched.iter().filter_map(|id| self.get(*id)?.poll_timeout());
         touched.chain(settled).min()
     }
