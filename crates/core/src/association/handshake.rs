@@ -554,7 +554,7 @@ impl Association {
         self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         let queue = SendQueue::new(self.config.streams, self.config.first_ssn);
         let awaited_room = self.sender.restart(queue, self.identity.initial_tsn);
-        self.sack = SackProcessing::new(self.identity.initial_tsn);
+        self.sack = SackProcessing::new(self.identity.initial_tsn, self.paths.len());
         self.opportunity.burst_armed = false;
         self.peer_window_block = PeerWindowBlock { probe: None, since: None, ..self.peer_window_block };
         self.liveness.errors = 0;

@@ -18,9 +18,9 @@ impl Association {
         flags: u8,
         a_rwnd: WindowBytes,
     ) {
-        let sacks = self.sack.sacks;
+        let sacks = std::mem::take(&mut self.sack.sacks);
         let view = SackView {
-            paths: &sacks[..self.policy.facts().len()],
+            paths: &sacks,
             cumulative,
             highest_newly_acked: self.sack.highest_newly_acked,
             new_cumulative,
@@ -44,6 +44,7 @@ impl Association {
             this.sender.add_reports(tsn, verdict.reports);
             verdict.lost
         });
+        self.sack.sacks = sacks;
         for index in 0..self.sack.newly_lost.len() {
             self.mark_lost(self.sack.newly_lost[index], LossCause::FastRetransmit);
         }

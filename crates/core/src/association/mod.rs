@@ -269,7 +269,7 @@ impl Association {
             liveness: Liveness { errors: 0, silent_since: now, data_at: now },
             opportunity: SendOpportunity::closed(),
             peer_window_block: PeerWindowBlock::default(),
-            sack: SackProcessing::new(initial_tsn),
+            sack: SackProcessing::new(initial_tsn, 0),
             receiver: None,
             reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),

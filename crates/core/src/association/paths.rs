@@ -38,6 +38,7 @@ impl Association {
             // Most associations have one or two.
             self.paths.reserve_exact(1);
             self.paths.push(path);
+            self.sack.add_path();
         } else {
             self.paths[index] = path;
         }

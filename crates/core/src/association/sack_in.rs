@@ -33,8 +33,9 @@ pub(crate) struct SackProcessing {
     pub(super) holes: Vec<u64>,
     /// The path that the SACK came in on.
     pub(super) source: Option<PathId>,
-    pub(super) acks: [PathAck; MAX_PATHS],
-    pub(super) sacks: [PathSack; MAX_PATHS],
+    /// Of each path that there is, as are those that follow: an idle association holds no room for eight.
+    pub(super) acks: Vec<PathAck>,
+    pub(super) sacks: Vec<PathSack>,
     /// The path's earliest chunk has been seen in this walk.
     pub(super) earliest_seen: [bool; MAX_PATHS],
     /// Where on the path the search for a pseudo-cumulative TSN goes on in this walk.
@@ -54,7 +55,7 @@ pub(crate) struct SackProcessing {
 }
 
 impl SackProcessing {
-    pub(crate) fn new(initial_tsn: u64) -> Self {
+    pub(crate) fn new(initial_tsn: u64, paths: usize) -> Self {
         SackProcessing {
             highest_newly_acked: initial_tsn - 1,
             reneging_at: None,
@@ -64,8 +65,8 @@ impl SackProcessing {
             names_unsent: false,
             holes: Vec::new(),
             source: None,
-            acks: [PathAck::default(); MAX_PATHS],
-            sacks: [PathSack::default(); MAX_PATHS],
+            acks: vec![PathAck::default(); paths],
+            sacks: vec![PathSack::default(); paths],
             earliest_seen: [false; MAX_PATHS],
             pseudo_from: [0; MAX_PATHS],
             restart_t3: [false; MAX_PATHS],
@@ -75,13 +76,21 @@ impl SackProcessing {
     }
 
     fn reset(&mut self) {
-        self.acks = [PathAck::default(); MAX_PATHS];
-        self.sacks = [PathSack::default(); MAX_PATHS];
+        self.acks.fill(PathAck::default());
+        self.sacks.fill(PathSack::default());
         self.earliest_seen = [false; MAX_PATHS];
         self.pseudo_from = [0; MAX_PATHS];
         self.restart_t3 = [false; MAX_PATHS];
         self.newly_lost.clear();
         self.lost_abandoned = [0; MAX_PATHS];
+    }
+
+    /// A path was added.
+    pub(super) fn add_path(&mut self) {
+        self.acks.reserve_exact(1);
+        self.sacks.reserve_exact(1);
+        self.acks.push(PathAck::default());
+        self.sacks.push(PathSack::default());
     }
 
     /// The first SACK with gap blocks has come.
@@ -442,14 +451,15 @@ impl Association {
                 facts.recovery_point = None;
             }
         }
-        let acks = self.sack.acks;
-        let done = SackDone { paths: &acks[..self.policy.facts().len()], new_cumulative, cumulative };
+        let acks = std::mem::take(&mut self.sack.acks);
+        let done = SackDone { paths: &acks, new_cumulative, cumulative };
         self.dispatch_event(&Event::SackDone(&done));
         self.update_sender(|sender| {
             for (index, ack) in acks.iter().enumerate() {
                 sender.settle(PathId::new(index), ack.newly_acked());
             }
         });
+        self.sack.acks = acks;
     }
 
     /// RFC 9260 section 6.3.2 R2 and R3.
