@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
 PLANS = Path(__file__).resolve().parent / "plans"
 
-SHOWN_GAINS = ("braid", "sctp", "naive-cmt", "cmt+sttf", "cmt+rescheduling", "bonded", "db-cmt", "cmt-dfr", "mptcp-olia")
+SHOWN_GAINS = (
+    "braid",
+    "sctp",
+    "naive-cmt",
+    "cmt+sttf",
+    "cmt+rescheduling",
+    "bonded",
+    "db-cmt",
+    "cmt-dfr",
+    "mptcp-olia",
+)
 """Schemes whose gains stand side by side in one figure; of every other there is a figure of its own."""
 
 

@@ -35,6 +35,8 @@ pub(crate) struct PendingHeartbeat {
 pub(crate) struct PathTimers {
     /// T3-rtx.
     pub(crate) t3: Option<Time>,
+    /// The next tail probe follows one that nothing has answered, and does not start T3 anew.
+    pub(crate) repeats_tail_probe: bool,
     /// The next HEARTBEAT of an idle path.
     pub(crate) heartbeat: Option<Time>,
     /// When an unanswered HEARTBEAT counts as an error.
@@ -111,8 +113,6 @@ pub(crate) struct Path {
     /// The TSN whose first ack will be a round-trip sample (RFC 9260 section 6.3.1 C4: one at a time).
     pub(crate) measuring: Option<u64>,
     pub(crate) pending_heartbeat: Option<PendingHeartbeat>,
-    /// The next tail probe follows one that nothing has answered.
-    pub(crate) repeats_tail_probe: bool,
     /// A HEARTBEAT of the peer has delayed the one that is due next.
     pub(crate) yielded: bool,
     pub(crate) pseudo: PseudoCumulative,
@@ -142,7 +142,6 @@ impl Path {
             timers: PathTimers::default(),
             measuring: None,
             pending_heartbeat: None,
-            repeats_tail_probe: false,
             yielded: false,
             pseudo: PseudoCumulative::new(),
             recovery_point: 0,

@@ -15,7 +15,7 @@ impl Association {
             self.recheck_losses();
         }
         for path in tasks.probes.iter() {
-            self.paths[path.index()].repeats_tail_probe = tasks.repeated.contains(path);
+            self.paths[path.index()].timers.repeats_tail_probe = tasks.repeated.contains(path);
             self.opportunity.tail_probes.insert(path);
         }
     }
@@ -72,7 +72,7 @@ impl Association {
         self.statistics.tail_probes += 1;
         self.data_packet_left(path);
         // RFC 8985 section 7.3: the time-out is counted from the probe. Probes that follow may not put it off for ever.
-        if !self.paths[path.index()].repeats_tail_probe {
+        if !self.paths[path.index()].timers.repeats_tail_probe {
             self.start_t3(path);
         }
     }
