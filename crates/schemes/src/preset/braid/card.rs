@@ -5,7 +5,7 @@ use crate::component::rack;
 use crate::definition::{Card, Choice, Equation, SACK_PROCESSING};
 use crate::preset::braid::{
     chunk_timer, coupling, doubled, drain, in_order, late_head, loss, mode, model, pace, rate_test, revival,
-    round_trips, window,
+    round_trips, unmeasured, window,
 };
 use crate::preset::{bonded, cmt_pf};
 use crate::retransmit::soonest::RTX_SOONEST;
@@ -27,6 +27,7 @@ pub(super) const CARD: Card = Card {
         curve::RULES,
         loss::RULES,
         rate_test::RULES,
+        unmeasured::RULES,
         coupling::RULES,
         pace::RULES,
         in_order::RULES,

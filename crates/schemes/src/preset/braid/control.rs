@@ -15,6 +15,7 @@ use crate::preset::braid::loss::LossJudge;
 use crate::preset::braid::mode::{Mode, Round, Standing, Step, TARGET_PACKETS, after_round};
 use crate::preset::braid::pace::{GAIN, SLOW_START_GAIN, pace};
 use crate::preset::braid::rate_test::{Fate, HIGH, Outcome, RateTest};
+use crate::preset::braid::unmeasured::Unmeasured;
 use crate::preset::braid::window::PathWindow;
 
 /// How long a path counts as congested after a loss by congestion. Beside four flows at 10 Mbit/s a path loses something every few
@@ -63,6 +64,7 @@ struct PathControl {
     congested_at: Option<Time>,
     shared: SharedQueue,
     rate_test: RateTest,
+    unmeasured: Unmeasured,
     pacing: Pacing,
     reason: Reason,
 }
@@ -79,6 +81,7 @@ impl PathControl {
             congested_at: None,
             shared: SharedQueue::default(),
             rate_test: RateTest::new(view.now),
+            unmeasured: Unmeasured::new(view.now),
             pacing: Pacing::OFF,
             reason: Reason::rule("initial window"),
         }
@@ -308,6 +311,7 @@ impl BraidControl {
         };
         let Some(path) = self.path(acked.path) else { return };
         path.test_rate(&fate, facts, parts, view);
+        path.unmeasured.acked(acked.sent_once, view.now);
         if acked.sent_once {
             self.acked.push((acked.path, acked.stamps.sent_at));
         }
@@ -361,6 +365,11 @@ impl BraidControl {
         let in_burst = own.judge.is_of_the_latest_burst(sent_at);
         let outcome = if in_burst { Outcome::LostInBurst } else { Outcome::Lost };
         own.test_rate(&Fate { sent_at, bytes: bytes.get() as f64, outcome }, facts, parts, view);
+        if own.unmeasured.is_too_long(facts, view.now) {
+            own.unmeasured = Unmeasured::new(view.now);
+            own.cut(facts, parts, view, Reason::rule("a loss, and no round trip was measured for long"));
+            return;
+        }
         let is_noise = !own.judge.is_congestion(sent_at, base(facts)) && parts.noise;
         if is_noise || !own.window.is_news(sent_at) {
             return;
@@ -396,6 +405,7 @@ impl BraidControl {
         let Some(path) = self.path(path) else { return };
         // What an outage lost says nothing of the rate, and what is delivered after it nothing of the rate before.
         path.rate_test.begin_anew(view.now);
+        path.unmeasured = Unmeasured::new(view.now);
         if !facts.in_flight.is_zero() {
             return;
         }

@@ -38,6 +38,7 @@ mod pace;
 mod rate_test;
 mod revival;
 mod round_trips;
+mod unmeasured;
 mod window;
 
 const PARAMETERS: &[Parameter] = &[

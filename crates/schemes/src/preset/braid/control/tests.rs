@@ -230,6 +230,33 @@ fn a_queue_that_never_empties_is_drained() {
 }
 
 #[test]
+fn a_loss_cuts_where_nothing_but_chunks_sent_again_was_acknowledged_for_long() {
+    let mut rig = Rig::alone(ALL, 1);
+    let smoothed = Span::from_millis(100);
+    rig.world.paths[0].rtt.smoothed = Some(smoothed);
+    let before = rig.chunks(0);
+    let acked_again = |rig: &mut Rig| {
+        let stamps = SendStamps { sent_at: rig.world.now, ..SendStamps::default() };
+        let (path, tsn, bytes) = (path(0), 1, bytes(M));
+        let acked =
+            AckedTransmission { path, tsn, bytes, stamps, sent_once: false, cumulative: true, sack_path: Some(path) };
+        rig.tell(&Event::Acked(&acked));
+    };
+    for chunk in 0..16 {
+        rig.world.now += smoothed.over(8);
+        rig.lose(0);
+        assert!((rig.chunks(0) - before).abs() < 0.01, "noise so far: {chunk}");
+        acked_again(&mut rig);
+    }
+    rig.world.now += smoothed;
+    rig.lose(0);
+    let cut = rig.chunks(0);
+    assert!((cut - 0.7 * before).abs() < 0.01, "{cut} of {before}");
+    rig.lose(0);
+    assert!((rig.chunks(0) - cut).abs() < 0.01, "once");
+}
+
+#[test]
 fn silence_halves_the_window_only_if_nothing_is_left_in_flight() {
     let mut rig = Rig::alone(ALL, 1);
     let before = rig.chunks(0);
