@@ -66,7 +66,7 @@ mod tests {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(100));
         world.paths[0].rtt.variance = Some(Span::from_millis(25));
-        world.paths[0].clone()
+        world.paths[0]
     }
 
     #[test]
