@@ -45,15 +45,15 @@ impl<'s> Cursor<'s> {
 
     /// Writes every item and says how many there were.
     pub(crate) fn items<T: Item>(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, NoSpace> {
-        let mut left = self.space.get_mut(self.at..).ok_or(NoSpace)?;
-        let (mut count, mut len) = (0, 0);
-        for item in items {
-            let item = item.to_wire();
-            let (place, rest) = left.split_at_mut_checked(item.as_ref().len()).ok_or(NoSpace)?;
-            place.copy_from_slice(item.as_ref());
-            (left, count, len) = (rest, count + 1, len + item.as_ref().len());
-        }
-        self.at += len;
+        let space = self.space.get_mut(self.at..).ok_or(NoSpace)?;
+        let mut places = T::places(space).iter_mut();
+        let room = places.len();
+        items.into_iter().try_for_each(|item| {
+            *places.next().ok_or(NoSpace)? = item.to_wire();
+            Ok(())
+        })?;
+        let count = room - places.len();
+        self.at += count * size_of::<T::Wire>();
         Ok(count)
     }
 

@@ -15,6 +15,9 @@ pub trait Item: Copy + PartialEq + fmt::Debug + sealed::Sealed {
     /// Cuts bytes into items and what is left over.
     fn split(bytes: &[u8]) -> (&[Self::Wire], &[u8]);
 
+    /// The places for items in bytes to be written.
+    fn places(bytes: &mut [u8]) -> &mut [Self::Wire];
+
     /// Reads one.
     fn from_wire(wire: Self::Wire) -> Self;
 
@@ -32,6 +35,10 @@ macro_rules! item {
 
             fn split(bytes: &[u8]) -> (&[Self::Wire], &[u8]) {
                 bytes.as_chunks()
+            }
+
+            fn places(bytes: &mut [u8]) -> &mut [Self::Wire] {
+                bytes.as_chunks_mut().0
             }
 
             fn from_wire(wire: Self::Wire) -> Self {
@@ -103,6 +110,19 @@ impl<T: Item> fmt::Debug for WireList<'_, T> {
 /// Iterator over the items of a list in a packet, decoding each as it is reached.
 pub struct Items<'a, T: Item>(std::slice::Iter<'a, T::Wire>);
 
+impl<'a, T: Item> Items<'a, T> {
+    /// Those not taken yet, as they stand in the packet.
+    pub fn as_wire(&self) -> &'a [T::Wire] {
+        self.0.as_slice()
+    }
+}
+
+impl<T: Item> Default for Items<'_, T> {
+    fn default() -> Self {
+        Self([].iter())
+    }
+}
+
 impl<T: Item> Clone for Items<'_, T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
@@ -128,6 +148,10 @@ impl<T: Item> Iterator for Items<'_, T> {
 
     fn nth(&mut self, n: usize) -> Option<T> {
         self.0.nth(n).copied().map(T::from_wire)
+    }
+
+    fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
+        self.0.fold(init, |folded, &wire| f(folded, T::from_wire(wire)))
     }
 }
 
@@ -178,7 +202,7 @@ impl<'a, T: Item> List<'a, T> {
     pub fn iter(self) -> impl Iterator<Item = T> + Clone + use<'a, T> {
         let (wire, typed) = match self.0 {
             Source::Wire(list) => (list.iter(), [].iter()),
-            Source::Typed(items) => (Items([].iter()), items.iter()),
+            Source::Typed(items) => (Items::default(), items.iter()),
         };
         wire.chain(typed.copied())
     }
@@ -255,5 +279,8 @@ mod tests {
         assert_eq!(list.iter().rev().collect::<Vec<_>>(), [3, 2, 1]);
         assert_eq!(list.iter().nth(1), Some(2));
         assert_eq!(list.iter().len(), 3);
+        let mut items = list.iter();
+        items.next();
+        assert_eq!(items.as_wire(), [[0, 2], [0, 3]]);
     }
 }
