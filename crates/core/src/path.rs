@@ -6,7 +6,7 @@ use crate::pacer::Pacer;
 use crate::path_id::PathId;
 use crate::policy::RttFacts;
 use crate::profile::Profile;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, earliest};
 use crate::windowed::WindowedMin;
 
 /// What is known of the address at a path's far end, and so how much may be sent there.
@@ -55,7 +55,7 @@ pub(crate) struct PathTimers {
 
 impl PathTimers {
     pub(crate) fn next(&self) -> Option<Time> {
-        let timers = [
+        earliest([
             self.t3,
             self.heartbeat,
             self.heartbeat_timeout,
@@ -63,8 +63,7 @@ impl PathTimers {
             self.silence,
             self.silence_limit,
             self.mtu,
-        ];
-        timers.into_iter().flatten().min()
+        ])
     }
 }
 

@@ -105,6 +105,13 @@ impl Span {
     }
 }
 
+/// The earliest of some deadlines. One at the end of time, where arithmetic saturates, never comes and is none.
+pub(crate) fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
+    // Without a branch for each deadline: this is asked for with every packet.
+    let soonest = deadlines.iter().fold(u64::MAX, |soonest, at| soonest.min(at.map_or(u64::MAX, |at| at.0)));
+    (soonest < u64::MAX).then_some(Time(soonest))
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -186,6 +193,14 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_earliest_deadline_is_none_if_none_will_come() {
+        let at = |ns| Some(Time(ns));
+        assert_eq!(earliest([at(7), None, at(3), at(u64::MAX)]), at(3));
+        assert_eq!(earliest([None, at(u64::MAX)]), None);
+        assert_eq!(earliest([]), None);
+    }
 
     #[test]
     fn arithmetic_saturates_instead_of_wrapping() {

@@ -1,6 +1,6 @@
 //! What SACK and NR-SACK have in common.
 
-use anabranch_wire::{GapBlock, NrSackView, SackView, Tsn};
+use anabranch_wire::{GapBlock, Items, NrSackView, SackView, Tsn};
 
 /// A received SACK or NR-SACK.
 #[derive(Clone, Copy, Debug)]
@@ -31,30 +31,28 @@ impl Acknowledgement<'_> {
         }
     }
 
-    /// Every block, whether its data may be dropped again or not.
-    pub(crate) fn all_gaps(&self) -> impl Iterator<Item = GapBlock> {
-        let (plain, both) = match self {
-            Acknowledgement::Sack(sack) => (Some(sack.gaps()), None),
-            Acknowledgement::NrSack(sack) => (None, Some(sack.gaps().chain(sack.nr_gaps()))),
+    /// Every block, whether its data may be dropped again or not. The first list is empty only if both are.
+    pub(crate) fn gap_lists(&self) -> [Items<'_, GapBlock>; 2] {
+        let gaps = match self {
+            Acknowledgement::Sack(sack) => sack.gaps(),
+            Acknowledgement::NrSack(sack) => sack.gaps(),
         };
-        plain.into_iter().flatten().chain(both.into_iter().flatten())
+        if gaps.len() == 0 { [self.kept(), gaps] } else { [gaps, self.kept()] }
     }
 
     /// The blocks whose data the receiver keeps.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = GapBlock> {
-        let blocks = match self {
-            Acknowledgement::Sack(_) => None,
-            Acknowledgement::NrSack(sack) => Some(sack.nr_gaps()),
-        };
-        blocks.into_iter().flatten()
+    pub(crate) fn kept(&self) -> Items<'_, GapBlock> {
+        match self {
+            Acknowledgement::Sack(_) => Items::default(),
+            Acknowledgement::NrSack(sack) => sack.nr_gaps(),
+        }
     }
 
     /// The TSNs that arrived more than once.
-    pub(crate) fn dups(&self) -> impl Iterator<Item = Tsn> {
-        let (plain, other) = match self {
-            Acknowledgement::Sack(sack) => (Some(sack.dups()), None),
-            Acknowledgement::NrSack(sack) => (None, Some(sack.dups())),
-        };
-        plain.into_iter().flatten().chain(other.into_iter().flatten())
+    pub(crate) fn dups(&self) -> Items<'_, Tsn> {
+        match self {
+            Acknowledgement::Sack(sack) => sack.dups(),
+            Acknowledgement::NrSack(sack) => sack.dups(),
+        }
     }
 }

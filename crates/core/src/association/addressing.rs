@@ -31,6 +31,8 @@ pub(crate) struct Addressing {
     barred: Vec<PathAddress>,
     /// How often a path was added or removed, or bound to another port.
     changes: u32,
+    /// What `Association::payload_bytes_per_chunk` gives, which is found out when paths change.
+    pub(super) payload_bytes_per_chunk: usize,
     /// What we offer to authenticate chunks with, if we do.
     pub(super) local_random: Option<[u8; RANDOM_LEN]>,
     /// What both sides authenticate chunks with, if they have agreed on it.
@@ -57,6 +59,7 @@ impl Addressing {
             deleted: Vec::new(),
             barred: Vec::new(),
             changes: 0,
+            payload_bytes_per_chunk: 0,
             local_random,
             keys: None,
             asconf: None,

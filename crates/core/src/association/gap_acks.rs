@@ -13,8 +13,8 @@ impl Association {
     pub(super) fn ack_gaps(&mut self) {
         let Some(&(_, highest)) = self.sack.blocks.last() else { return };
         self.find_news();
-        for index in 0..self.sack.news.len() {
-            let (start, end) = self.sack.news[index];
+        for index in 0..self.sack.difference.len() {
+            let (start, end) = self.sack.difference[index];
             for tsn in start..=end {
                 self.ack_gap(tsn);
             }
@@ -25,13 +25,17 @@ impl Association {
         }
     }
 
+    /// What the blocks cover and no SACK covered before.
     fn find_news(&mut self) {
-        let SackProcessing { blocks, news, names_unsent, .. } = &mut self.sack;
+        let SackProcessing { blocks, known_blocks, difference, names_unsent, .. } = &mut self.sack;
+        if std::mem::take(names_unsent) {
+            difference.clear();
+            difference.extend_from_slice(blocks);
+            return;
+        }
         let outstanding = self.sender.outstanding();
-        let known = if std::mem::take(names_unsent) { &[] } else { outstanding.gap_acked() };
-        let known = intervals::above(known, outstanding.cumulative());
-        let (blocks, known) = intervals::without_common_start(blocks, known);
-        intervals::subtract(blocks, known, news);
+        let known = intervals::above(outstanding.gap_acked(), outstanding.cumulative());
+        intervals::subtract(&blocks[*known_blocks..], &known[*known_blocks..], difference);
     }
 
     fn ack_gap(&mut self, tsn: u64) {

@@ -18,6 +18,7 @@ mod dispatch;
 mod early;
 mod forward_tsn;
 mod gap_acks;
+mod gap_blocks;
 mod handshake;
 mod head_of_line;
 mod heartbeat;
@@ -64,7 +65,7 @@ use crate::protection::{KEY_MANAGEMENT_PPID, PacketProtection};
 use crate::recv::{ReceivedMessage, Receiver};
 use crate::send::{AbandonCause, Reliability, SendOptions, SendQueue, Sender};
 use crate::stats::Statistics;
-use crate::time::{Span, Time};
+use crate::time::{Span, Time, earliest};
 use crate::trace::TraceEvent;
 use crate::units::WindowBytes;
 
@@ -236,7 +237,7 @@ impl Association {
         });
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
-        Association {
+        let mut association = Association {
             sender: Sender::new(
                 profile,
                 SendQueue::new(config.streams, config.first_ssn),
@@ -277,7 +278,9 @@ impl Association {
             events: VecDeque::new(),
             statistics: Statistics::default(),
             config,
-        }
+        };
+        association.find_payload_bytes_per_chunk();
+        association
     }
 
     /// Hands over a message at `now`, from which its lifetime counts, if it has one.
@@ -592,7 +595,7 @@ impl Association {
             return None;
         }
         let t4 = self.addressing.asconf.as_ref().and_then(asconf::Asconf::t4);
-        let own = [
+        let own = earliest([
             self.state.next_timer(),
             t4,
             self.sack.reneging_at,
@@ -601,9 +604,8 @@ impl Association {
             self.opportunity.paced.at,
             self.policy.deadline(),
             self.sender.next_expiry(),
-        ];
-        let paths = self.paths.iter().filter_map(|p| p.timers.next());
-        own.into_iter().flatten().chain(paths).min()
+        ]);
+        self.paths.iter().fold(own, |sooner, path| earliest([sooner, path.timers.next()]))
     }
 
     /// The time a silent path is given before it counts as failed.

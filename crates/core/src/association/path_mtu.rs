@@ -159,6 +159,7 @@ impl Association {
         path.packet_bytes = search.confirmed();
         let largest = ((path.packet_bytes - COMMON_HEADER_LEN) / 4 * 4) as u64;
         self.policy.path_mut(id).largest_chunk = ChunkBytes::new(largest);
+        self.find_payload_bytes_per_chunk();
         self.adopt_windows();
     }
 

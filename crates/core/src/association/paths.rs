@@ -43,6 +43,7 @@ impl Association {
             self.paths[index] = path;
         }
         self.policy.set_path(facts);
+        self.find_payload_bytes_per_chunk();
         let now = self.now;
         self.update_sender(|sender| sender.begin_path(id, now));
         self.addressing.note_change();
@@ -92,6 +93,16 @@ impl Association {
     //= docs/rfc9260.txt#section-7.3
     //# When fragmenting messages into multiple parts, this AMDCS SHOULD be used to calculate the size of each DATA chunk.
     pub(crate) fn payload_bytes_per_chunk(&self) -> usize {
+        debug_assert_eq!(self.addressing.payload_bytes_per_chunk, self.smallest_payload_bytes());
+        self.addressing.payload_bytes_per_chunk
+    }
+
+    /// Paths, their packet sizes or their states have changed. What follows from them is asked for several times with each packet.
+    pub(super) fn find_payload_bytes_per_chunk(&mut self) {
+        self.addressing.payload_bytes_per_chunk = self.smallest_payload_bytes();
+    }
+
+    fn smallest_payload_bytes(&self) -> usize {
         let live = || self.paths.iter().zip(self.policy.facts()).filter(|(path, _)| !path.removed);
         let searched = self.config.mtu_search_up_to_bytes.is_some();
         let in_service = live().filter(|(_, facts)| searched && facts.is_active());
@@ -119,6 +130,7 @@ impl Association {
         self.mark_path_lost(id, LossCause::Timeout, true);
         let path = &mut self.paths[id.index()];
         path.removed = true;
+        self.find_payload_bytes_per_chunk();
         self.addressing.note_change();
         let path = &mut self.paths[id.index()];
         path.timers = crate::path::PathTimers::default();
@@ -207,6 +219,7 @@ impl Association {
         let facts = self.policy.path_mut(id);
         facts.state = to;
         facts.potentially_failed_since = (to == PathState::PotentiallyFailed).then_some(self.now);
+        self.find_payload_bytes_per_chunk();
         let reason = match cause {
             StateCause::Errors(reason) | StateCause::Promoted(reason) => reason,
             StateCause::Proof(_) => Reason::rule("the path answered"),

@@ -12,7 +12,7 @@ use crate::policy::{
 };
 use crate::profile::{BurstArming, Profile};
 use crate::send::{PathBytes, Sender};
-use crate::time::{Rate, Span, Time};
+use crate::time::{Rate, Span, Time, earliest};
 use crate::trace::TraceLog;
 
 const A_CHUNK_AT_LEAST: Reason = Reason::rule("one largest chunk at least");
@@ -222,7 +222,7 @@ impl PolicyState {
     /// The nearest deadline of any slot.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let p = &self.policies;
-        [
+        earliest([
             p.estimator.deadline(),
             p.congestion.deadline(),
             p.scheduler.deadline(),
@@ -232,10 +232,7 @@ impl PolicyState {
             p.ack.deadline(),
             p.buffer.deadline(),
             p.failover.deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ])
     }
 
     /// Takes over a path's figures; whether the estimator has withdrawn it with this event.

@@ -17,11 +17,11 @@ impl Association {
 
     fn take_back_now(&mut self) {
         self.take_back_uncovered();
-        self.sender.set_gap_acked(&self.sack.blocks);
+        self.sender.set_gap_acked(&self.sack.blocks, self.sack.known_blocks);
     }
 
     fn suspect_reneging(&mut self) {
-        if self.sender.add_gap_acked(&self.sack.blocks) {
+        if self.sender.add_gap_acked(&self.sack.blocks, self.sack.known_blocks) {
             self.sack.reneging_at = None;
         } else if self.sack.reneging_at.is_none() {
             let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
@@ -36,11 +36,12 @@ impl Association {
     /// No SACK has covered what was acknowledged before for too long: it is outstanding again.
     pub(crate) fn believe_reneging(&mut self) {
         self.sack.reneging_at = None;
-        let SackProcessing { blocks, latest_blocks, .. } = &mut self.sack;
+        let SackProcessing { blocks, latest_blocks, known_blocks, .. } = &mut self.sack;
+        *known_blocks = 0;
         blocks.clear();
-        blocks.extend_from_slice(latest_blocks);
+        blocks.extend_from_slice(intervals::above(latest_blocks, self.sender.outstanding().cumulative()));
         self.take_back_uncovered();
-        self.sender.set_gap_acked(&self.sack.blocks);
+        self.sender.set_gap_acked(&self.sack.blocks, 0);
         for index in 0..self.paths.len() {
             if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
                 self.start_t3(crate::path_id::PathId::new(index));
@@ -50,14 +51,12 @@ impl Association {
 
     fn take_back_uncovered(&mut self) {
         let cumulative = self.sender.outstanding().cumulative();
-        let mut index = 0;
-        while let Some(&(start, end)) = self.sender.outstanding().gap_acked().get(index) {
-            for tsn in start.max(cumulative + 1)..=end {
-                if !intervals::holds(&self.sack.blocks, tsn, tsn) {
-                    self.take_back(tsn);
-                }
-            }
-            index += 1;
+        let known = intervals::above(self.sender.outstanding().gap_acked(), cumulative);
+        let SackProcessing { blocks, known_blocks, difference: uncovered, .. } = &mut self.sack;
+        intervals::subtract(&known[*known_blocks..], &blocks[*known_blocks..], uncovered);
+        for index in 0..self.sack.difference.len() {
+            let (start, end) = self.sack.difference[index];
+            (start.max(cumulative + 1)..=end).for_each(|tsn| self.take_back(tsn));
         }
     }
 

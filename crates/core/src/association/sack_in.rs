@@ -6,9 +6,9 @@
 use anabranch_wire::Tsn;
 
 use crate::association::acknowledgement::Acknowledgement;
-use crate::association::{Association, AssociationEvent, MAX_OUTSTANDING_CHUNKS};
+use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
-use crate::intervals::{self, Interval};
+use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{
     AckedTransmission, Event, LossCause, OpportunityCause, PathAck, PathSack, ProofOfLife, SackDone,
@@ -23,10 +23,12 @@ use crate::units::{ChunkBytes, WindowBytes};
 /// The processing of the present SACK, and what it leaves for the next ones. Memory is reused, so that no SACK allocates.
 #[derive(Debug)]
 pub(crate) struct SackProcessing {
-    /// Gap blocks as unwrapped inclusive intervals.
+    /// Gap blocks as unwrapped inclusive intervals, in order and apart. They stay until the next SACK, which repeats most of them.
     pub(super) blocks: Vec<Interval>,
-    /// What they cover and no SACK covered before.
-    pub(super) news: Vec<Interval>,
+    /// How many at the start are also the first of what was known to have arrived above the cumulative TSN.
+    pub(super) known_blocks: usize,
+    /// What one list of intervals holds and another does not.
+    pub(super) difference: Vec<Interval>,
     /// A block named a chunk that has not left, so that what was covered before does not count as acknowledged.
     pub(super) names_unsent: bool,
     /// The holes that the loss policy judges.
@@ -61,7 +63,8 @@ impl SackProcessing {
             reneging_at: None,
             latest_blocks: Vec::new(),
             blocks: Vec::new(),
-            news: Vec::new(),
+            known_blocks: 0,
+            difference: Vec::new(),
             names_unsent: false,
             holes: Vec::new(),
             source: None,
@@ -94,8 +97,8 @@ impl SackProcessing {
     }
 
     /// The first SACK with gap blocks has come.
-    fn make_room(&mut self) {
-        for list in [&mut self.blocks, &mut self.news, &mut self.latest_blocks] {
+    pub(super) fn make_room(&mut self) {
+        for list in [&mut self.blocks, &mut self.difference, &mut self.latest_blocks] {
             list.reserve(LIST_ROOM);
         }
         self.holes.reserve(LIST_ROOM);
@@ -216,33 +219,6 @@ impl Association {
         self.note_duplicates(sack);
         self.settle_windows(cumulative, false);
         self.settle_t3();
-    }
-
-    fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
-        let last = self.sender.outstanding().next_tsn();
-        if self.sack.blocks.capacity() == 0 && sack.all_gaps().next().is_some() {
-            self.sack.make_room();
-            self.sender.make_room_for_blocks();
-        }
-        let blocks = &mut self.sack.blocks;
-        blocks.clear();
-        let mut in_order = true;
-        for gap in sack.all_gaps() {
-            let (start, end) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
-            // A block that is empty, touches the cumulative TSN or names what was never sent is not believed.
-            if gap.start >= 1 && start <= end && end < last {
-                // Blocks that are as the standard wants them, in order and apart, need neither sorting nor joining.
-                in_order &= blocks.last().is_none_or(|&(_, before)| start > before + 1);
-                blocks.push((start, end));
-            }
-            if blocks.len() > MAX_OUTSTANDING_CHUNKS {
-                break;
-            }
-        }
-        if !in_order {
-            blocks.sort_unstable();
-            intervals::join(blocks);
-        }
     }
 
     fn begin_sack(&mut self) {

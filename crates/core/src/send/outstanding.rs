@@ -470,15 +470,14 @@ impl Outstanding {
         &self.gap_acked
     }
 
-    /// Forgets intervals up to the cumulative TSN and adds `blocks`. Whether these cover all that was known: they do nearly
-    /// always, and then they are all that is known.
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
+    /// Forgets intervals up to the cumulative TSN and adds `blocks`, of which the first `same` are the first of what is known
+    /// above it. Whether these cover all that was known: they do nearly always, and then they are all that is known.
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval], same: usize) -> bool {
         let cumulative = self.cumulative();
         let known = intervals::above(&self.gap_acked, cumulative);
-        let (rest, known) = intervals::without_common_start(blocks, known);
-        let all_covered = intervals::hold_above(rest, known, cumulative);
+        let all_covered = intervals::hold_above(&blocks[same..], &known[same..], cumulative);
         if all_covered {
-            self.set_gap_acked(blocks);
+            self.set_gap_acked(blocks, same);
         } else {
             intervals::forget_up_to(&mut self.gap_acked, cumulative);
             intervals::unite(&self.gap_acked, blocks, &mut self.united);
@@ -487,10 +486,13 @@ impl Outstanding {
         all_covered
     }
 
-    /// Replaces the intervals.
-    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval]) {
-        self.gap_acked.clear();
-        self.gap_acked.extend_from_slice(blocks);
+    /// Replaces the intervals, of which the first `same` above the cumulative TSN stay as they are.
+    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval], same: usize) {
+        let passed = self.gap_acked.len() - intervals::above(&self.gap_acked, self.cumulative()).len();
+        self.gap_acked.truncate(passed + same);
+        self.gap_acked.drain(..passed);
+        self.gap_acked.extend_from_slice(&blocks[same..]);
+        debug_assert_eq!(self.gap_acked, blocks);
     }
 
     /// All chunks with their TSNs.
@@ -703,17 +705,19 @@ mod tests {
         for _ in 0..9 {
             send(&mut outstanding, 0);
         }
-        assert!(outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)]));
-        assert!(!outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]));
+        assert!(outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)], 0));
+        assert!(!outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)], 0));
         assert_eq!(outstanding.gap_acked(), [(FIRST + 2, FIRST + 3), (FIRST + 6, FIRST + 8)]);
         for tsn in FIRST..FIRST + 4 {
             outstanding.mark_acked(tsn);
             outstanding.pop(|_| ());
         }
-        assert!(!outstanding.add_gap_acked(&[]));
+        assert!(!outstanding.add_gap_acked(&[], 0));
         assert_eq!(outstanding.gap_acked(), [(FIRST + 6, FIRST + 8)]);
-        assert!(outstanding.add_gap_acked(&[(FIRST + 5, FIRST + 8)]), "they cover what was known");
-        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)]);
+        assert!(outstanding.add_gap_acked(&[(FIRST + 5, FIRST + 8)], 0), "they cover what was known");
+        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 8), (FIRST + 10, FIRST + 10)], 1);
+        assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 8), (FIRST + 10, FIRST + 10)]);
+        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)], 0);
         assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 5)]);
     }
 

@@ -639,16 +639,16 @@ impl Sender {
         self.outstanding.make_room_for_blocks();
     }
 
-    /// Forgets what gap blocks covered up to the cumulative TSN, and adds these. Whether they cover all that was known.
+    /// See [`Outstanding::add_gap_acked`].
     #[inline]
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) -> bool {
-        self.outstanding.add_gap_acked(blocks)
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval], same: usize) -> bool {
+        self.outstanding.add_gap_acked(blocks, same)
     }
 
-    /// Replaces what gap blocks cover.
+    /// See [`Outstanding::set_gap_acked`].
     #[inline]
-    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval]) {
-        self.outstanding.set_gap_acked(blocks);
+    pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval], same: usize) {
+        self.outstanding.set_gap_acked(blocks, same);
     }
 }
 
