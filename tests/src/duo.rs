@@ -380,8 +380,8 @@ impl Duo {
     }
 
     /// When something happens next.
-    pub fn next(&self) -> Option<Time> {
-        let timers = self.nodes.iter().filter_map(|n| n.endpoint.poll_timeout());
+    pub fn next(&mut self) -> Option<Time> {
+        let timers = self.nodes.iter_mut().filter_map(|n| n.endpoint.poll_timeout());
         timers.chain(self.network.next()).min()
     }
 

@@ -45,7 +45,7 @@ impl Application for Source {
         assert!(!matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         None
     }
 }
@@ -72,7 +72,7 @@ impl Application for Drain {
         assert!(!matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         None
     }
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use anabranch_wire::{Chunk, Chunks, Header, PacketView, RawChunk};
+use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, RawChunk};
 
 use crate::address::{Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
@@ -260,8 +260,11 @@ impl Endpoint {
             Some(Ok(first)) => first,
             _ => return Handled::Discarded(Discard::Malformed),
         };
+        if !matches!(first.kind(), ChunkType::INIT | ChunkType::COOKIE_ECHO) {
+            return self.deliver(origin, header, &first, &packet);
+        }
         let decoded = first.decode();
-        if matches!(decoded, Ok(Chunk::Init(_) | Chunk::CookieEcho { .. })) && !self.may_open(origin) {
+        if decoded.is_ok() && !self.may_open(origin) {
             return Handled::Discarded(Discard::NotAdmitted);
         }
         match decoded {
@@ -380,11 +383,12 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-9.1
         //# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules described in Section
         //# 8.5.1.
-        let reflected = match first.decode() {
-            Ok(Chunk::Abort(abort)) => abort.tag_reflected(),
-            Ok(Chunk::ShutdownComplete { tag_reflected }) => tag_reflected,
-            _ => false,
-        };
+        let reflected = matches!(first.kind(), ChunkType::ABORT | ChunkType::SHUTDOWN_COMPLETE)
+            && match first.decode() {
+                Ok(Chunk::Abort(abort)) => abort.tag_reflected(),
+                Ok(Chunk::ShutdownComplete { tag_reflected }) => tag_reflected,
+                _ => false,
+            };
         if reflected {
             // Before the peer has named its tag, zero stands in its place and must not be a way in.
             let tag = header.verification_tag;
@@ -456,22 +460,20 @@ impl Endpoint {
             return Some(Transmit { address: reply.to, association: None, may_fragment: false });
         }
         while let Some(id) = self.table.next_busy() {
-            if let Some(transmit) = self.transmit_for(id, buf) {
-                return Some(transmit);
+            if let Some(association) = self.table.get_mut(id) {
+                association.clock(self.now);
+                if let Some(path) = association.poll_transmit(buf) {
+                    let address = association.destination(path);
+                    let may_fragment = association.outgrows(path, buf.len());
+                    return Some(Transmit { address, association: Some(id), may_fragment });
+                }
+                while let Some(event) = association.poll_event() {
+                    self.events.push_back((id, event));
+                }
             }
-            self.collect(id);
             self.table.rest();
         }
         None
-    }
-
-    fn transmit_for(&mut self, id: AssociationId, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let association = self.table.get_mut(id)?;
-        association.clock(self.now);
-        let path = association.poll_transmit(buf)?;
-        let address = association.destination(path);
-        let may_fragment = association.outgrows(path, buf.len());
-        Some(Transmit { address, association: Some(id), may_fragment })
     }
 
     /// Takes over the events of an association.
@@ -492,16 +494,13 @@ impl Endpoint {
             self.collect(id);
             index += 1;
         }
-        let event = self.events.pop_front();
-        if event.is_none() {
-            // Many packets may have come and gone since the last time: each would have moved its association's deadline.
-            self.table.refresh_deadlines();
-        }
-        event
+        self.events.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is wanted next.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    pub fn poll_timeout(&mut self) -> Option<Time> {
+        // Many packets may have come and gone since the last time: each would have moved its association's deadline.
+        self.table.refresh_deadlines();
         self.table.earliest()
     }
 

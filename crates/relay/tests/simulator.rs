@@ -37,7 +37,7 @@ impl Host for Peer {
         Some(self.way)
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         self.plan.front().map(|(time, _)| *time)
     }
 }

@@ -34,7 +34,7 @@ impl Host for Sender {
         buf.resize(1230, 0);
         Some(self.way)
     }
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         (self.left > 0).then_some(self.next)
     }
 }

@@ -29,5 +29,5 @@ pub trait Host: Any {
     fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope>;
 
     /// The next deadline.
-    fn poll_timeout(&self) -> Option<Time>;
+    fn poll_timeout(&mut self) -> Option<Time>;
 }

@@ -29,7 +29,7 @@
 //!         buf.resize(1480, 0);
 //!         Some(self.way)
 //!     }
-//!     fn poll_timeout(&self) -> Option<Time> {
+//!     fn poll_timeout(&mut self) -> Option<Time> {
 //!         None
 //!     }
 //! }

@@ -16,7 +16,7 @@ pub trait Application: Any {
     /// observers; what is handed over here waits for the next thing that happens.
     fn drained(&mut self, _now: Time, _endpoint: &mut Endpoint) {}
     /// When it wants to be called again.
-    fn poll_timeout(&self) -> Option<Time>;
+    fn poll_timeout(&mut self) -> Option<Time>;
 }
 
 /// An endpoint and its application.
@@ -88,7 +88,7 @@ impl<A: Application> Host for SctpHost<A> {
         Some(self.envelope(transmit.address))
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         [self.endpoint.poll_timeout(), self.application.poll_timeout()].into_iter().flatten().min()
     }
 }

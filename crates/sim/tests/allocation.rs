@@ -36,7 +36,7 @@ impl Host for Echo {
         Some(self.way)
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         Some(self.next)
     }
 }

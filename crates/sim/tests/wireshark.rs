@@ -25,7 +25,7 @@ impl Host for Sender {
         buf.extend(INIT);
         self.0.pop()
     }
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         None
     }
 }

@@ -155,7 +155,7 @@ impl Application for Bulk {
         assert!(!matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         None
     }
 }

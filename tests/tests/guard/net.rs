@@ -218,7 +218,7 @@ impl Net {
     fn step(&mut self, end: Time) -> bool {
         self.drain();
         let arrival = self.flying.front().map(|(at, _)| *at);
-        let deadline = self.sites.iter().filter_map(|site| site.endpoint.poll_timeout()).min();
+        let deadline = self.sites.iter_mut().filter_map(|site| site.endpoint.poll_timeout()).min();
         let Some(next) = [arrival, deadline].into_iter().flatten().min().filter(|&at| at <= end) else {
             return false;
         };

@@ -136,7 +136,7 @@ impl Host for Dcsctp {
         Some(self.task.way)
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         let next = self.socket.poll_timeout();
         if next == SocketTime::infinite_future() {
             return None;

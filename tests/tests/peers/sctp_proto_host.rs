@@ -159,7 +159,7 @@ impl Host for SctpProto {
         Some(self.task.way)
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         let (_, association) = self.association.as_ref()?;
         let next = association.poll_timeout()?.saturating_duration_since(self.epoch);
         // A deadline may lie a moment before the present; the world takes it as due now.

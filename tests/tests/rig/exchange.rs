@@ -98,7 +98,7 @@ impl Application for Exchange {
         self.events.push(event.clone());
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         None
     }
 }

@@ -229,7 +229,7 @@ impl Wires {
     fn step(&mut self, end: Time) -> bool {
         self.drain();
         let arrival = self.flying.front().map(|(at, _)| *at);
-        let deadline = self.nodes.iter().filter_map(|n| n.endpoint.poll_timeout()).min();
+        let deadline = self.nodes.iter_mut().filter_map(|n| n.endpoint.poll_timeout()).min();
         let Some(next) = [arrival, deadline].into_iter().flatten().min().filter(|&at| at <= end) else {
             return false;
         };

@@ -181,14 +181,10 @@ impl Table {
         }
     }
 
-    /// The earliest deadline of any association.
+    /// The earliest deadline of any association. They have to be up to date.
     pub(super) fn earliest(&self) -> Option<Time> {
-        // Nobody has to be looked up while nobody was touched.
-        let none_touched = self.deadlines_touched.is_empty();
-        let is_settled = |id| none_touched || !self.entries[id].deadline_touched;
-        let settled = self.deadlines.iter().find(|(_, id)| is_settled(id)).map(|(at, _)| *at);
-        let touched = self.deadlines_touched.iter().filter_map(|id| self.get(*id)?.poll_timeout());
-        touched.chain(settled).min()
+        debug_assert!(self.deadlines_touched.is_empty());
+        self.deadlines.first().map(|(at, _)| *at)
     }
 
     /// Puts those whose deadline has come into `due`, oldest association first. They have to be up to date.

@@ -421,7 +421,7 @@ impl Application for End {
         self.send(now, endpoint);
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
         let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
         [start, self.next_read, self.next_message(), beside, self.keys_due()].into_iter().flatten().min()
