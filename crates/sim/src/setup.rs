@@ -36,6 +36,7 @@ impl World {
             schedules: Vec::new(),
             pool: Pool::default(),
             tap: None,
+            tap_follows_links: false,
             digest: None,
             unroutable: 0,
         }

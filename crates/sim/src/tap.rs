@@ -56,4 +56,10 @@ pub struct PacketView<'a> {
 pub trait Tap: Any {
     /// Something has happened to a packet.
     fn packet(&mut self, now: Time, place: Place<'_>, event: PacketEvent, packet: PacketView<'_>);
+
+    /// Whether it wants to see packets that are offered to links and that reach their far ends. It is asked once, when it is set.
+    /// One that does not is told of what happens at hosts and of what links drop: most events of background traffic are others.
+    fn follows_links(&self) -> bool {
+        true
+    }
 }

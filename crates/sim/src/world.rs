@@ -79,6 +79,8 @@ pub struct World {
     pub(crate) schedules: Vec<ScheduleEntry>,
     pub(crate) pool: Pool,
     pub(crate) tap: Option<Box<dyn Tap>>,
+    /// There is a tap that follows links.
+    pub(crate) tap_follows_links: bool,
     pub(crate) digest: Option<Sha256>,
     pub(crate) unroutable: u64,
 }
@@ -211,7 +213,7 @@ impl World {
     }
 
     fn enter(&mut self, link: LinkId, packet: PacketId) {
-        self.observe(Spot::Link(link), PacketEvent::Sent, packet);
+        self.follow(link, PacketEvent::Sent, packet);
         let entry = &mut self.links[link.index()];
         match entry.link.offer(self.now, packet, &mut self.pool) {
             Offer::Due(time) => self.events.schedule(entry.departure, time),
@@ -252,7 +254,7 @@ impl World {
             self.events.schedule(entry.arrival, time);
         }
         self.hash(id, packet);
-        self.observe(Spot::Link(id), PacketEvent::Delivered, packet);
+        self.follow(id, PacketEvent::Delivered, packet);
         let moving = self.pool.get_mut(packet);
         moving.hop += 1;
         let route = &self.routes[moving.route.0 as usize];
@@ -303,6 +305,12 @@ impl World {
         }
         if let Some(time) = entry.schedule.next_time() {
             self.events.schedule(entry.slot, time);
+        }
+    }
+
+    fn follow(&mut self, link: LinkId, event: PacketEvent, packet: PacketId) {
+        if self.tap_follows_links {
+            self.observe(Spot::Link(link), event, packet);
         }
     }
 
@@ -421,6 +429,7 @@ impl World {
 
     /// Lets a tap watch, in place of any other.
     pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
+        self.tap_follows_links = tap.follows_links();
         self.tap = Some(tap);
     }
 
@@ -433,6 +442,7 @@ impl World {
     /// Takes the tap away, if there is one and it is a `T`.
     pub fn take_tap<T: Tap>(&mut self) -> Option<T> {
         self.tap_mut::<T>()?;
+        self.tap_follows_links = false;
         let tap: Box<dyn Any> = self.tap.take()?;
         tap.downcast().ok().map(|tap| *tap)
     }

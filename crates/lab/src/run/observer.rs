@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_sim::{PacketEvent, PacketView, Place, Tap};
-use anabranch_wire::{Chunk, PacketView as SctpPacket, StreamId, Tsn};
+use anabranch_wire::{Chunk, ChunkType, PacketView as SctpPacket, StreamId, Tsn};
 
 use crate::run::address::place_of;
 use crate::run::beside::Arrivals;
@@ -131,7 +131,7 @@ impl Observer {
         let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
         let counted = now >= self.counted_from;
         let mut first_data = None;
-        for chunk in sctp.chunks().flatten() {
+        for chunk in sctp.chunks().flatten().filter(|chunk| chunk.kind() == ChunkType::DATA) {
             let Ok(Chunk::Data(data)) = chunk.decode() else { continue };
             let tsn = data.tsn();
             first_data.get_or_insert(tsn);
@@ -187,6 +187,10 @@ impl Tap for Observer {
         if let Some(capture) = &mut self.capture {
             capture.tap().packet(now, place, event, packet);
         }
+    }
+
+    fn follows_links(&self) -> bool {
+        self.capture.is_some()
     }
 }
 

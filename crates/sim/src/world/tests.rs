@@ -40,7 +40,7 @@ impl Host for Script {
         Some(envelope)
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         self.sends.front().map(|(time, ..)| *time)
     }
 }
@@ -506,7 +506,7 @@ impl Host for Lazy {
         None
     }
 
-    fn poll_timeout(&self) -> Option<Time> {
+    fn poll_timeout(&mut self) -> Option<Time> {
         self.deadline
     }
 }
@@ -711,6 +711,32 @@ fn a_tap_sees_every_kind_of_event_and_changes_none() {
     assert_eq!(seen["policed"], sum.policed.packets);
     assert_eq!(seen["overflowed"], sum.overflowed.packets);
     assert_eq!(seen["outage"], sum.outage.packets);
+}
+
+#[test]
+fn a_tap_that_does_not_follow_links_is_told_of_hosts_and_of_drops() {
+    #[derive(Default)]
+    struct Seen(Vec<String>);
+    impl Tap for Seen {
+        fn packet(&mut self, _: Time, place: Place<'_>, event: PacketEvent, _: PacketView<'_>) {
+            let place = if matches!(place, Place::Host(_)) { "host" } else { "link" };
+            let seen = format!("{place} {event:?}");
+            if !self.0.contains(&seen) {
+                self.0.push(seen);
+            }
+        }
+        fn follows_links(&self) -> bool {
+            false
+        }
+    }
+    let mut world = busy_world(1);
+    world.set_tap(Box::<Seen>::default());
+    world.run_until(us(2_000_000));
+    let mut seen = world.take_tap::<Seen>().unwrap().0;
+    seen.sort();
+    assert_eq!(seen[..2], ["host Delivered", "host Sent"]);
+    assert!(seen[2..].iter().all(|event| event.starts_with("link Dropped")), "{seen:?}");
+    assert!(seen.len() > 4);
 }
 
 #[test]
