@@ -65,6 +65,9 @@ pub(crate) struct EventQueue<T> {
     latest: Time,
 }
 
+/// How many of the next events are looked at one by one.
+const NEAR: usize = 16;
+
 impl<T: Copy> EventQueue<T> {
     pub(crate) fn new() -> Self {
         EventQueue { order: Vec::new(), keys: Vec::new(), slots: Vec::new(), sequence: 0, latest: Time::ZERO }
@@ -95,8 +98,23 @@ impl<T: Copy> EventQueue<T> {
         let key = Key::new(time, self.slots[index].0, self.sequence, slot);
         self.sequence += 1;
         self.keys[index] = key;
-        let place = self.place(key);
-        self.order.insert(place, key);
+        self.insert(key);
+    }
+
+    /// Puts a key into the list. Most belong among the next few, where moving them one by one costs less than a search.
+    fn insert(&mut self, key: Key) {
+        let mut place = self.order.len();
+        let near = place.saturating_sub(NEAR);
+        if near > 0 && self.order[near] < key {
+            place = self.place(key);
+            return self.order.insert(place, key);
+        }
+        self.order.push(key);
+        while place > near && self.order[place - 1] < key {
+            self.order[place] = self.order[place - 1];
+            place -= 1;
+        }
+        self.order[place] = key;
     }
 
     /// Takes the event of a slot away, if it had one.

@@ -29,7 +29,7 @@ use anabranch_core::units::WireBytes;
 use crate::dynamics::{LinkChange, Schedule};
 use crate::error::ConfigError;
 use crate::link::{Counters, Link, LinkConfig, Offer};
-use crate::packet::{Fate, Packet, PacketId, Pool};
+use crate::packet::{Content, Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{RouteId, SourceId};
 
@@ -79,15 +79,8 @@ impl Lane {
         self.advance(now);
         let mut buffer = self.pool.take_buffer();
         buffer.extend_from_slice(payload);
-        let packet = self.pool.insert(Packet {
-            wire,
-            source: SOURCE,
-            route: RouteId(owner),
-            hop: 0,
-            fate: Fate::default(),
-            envelope: None,
-            payload: buffer,
-        });
+        let packet = Packet::new(wire, SOURCE, RouteId(owner));
+        let packet = self.pool.insert_with(packet, Content { envelope: None, payload: buffer });
         match self.link.offer(self.now, packet, &mut self.pool) {
             Offer::Due(time) => self.departure = Some(time),
             Offer::Waits => {}
@@ -112,9 +105,8 @@ impl Lane {
     }
 
     fn take(&mut self, packet: PacketId, payload: &mut Vec<u8>) -> u32 {
-        let moving = self.pool.get_mut(packet);
-        std::mem::swap(&mut moving.payload, payload);
-        let RouteId(owner) = moving.route;
+        std::mem::swap(&mut self.pool.content_mut(packet).payload, payload);
+        let RouteId(owner) = self.pool.get(packet).route;
         self.pool.remove(packet);
         owner
     }

@@ -496,7 +496,7 @@ impl Link {
         let on_time = arrival + alone;
         let copy = fate.duplicated.then(|| self.duplicate(id, pool));
         if let Some(place) = fate.corrupted {
-            flip_bit(&mut pool.get_mut(id).payload, place);
+            flip_bit(&mut pool.content_mut(id).payload, place);
         }
         let held_back = now + self.delay + fate.jitter + self.faults.extra_delay;
         self.insert(if fate.delayed { held_back } else { on_time }, id);

@@ -90,8 +90,8 @@ pub(crate) struct Fate {
     pub(crate) corrupted: Option<u32>,
 }
 
-/// A packet on its way. Cross traffic has a size but no envelope and no bytes.
-#[derive(Debug)]
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) wire: WireBytes,
     pub(crate) source: SourceId,
@@ -99,11 +99,27 @@ pub(crate) struct Packet {
     /// How many links of the route it has passed.
     pub(crate) hop: u32,
     pub(crate) fate: Fate,
+    /// Whether it has content. Cross traffic has none.
+    has_content: bool,
+}
+
+impl Packet {
+    /// A packet at the beginning of its route.
+    pub(crate) const fn new(wire: WireBytes, source: SourceId, route: RouteId) -> Self {
+        let fate =
+            Fate { lost: false, duplicated: false, delayed: false, jitter: Span::ZERO, corrupted: None };
+        Packet { wire, source, route, hop: 0, fate, has_content: false }
+    }
+}
+
+/// What a packet carries. It is kept apart from the packets, so that those of cross traffic are small.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
     pub(crate) envelope: Option<Envelope>,
     pub(crate) payload: Vec<u8>,
 }
 
-impl Packet {
+impl Content {
     pub(crate) fn datagram(&self) -> Option<Datagram<'_>> {
         let Envelope { source, destination, encapsulation } = self.envelope?;
         Some(Datagram { source, destination, encapsulation, payload: &self.payload })
@@ -120,6 +136,8 @@ const BUFFERS_AT_ONCE: usize = 1024;
 #[derive(Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
+    /// What the packet of the same place carries, if it carries anything.
+    contents: Vec<Content>,
     free: Vec<PacketId>,
     buffers: Vec<Vec<u8>>,
 }
@@ -142,6 +160,7 @@ impl Pool {
         }
     }
 
+    /// Takes in a packet that carries nothing.
     pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(id) => {
@@ -150,26 +169,46 @@ impl Pool {
             }
             None => {
                 self.packets.push(packet);
+                self.contents.push(Content::default());
                 PacketId(self.packets.len() as u32 - 1)
             }
         }
     }
 
+    /// Takes in a packet that carries something.
+    pub(crate) fn insert_with(&mut self, packet: Packet, content: Content) -> PacketId {
+        let id = self.insert(Packet { has_content: true, ..packet });
+        self.contents[id.0 as usize] = content;
+        id
+    }
+
     /// A second packet with the same bytes, for which nothing has been decided.
     pub(crate) fn duplicate(&mut self, id: PacketId) -> PacketId {
-        let mut payload = Vec::new();
-        if !self.get(id).payload.is_empty() {
-            payload = self.take_buffer();
-            payload.extend_from_slice(&self.get(id).payload);
+        let packet = Packet { fate: Fate::default(), ..*self.get(id) };
+        if !packet.has_content {
+            return self.insert(packet);
         }
-        let Packet { wire, source, route, hop, envelope, .. } = *self.get(id);
-        self.insert(Packet { wire, source, route, hop, fate: Fate::default(), envelope, payload })
+        let mut payload = self.take_buffer();
+        let Content { envelope, payload: original } = self.content(id);
+        payload.extend_from_slice(original);
+        let envelope = *envelope;
+        self.insert_with(packet, Content { envelope, payload })
     }
 
     pub(crate) fn remove(&mut self, id: PacketId) {
-        let payload = std::mem::take(&mut self.get_mut(id).payload);
-        self.return_buffer(payload);
+        if self.get(id).has_content {
+            let content = std::mem::take(self.content_mut(id));
+            self.return_buffer(content.payload);
+        }
         self.free.push(id);
+    }
+
+    pub(crate) fn content(&self, id: PacketId) -> &Content {
+        &self.contents[id.0 as usize]
+    }
+
+    pub(crate) fn content_mut(&mut self, id: PacketId) -> &mut Content {
+        &mut self.contents[id.0 as usize]
     }
 
     pub(crate) fn get(&self, id: PacketId) -> &Packet {
@@ -205,26 +244,23 @@ mod tests {
     #[test]
     fn packets_and_buffers_are_used_again() {
         let mut pool = Pool::default();
-        let packet = |payload| Packet {
-            wire: WireBytes::new(60),
-            source: SourceId(0),
-            route: RouteId(0),
-            hop: 0,
-            fate: Fate::default(),
+        let packet = Packet::new(WireBytes::new(60), SourceId(0), RouteId(0));
+        let content = |payload| Content {
             envelope: Some(Envelope::plain(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into())),
             payload,
         };
         let mut buffer = pool.take_buffer();
         buffer.extend_from_slice(b"abc");
         let address = buffer.as_ptr();
-        let first = pool.insert(packet(buffer));
+        let first = pool.insert_with(packet, content(buffer));
         let copy = pool.duplicate(first);
-        assert_eq!(pool.get(copy).payload, b"abc");
+        assert_eq!(pool.content(copy).payload, b"abc");
         pool.remove(copy);
         pool.remove(first);
         assert_eq!(pool.len(), 0);
         let buffer = pool.take_buffer();
         assert!(buffer.is_empty() && buffer.as_ptr() == address);
-        assert_eq!(pool.insert(packet(buffer)), first);
+        assert_eq!(pool.insert(packet), first);
+        assert!(pool.content(first).datagram().is_none(), "what was there before is gone");
     }
 }

@@ -10,7 +10,7 @@ use crate::dynamics::Schedule;
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
 use crate::link::{Drop, Link, Offer};
-use crate::packet::{Address, Fate, Packet, PacketId, Pool};
+use crate::packet::{Address, Content, Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
 use crate::tap::{PacketEvent, PacketView, Place, Tap};
@@ -186,16 +186,9 @@ impl World {
             let route = self.route_index.get(&(envelope.source, envelope.destination)).copied();
             let source = route.map(|route| self.routes[route.0 as usize].source);
             // A packet without a route is in the pool for a moment, to be seen.
-            let packet = Packet {
-                wire,
-                source: source.unwrap_or(SourceId(0)),
-                route: route.unwrap_or(RouteId(0)),
-                hop: 0,
-                fate: Fate::default(),
-                envelope: Some(envelope),
-                payload: buffer,
-            };
-            let packet = self.pool.insert(packet);
+            let packet = Packet::new(wire, source.unwrap_or(SourceId(0)), route.unwrap_or(RouteId(0)));
+            let content = Content { envelope: Some(envelope), payload: buffer };
+            let packet = self.pool.insert_with(packet, content);
             self.observe_of(Spot::Host(id), PacketEvent::Sent, packet, source);
             match route {
                 Some(route) => self.enter(self.routes[route.0 as usize].links[0], packet),
@@ -267,7 +260,7 @@ impl World {
 
     fn deliver(&mut self, id: HostId, packet: PacketId) {
         self.observe(Spot::Host(id), PacketEvent::Delivered, packet);
-        if let Some(datagram) = self.pool.get(packet).datagram() {
+        if let Some(datagram) = self.pool.content(packet).datagram() {
             self.hosts[id.index()].host.handle_datagram(self.now, datagram);
         }
         self.pool.remove(packet);
@@ -284,16 +277,7 @@ impl World {
         let Route { source, ref links, .. } = self.routes[route.0 as usize];
         let first = links[0];
         for wire in sizes {
-            let packet = Packet {
-                wire,
-                source,
-                route,
-                hop: 0,
-                fate: Fate::default(),
-                envelope: None,
-                payload: Vec::new(),
-            };
-            let packet = self.pool.insert(packet);
+            let packet = self.pool.insert(Packet::new(wire, source, route));
             self.enter(first, packet);
         }
     }
@@ -327,23 +311,19 @@ impl World {
             Spot::Host(host) => Place::Host(host),
             Spot::Link(id) => Place::Link { id, name: self.links[id.index()].link.name() },
         };
-        let packet = self.pool.get(packet);
-        tap.packet(
-            self.now,
-            place,
-            event,
-            PacketView { source, wire: packet.wire, datagram: packet.datagram() },
-        );
+        let datagram = self.pool.content(packet).datagram();
+        tap.packet(self.now, place, event, PacketView { source, wire: self.pool.get(packet).wire, datagram });
     }
 
     fn hash(&mut self, link: LinkId, packet: PacketId) {
         let Some(digest) = &mut self.digest else { return };
+        let payload = &self.pool.content(packet).payload;
         let packet = self.pool.get(packet);
         digest.update(self.now.as_nanos().to_le_bytes());
         digest.update(link.0.to_le_bytes());
         digest.update(packet.source.0.to_le_bytes());
         digest.update(packet.wire.get().to_le_bytes());
-        digest.update(&packet.payload);
+        digest.update(payload);
     }
 }
 
