@@ -136,6 +136,12 @@ impl<T: Copy> EventQueue<T> {
         self.order.last().map(|key| key.time())
     }
 
+    /// What the next event is, if it is due at `time`.
+    pub(crate) fn peek_at(&self, time: Time) -> Option<T> {
+        let key = self.order.last().filter(|key| key.time() == time)?;
+        Some(self.slots[key.slot()].1)
+    }
+
     /// Takes the next event if it is due at `limit` or before.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, T)> {

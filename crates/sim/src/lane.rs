@@ -93,7 +93,7 @@ impl Lane {
     pub fn poll_deliver(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Delivery> {
         self.advance(now);
         let at = self.link.first_arrival().filter(|at| *at <= self.now)?;
-        let (packet, _) = self.link.arrive(&self.pool);
+        let (packet, _) = self.link.arrive(&self.pool, 0);
         let owner = self.take(packet, payload);
         Some(Delivery { at, owner })
     }

@@ -5,6 +5,8 @@
 //! packet of the same busy period, so the k-th packet of a burst is serialised after `floor(k * bits /
 //! rate)`.
 
+mod ahead;
+
 use std::collections::VecDeque;
 
 use anabranch_core::time::{Rate, Span, Time};
@@ -15,11 +17,13 @@ use crate::dynamics::LinkChange;
 use crate::error::{ConfigError, probability, require};
 use crate::jitter::Jitter;
 use crate::loss::{LossModel, LossPlace, SourceLoss};
-use crate::packet::{Fate, Packet, PacketId, Pool};
+use crate::packet::{Fate, PacketId, Pool};
 use crate::policer::{Policer, TokenBucket};
 use crate::queue::{Capacity, QueueConfig};
 use crate::rng::{Seeds, Stream};
 use crate::route::SourceId;
+
+pub(crate) use ahead::{Ahead, precedence};
 
 /// What a link is like when the run begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -248,8 +252,12 @@ pub struct Link {
     propagating: VecDeque<(Time, PacketId)>,
     /// When the last packet that was not held back arrives: no such packet arrives before an earlier one.
     last_arrival: Time,
+    /// What is on the link, if the times of packets are known when they are offered: then nothing is in the lists above.
+    ahead: Option<Ahead>,
     per_source: Vec<Option<PerSource>>,
 }
+
+const ATTACHED: &str = "sources are attached when their route is made";
 
 impl Link {
     pub(crate) fn new(config: LinkConfig) -> Result<Self, ConfigError> {
@@ -276,6 +284,7 @@ impl Link {
             waiting_bytes: WireBytes::ZERO,
             propagating: VecDeque::with_capacity(QUEUE_ROOM),
             last_arrival: Time::ZERO,
+            ahead: None,
             per_source: Vec::new(),
         })
     }
@@ -302,27 +311,30 @@ impl Link {
 
     /// How many packets wait, not counting the one being sent.
     pub fn waiting_packets(&self) -> u64 {
-        self.waiting.len() as u64
+        self.ahead.as_ref().map_or(self.waiting.len() as u64, Ahead::waiting_packets)
     }
 
     /// How many bytes wait, not counting the packet being sent.
     pub fn waiting_bytes(&self) -> WireBytes {
-        self.waiting_bytes
+        self.ahead.as_ref().map_or(self.waiting_bytes, Ahead::waiting_bytes)
     }
 
     /// The size of the packet being sent.
     pub fn in_service(&self) -> Option<WireBytes> {
-        self.in_service.map(|queued| queued.size)
+        self.ahead.as_ref().map_or(self.in_service.map(|queued| queued.size), Ahead::in_service)
     }
 
     /// How many packets have been sent but have not arrived.
     pub fn propagating_packets(&self) -> u64 {
-        self.propagating.len() as u64
+        self.ahead.as_ref().map_or(self.propagating.len() as u64, Ahead::propagating_packets)
     }
 
     /// When the first propagating packet arrives.
     pub(crate) fn first_arrival(&self) -> Option<Time> {
-        self.propagating.front().map(|(time, _)| *time)
+        match &self.ahead {
+            Some(ahead) => ahead.first_arrival(),
+            None => self.propagating.front().map(|(time, _)| *time),
+        }
     }
 
     /// What became of the packets of one source.
@@ -359,7 +371,7 @@ impl Link {
     }
 
     fn source_mut(&mut self, source: SourceId) -> &mut PerSource {
-        self.per_source[source.index()].as_mut().expect("sources are attached when their route is made")
+        self.per_source[source.index()].as_mut().expect(ATTACHED)
     }
 
     /// Applies a change at once, except that a packet in the serialiser leaves it when it would have.
@@ -388,15 +400,17 @@ impl Link {
     /// Takes a packet in at the near end.
     pub(crate) fn offer(&mut self, now: Time, id: PacketId, pool: &mut Pool) -> Offer {
         let packet = pool.get_mut(id);
-        packet.fate = self.draw_fate(packet);
+        packet.fate = self.draw_fate(packet.source, packet.wire);
+        let refused =
+            |link: &mut Self, drop| Offer::Dropped(link.count_drop(drop, packet.source, packet.wire));
         if !self.up {
-            return Offer::Dropped(self.count_drop(Drop::Outage, packet));
+            return refused(self, Drop::Outage);
         }
         if packet.fate.lost && self.loss_place == LossPlace::BeforeQueue {
-            return Offer::Dropped(self.count_drop(Drop::Loss, packet));
+            return refused(self, Drop::Loss);
         }
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.passes(now, packet.wire)) {
-            return Offer::Dropped(self.count_drop(Drop::Policer, packet));
+            return refused(self, Drop::Policer);
         }
         let queued = Queued { packet: id, size: packet.wire, since: now };
         if self.in_service.is_none() && self.batches.is_none() {
@@ -404,7 +418,7 @@ impl Link {
             return Offer::Due(self.serve(now, queued));
         }
         if !self.has_room(queued.size) {
-            return Offer::Dropped(self.count_drop(Drop::Queue, packet));
+            return refused(self, Drop::Queue);
         }
         self.waiting.push_back(queued);
         self.waiting_bytes += queued.size;
@@ -416,32 +430,33 @@ impl Link {
 
     /// Whether a packet may wait. Where nothing does and none is being sent, one always may.
     fn has_room(&self, size: WireBytes) -> bool {
-        let serving = self.in_service.filter(|_| self.queue.in_service_counts);
-        let (packets, bytes) = serving.map_or((0, WireBytes::ZERO), |serving| (1, serving.size));
-        (self.in_service.is_none() && self.waiting.is_empty())
-            || self.capacity.fits(self.waiting_packets() + packets, self.waiting_bytes + bytes, size)
+        let serving = self.in_service();
+        let waiting = self.waiting_packets();
+        let counted = serving.filter(|_| self.queue.in_service_counts);
+        let (packets, bytes) = counted.map_or((0, WireBytes::ZERO), |size| (1, size));
+        (serving.is_none() && waiting == 0)
+            || self.capacity.fits(waiting + packets, self.waiting_bytes() + bytes, size)
     }
 
-    fn draw_fate(&mut self, packet: &Packet) -> Fate {
-        let per = self.per_source[packet.source.index()].as_mut();
-        let per = per.expect("sources are attached when their route is made");
+    fn draw_fate(&mut self, source: SourceId, wire: WireBytes) -> Fate {
+        let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
         let earlier = per.counters.entered.packets;
-        per.counters.entered.count(packet.wire);
+        per.counters.entered.count(wire);
         let mut fate = if self.faults.none() { Fate::default() } else { self.faults.draw(&mut per.faults) };
         fate.lost = per.loss.draw(&self.loss, earlier);
         fate.jitter = self.jitter.map_or(Span::ZERO, |jitter| jitter.draw(&mut per.jitter));
         fate
     }
 
-    fn count_drop(&mut self, drop: Drop, packet: &Packet) -> Drop {
-        let counters = &mut self.source_mut(packet.source).counters;
+    fn count_drop(&mut self, drop: Drop, source: SourceId, wire: WireBytes) -> Drop {
+        let counters = &mut self.source_mut(source).counters;
         let tally = match drop {
             Drop::Loss => &mut counters.lost,
             Drop::Policer => &mut counters.policed,
             Drop::Queue => &mut counters.overflowed,
             Drop::Outage => &mut counters.outage,
         };
-        tally.count(packet.wire);
+        tally.count(wire);
         drop
     }
 
@@ -473,9 +488,9 @@ impl Link {
         if let Some(sent) = self.in_service.take() {
             let packet = pool.get(sent.packet);
             if !self.up {
-                dropped = Some((sent.packet, self.count_drop(Drop::Outage, packet)));
+                dropped = Some((sent.packet, self.count_drop(Drop::Outage, packet.source, packet.wire)));
             } else if packet.fate.lost {
-                dropped = Some((sent.packet, self.count_drop(Drop::Loss, packet)));
+                dropped = Some((sent.packet, self.count_drop(Drop::Loss, packet.source, packet.wire)));
             } else {
                 head = self.propagate(now, sent.packet, pool);
             }
@@ -525,9 +540,13 @@ impl Link {
     }
 
     /// Takes the first propagating packet out at the far end and says when the next one arrives.
-    pub(crate) fn arrive(&mut self, pool: &Pool) -> (PacketId, Option<Time>) {
-        let (_, id) =
-            self.propagating.pop_front().expect("an arrival is scheduled only with a packet propagating");
+    /// `order` is its number among arrivals.
+    pub(crate) fn arrive(&mut self, pool: &Pool, order: u64) -> (PacketId, Option<Time>) {
+        let first = match &mut self.ahead {
+            Some(ahead) => ahead.land(order),
+            None => self.propagating.pop_front().map(|(_, id)| id),
+        };
+        let id = first.expect("an arrival is scheduled only with a packet propagating");
         let packet = pool.get(id);
         self.source_mut(packet.source).counters.delivered.count(packet.wire);
         (id, self.first_arrival())

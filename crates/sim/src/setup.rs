@@ -15,7 +15,8 @@ use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
 use crate::traffic::{Source, TrafficConfig};
 use crate::world::{HostEntry, LinkEntry, ScheduleEntry, Target, TrafficEntry, World};
 
-/// Putting it together. Parts can be added while the world runs.
+/// Putting it together. Parts can be added while the world runs, unless its links are
+/// [computed ahead](World::compute_ahead): then all of this panics.
 impl World {
     /// An empty world at time zero.
     pub fn new(seeds: Seeds) -> Self {
@@ -39,11 +40,13 @@ impl World {
             tap_follows_links: false,
             digest: None,
             unroutable: 0,
+            ahead: None,
         }
     }
 
     /// Adds a host with the addresses of its interfaces. Its first packets are asked for at the present time.
     pub fn add_host(&mut self, host: Box<dyn Host>, addresses: &[Address]) -> Result<HostId, ConfigError> {
+        self.assert_not_ahead();
         for (index, address) in addresses.iter().enumerate() {
             if self.addresses.contains_key(address) || addresses[..index].contains(address) {
                 return Err(ConfigError::DuplicateAddress(*address));
@@ -59,6 +62,7 @@ impl World {
 
     /// Adds one direction of a link.
     pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
+        self.assert_not_ahead();
         if self.link_names.contains_key(&config.name) {
             return Err(ConfigError::DuplicateName(config.name));
         }
@@ -67,7 +71,7 @@ impl World {
         self.link_names.insert(link.name().to_owned(), id);
         let departure = self.events.register(Class::Departure, Target::Departure(id));
         let arrival = self.events.register(Class::Arrival, Target::Arrival(id));
-        self.links.push(LinkEntry { link, departure, arrival });
+        self.links.push(LinkEntry { link, departure, arrival, background: Vec::new() });
         Ok(id)
     }
 
@@ -82,6 +86,7 @@ impl World {
         links: &[LinkId],
         name: Option<&str>,
     ) -> Result<SourceId, ConfigError> {
+        self.assert_not_ahead();
         let sink = *self.addresses.get(&destination).ok_or(ConfigError::UnknownAddress(destination))?;
         self.addresses.get(&source).ok_or(ConfigError::UnknownAddress(source))?;
         if source.is_ipv4() != destination.is_ipv4() {
@@ -101,6 +106,7 @@ impl World {
 
     /// Adds a source of background traffic over the given links.
     pub fn add_traffic(&mut self, config: TrafficConfig, links: &[LinkId]) -> Result<SourceId, ConfigError> {
+        self.assert_not_ahead();
         if self.source_names.contains_key(&config.name) {
             return Err(ConfigError::DuplicateName(config.name));
         }
@@ -108,10 +114,11 @@ impl World {
         let mut source = Source::new(config, self.seeds.stream(&["traffic", &name]))?;
         let (route, id) = self.make_route(name, links, Sink::Nowhere)?;
         let slot = self.events.register(Class::Traffic, Target::Traffic(self.traffic.len()));
-        if let Some(time) = source.first() {
-            self.events.schedule(slot, time.max(self.now));
+        let next = source.first().map(|time| time.max(self.now));
+        if let Some(time) = next {
+            self.events.schedule(slot, time);
         }
-        self.traffic.push(TrafficEntry { source, route, slot });
+        self.traffic.push(TrafficEntry { source, route, slot, next, sent_at: None });
         Ok(id)
     }
 
@@ -122,6 +129,7 @@ impl World {
         link: LinkId,
         changes: Vec<(Time, LinkChange)>,
     ) -> Result<(), ConfigError> {
+        self.assert_not_ahead();
         changes.iter().try_for_each(|(_, change)| change.check())?;
         let schedule = Schedule::new(changes);
         let slot = self.events.register(Class::Change, Target::Change(self.schedules.len()));
@@ -134,6 +142,7 @@ impl World {
 
     /// Changes a link now.
     pub fn change_link(&mut self, link: LinkId, change: &LinkChange) -> Result<(), ConfigError> {
+        self.assert_not_ahead();
         change.check()?;
         self.links[link.index()].link.apply(change);
         Ok(())

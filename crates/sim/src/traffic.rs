@@ -114,6 +114,14 @@ impl Source {
         Ok(Source { config, stream, interval, carry: 0, left: 0 })
     }
 
+    /// Whether each gap is drawn, so that packets of two sources go in one nanosecond by chance only.
+    pub(crate) fn draws_gaps(&self) -> bool {
+        match self.config.kind {
+            TrafficKind::Cbr { jitter, .. } => jitter > 0.0,
+            TrafficKind::Poisson { .. } | TrafficKind::ParetoOnOff { .. } => true,
+        }
+    }
+
     /// When the first packet goes, unless the source has stopped by then.
     pub(crate) fn first(&mut self) -> Option<Time> {
         let start = self.config.start;

@@ -1,5 +1,7 @@
 //! The network and everything that happens in it.
 
+mod ahead;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 
@@ -15,6 +17,8 @@ use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
 use crate::tap::{PacketEvent, PacketView, Place, Tap};
 use crate::traffic::Source;
+
+pub(crate) use ahead::AheadState;
 
 /// How often in a row a host may name a deadline that has come.
 const MAX_TIMEOUTS: u32 = 1000;
@@ -44,12 +48,17 @@ pub(crate) struct LinkEntry {
     pub(crate) link: Link,
     pub(crate) departure: Slot,
     pub(crate) arrival: Slot,
+    /// Traffic that enters the network here, if it is computed ahead.
+    pub(crate) background: Vec<usize>,
 }
 
 pub(crate) struct TrafficEntry {
     pub(crate) source: Source,
     pub(crate) route: RouteId,
     pub(crate) slot: Slot,
+    /// When it sends next, and when it sent before, if it did.
+    pub(crate) next: Option<Time>,
+    pub(crate) sent_at: Option<Time>,
 }
 
 pub(crate) struct ScheduleEntry {
@@ -83,6 +92,8 @@ pub struct World {
     pub(crate) tap_follows_links: bool,
     pub(crate) digest: Option<Sha256>,
     pub(crate) unroutable: u64,
+    /// Links are computed ahead.
+    pub(crate) ahead: Option<AheadState>,
 }
 
 /// Where a packet is, before names are looked up.
@@ -103,6 +114,7 @@ impl World {
     pub fn run_until(&mut self, end: Time) {
         while self.step_until(end) {}
         self.now = self.now.max(end);
+        self.settle_links();
     }
 
     /// Handles the next event if it is due at `end` or before; otherwise does nothing and says false.
@@ -112,7 +124,10 @@ impl World {
         self.handled += 1;
         match target {
             Target::Departure(link) => self.link_departure(link),
-            Target::Arrival(link) => self.link_arrival(link),
+            Target::Arrival(link) => {
+                let first = self.first_of_tied(link);
+                self.link_arrival(first);
+            }
             Target::Wake(host) => self.host_wake(host),
             Target::Traffic(index) => self.traffic_send(index),
             Target::Change(index) => self.link_change(index),
@@ -206,6 +221,9 @@ impl World {
     }
 
     fn enter(&mut self, link: LinkId, packet: PacketId) {
+        if self.ahead.is_some() {
+            return self.enter_ahead(link, packet);
+        }
         self.follow(link, PacketEvent::Sent, packet);
         let entry = &mut self.links[link.index()];
         match entry.link.offer(self.now, packet, &mut self.pool) {
@@ -242,7 +260,7 @@ impl World {
 
     fn link_arrival(&mut self, id: LinkId) {
         let entry = &mut self.links[id.index()];
-        let (packet, head) = entry.link.arrive(&self.pool);
+        let (packet, head) = entry.link.arrive(&self.pool, self.handled);
         if let Some(time) = head {
             self.events.schedule(entry.arrival, time);
         }
@@ -271,7 +289,9 @@ impl World {
         let entry = &mut self.traffic[index];
         let route = entry.route;
         let sizes = entry.source.sizes();
-        if let Some(time) = entry.source.after(self.now) {
+        entry.next = entry.source.after(self.now);
+        entry.sent_at = Some(self.now);
+        if let Some(time) = entry.next {
             self.events.schedule(entry.slot, time);
         }
         let Route { source, ref links, .. } = self.routes[route.0 as usize];
@@ -356,7 +376,8 @@ impl World {
 
     /// How many packets are on links.
     pub fn packets_on_the_way(&self) -> usize {
-        self.pool.len()
+        let background = self.links.iter().map(|entry| entry.link.background_ahead());
+        self.pool.len() + background.sum::<usize>()
     }
 
     /// How many packets were sent for which there is no route.

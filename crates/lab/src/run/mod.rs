@@ -45,6 +45,8 @@ const SLICE: Span = Span::from_millis(10);
 enum RunEnd {
     End,
     Stop,
+    /// Links were computed ahead, and two packets came in one nanosecond that events would have put in order.
+    OrderUnknown,
 }
 
 /// What to run.
@@ -117,9 +119,8 @@ impl Job {
     /// # Errors
     /// [`RunError`].
     pub fn run(&self) -> Result<RunResult, RunError> {
-        let mut built = self.build()?;
-        self.advance(&mut built, || true, Built::sample_queues);
-        built.finish(self)
+        let built = self.run_built(|| true)?;
+        built.unwrap_or_else(|| unreachable!("nothing stops it")).finish(self)
     }
 
     /// Runs to the end, or gives up and has no result soon after `stop` is set, from whatever thread. What a run that was given up
@@ -136,10 +137,24 @@ impl Job {
     /// # Errors
     /// [`RunError`].
     pub fn run_while(&self, goes_on: impl FnMut() -> bool) -> Result<Option<RunResult>, RunError> {
+        self.run_built(goes_on)?.map(|built| built.finish(self)).transpose()
+    }
+
+    /// The network at the end of the run, unless it was given up. Where nobody looks at packets on links, these are computed ahead, and
+    /// with events only if that leaves something open.
+    fn run_built(&self, mut goes_on: impl FnMut() -> bool) -> Result<Option<Built>, RunError> {
+        let looked_at = self.digest || self.pcap.is_some() || self.trace.is_some();
         let mut built = self.build()?;
+        if !looked_at && built.world.compute_ahead() {
+            match self.advance(&mut built, &mut goes_on, |_| ()) {
+                RunEnd::End => return Ok(Some(built)),
+                RunEnd::Stop => return Ok(None),
+                RunEnd::OrderUnknown => built = self.build()?,
+            }
+        }
         match self.advance(&mut built, goes_on, Built::sample_queues) {
-            RunEnd::End => built.finish(self).map(Some),
             RunEnd::Stop => Ok(None),
+            RunEnd::End | RunEnd::OrderUnknown => Ok(Some(built)),
         }
     }
 
@@ -162,6 +177,9 @@ impl Job {
             }
             let next = (built.world.now() + SLICE).min(end);
             built.world.run_until(next);
+            if built.world.order_is_unknown() {
+                return RunEnd::OrderUnknown;
+            }
             look(built);
         }
         RunEnd::End

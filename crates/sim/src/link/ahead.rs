@@ -1,0 +1,298 @@
+//! A link whose packets' times are known when they are offered.
+//!
+//! Where nothing about a link changes, the way of a packet over it is known as soon as it is offered: what is in the queue says when it
+//! leaves the serialiser, and that says when it arrives. So a departure needs no event, and the arrival of a packet that nobody
+//! receives needs none either.
+//!
+//! What comes out is what comes out with events. There, arrivals of one moment are handled in the order in which they were scheduled:
+//! as the packet left, or if another was before it on the link, as that one arrived. [`precedence`] finds that order.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+
+use anabranch_core::time::Time;
+use anabranch_core::units::WireBytes;
+
+use super::{ATTACHED, Drop, Link};
+use crate::loss::{LossModel, LossPlace};
+use crate::packet::PacketId;
+use crate::route::SourceId;
+
+/// How a packet found the link.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// Nothing was in the serialiser: its departure was scheduled as it was offered. Hosts' offers are numbered.
+    Idle { at: Time, order: Option<NonZeroU64> },
+    /// Its departure was scheduled as the packet before it left.
+    Busy,
+}
+
+/// A packet that is on the link, or was there not long ago.
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    leaves: Time,
+    arrives: Time,
+    size: WireBytes,
+    /// Whose it is, if nobody receives it.
+    background: Option<SourceId>,
+    found: Found,
+    /// The how many-th arrival its own was, once it was handled.
+    handled: Option<NonZeroU64>,
+}
+
+/// How many packets that have arrived are remembered at least.
+const REMEMBERED: usize = 256;
+/// Packets that the lists have room for from the start.
+const ROOM: usize = 4 * REMEMBERED;
+
+/// What is on the link.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// In the order in which they were offered: those that have arrived, those that propagate, that in the serialiser and those that
+    /// wait.
+    passages: VecDeque<Passage>,
+    /// How many were forgotten.
+    forgotten: u64,
+    /// How many of the passages have arrived, and how many have left.
+    arrived: usize,
+    left: usize,
+    queue_bytes: WireBytes,
+    /// How many that nobody receives are on the link.
+    background: usize,
+    /// Packets of hosts that have not arrived, with the numbers of their passages.
+    flights: VecDeque<(u64, PacketId)>,
+}
+
+impl Ahead {
+    fn new() -> Self {
+        Ahead {
+            passages: VecDeque::with_capacity(ROOM),
+            forgotten: 0,
+            arrived: 0,
+            left: 0,
+            queue_bytes: WireBytes::ZERO,
+            background: 0,
+            flights: VecDeque::with_capacity(REMEMBERED),
+        }
+    }
+
+    pub(crate) fn in_service(&self) -> Option<WireBytes> {
+        self.passages.get(self.left).map(|passage| passage.size)
+    }
+
+    pub(crate) fn waiting_packets(&self) -> u64 {
+        (self.passages.len() - self.left).saturating_sub(1) as u64
+    }
+
+    pub(crate) fn waiting_bytes(&self) -> WireBytes {
+        self.queue_bytes - self.in_service().unwrap_or(WireBytes::ZERO)
+    }
+
+    pub(crate) fn propagating_packets(&self) -> u64 {
+        (self.left - self.arrived) as u64
+    }
+
+    fn passage(&self, number: u64) -> Option<&Passage> {
+        self.passages.get(usize::try_from(number.checked_sub(self.forgotten)?).ok()?)
+    }
+
+    /// When the first packet that somebody receives arrives.
+    pub(crate) fn first_arrival(&self) -> Option<Time> {
+        self.flights.front().and_then(|&(number, _)| self.passage(number)).map(|passage| passage.arrives)
+    }
+
+    /// Takes the first packet that somebody receives out, as the `order`-th arrival that is handled.
+    pub(crate) fn land(&mut self, order: u64) -> Option<PacketId> {
+        let (number, packet) = self.flights.pop_front()?;
+        let index = (number - self.forgotten) as usize;
+        self.passages[index].handled = NonZeroU64::new(order);
+        Some(packet)
+    }
+
+    /// Makes room for what has left by `now`.
+    fn leave(&mut self, now: Time) {
+        while let Some(passage) = self.passages.get(self.left).filter(|passage| passage.leaves <= now) {
+            self.queue_bytes -= passage.size;
+            self.left += 1;
+        }
+    }
+
+    /// Passes on what arrives by `now` and nobody receives.
+    fn arrive(&mut self, now: Time, mut count: impl FnMut(SourceId, WireBytes)) {
+        while let Some(passage) = self.passages.get(self.arrived).filter(|passage| passage.arrives <= now) {
+            if let Some(source) = passage.background {
+                count(source, passage.size);
+                self.background -= 1;
+            }
+            self.arrived += 1;
+        }
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        if self.arrived < 2 * REMEMBERED {
+            return;
+        }
+        let landed = self.flights.front().map_or(u64::MAX, |(number, _)| number - self.forgotten);
+        let count = usize::try_from(landed).map_or(REMEMBERED, |landed| landed.min(REMEMBERED));
+        self.passages.drain(..count);
+        self.forgotten += count as u64;
+        self.arrived -= count;
+        self.left -= count;
+    }
+
+    /// A packet is offered that fits.
+    fn take(&mut self, passage: Passage, packet: Option<PacketId>) -> Option<Time> {
+        let number = self.forgotten + self.passages.len() as u64;
+        self.passages.push_back(passage);
+        self.queue_bytes += passage.size;
+        self.background += usize::from(packet.is_none());
+        self.flights.push_back((number, packet?));
+        (self.flights.len() == 1).then_some(passage.arrives)
+    }
+}
+
+/// Which of the first arrivals of two links comes first, where both are of one moment. None if it cannot be told.
+pub(crate) fn precedence(one: &Ahead, other: &Ahead) -> Option<Ordering> {
+    let (mut first, mut second) = (one.flights.front()?.0, other.flights.front()?.0);
+    loop {
+        let (a, b) = (one.passage(first)?, other.passage(second)?);
+        if let (Some(a), Some(b)) = (a.handled, b.handled) {
+            return Some(a.cmp(&b));
+        }
+        let scheduled = (one.scheduled(first)?, other.scheduled(second)?);
+        if scheduled.0 != scheduled.1 {
+            return Some(scheduled.0.cmp(&scheduled.1));
+        }
+        if scheduled.0.1 == Scheduler::Departure {
+            return departure_precedence(one, first, other, second);
+        }
+        (first, second) = (first.checked_sub(1)?, second.checked_sub(1)?);
+    }
+}
+
+/// Which of two departures of one moment comes first.
+fn departure_precedence(one: &Ahead, mut first: u64, other: &Ahead, mut second: u64) -> Option<Ordering> {
+    loop {
+        let before = |ahead: &Ahead, number: u64| -> Option<Time> {
+            Some(ahead.passage(number.checked_sub(1)?)?.leaves)
+        };
+        match (one.passage(first)?.found, other.passage(second)?.found) {
+            (Found::Idle { at, order }, Found::Idle { at: other_at, order: other_order }) => {
+                // Background traffic of one moment comes after what hosts send.
+                let rank = |order: Option<NonZeroU64>| order.map_or((1, 0), |order| (0, order.get()));
+                let is_told = at != other_at || order.is_some() || other_order.is_some();
+                return is_told.then(|| (at, rank(order)).cmp(&(other_at, rank(other_order))));
+            }
+            // Departures of one moment are handled before anything is offered.
+            (Found::Idle { at, .. }, Found::Busy) => {
+                return Some(at.cmp(&before(other, second)?).then(Ordering::Greater));
+            }
+            (Found::Busy, Found::Idle { at, .. }) => {
+                return Some(before(one, first)?.cmp(&at).then(Ordering::Less));
+            }
+            (Found::Busy, Found::Busy) => {
+                let times = (before(one, first)?, before(other, second)?);
+                if times.0 != times.1 {
+                    return Some(times.0.cmp(&times.1));
+                }
+                (first, second) = (first - 1, second - 1);
+            }
+        }
+    }
+}
+
+/// What schedules an arrival. Departures are handled before arrivals of the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Scheduler {
+    /// The packet's departure, since none was before it on the link.
+    Departure,
+    /// The arrival of the packet before it.
+    Arrival,
+}
+
+impl Ahead {
+    /// When and by what the arrival of a passage is scheduled. None if the passage before it was forgotten.
+    fn scheduled(&self, number: u64) -> Option<(Time, Scheduler)> {
+        let leaves = self.passage(number)?.leaves;
+        let Some(before) = number.checked_sub(1) else { return Some((leaves, Scheduler::Departure)) };
+        let arrival = self.passage(before)?.arrives;
+        Some(if arrival < leaves { (leaves, Scheduler::Departure) } else { (arrival, Scheduler::Arrival) })
+    }
+}
+
+impl Link {
+    /// Computes what is offered from now on ahead.
+    pub(crate) fn begin_ahead(&mut self) {
+        self.ahead = Some(Ahead::new());
+    }
+
+    /// What is on the link, if it is computed ahead.
+    pub(crate) fn ahead(&self) -> Option<&Ahead> {
+        self.ahead.as_ref()
+    }
+
+    /// How many packets on the link nobody receives, if it is computed ahead.
+    pub(crate) fn background_ahead(&self) -> usize {
+        self.ahead.as_ref().map_or(0, |ahead| ahead.background)
+    }
+
+    /// Whether nothing happens to packets behind the queue, and none is on the link.
+    pub(crate) fn can_compute_ahead(&self) -> bool {
+        let loses_behind_queue = self.loss_place == LossPlace::AfterQueue && self.loss != LossModel::None;
+        let is_plain = self.jitter.is_none() && self.batches.is_none() && self.faults.none();
+        let is_empty = self.in_service.is_none() && self.waiting.is_empty() && self.propagating.is_empty();
+        self.up && is_plain && !loses_behind_queue && is_empty
+    }
+
+    /// Takes a packet in at the near end: a host's, with the number of its offer among those of hosts, or one that nobody receives. The
+    /// moment at which the first of those that somebody receives arrives, if that is this one.
+    pub(crate) fn offer_ahead(
+        &mut self,
+        now: Time,
+        source: SourceId,
+        size: WireBytes,
+        of_host: Option<(PacketId, NonZeroU64)>,
+    ) -> Result<Option<Time>, Drop> {
+        if self.draw_fate(source, size).lost {
+            return Err(self.count_drop(Drop::Loss, source, size));
+        }
+        if self.bucket.as_mut().is_some_and(|bucket| !bucket.passes(now, size)) {
+            return Err(self.count_drop(Drop::Policer, source, size));
+        }
+        self.settle_ahead(now);
+        let Some(ahead) = &self.ahead else { unreachable!("the world computes its links ahead") };
+        let busy_until = (ahead.left < ahead.passages.len()).then(|| ahead.passages.back()).flatten();
+        let busy_until = busy_until.map(|passage| passage.leaves);
+        if busy_until.is_none() {
+            self.carry = 0;
+        } else if !self.has_room(size) {
+            return Err(self.count_drop(Drop::Queue, source, size));
+        }
+        let (span, carry) = self.rate.serialise(size.get(), self.carry);
+        self.carry = carry;
+        let leaves = busy_until.unwrap_or(now) + span;
+        let order = of_host.map(|(_, order)| order);
+        let passage = Passage {
+            leaves,
+            arrives: leaves + self.delay,
+            size,
+            background: of_host.is_none().then_some(source),
+            found: if busy_until.is_some() { Found::Busy } else { Found::Idle { at: now, order } },
+            handled: None,
+        };
+        let ahead = self.ahead.as_mut();
+        Ok(ahead.and_then(|ahead| ahead.take(passage, of_host.map(|(packet, _)| packet))))
+    }
+
+    /// Counts what nobody receives and has arrived by `now`, and makes room for what has left.
+    pub(crate) fn settle_ahead(&mut self, now: Time) {
+        let Link { ahead: Some(ahead), per_source, .. } = self else { return };
+        ahead.leave(now);
+        ahead.arrive(now, |source, size| {
+            let per = per_source[source.index()].as_mut().expect(ATTACHED);
+            per.counters.delivered.count(size);
+        });
+    }
+}
