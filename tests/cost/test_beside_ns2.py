@@ -54,6 +54,13 @@ def test_what_is_worse_than_stored_by_more_than_a_twentieth_is_reported() -> Non
     ]
 
 
+def test_differences_within_the_slack_of_a_row_are_no_news() -> None:
+    memory = Row("memory", goal=5.0, slack=1.0)
+    beside_ns2.store(table_of({memory: [1.5]}))
+    assert len(reported({memory: [2.5]})) == 2
+    assert reported({memory: [2.7]})[-1].endswith("memory")
+
+
 def test_rows_that_were_not_measured_stay_stored(stored: Path) -> None:
     beside_ns2.store(table_of({LESS: [0.2], MORE: [2.0]}))
     beside_ns2.store(table_of({MORE: [1.5]}))
