@@ -44,7 +44,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire instructions cards ledger book clean
+.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -215,7 +215,7 @@ lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions 
 	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
-	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger; \
+	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger tests/cost; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) -m unittest discover --quiet --start-directory .ci --pattern '*_test.py'; \
@@ -338,7 +338,7 @@ beside: ## Measure beside the kernel's TCP and MPTCP in network namespaces, as r
 	$(ANABRANCH_BUILD)
 	cd tools && unshare -n $(PYTHON) -m beside --anabranch "$(TARGET)/release/anabranch" $(BESIDE)
 
-bench: venv ## Measure the simulator, what schemes' decisions, observing real sockets and protection cost, how well limits are kept, small files beside cp, and what Python adds to a run.
+bench: venv ## Measure the simulator, alone and beside ns-2, what schemes' decisions, observing real sockets and protection cost, how well limits are kept, small files beside cp, and what Python adds to a run.
 	$(CARGO) bench --profile fast --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --profile fast --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
@@ -348,6 +348,7 @@ bench: venv ## Measure the simulator, what schemes' decisions, observing real so
 	$(ANABRANCH_BUILD)
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .
 	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"
+	$(MAKE) --no-print-directory bench-sim
 
 # Ratios to peers in the same run, so that a slow machine is no news. What a row is beside has to be there; usrsctp is installed
 # where that needs no question. 10,000 peers have a socket each.
@@ -363,6 +364,19 @@ bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and u
 	$(CARGO) build --profile fast --locked -p anabranch-bench-wire; \
 	ulimit -n "$$(ulimit -Hn)"; \
 	"$(TARGET)/fast/bench-wire" $(BENCH_WIRE)
+
+# ns-2 is installed where that needs no question, and without it the rows beside it are left out.
+BENCH_SIM ?= check
+bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored; BENCH_SIM=store stores them.
+	@set -eu; \
+	if ! command -v ns > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		echo 'Installing ns2'; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends ns2 < /dev/null > /dev/null \
+			|| echo 'ns2 could not be installed'; \
+	fi; \
+	$(CARGO) build --profile fast --locked --bin anabranch; \
+	$(PYTHON) tests/cost/beside_ns2.py '$(BENCH_SIM)' --anabranch "$(TARGET)/fast/anabranch"
 
 # Where other programs keep the machine busy, times say little and these counts as much as ever.
 instructions: ## Count the instructions of simulated runs with valgrind, beside those stored; INSTRUCTIONS=store stores them.

@@ -27,7 +27,7 @@ from anabranch.papers.model import Measure
 from anabranch.papers.pages.summary import counts_text
 from anabranch.papers.paper import read_paper
 from anabranch.papers.pipeline import reproduce
-from anabranch.papers.plan import Scope, settings_of, wanted
+from anabranch.papers.plan import Scope, narrowed, settings_of, wanted
 from anabranch.papers.sweeps import SweepOptions
 from anabranch.papers.workers import Workers
 
@@ -309,8 +309,45 @@ def test_seeds_variants_and_ablations_can_be_set() -> None:
         "slow-second",
         "slow-by-text",
     ]
+    assert [each.id for each in settings_of(loss, Scope(claims=True))] == ["default", "delay-100ms", "slow-second"]
     assert settings_of(loss, Scope(seeds=7))[0].seeds == tuple(range(1, 8))
     assert settings_of(loss, Scope(quick=True))[0].axes[0].values == (0, 0.2)
+
+
+def test_what_claims_read_of_a_setting_is_what_they_name() -> None:
+    paper = read_paper(PLANTED)
+    loss = settings_of(paper.experiment("loss"), Scope())[0]
+
+    def kept(*names: str) -> tuple[list[str], list[tuple[object, ...]]]:
+        setting = narrowed(loss, [claim for claim in paper.claims if claim.id in names])
+        assert setting is not None
+        assert setting.experiment.figures == ()
+        return list(setting.schemes), [axis.values for axis in setting.axes]
+
+    assert kept("loss-value") == (["CMT"], [(0.2,)])
+    assert kept("loss-lower", "loss-value") == (["CMT", "SCTP"], [(0, 0.2)])
+    # A mean over an axis needs all of it.
+    assert kept("loss-higher") == (["CMT", "SCTP"], [(0, 0.05, 0.2)])
+    assert narrowed(loss, paper.claims_of("windows")) is None
+
+
+def test_verdicts_alone_need_fewer_runs_and_are_the_same(
+    tmp_path: Path, cache: Path, whole: tuple[Path, out.Outcome, Cost], reproduced: Reproduce
+) -> None:
+    everything, cost = whole[1:]
+    outcome, alone = reproduced("all", tmp_path, cache, Scope(claims=True))
+    assert alone.cached < cost.computed + cost.cached
+    assert alone.computed == 0
+
+    def judged(claim: out.ClaimOutcome) -> list[object]:
+        by_variants = [each for each in claim["sensitivity"] if each["kind"] == "variant"]
+        return [claim["verdict"], claim["parts"], claim["detail"], claim["depends_on"], by_variants]
+
+    expected = {name: judged(claim) for name, claim in claims(everything).items()}
+    assert {name: judged(claim) for name, claim in claims(outcome).items()} == expected
+    assert all(not each["figures"] for paper in outcome["papers"] for each in paper["experiments"])
+    assert "Only what verdicts rest on was run" in (tmp_path / "summary.md").read_text()
+    assert "Only what verdicts rest on" not in (whole[0] / "summary.md").read_text()
 
 
 def test_only_runs_whose_traces_are_needed_are_traced() -> None:

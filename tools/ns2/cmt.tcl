@@ -5,10 +5,13 @@
 # `paths` has five words for each path: rate and one-way delay of its bottleneck, loss of the direction of the data (before the
 # queue), rate of the cross traffic (0 for none) and its direction (`forward` along the data, `reverse` against it). Cross
 # traffic is 500 B packets whose gaps vary by half of their mean, or eight Pareto sources if its rate is written `pareto:SHARE`.
-# At the end it prints the counters of the sending agent.
+# `access` is the rate of the links between hosts and bottlenecks and `burst` how many packets the first of them queues: with
+# large windows both have to be larger, or packets are lost there. At the end it prints the counters of the sending agent, and with
+# `count 1` how many packets came to the receiver over each path.
 
 array set given {
     paths {} seed 1 duration 200 queue 50 rbuf 65536 pf 0 trigger 3 unordered 0 primary 0 trace ""
+    access 100Mb burst 50 ssthresh 65536 count 0
 }
 array set given $argv
 
@@ -84,6 +87,7 @@ proc agent {node} {
     $made set dataChunkSize_ 1468
     $made set numOutStreams_ 1
     $made set initialRwnd_ $given(rbuf)
+    $made set initialSsthresh_ $given(ssthresh)
     $made set unordered_ $given(unordered)
     $made set useCmtPF_ $given(pf)
     $made set eCmtRtxPolicy_ 4
@@ -94,20 +98,23 @@ proc agent {node} {
 set sender [$ns node]
 set receiver [$ns node]
 set far {}
+set counted {}
 set number 0
 foreach {rate delay loss cross direction} $given(paths) {
     foreach name {near left right away} { set $name [$ns node] }
     $ns multihome-add-interface $sender $near
     $ns multihome-add-interface $receiver $away
     lappend far $away
-    $ns duplex-link $near $left 100Mb 1us DropTail
+    $ns duplex-link $near $left $given(access) 1us DropTail
     $ns duplex-link $left $right $rate $delay DropTail
-    $ns duplex-link $right $away 100Mb 1us DropTail
+    $ns duplex-link $right $away $given(access) 1us DropTail
     if {$trace ne ""} {
         # What leaves the sender, and what arrives.
         $ns trace-queue $near $left $trace
         $ns trace-queue $right $away $trace
     }
+    if {$given(count)} { lappend counted [$ns monitor-queue $right $away ""] }
+    $ns queue-limit $near $left $given(burst)
     $ns queue-limit $left $right $given(queue)
     $ns queue-limit $right $left $given(queue)
     if {$loss > 0} { lossy $left $right $loss [incr number] }
@@ -128,13 +135,14 @@ $ns at 0.5 "$ftp start"
 $ns at $given(duration) finish
 
 proc finish {} {
-    global ns trace from
+    global ns trace from counted
     if {$trace ne ""} {
         $ns flush-trace
         close $trace
     }
     puts "timeouts=[$from set timeoutCount_]"
     puts "fast_retransmits=[$from set frCount_]"
+    foreach monitor $counted { puts "packets=[$monitor set pdepartures_]" }
     exit 0
 }
 $ns run

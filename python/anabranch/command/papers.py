@@ -81,6 +81,12 @@ def _add_reproduce(commands: Any) -> None:
     parser.add_argument("--no-variants", dest="variants", action="store_false", help="only the values chosen")
     parser.add_argument("--no-ablations", dest="ablations", action="store_false", help="leave ablations out")
     parser.add_argument(
+        "--claims",
+        action="store_true",
+        help="only what verdicts rest on: no figures, readings or ablations, and no schemes or values that no claim "
+        "names; verdicts are those of the run with all of it",
+    )
+    parser.add_argument(
         "--executor",
         metavar="WHERE",
         help="where sweeps run: processes:N or dask://HOST:PORT (threads of this machine); runs that need a trace are "
@@ -131,7 +137,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         raise PaperError("--cache and --no-cache: leave one of them out")
     cache = None if options.no_cache else (options.cache or default_folder())
     selections = select(options.name, options.data)
-    scope = Scope(options.quick, options.seeds, options.variants, options.ablations)
+    scope = Scope(options.quick, options.seeds, options.variants, options.ablations, options.claims)
     sweeps = SweepOptions(cache, options.executor, options.workers)
     try:
         with warnings.catch_warnings():

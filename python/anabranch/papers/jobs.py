@@ -12,7 +12,7 @@ from anabranch.papers.catalogue import Selection
 from anabranch.papers.cost import Cost
 from anabranch.papers.model import DEFAULT, Measure
 from anabranch.papers.paper import Paper
-from anabranch.papers.plan import Extract, RunIndex, Scope, Setting, Wanted, settings_of, wanted
+from anabranch.papers.plan import Extract, RunIndex, Scope, Setting, Wanted, narrowed, settings_of, wanted
 from anabranch.papers.samples import SampleGrid
 from anabranch.papers.sweeps import SweepOptions, collect, grid_of
 from anabranch.papers.tracing import Extracted, Tracer
@@ -79,7 +79,11 @@ def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
                 # A variant may be limited to the claims that it can decide.
                 only = setting.change.claims if setting.change else ()
                 deciding = [claim for claim in claims if not only or claim.id in only]
-                jobs.append(Job(paper, setting, wanted(setting, deciding, changed=len(settings) > 1)))
+                if not scope.claims:
+                    jobs.append(Job(paper, setting, wanted(setting, deciding, changed=len(settings) > 1)))
+                # Claims of other experiments are judged by this setting, too, if they have one of the same name.
+                elif kept := narrowed(setting, [c for c in claims if c in deciding or c.experiment != experiment.id]):
+                    jobs.append(Job(paper, kept, wanted(kept, deciding)))
     return jobs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -26,12 +26,15 @@ from anabranch.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How much of the papers is reproduced. `seeds` replaces the number of seeds of every experiment."""
+    """How much of the papers is reproduced. `seeds` replaces the number of seeds of every experiment. `claims` leaves
+    out whatever no verdict rests on.
+    """
 
     quick: bool = False
     seeds: int | None = None
     variants: bool = True
     ablations: bool = True
+    claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,9 @@ def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
         return ()
     changes: list[Change | None] = [None]
     if not scope.quick:
-        changes += experiment.variants + experiment.readings if scope.variants else ()
-        changes += experiment.ablations if scope.ablations else ()
+        changes += experiment.variants if scope.variants else ()
+        changes += experiment.readings if scope.variants and not scope.claims else ()
+        changes += experiment.ablations if scope.ablations and not scope.claims else ()
     return tuple(_setting(experiment, change, scope) for change in changes)
 
 
@@ -119,6 +123,26 @@ def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Set
         draw=experiment.draw,
         shortened=scope.quick and bool(experiment.quick.set),
     )
+
+
+def narrowed(setting: Setting, claims: Iterable[Claim]) -> Setting | None:
+    """A setting with those of its schemes and values of axes that claims read, of whichever experiment, and without
+    figures; `None` if they read nothing of it."""
+    experiment = setting.experiment
+    read = [quantity for claim in claims for quantity in claim.quantities() if quantity.experiment == experiment.id]
+    named = {scheme for quantity in read for scheme in quantity.schemes}
+    schemes = {name: expression for name, expression in setting.schemes.items() if name in named}
+    axes = tuple(_narrowed_axis(axis, [quantity.at for quantity in read]) for axis in setting.axes)
+    if not schemes or not all(axis.values for axis in axes):
+        return None
+    return replace(setting, experiment=replace(experiment, figures=()), schemes=schemes, axes=axes)
+
+
+def _narrowed_axis(axis: Axis, read: Sequence[At]) -> Axis:
+    """What is read of an axis: all of it if something is a mean over it."""
+    if any(axis.name not in at for at in read):
+        return axis
+    return axis.only(tuple(value for at in read for value in at[axis.name]))
 
 
 @dataclass(frozen=True, slots=True)

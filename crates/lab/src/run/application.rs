@@ -47,12 +47,46 @@ pub(crate) struct Received {
     pub(crate) counted_bytes: u64,
     pub(crate) messages: u64,
     pub(crate) last_at: Option<Time>,
-    /// Of everything, in the order in which it was read.
-    pub(crate) hash: Sha256,
+    pub(crate) in_order: InOrder,
     /// Of the messages as a set.
     pub(crate) messages_sum: MessagesSum,
     /// Messages beside the bulk, on this stream.
     pub(crate) beside: Option<(u16, Arrivals)>,
+}
+
+/// What has been read of a content that arrives in order. As long as it is what was sent, nothing is hashed.
+#[derive(Debug, Default)]
+pub(crate) struct InOrder {
+    agreed_bytes: usize,
+    /// Of everything, once something else has come.
+    differing: Option<Sha256>,
+}
+
+impl InOrder {
+    fn read(&mut self, content: &[u8], bytes: &[u8]) {
+        if let Some(hash) = &mut self.differing {
+            hash.update(bytes);
+            return;
+        }
+        let end = self.agreed_bytes + bytes.len();
+        if content.get(self.agreed_bytes..end) == Some(bytes) {
+            self.agreed_bytes = end;
+        } else {
+            let before = content.get(..self.agreed_bytes).unwrap_or_default();
+            self.differing = Some(Sha256::new_with_prefix(before).chain_update(bytes));
+        }
+    }
+
+    fn is(&self, content: &[u8]) -> bool {
+        self.differing.is_none() && self.agreed_bytes == content.len()
+    }
+
+    fn digest(&self, content: &[u8]) -> [u8; 32] {
+        match &self.differing {
+            Some(hash) => hash.clone().finalize().into(),
+            None => Sha256::digest(content.get(..self.agreed_bytes).unwrap_or_default()).into(),
+        }
+    }
 }
 
 /// Identifies a set of messages whatever order they come in: the sum of their digests.
@@ -87,41 +121,37 @@ impl MessagesSum {
 /// What is to arrive at an end.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
-    pub(crate) bytes: u64,
-    hash: [u8; 32],
-    messages_sum: u128,
+    content: Bytes,
+    message_bytes: usize,
     /// Whether messages arrive in the order in which they were sent.
     in_order: bool,
 }
 
 impl Expected {
-    pub(crate) fn new(content: &[u8], message_bytes: usize, in_order: bool) -> Self {
-        Expected {
-            bytes: content.len() as u64,
-            hash: Sha256::digest(content).into(),
-            messages_sum: MessagesSum::of(content, message_bytes),
-            in_order,
-        }
+    pub(crate) fn new(content: Bytes, message_bytes: usize, in_order: bool) -> Self {
+        Expected { content, message_bytes, in_order }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.content.len() as u64
     }
 
     /// Whether it has arrived as it was sent; without an order the messages are compared as a set.
     pub(crate) fn matches(&self, received: &Received) -> bool {
         if self.in_order {
-            received.digest() == self.hash
+            received.in_order.is(&self.content)
         } else {
-            received.messages_sum.sum == self.messages_sum
+            received.messages_sum.sum == MessagesSum::of(&self.content, self.message_bytes)
         }
     }
 
     /// The digest of what has arrived; of the content itself where messages have no order.
     pub(crate) fn digest(&self, received: &Received) -> [u8; 32] {
-        if self.in_order { received.digest() } else { self.hash }
-    }
-}
-
-impl Received {
-    fn digest(&self) -> [u8; 32] {
-        self.hash.clone().finalize().into()
+        if self.in_order {
+            received.in_order.digest(&self.content)
+        } else {
+            Sha256::digest(&self.content).into()
+        }
     }
 }
 
@@ -194,7 +224,7 @@ impl End {
 
     /// Whether everything that was to arrive here has.
     pub(crate) fn has_all(&self) -> bool {
-        self.expected.as_ref().is_none_or(|expected| self.received.bytes >= expected.bytes)
+        self.expected.as_ref().is_none_or(|expected| self.received.bytes >= expected.bytes())
     }
 
     fn open(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -310,7 +340,9 @@ impl End {
                 arrivals.see(now, &self.buffer);
             }
             match &self.expected {
-                Some(expected) if expected.in_order => self.received.hash.update(&self.buffer),
+                Some(expected) if expected.in_order => {
+                    self.received.in_order.read(&expected.content, &self.buffer);
+                }
                 Some(_) => {
                     let sum = &mut self.received.messages_sum;
                     sum.piece(piece.stream, piece.unordered, &self.buffer, piece.ending);
@@ -434,7 +466,7 @@ mod tests {
 
     #[test]
     fn messages_without_order_are_compared_as_a_set() {
-        let expected = Expected::new(b"aabbcc", 2, false);
+        let expected = Expected::new(Bytes::from_static(b"aabbcc"), 2, false);
         let mut received = Received::default();
         for (stream, bytes, ending) in
             [(1, &b"cc"[..], true), (0, b"a", false), (1, b"bb", true), (0, b"a", true)]
@@ -448,11 +480,19 @@ mod tests {
 
     #[test]
     fn messages_in_order_are_compared_as_one_content() {
-        let expected = Expected::new(b"aabb", 2, true);
-        let mut received = Received::default();
-        received.hash.update(b"bbaa");
-        assert!(!expected.matches(&received));
-        received.hash = Sha256::new_with_prefix(b"aabb");
-        assert!(expected.matches(&received));
+        let content = b"aabbcc";
+        let expected = Expected::new(Bytes::from_static(content), 2, true);
+        let read = |pieces: &[&[u8]]| {
+            let mut received = Received::default();
+            pieces.iter().for_each(|piece| received.in_order.read(content, piece));
+            assert_eq!(expected.digest(&received), <[u8; 32]>::from(Sha256::digest(pieces.concat())));
+            expected.matches(&received)
+        };
+        assert!(read(&[b"aab", b"", b"bcc"]));
+        assert!(!read(&[]));
+        assert!(!read(&[b"aabb"]));
+        assert!(!read(&[b"aabb", b"xx"]));
+        assert!(!read(&[b"bb", b"aa", b"cc"]));
+        assert!(!read(&[b"aa", b"bbccdd", b"ee"]));
     }
 }

@@ -137,7 +137,8 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
                 ends[side].beside = Some(BesideSource::new(messages, stream));
                 ends[1 - side].received.beside = Some((stream, Arrivals::default()));
             }
-            ends[1 - side].expected = content.as_ref().map(|c| expected(job, flow, *message_bytes, c));
+            ends[1 - side].expected =
+                content.clone().map(|content| expected(job, flow, *message_bytes, content));
             ends[1 - side].video = video.clone().map(VideoSink::new);
         }
     }
@@ -206,7 +207,7 @@ fn add_recorders(
     Ok(recorders)
 }
 
-fn expected(job: &Job, flow: &Flow, message_bytes: usize, content: &[u8]) -> Expected {
+fn expected(job: &Job, flow: &Flow, message_bytes: usize, content: Bytes) -> Expected {
     let (size, ordered, streams) = match &flow.kind {
         FlowKind::Messages { size_bytes, ordered, streams, .. } => (*size_bytes as usize, *ordered, *streams),
         _ => (message_bytes, job.scenario.association.ordered, job.scenario.association.streams),

@@ -1,0 +1,329 @@
+"""Measures the simulator beside ns-2 in the same run, as ratios, and compares them with those stored beside this file.
+
+Time is processor time of a process from start to exit, so that other programs on the machine weigh little. A row whose
+ratio is more than a twentieth worse than stored is reported, and fails nothing. Rates and seconds are printed and not
+stored: they are those of one machine.
+
+Usage: beside_ns2.py check | store [--anabranch PROGRAM] [--rounds N]
+"""
+
+import argparse
+import json
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+STORED = HERE / "sim.tsv"
+SCRIPT = ROOT / "tools" / "ns2" / "cmt.tcl"
+HEADER = ("row", "value")
+# How much worse than stored is worth a word.
+MUCH = 1.05
+
+DB_CMT = ROOT / "scenarios" / "db-cmt-fig6.toml"
+WIDE = HERE / "wide.toml"
+WIDE_BUFFER_BYTES = 4 << 20
+LARGE_BUFFER_BYTES = 16 << 20
+# The same settings in the words of cmt.tcl, whose source starts after half a second.
+NS2_DB_CMT = ("paths", "10Mb 45ms 0.10 1Mb forward 10Mb 45ms 0.05 1Mb forward", "duration", "200", "rbuf", "65536")
+NS2_WIDE = (
+    *("paths", "100Mb 20ms 0 0 forward 100Mb 20ms 0 0 forward", "rbuf", str(WIDE_BUFFER_BYTES)),
+    *("queue", "10000", "access", "10000Mb", "burst", "10000"),
+)
+NS2_START_S = 0.5
+# In which some 40,000 data packets are sent under profile `ns2`, and by ns-2.
+SHORT_S = 6.7
+LONG_S = 100
+# A run of DB-CMT's setting takes some tens of milliseconds: so many seeds in a round.
+DB_CMT_SEEDS = 10
+SHORT_RUNS = 5
+# Runs of the sweep that is made by one thread and by two.
+SWEEP_SEEDS = 100
+WATCH_EVERY_S = 0.01
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took, and how many packets with DATA it sent."""
+
+    processor_s: float
+    packets: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table. `goal` is the largest value, or the smallest one where more is better. Differences up to
+    `slack` are no news."""
+
+    name: str
+    goal: float | None = None
+    more_is_better: bool = False
+    slack: float = 0.0
+
+
+DB_CMT_ROW = Row("DB-CMT's setting, one run / ns-2", 0.20)
+SHORT_ROW = Row("40,000 data packets over 2 x 100 Mbit/s / ns-2", 0.15)
+PACKET_ROW = Row("a data packet, 4 MiB receive buffer, 100 s / ns-2")
+LARGE_ROW = Row("rate with 16 MiB / rate with 4 MiB", 0.8, more_is_better=True)
+# What is left of large numbers: it varies by a megabyte from process to process.
+MEMORY_ROW = Row("MB besides payload, 4 MiB receive buffer", 5.0, slack=1.0)
+LARGE_MEMORY_ROW = Row("MB besides payload, 16 MiB receive buffer", 5.0, slack=1.0)
+THREADS_ROW = Row("runs a second, two threads / one", 1.9, more_is_better=True)
+
+
+@dataclass
+class Table:
+    """Values of rows, one for each round, and lines about what they come from."""
+
+    values: dict[Row, list[float]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, row, value):
+        self.values.setdefault(row, []).append(value)
+
+    def medians(self):
+        return {row: statistics.median(values) for row, values in self.values.items()}
+
+
+def spent(command):
+    """Runs a command; gives its processor time and what it printed."""
+    before = processor_time_s()
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        words = " ".join(str(word) for word in command)
+        sys.exit(f"{words}\nended with status {ended.returncode}: {ended.stderr.strip()}")
+    return processor_time_s() - before, ended.stdout
+
+
+def processor_time_s():
+    """Of all processes that have been waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_of(program, scenario, seeds, settings=(), threads=1):
+    words = [word for key, value in dict(settings).items() for word in ("--set", f"{key}={value}")]
+    return [
+        program,
+        "run",
+        scenario,
+        "--schemes",
+        "cmt",
+        "--seeds",
+        seeds,
+        *words,
+        "--threads",
+        str(threads),
+        "-q",
+        "--json",
+    ]
+
+
+def packets_in(printed):
+    """Packets with DATA that were sent in the runs of a command that printed JSON."""
+    return sum(path["sent_packets"] for line in printed.splitlines() for path in json.loads(line)["paths"])
+
+
+def ours(program, scenario, seed=1, settings=()):
+    processor_s, printed = spent(run_of(program, scenario, f"{seed},", settings))
+    return Cost(processor_s, packets_in(printed))
+
+
+def ns2(seed, *words, counted=False):
+    """A run of ns-2; packets are counted only if asked for, as that takes time."""
+    processor_s, printed = spent(["ns", str(SCRIPT), "seed", str(seed), "count", str(int(counted)), *words])
+    return Cost(processor_s, sum(int(number) for number in re.findall(r"^packets=(\d+)", printed, re.M)))
+
+
+def wide_for(seconds):
+    return (*NS2_WIDE, "duration", str(seconds + NS2_START_S))
+
+
+def beside_ns2(table, program, rounds):
+    """The rows that have a peer. Both take turns."""
+    short = {"run.profile": "ns2", "run.duration": f"{SHORT_S} s"}
+    long = {"run.profile": "ns2", "run.duration": f"{LONG_S} s"}
+    their_packets = ns2(1, *wide_for(SHORT_S), counted=True).packets
+    for _ in range(rounds):
+        own, theirs = taking_turns(
+            DB_CMT_SEEDS, lambda seed: ours(program, DB_CMT, seed), lambda seed: ns2(seed, *NS2_DB_CMT)
+        )
+        table.add(DB_CMT_ROW, sum_s(own) / sum_s(theirs))
+        db_cmt_ms = [1000 * sum_s(costs) / DB_CMT_SEEDS for costs in (own, theirs)]
+        own, theirs = taking_turns(
+            SHORT_RUNS, lambda _: ours(program, WIDE, settings=short), lambda _: ns2(1, *wide_for(SHORT_S))
+        )
+        # Both send nearly as much, and what differs is not held against either.
+        table.add(SHORT_ROW, sum_s(own) / own[0].packets / (sum_s(theirs) / their_packets))
+        short_ms = [1000 * sum_s(costs) / SHORT_RUNS for costs in (own, theirs)]
+    table.notes += [
+        f"DB-CMT's setting: {db_cmt_ms[0]:.0f} ms, ns-2 {db_cmt_ms[1]:.0f} ms",
+        f"{own[0].packets:,} data packets: {short_ms[0]:.0f} ms, {their_packets:,} with ns-2: {short_ms[1]:.0f} ms",
+    ]
+    # ns-2 takes about a minute for one.
+    theirs = ns2(1, *wide_for(LONG_S), counted=True)
+    for _ in range(rounds):
+        own = ours(program, WIDE, settings=long)
+        table.add(PACKET_ROW, own.processor_s / own.packets / (theirs.processor_s / theirs.packets))
+    table.notes.append(
+        f"data packets a second and core, 4 MiB, profile ns2: {rate(own):,.0f}, ns-2 {rate(theirs):,.0f} "
+        f"({theirs.packets:,} in {theirs.processor_s:.1f} s)"
+    )
+
+
+def taking_turns(count, one, other):
+    """Calls both so many times, with seeds from 1 on, in turn: what else the machine does is the same to them."""
+    pairs = [(one(seed), other(seed)) for seed in range(1, count + 1)]
+    return [list(costs) for costs in zip(*pairs, strict=True)]
+
+
+def sum_s(costs):
+    return sum(cost.processor_s for cost in costs)
+
+
+def rate(cost):
+    return cost.packets / cost.processor_s
+
+
+def alone(table, program, rounds):
+    """The rows that compare the program with itself."""
+    rates, passed = [], []
+    for _ in range(rounds):
+        usual = ours(program, WIDE)
+        large = ours(program, WIDE, settings={"association.recv_buffer": f"{LARGE_BUFFER_BYTES} B"})
+        table.add(LARGE_ROW, rate(large) / rate(usual))
+        rates.append(rate(usual))
+        one, two = (Watched.run(run_of(program, DB_CMT, str(SWEEP_SEEDS), threads=threads)) for threads in (1, 2))
+        table.add(THREADS_ROW, one.undisturbed_s / two.undisturbed_s)
+        passed.append(one.elapsed_s / two.elapsed_s)
+        for row, buffer_bytes in ((MEMORY_ROW, WIDE_BUFFER_BYTES), (LARGE_MEMORY_ROW, LARGE_BUFFER_BYTES)):
+            table.add(row, besides_payload_mb(program, buffer_bytes))
+    table.notes += [
+        f"data packets a second and core, 4 MiB, profile rfc9260: {statistics.median(rates):,.0f}, goal 1,500,000",
+        f"two threads / one by the time that passed, beside other programs: {statistics.median(passed):.2f}",
+    ]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """How long a process took, and how long its busy threads stood in line for a processor."""
+
+    elapsed_s: float
+    waited_s: float
+
+    @property
+    def undisturbed_s(self):
+        """What it would have taken with a processor for each thread."""
+        return self.elapsed_s - self.waited_s
+
+    @classmethod
+    def run(cls, command):
+        started, found = time.perf_counter(), {}
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                found |= schedule_of(process.pid)
+                time.sleep(WATCH_EVERY_S)
+            elapsed_s = time.perf_counter() - started
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(str(word) for word in command)}\nended with status {process.returncode}")
+        most_s = max(ran_s for ran_s, _ in found.values())
+        return cls(elapsed_s, statistics.mean(waited_s for ran_s, waited_s in found.values() if ran_s > most_s / 2))
+
+
+def schedule_of(process):
+    """For each thread the seconds that it ran, and those that it waited for a processor."""
+    found = {}
+    for file in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        try:
+            ran_ns, waited_ns, _ = file.read_text(encoding="utf-8").split()
+        except (OSError, ValueError):
+            continue
+        found[file.parent.name] = int(ran_ns) / 1e9, int(waited_ns) / 1e9
+    return found
+
+
+def besides_payload_mb(program, buffer_bytes):
+    """MB that a run holds besides payload: the most that the process had, less what it has with a run of no length,
+    and less what was sent and not yet acknowledged. That is at most a receive buffer, and is held twice: by the
+    sender, and by links or the receiver."""
+    settings = {"association.recv_buffer": f"{buffer_bytes} B"}
+    most, least = (peak_bytes(program, {**settings, "run.duration": length}) for length in ("10 s", "1 ms"))
+    return (most - least - 2 * buffer_bytes) / 1e6
+
+
+def peak_bytes(program, settings):
+    """The most memory that a process had when its first run was over. What all of its runs print does not fit into a
+    pipe that nobody reads, so that the process is still there then."""
+    command = run_of(program, WIDE, "250", settings)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        process.kill()
+    return 1024 * int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.M)[1])
+
+
+def stored():
+    if not STORED.exists():
+        return {}
+    lines = STORED.read_text(encoding="utf-8").splitlines()[1:]
+    return {name: float(value) for name, value in (line.split("\t") for line in lines)}
+
+
+def store(table):
+    """Rows that were not measured keep their values."""
+    values = {**stored(), **{row.name: value for row, value in table.medians().items()}}
+    lines = ["\t".join(HEADER), *(f"{name}\t{value:.3f}" for name, value in values.items())]
+    STORED.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def worse_by(row, value, before):
+    """By which factor a value is worse than one before: 1 if it is the same, or nearly so."""
+    if abs(value - before) <= row.slack:
+        return 1.0
+    if row.more_is_better:
+        return before / value
+    return value / before
+
+
+def report(table):
+    """The lines of the table, and behind them what became worse."""
+    expected, lines, worse = stored(), [], []
+    lines.append(f"{'row':50} {'value':>8} {'spread':>17} {'stored':>8} {'goal':>8}")
+    for row, value in table.medians().items():
+        before = expected.get(row.name)
+        spread = f"{min(table.values[row]):.3f} to {max(table.values[row]):.3f}"
+        goal = "" if row.goal is None else f"{'>=' if row.more_is_better else '<='} {row.goal:g}"
+        told = "none" if before is None else f"{before:.3f}"
+        lines.append(f"{row.name:50} {value:8.3f} {spread:>17} {told:>8} {goal:>8}")
+        if before is not None and before > 0 and value > 0 and worse_by(row, value, before) > MUCH:
+            percent = 100 * (worse_by(row, value, before) - 1)
+            worse.append(f"*** WORSE THAN STORED by {percent:.0f} %: {row.name}")
+    return [*lines, *table.notes, *worse]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("action", choices=("check", "store"))
+    parser.add_argument("--anabranch", default="anabranch", metavar="PROGRAM", help="the program to run")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of both (5)")
+    options = parser.parse_args()
+    table = Table()
+    if shutil.which("ns"):
+        beside_ns2(table, options.anabranch, options.rounds)
+    else:
+        print("ns-2 is missing: the rows beside it are left out. On Debian, `apt-get install ns2` installs it.")
+    alone(table, options.anabranch, options.rounds)
+    print("\n".join(report(table)))
+    if options.action == "store":
+        store(table)
+
+
+if __name__ == "__main__":
+    main()

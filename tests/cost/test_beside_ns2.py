@@ -1,0 +1,105 @@
+"""What `make bench-sim` makes of its measurements."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import beside_ns2
+from beside_ns2 import Row, Table, Watched
+
+LESS = Row("time", goal=0.2)
+MORE = Row("speed-up", goal=1.9, more_is_better=True)
+
+
+@pytest.fixture(autouse=True)
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of its own for each test."""
+    monkeypatch.setattr(beside_ns2, "STORED", tmp_path / "sim.tsv")
+    return tmp_path / "sim.tsv"
+
+
+def table_of(values: dict[Row, list[float]]) -> Table:
+    table = Table()
+    for row, each in values.items():
+        for value in each:
+            table.add(row, value)
+    return table
+
+
+def reported(values: dict[Row, list[float]]) -> list[str]:
+    return ["  ".join(line.split()) for line in beside_ns2.report(table_of(values))]
+
+
+def test_a_row_has_median_spread_and_goal() -> None:
+    assert reported({LESS: [0.4, 0.1, 0.3], MORE: [1.8]})[1:] == [
+        "time  0.300  0.100  to  0.400  none  <=  0.2",
+        "speed-up  1.800  1.800  to  1.800  none  >=  1.9",
+    ]
+
+
+def test_what_is_worse_than_stored_by_more_than_a_twentieth_is_reported() -> None:
+    beside_ns2.store(table_of({LESS: [0.2], MORE: [2.0]}))
+    assert len(reported({LESS: [0.209], MORE: [1.91]})) == 3
+    assert len(reported({LESS: [0.1], MORE: [3.0]})) == 3
+    told = reported({LESS: [0.22], MORE: [1.0]})[3:]
+    assert [" ".join(line.split()) for line in told] == [
+        "*** WORSE THAN STORED by 10 %: time",
+        "*** WORSE THAN STORED by 100 %: speed-up",
+    ]
+
+
+def test_differences_within_the_slack_of_a_row_are_no_news() -> None:
+    memory = Row("memory", goal=5.0, slack=1.0)
+    beside_ns2.store(table_of({memory: [1.5]}))
+    assert len(reported({memory: [2.5]})) == 2
+    assert reported({memory: [2.7]})[-1].endswith("memory")
+
+
+def test_rows_that_were_not_measured_stay_stored(stored: Path) -> None:
+    beside_ns2.store(table_of({LESS: [0.2], MORE: [2.0]}))
+    beside_ns2.store(table_of({MORE: [1.5]}))
+    assert beside_ns2.stored() == {"time": 0.2, "speed-up": 1.5}
+    assert stored.read_text(encoding="utf-8") == "row\tvalue\ntime\t0.200\nspeed-up\t1.500\n"
+
+
+def test_packets_of_all_runs_and_paths_are_counted() -> None:
+    printed = '{"paths":[{"sent_packets":3},{"sent_packets":4}]}\n{"paths":[{"sent_packets":5}]}\n'
+    assert beside_ns2.packets_in(printed) == 12
+
+
+def test_processor_time_is_that_of_the_command() -> None:
+    busy = "import time\nwhile time.process_time() < 0.2: pass\nprint('done')"
+    processor_s, printed = beside_ns2.spent([sys.executable, "-c", busy])
+    assert printed == "done\n"
+    assert processor_s > 0.19
+    idle_s, _ = beside_ns2.spent([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    assert idle_s < 0.25
+
+
+def test_a_command_that_fails_ends_the_program_with_what_it_said() -> None:
+    failing = "import sys, time; time.sleep(0.1); print('no such thing', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(SystemExit, match="ended with status 3: no such thing"):
+        beside_ns2.spent([sys.executable, "-c", failing])
+    with pytest.raises(SystemExit, match="ended with status 3"):
+        Watched.run([sys.executable, "-c", failing])
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux tells how long threads wait")
+def test_waiting_for_a_processor_is_taken_off_the_time() -> None:
+    found = Watched.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.2: pass"])
+    assert 0.15 < found.undisturbed_s <= found.elapsed_s
+
+
+def test_ns2_is_asked_for_counts_only_where_they_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "ns"
+    program.write_text('#!/bin/sh\n[ "$5" = 0 ] && exit\necho packets=7\necho packets=5\n', encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert beside_ns2.ns2(3, "duration", "2", counted=True).packets == 12
+    assert beside_ns2.ns2(3, "duration", "2").packets == 0
