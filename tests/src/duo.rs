@@ -380,7 +380,7 @@ impl Duo {
     }
 
     /// When something happens next.
-    pub fn next(&mut self) -> Option<Time> {
+    pub fn next_event(&mut self) -> Option<Time> {
         let timers = self.nodes.iter_mut().filter_map(|n| n.endpoint.poll_timeout());
         timers.chain(self.network.next()).min()
     }
@@ -472,7 +472,7 @@ impl Duo {
         let end = self.now + span;
         self.settle();
         while !done(self) {
-            match self.next() {
+            match self.next_event() {
                 Some(at) if at <= end => {
                     self.now = self.now.max(at);
                     self.happen();

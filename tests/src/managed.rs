@@ -227,7 +227,7 @@ impl Managed {
         self.settle();
         while !done(self) {
             let managers = self.keying.iter().filter_map(|keying| keying.manager.as_ref()?.deadline());
-            match managers.chain(self.duo.next()).min() {
+            match managers.chain(self.duo.next_event()).min() {
                 Some(at) if at <= end => {
                     self.duo.now = self.duo.now.max(at);
                     self.happen();

@@ -160,7 +160,7 @@ fn an_association_that_has_carried_data_sleeps_from_probe_to_probe() {
         assert!(duo.all_arrived(Side::A));
         let end = duo.now + Span::from_secs(500);
         let mut turns = 0;
-        while let Some(at) = duo.next().filter(|at| *at <= end) {
+        while let Some(at) = duo.next_event().filter(|at| *at <= end) {
             duo.now = duo.now.max(at);
             duo.happen();
             turns += 1;

@@ -27,7 +27,7 @@ fn arriving_from(flags: SackFlags, packets: usize, lost: Option<usize>) -> Duo {
     duo.kept = Some(Vec::new());
     duo.send_all(Side::A, 1_400, packets);
     duo.settle();
-    let arrival = duo.next().expect("packets are under way");
+    let arrival = duo.next_event().expect("packets are under way");
     duo.now = arrival;
     duo
 }

@@ -593,6 +593,7 @@ impl Association {
             facts.primary = primary;
             facts.ipv6 = self.policy.facts()[index].ipv6;
             self.policy.set_path(facts);
+            self.find_payload_bytes_per_chunk();
             let now = self.now;
             self.update_sender(|sender| sender.begin_path(id, now));
             self.dispatch_event(&Event::PathAdded(id));
