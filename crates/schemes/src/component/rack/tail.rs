@@ -64,9 +64,8 @@ impl Tail {
 
     fn wait(&self, in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings, now: Time) -> Span {
         let wait = probe_timeout(in_flight, facts, settings);
-        self.unanswered_since.map_or(wait, |first| {
-            wait.max(now.since(first).over(PART_OF_SILENCE)).max(LEAST_REPEATED)
-        })
+        self.unanswered_since
+            .map_or(wait, |first| wait.max(now.since(first).over(PART_OF_SILENCE)).max(LEAST_REPEATED))
     }
 
     pub(super) fn disarm(&mut self) {

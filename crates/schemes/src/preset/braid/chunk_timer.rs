@@ -73,12 +73,17 @@ impl ChunkTimer {
                 let timer = &mut self.timers[at];
                 let waited = now.since(timer.first_retransmission);
                 let due = now
-                    + if at == 0 { wait.max(waited.over(PART_OF_WAITING)) } else { wait.times(1 << timer.expiries) };
+                    + if at == 0 {
+                        wait.max(waited.over(PART_OF_WAITING))
+                    } else {
+                        wait.times(1 << timer.expiries)
+                    };
                 timer.due = Some(due);
                 due
             }
             Err(at) if self.timers.len() < MOST_TIMERS => {
-                let timer = Timer { tsn: sent.tsn, due: Some(now + wait), expiries: 0, first_retransmission: now };
+                let timer =
+                    Timer { tsn: sent.tsn, due: Some(now + wait), expiries: 0, first_retransmission: now };
                 self.timers.insert(at, timer);
                 now + wait
             }
@@ -153,7 +158,8 @@ impl LossDetection for ChunkTimer {
         let mut tasks = self.inner.due(view);
         if self.earliest.is_some_and(|earliest| earliest <= view.now) {
             tasks.recheck |= self.timers.iter().any(|timer| timer.has_expired(view.now));
-            self.earliest = self.timers.iter().filter_map(|timer| timer.due).filter(|due| *due > view.now).min();
+            self.earliest =
+                self.timers.iter().filter_map(|timer| timer.due).filter(|due| *due > view.now).min();
         }
         tasks
     }

@@ -140,7 +140,14 @@ mod tests {
     const CHUNK: f64 = 1000.0;
 
     fn round(queue_packets: f64) -> Round {
-        Round { queue_packets, ends_slow_start: true, used: true, draining: false, cwnd: 20.0 * CHUNK, chunk: CHUNK }
+        Round {
+            queue_packets,
+            ends_slow_start: true,
+            used: true,
+            draining: false,
+            cwnd: 20.0 * CHUNK,
+            chunk: CHUNK,
+        }
     }
 
     const ALONE: Mode = Mode::Alone(Standing { rounds: 0, held_bytes: 0.0 });

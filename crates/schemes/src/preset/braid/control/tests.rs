@@ -238,8 +238,15 @@ fn a_loss_cuts_where_nothing_but_chunks_sent_again_was_acknowledged_for_long() {
     let acked_again = |rig: &mut Rig| {
         let stamps = SendStamps { sent_at: rig.world.now, ..SendStamps::default() };
         let (path, tsn, bytes) = (path(0), 1, bytes(M));
-        let acked =
-            AckedTransmission { path, tsn, bytes, stamps, sent_once: false, cumulative: true, sack_path: Some(path) };
+        let acked = AckedTransmission {
+            path,
+            tsn,
+            bytes,
+            stamps,
+            sent_once: false,
+            cumulative: true,
+            sack_path: Some(path),
+        };
         rig.tell(&Event::Acked(&acked));
     };
     for chunk in 0..16 {
