@@ -26,9 +26,9 @@ impl World {
     /// departure, nor for background traffic, which takes most of the time of many runs. What hosts send and receive, and what links
     /// count, is the same to the nanosecond.
     ///
-    /// It can be before the world has begun to run, if nothing changes links, delays are constant and longer than a packet of 1,500
-    /// bytes takes to leave, losses strike before the queue, background traffic passes one link and draws its gaps at random, and
-    /// neither a digest is taken nor a tap follows links. A tap is not told of background traffic that is dropped.
+    /// It can be before the world has begun to run, if nothing changes links, delays are constant, losses strike before the queue,
+    /// background traffic passes one link and draws its gaps at random, and neither a digest is taken nor a tap follows links. A tap is
+    /// not told of background traffic that is dropped.
     ///
     /// Links are as [`World::link`] shows them after [`World::run_until`]; within, background traffic is counted late.
     ///
@@ -71,9 +71,8 @@ impl World {
 
     /// Offers a packet of a host, after all background traffic before it. What is due at this moment comes after hosts.
     pub(super) fn enter_ahead(&mut self, link: LinkId, packet: PacketId) {
-        let before = Time::from_nanos(self.now.as_nanos().saturating_sub(1));
-        if self.now > Time::ZERO {
-            self.offer_background(link, before);
+        if let Some(before) = self.now.as_nanos().checked_sub(1) {
+            self.offer_background(link, Time::from_nanos(before));
         }
         let Some(state) = &mut self.ahead else { return };
         state.offers = state.offers.saturating_add(1);
