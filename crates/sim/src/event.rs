@@ -4,6 +4,9 @@
 //! moment. So the queue has as many entries as components have events pending, not as packets are on their way: a few
 //! dozen, in a list in order. To put one in moves those that are due earlier, and the next one is at the end.
 //!
+//! An event that is put off stays where it is in the list until that moment comes: a retransmission timer is restarted by each
+//! acknowledgement, and seldom expires.
+//!
 //! Events come out in the total order of (time, class, sequence), the sequence being given when an event is
 //! scheduled.
 
@@ -54,13 +57,21 @@ impl Key {
     }
 }
 
+#[derive(Clone, Copy)]
+struct SlotState<T> {
+    class: Class,
+    what: T,
+    /// When it is due.
+    due: Key,
+    /// Its key in the list: no later than it is due.
+    listed: Key,
+}
+
 /// Pending events, each standing for a `T`.
 pub(crate) struct EventQueue<T> {
     /// Of those that are pending, the latest first.
     order: Vec<Key>,
-    /// When each slot is due.
-    keys: Vec<Key>,
-    slots: Vec<(Class, T)>,
+    slots: Vec<SlotState<T>>,
     sequence: u64,
     latest: Time,
 }
@@ -70,7 +81,7 @@ const NEAR: usize = 16;
 
 impl<T: Copy> EventQueue<T> {
     pub(crate) fn new() -> Self {
-        EventQueue { order: Vec::new(), keys: Vec::new(), slots: Vec::new(), sequence: 0, latest: Time::ZERO }
+        EventQueue { order: Vec::new(), slots: Vec::new(), sequence: 0, latest: Time::ZERO }
     }
 
     /// Makes room for one more event that can be pending.
@@ -83,8 +94,7 @@ impl<T: Copy> EventQueue<T> {
             "a world of more than a million events that can be pending"
         );
         let slot = Slot(self.slots.len() as u32);
-        self.slots.push((class, what));
-        self.keys.push(IDLE);
+        self.slots.push(SlotState { class, what, due: IDLE, listed: IDLE });
         self.order.reserve(self.slots.len());
         slot
     }
@@ -93,11 +103,15 @@ impl<T: Copy> EventQueue<T> {
     pub(crate) fn schedule(&mut self, slot: Slot, time: Time) {
         debug_assert!(time >= self.latest, "an event at {time:?} was scheduled at {:?}", self.latest);
         debug_assert!(self.sequence < 1 << SEQUENCE_BITS, "more events than numbers for them");
-        let index = slot.0 as usize;
-        self.cancel(slot);
-        let key = Key::new(time, self.slots[index].0, self.sequence, slot);
+        let state = &mut self.slots[slot.0 as usize];
+        let key = Key::new(time, state.class, self.sequence, slot);
         self.sequence += 1;
-        self.keys[index] = key;
+        state.due = key;
+        if state.listed != IDLE && state.listed <= key {
+            return;
+        }
+        let earlier = std::mem::replace(&mut state.listed, key);
+        self.unlist(earlier);
         self.insert(key);
     }
 
@@ -119,10 +133,32 @@ impl<T: Copy> EventQueue<T> {
 
     /// Takes the event of a slot away, if it had one.
     pub(crate) fn cancel(&mut self, slot: Slot) {
-        let key = std::mem::replace(&mut self.keys[slot.0 as usize], IDLE);
+        let state = &mut self.slots[slot.0 as usize];
+        state.due = IDLE;
+        let listed = std::mem::replace(&mut state.listed, IDLE);
+        self.unlist(listed);
+    }
+
+    fn unlist(&mut self, key: Key) {
         if key != IDLE {
             let place = self.place(key);
             self.order.remove(place);
+        }
+    }
+
+    /// The key of the next event, after those at the end of the list that were put off have gone to where they belong.
+    #[inline]
+    fn head(&mut self) -> Option<Key> {
+        loop {
+            let head = *self.order.last()?;
+            let state = &mut self.slots[head.slot()];
+            let due = state.due;
+            if due == head {
+                return Some(head);
+            }
+            state.listed = due;
+            self.order.pop();
+            self.insert(due);
         }
     }
 
@@ -133,25 +169,27 @@ impl<T: Copy> EventQueue<T> {
 
     /// When the next event is due.
     pub(crate) fn next_time(&self) -> Option<Time> {
-        self.order.last().map(|key| key.time())
+        let due = self.slots.iter().map(|state| state.due).min();
+        due.filter(|key| *key != IDLE).map(Key::time)
     }
 
     /// What the next event is, if it is due at `time`.
-    pub(crate) fn peek_at(&self, time: Time) -> Option<T> {
-        let key = self.order.last().filter(|key| key.time() == time)?;
-        Some(self.slots[key.slot()].1)
+    pub(crate) fn peek_at(&mut self, time: Time) -> Option<T> {
+        let key = self.head().filter(|key| key.time() == time)?;
+        Some(self.slots[key.slot()].what)
     }
 
     /// Takes the next event if it is due at `limit` or before.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, T)> {
-        let key = *self.order.last().filter(|key| key.time() <= limit)?;
+        let key = self.head().filter(|key| key.time() <= limit)?;
         let time = key.time();
         debug_assert!(time >= self.latest, "time went back from {:?} to {time:?}", self.latest);
         self.order.pop();
         self.latest = time;
-        self.keys[key.slot()] = IDLE;
-        Some((time, self.slots[key.slot()].1))
+        let state = &mut self.slots[key.slot()];
+        (state.due, state.listed) = (IDLE, IDLE);
+        Some((time, state.what))
     }
 
     /// How many events are pending.
