@@ -184,7 +184,14 @@ impl Rate {
     /// assert_eq!((span, carry), (Span::from_micros(1200), 0));
     /// ```
     pub const fn serialise(self, bytes: u64, carry: u64) -> (Span, u64) {
-        let scaled = bytes as u128 * 8 * 1_000_000_000 + carry as u128;
+        const SCALE: u64 = 8 * 1_000_000_000;
+        // What fits 64 bits, as of every packet, is divided in one instruction.
+        if let Some(scaled) = bytes.checked_mul(SCALE)
+            && let Some(scaled) = scaled.checked_add(carry)
+        {
+            return (Span(scaled / self.0), scaled % self.0);
+        }
+        let scaled = bytes as u128 * SCALE as u128 + carry as u128;
         let rate = self.0 as u128;
         (Span((scaled / rate) as u64), (scaled % rate) as u64)
     }

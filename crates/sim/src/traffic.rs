@@ -186,9 +186,13 @@ fn interval(packet: WireBytes, rate: Rate) -> f64 {
     packet.get() as f64 * 8e9 / rate.as_bps() as f64
 }
 
+/// The nearest nanosecond, and of two that are as near the later. What [`f64::round`] gives, without a call: that is no instruction of
+/// every processor.
 fn nanos(ns: f64) -> Span {
-    // A float-to-integer cast saturates.
-    Span::from_nanos(ns.round() as u64)
+    // A float-to-integer cast saturates, and what has no place for a fraction has none.
+    let whole = ns as u64;
+    let fraction = ns - whole as f64;
+    Span::from_nanos(whole.saturating_add(u64::from(fraction >= 0.5)))
 }
 
 #[cfg(test)]
@@ -200,6 +204,17 @@ mod tests {
         let config =
             TrafficConfig::new("t", kind, WireBytes::new(packet)).starting_at(Time::from_nanos(100_000_000));
         Source::new(config, Seeds::new(9, 0).stream(&["traffic", "t"])).unwrap()
+    }
+
+    #[test]
+    fn nanoseconds_are_rounded_as_floats_are() {
+        let mut random = Seeds::new(4, 0).stream(&["nanos"]);
+        let edges = [0.0, 0.49999999999999994, 0.5, 1.5, 2.5, 4503599627370495.5, 9007199254740993.0, 1.8e19];
+        let odd = [f64::INFINITY, f64::NAN, -0.7, f64::NEG_INFINITY, f64::MAX];
+        let drawn = (0..10_000).map(|i| random.unit() * 10_f64.powi(i % 20));
+        for ns in edges.into_iter().chain(odd).chain(drawn) {
+            assert_eq!(nanos(ns).as_nanos(), ns.round() as u64, "{ns}");
+        }
     }
 
     fn times(source: &mut Source, n: usize) -> Vec<u64> {

@@ -78,19 +78,16 @@ impl Job {
         let mut samples: Vec<Samples> = Vec::new();
         let mut built = self.build()?;
         let from = counted_from(self);
-        self.advance(
-            &mut built,
-            || true,
-            |built| {
-                if built.world.now() < from {
-                    return;
-                }
-                for (index, (_, association)) in built.senders().enumerate() {
-                    samples.resize(samples.len().max(index + 1), Samples::default());
-                    association.into_iter().for_each(|association| samples[index].add(association));
-                }
-            },
-        );
+        let mut sample = |built: &mut Built| {
+            if built.world.now() < from {
+                return;
+            }
+            for (index, (_, association)) in built.senders().enumerate() {
+                samples.resize(samples.len().max(index + 1), Samples::default());
+                association.into_iter().for_each(|association| samples[index].add(association));
+            }
+        };
+        self.advance(&mut built, || true, Some(&mut sample));
         let details = details(&built, &samples);
         Ok((built.finish(self)?, details))
     }

@@ -41,6 +41,9 @@ use crate::trace::TraceError;
 /// How often the end of a transfer is looked for and queues are sampled.
 const SLICE: Span = Span::from_millis(10);
 
+/// How often a run that does neither may be given up.
+const LONG_SLICE: Span = Span::from_millis(500);
+
 /// How far a run came.
 enum RunEnd {
     End,
@@ -146,13 +149,13 @@ impl Job {
         let looked_at = self.digest || self.pcap.is_some() || self.trace.is_some();
         let mut built = self.build()?;
         if !looked_at && built.world.compute_ahead() {
-            match self.advance(&mut built, &mut goes_on, |_| ()) {
+            match self.advance(&mut built, &mut goes_on, None) {
                 RunEnd::End => return Ok(Some(built)),
                 RunEnd::Stop => return Ok(None),
                 RunEnd::OrderUnknown => built = self.build()?,
             }
         }
-        match self.advance(&mut built, goes_on, Built::sample_queues) {
+        match self.advance(&mut built, goes_on, Some(&mut Built::sample_queues)) {
             RunEnd::Stop => Ok(None),
             RunEnd::End | RunEnd::OrderUnknown => Ok(Some(built)),
         }
@@ -162,25 +165,28 @@ impl Job {
         build::build(self)
     }
 
-    /// Goes to the end of the run, and looks at it after each slice of time.
+    /// Goes to the end of the run, and looks at it after each slice of time if that is wanted.
     fn advance(
         &self,
         built: &mut Built,
         mut goes_on: impl FnMut() -> bool,
-        mut look: impl FnMut(&mut Built),
+        mut look: Option<&mut dyn FnMut(&mut Built)>,
     ) -> RunEnd {
         let end = self.end();
         let stops_early = matches!(self.scenario.run.stop, Stop::Transfer { .. });
+        let slice = if stops_early || look.is_some() { SLICE } else { LONG_SLICE };
         while built.world.now() < end && !(stops_early && built.is_done()) {
             if !goes_on() {
                 return RunEnd::Stop;
             }
-            let next = (built.world.now() + SLICE).min(end);
+            let next = (built.world.now() + slice).min(end);
             built.world.run_until(next);
             if built.world.order_is_unknown() {
                 return RunEnd::OrderUnknown;
             }
-            look(built);
+            if let Some(look) = &mut look {
+                look(built);
+            }
         }
         RunEnd::End
     }

@@ -43,6 +43,8 @@ struct Passage {
 
 /// How many packets that have arrived are remembered at least.
 const REMEMBERED: usize = 64;
+/// After how many packets what has arrived is counted: at one go that takes less.
+const SETTLE_EVERY: u64 = 32;
 /// Packets that the lists have room for from the start.
 const ROOM: usize = 4 * REMEMBERED;
 
@@ -54,6 +56,8 @@ pub(crate) struct Ahead {
     passages: VecDeque<Passage>,
     /// How many were forgotten.
     forgotten: u64,
+    /// How many were taken in.
+    offers: u64,
     /// How many of the passages have arrived, and how many have left.
     arrived: usize,
     left: usize,
@@ -69,6 +73,7 @@ impl Ahead {
         Ahead {
             passages: VecDeque::with_capacity(ROOM),
             forgotten: 0,
+            offers: 0,
             arrived: 0,
             left: 0,
             queue_bytes: WireBytes::ZERO,
@@ -146,6 +151,7 @@ impl Ahead {
     /// A packet is offered that fits.
     fn take(&mut self, passage: Passage, packet: Option<PacketId>) -> Option<Time> {
         let number = self.forgotten + self.passages.len() as u64;
+        self.offers += 1;
         self.passages.push_back(passage);
         self.queue_bytes += passage.size;
         self.background += usize::from(packet.is_none());
@@ -247,6 +253,14 @@ impl Link {
         self.up && is_plain && !loses_behind_queue && is_empty
     }
 
+    /// What a link that is computed ahead draws for a packet: delays are constant, and nothing happens behind the queue.
+    fn draw_loss(&mut self, source: SourceId, size: WireBytes) -> bool {
+        let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
+        let earlier = per.counters.entered.packets;
+        per.counters.entered.count(size);
+        per.loss.draw(&self.loss, earlier)
+    }
+
     /// Takes a packet in at the near end: a host's, with the number of its offer among those of hosts, or one that nobody receives. The
     /// moment at which the first of those that somebody receives arrives, if that is this one.
     pub(crate) fn offer_ahead(
@@ -256,14 +270,17 @@ impl Link {
         size: WireBytes,
         of_host: Option<(PacketId, NonZeroU64)>,
     ) -> Result<Option<Time>, Drop> {
-        if self.draw_fate(source, size).lost {
+        if self.draw_loss(source, size) {
             return Err(self.count_drop(Drop::Loss, source, size));
         }
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.passes(now, size)) {
             return Err(self.count_drop(Drop::Policer, source, size));
         }
-        self.settle_ahead(now);
-        let Some(ahead) = &self.ahead else { unreachable!("the world computes its links ahead") };
+        if self.ahead.as_ref().is_some_and(|ahead| ahead.offers % SETTLE_EVERY == 0) {
+            self.settle_ahead(now);
+        }
+        let Some(ahead) = &mut self.ahead else { unreachable!("the world computes its links ahead") };
+        ahead.leave(now);
         let busy_until = (ahead.left < ahead.passages.len()).then(|| ahead.passages.back()).flatten();
         let busy_until = busy_until.map(|passage| passage.leaves);
         if busy_until.is_none() {

@@ -109,7 +109,11 @@ impl World {
             let entry = &self.traffic[index];
             entry.next.filter(|next| *next <= until).map(|next| (next, entry.sent_at, index))
         };
-        self.links[link.index()].background.iter().filter_map(due).min().map(|(.., index)| index)
+        match &self.links[link.index()].background[..] {
+            [] => None,
+            [only] => due(only).map(|_| *only),
+            several => several.iter().filter_map(due).min().map(|(.., index)| index),
+        }
     }
 
     /// Brings what links count up to date.
