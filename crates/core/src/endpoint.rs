@@ -476,24 +476,12 @@ impl Endpoint {
         None
     }
 
-    /// Takes over the events of an association.
-    fn collect(&mut self, id: AssociationId) {
-        let Some(association) = self.table.get_mut(id) else { return };
-        while let Some(event) = association.poll_event() {
-            self.events.push_back((id, event));
-        }
-    }
-
     /// What happened, oldest first.
     pub fn poll_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
-        let mut index = 0;
-        while let Some(id) = self.table.busy_at(index) {
-            self.collect(id);
-            index += 1;
-        }
+        self.table.collect_events(&mut self.events);
         self.events.pop_front()
     }
 

@@ -8,7 +8,8 @@ use crate::{Datagram, Encapsulation, Envelope, Host};
 
 /// What runs on top of an endpoint.
 pub trait Application: Any {
-    /// Called after everything that happened to the endpoint, and once at the start: hands messages over, reads what arrived.
+    /// Called after everything that happened to the endpoint and after its events, and once at the start: hands messages over, reads
+    /// what arrived.
     fn step(&mut self, now: Time, endpoint: &mut Endpoint);
     /// Something happened to an association.
     fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent);
@@ -37,13 +38,17 @@ impl<A: Application> SctpHost<A> {
         SctpHost { endpoint, application, encapsulation, stale: true }
     }
 
-    fn settle(&mut self, now: Time) {
+    /// Lets the application act on what happened. False if nothing did, so that the endpoint is as it was.
+    fn settle(&mut self, now: Time) -> bool {
         while let Some((id, event)) = self.endpoint.poll_event() {
             self.application.on_event(now, &mut self.endpoint, id, &event);
+            self.stale = true;
         }
-        if std::mem::take(&mut self.stale) {
+        let stale = std::mem::take(&mut self.stale);
+        if stale {
             self.application.step(now, &mut self.endpoint);
         }
+        stale
     }
 
     fn envelope(&self, address: PathAddress) -> Envelope {
@@ -76,16 +81,15 @@ impl<A: Application> Host for SctpHost<A> {
 
     fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
         self.settle(now);
-        if let Some(transmit) = self.endpoint.poll_transmit(now, buf) {
-            return Some(self.envelope(transmit.address));
-        }
+        let mut transmit = self.endpoint.poll_transmit(now, buf);
         // Draining may have produced events, and the application's answer to them packets.
-        self.settle(now);
-        let Some(transmit) = self.endpoint.poll_transmit(now, buf) else {
+        if transmit.is_none() && self.settle(now) {
+            transmit = self.endpoint.poll_transmit(now, buf);
+        }
+        if transmit.is_none() {
             self.application.drained(now, &mut self.endpoint);
-            return None;
-        };
-        Some(self.envelope(transmit.address))
+        }
+        transmit.map(|transmit| self.envelope(transmit.address))
     }
 
     fn poll_timeout(&mut self) -> Option<Time> {

@@ -388,9 +388,22 @@ impl Association {
 
     /// Appends the next message, or the next piece of one that is larger than the receive buffer, to `out`.
     pub fn recv(&mut self, out: &mut Vec<u8>) -> Option<ReceivedMessage> {
+        self.recv_parts(|part, rest| {
+            out.reserve(part.len() + rest);
+            out.extend_from_slice(part);
+        })
+    }
+
+    /// Reads as [`recv`](Self::recv) does, without a copy: `take` gets the parts of the message, or of the piece of it, in order.
+    pub fn recv_with(&mut self, mut take: impl FnMut(&[u8])) -> Option<ReceivedMessage> {
+        self.recv_parts(|part, _| take(part))
+    }
+
+    /// `take` gets each part and the number of bytes that follow it.
+    fn recv_parts(&mut self, take: impl FnMut(&[u8], usize)) -> Option<ReceivedMessage> {
         let exhausted = self.receiver.as_ref().is_some_and(|receiver| self.is_exhausted(receiver));
         let receiver = self.receiver.as_mut()?;
-        let piece = receiver.read(out, exhausted)?;
+        let piece = receiver.read(take, exhausted)?;
         self.statistics.bytes_delivered += piece.bytes as u64;
         self.consider_recv_growth(piece.bytes as u64);
         self.consider_window_update();

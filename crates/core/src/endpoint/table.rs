@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::address::PeerKey;
-use crate::association::Association;
+use crate::association::{Association, AssociationEvent};
 use crate::endpoint::AssociationId;
 use crate::time::Time;
 
@@ -12,7 +12,7 @@ use crate::time::Time;
 struct Entry {
     /// Apart, so that a node of the tree is small: it has room for more entries than it holds.
     association: Box<Association>,
-    /// Under which it stands among the deadlines.
+    /// Under which it stands among the deadlines, if there are several associations.
     deadline: Option<Time>,
     /// Under which it stands among the peers.
     keys: Vec<PeerKey>,
@@ -35,6 +35,7 @@ pub(super) struct Table {
     entries: BTreeMap<AssociationId, Entry>,
     by_tag: BTreeMap<u32, AssociationId>,
     by_peer: BTreeSet<(PeerKey, AssociationId)>,
+    /// Empty as long as there is one association: its deadline is the earliest.
     deadlines: BTreeSet<(Time, AssociationId)>,
     peers_touched: Vec<AssociationId>,
     deadlines_touched: Vec<AssociationId>,
@@ -72,6 +73,8 @@ impl Table {
     }
 
     pub(super) fn insert(&mut self, association: Association) -> AssociationId {
+        let first = self.only().and_then(|(id, entry)| Some((entry.deadline?, id)));
+        self.deadlines.extend(first);
         let id = AssociationId(self.next_id);
         self.next_id += 1;
         self.by_tag.insert(association.identity().local_tag, id);
@@ -100,6 +103,9 @@ impl Table {
         }
         if let Some(at) = entry.deadline {
             self.deadlines.remove(&(at, id));
+        }
+        if self.entries.len() == 1 {
+            self.deadlines.clear();
         }
         for key in entry.keys {
             self.by_peer.remove(&(key, id));
@@ -143,8 +149,14 @@ impl Table {
         }
     }
 
-    pub(super) fn busy_at(&self, index: usize) -> Option<AssociationId> {
-        self.busy.get(index).copied()
+    /// Takes the events of the busy over. That is no change: deadlines and addresses stay as they are.
+    pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
+        for &id in &self.busy {
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            while let Some(event) = entry.association.poll_event() {
+                events.push_back((id, event));
+            }
+        }
     }
 
     /// Brings the peers up to date with what was touched.
@@ -165,18 +177,17 @@ impl Table {
 
     /// Brings the deadlines up to date with what was touched.
     pub(super) fn refresh_deadlines(&mut self) {
+        let several = self.entries.len() > 1;
         while let Some(id) = self.deadlines_touched.pop() {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
             entry.deadline_touched = false;
             let deadline = entry.association.poll_timeout();
-            if deadline != entry.deadline {
-                if let Some(old) = entry.deadline {
+            let old = std::mem::replace(&mut entry.deadline, deadline);
+            if several && deadline != old {
+                if let Some(old) = old {
                     self.deadlines.remove(&(old, id));
                 }
-                if let Some(new) = deadline {
-                    self.deadlines.insert((new, id));
-                }
-                entry.deadline = deadline;
+                self.deadlines.extend(deadline.map(|at| (at, id)));
             }
         }
     }
@@ -184,12 +195,23 @@ impl Table {
     /// The earliest deadline of any association. They have to be up to date.
     pub(super) fn earliest(&self) -> Option<Time> {
         debug_assert!(self.deadlines_touched.is_empty());
-        self.deadlines.first().map(|(at, _)| *at)
+        match self.only() {
+            Some((_, entry)) => entry.deadline,
+            None => self.deadlines.first().map(|(at, _)| *at),
+        }
+    }
+
+    /// The association, if there is one only.
+    fn only(&self) -> Option<(AssociationId, &Entry)> {
+        let first = self.entries.first_key_value().filter(|_| self.entries.len() == 1);
+        first.map(|(id, entry)| (*id, entry))
     }
 
     /// Puts those whose deadline has come into `due`, oldest association first. They have to be up to date.
     pub(super) fn due(&self, now: Time, due: &mut Vec<AssociationId>) {
         due.clear();
+        let only = self.only().filter(|(_, entry)| entry.deadline.is_some_and(|at| at <= now));
+        due.extend(only.map(|(id, _)| id));
         let come = self.deadlines.range(..=(now, AssociationId(u64::MAX)));
         due.extend(come.map(|(_, id)| *id));
         due.sort_unstable();

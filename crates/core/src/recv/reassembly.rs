@@ -214,7 +214,7 @@ impl Reassembly {
         self.ring.mark(fragment.tsn, Mark::seen(fragment.beginning, following, NONE));
     }
 
-    /// Appends the next message to `out` and forgets it.
+    /// Hands the parts of the next message to `out`, each with the number of bytes that follow it, and forgets it.
     ///
     /// With `allow_partial`, if no whole message can be read, the leading fragments of an unfinished one are handed
     /// out: an ordered one that is next in its stream if there is any, else an unordered one. RFC 9260 section 6.9
@@ -224,7 +224,7 @@ impl Reassembly {
     /// Returns the piece with its first and last TSN.
     pub(crate) fn take(
         &mut self,
-        out: &mut Vec<u8>,
+        out: impl FnMut(&[u8], usize),
         allow_partial: bool,
     ) -> Option<(ReceivedMessage, (u64, u64))> {
         let head = match self.arena.first(READY) {
@@ -249,7 +249,7 @@ impl Reassembly {
     /// As [`take`](Self::take), without the TSNs.
     #[cfg(test)]
     pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<ReceivedMessage> {
-        self.take(out, allow_partial).map(|(piece, _)| piece)
+        self.take(|part, _| out.extend_from_slice(part), allow_partial).map(|(piece, _)| piece)
     }
 
     /// Gives up what can no longer be completed because the peer has abandoned all missing TSNs up to
@@ -500,7 +500,7 @@ impl Reassembly {
     }
 
     /// Copies a run to the reader and frees it.
-    fn hand_out(&mut self, head: u32, out: &mut Vec<u8>) -> ReceivedMessage {
+    fn hand_out(&mut self, head: u32, mut out: impl FnMut(&[u8], usize)) -> ReceivedMessage {
         let run = &self.arena[head];
         let Message { stream, ssn, ppid, unordered } = run.message;
         let piece = ReceivedMessage {
@@ -513,8 +513,11 @@ impl Reassembly {
             bytes: run.run_bytes as usize,
             chunks: run.run_chunks,
         };
-        out.reserve(piece.bytes);
-        self.arena.remove_run(head, |part| out.extend_from_slice(part));
+        let mut rest = piece.bytes;
+        self.arena.remove_run(head, |part| {
+            rest -= part.len();
+            out(part, rest);
+        });
         piece
     }
 

@@ -143,7 +143,11 @@ impl Receiver {
             && self.held(profile) + cost <= self.buffer.times(2).max(self.buffer + cost)
     }
 
-    pub(crate) fn read(&mut self, out: &mut Vec<u8>, allow_partial: bool) -> Option<ReceivedMessage> {
+    pub(crate) fn read(
+        &mut self,
+        out: impl FnMut(&[u8], usize),
+        allow_partial: bool,
+    ) -> Option<ReceivedMessage> {
         let (piece, (first, last)) = self.reassembly.take(out, allow_partial)?;
         if last > self.tracker.cumulative() {
             self.note_read(first, last);
@@ -229,7 +233,19 @@ mod tests {
         let mut receiver = Receiver::new(FIRST, 1, 0, 100);
         assert_eq!(receiver.take(part(FIRST + 1, false, true, &[0; 100]), &profile), Ok(Taken::New));
         assert_eq!(receiver.take(part(FIRST, true, false, &[0; 1000]), &profile), Ok(Taken::New));
-        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(1100));
+        assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.bytes), Some(1100));
+    }
+
+    #[test]
+    fn a_message_is_read_in_the_parts_it_came_in_each_with_what_follows_it() {
+        let profile = Profile::rfc9260();
+        let mut receiver = Receiver::new(FIRST, 1, 0, 100);
+        assert_eq!(receiver.take(part(FIRST + 1, false, true, b"de"), &profile), Ok(Taken::New));
+        assert_eq!(receiver.take(part(FIRST, true, false, b"abc"), &profile), Ok(Taken::New));
+        let mut parts = Vec::new();
+        let piece = receiver.read(|part, rest| parts.push((part.to_vec(), rest)), false);
+        assert_eq!(piece.map(|piece| (piece.bytes, piece.chunks)), Some((5, 2)));
+        assert_eq!(parts, [(b"abc".to_vec(), 2), (b"de".to_vec(), 0)]);
     }
 
     #[test]
@@ -256,7 +272,7 @@ mod tests {
         let mut lists = BlocksByDelivery::default();
         receiver.blocks_by_delivery(&mut lists);
         assert_eq!((&lists.unread[..], &lists.read[..]), (&[(2, 5), (7, 7), (9, 9)][..], &[][..]));
-        while receiver.read(&mut Vec::new(), false).is_some() {}
+        while receiver.read(|_, _| (), false).is_some() {}
         receiver.blocks_by_delivery(&mut lists);
         assert_eq!(lists.unread, [(2, 2), (5, 5), (9, 9)]);
         assert_eq!(lists.read, [(3, 4), (7, 7)]);
@@ -271,7 +287,7 @@ mod tests {
         let mut receiver = Receiver::new(FIRST, 4, 0, 10_000);
         let piece = |offset, stream, ssn| Fragment { stream, ssn, ..part(FIRST + offset, true, true, b"x") };
         assert_eq!(receiver.take(piece(1, 1, 0), &profile), Ok(Taken::New));
-        assert!(receiver.read(&mut Vec::new(), false).is_some());
+        assert!(receiver.read(|_, _| (), false).is_some());
         for (offset, stream, ssn) in [(0, 0, 0), (3, 0, 2)] {
             assert_eq!(receiver.take(piece(offset, stream, ssn), &profile), Ok(Taken::New));
         }
@@ -291,7 +307,7 @@ mod tests {
         assert_eq!(receiver.take(part(FIRST, true, true, &[0; 100]), &profile), Ok(Taken::New));
         let next = Fragment { ssn: 1, ..part(FIRST + 1, true, true, &[0; 1]) };
         assert_eq!(receiver.take(next, &profile), Ok(Taken::Dropped));
-        receiver.read(&mut Vec::new(), false);
+        receiver.read(|_, _| (), false);
         assert_eq!(receiver.take(next, &profile), Ok(Taken::New));
     }
 
@@ -321,7 +337,7 @@ mod tests {
         assert!(receiver.has_message());
         assert_eq!((receiver.held_payload_bytes(), receiver.readable_bytes()), (50, 20));
         assert_eq!((receiver.free(&profile).get(), receiver.buffer().get()), (50, 100));
-        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(20));
+        assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.bytes), Some(20));
         assert_eq!((receiver.held_payload_bytes(), receiver.readable_bytes()), (30, 0));
         assert!(!receiver.has_message());
     }
@@ -350,7 +366,7 @@ mod tests {
         let continues = receiver.take(part(FIRST + 1, false, true, b"x"), &profile);
         assert_eq!(continues, Err(Violation::ContinuesNothing));
         assert_eq!(receiver.take(part(FIRST + 1, true, true, b"x"), &profile), Ok(Taken::New));
-        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.bytes), Some(1));
+        assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.bytes), Some(1));
     }
 
     #[test]
@@ -363,6 +379,6 @@ mod tests {
         assert_eq!(receiver.tracker.cumulative(), FIRST + 1);
         assert!(!receiver.has_message(), "the sequence number before it has not been skipped");
         receiver.skip_ordered(0, 0);
-        assert_eq!(receiver.read(&mut Vec::new(), false).map(|piece| piece.ssn), Some(1));
+        assert_eq!(receiver.read(|_, _| (), false).map(|piece| piece.ssn), Some(1));
     }
 }

@@ -191,6 +191,8 @@ pub(crate) struct End {
     /// Of an end whose packets are protected.
     pub(crate) keys: Option<Keys>,
     next_stream: u16,
+    /// Something may have arrived that was not read yet.
+    readable: bool,
     /// The latest message did not fit the send buffer.
     refused: bool,
     next_read: Option<Time>,
@@ -216,6 +218,7 @@ impl End {
             recorder: None,
             keys: None,
             next_stream: 0,
+            readable: false,
             refused: false,
             next_read: None,
             buffer: Vec::new(),
@@ -239,6 +242,9 @@ impl End {
 
     fn send(&mut self, now: Time, endpoint: &mut Endpoint) {
         let Some(id) = self.id.filter(|_| self.status == Status::Open) else { return };
+        if self.source.is_none() && self.beside.is_none() {
+            return;
+        }
         let Some(association) = endpoint.association_mut(id) else { return };
         let mut options =
             SendOptions { stream: self.next_stream, unordered: !self.ordered, ..SendOptions::default() };
@@ -308,21 +314,29 @@ impl End {
     }
 
     fn read(&mut self, now: Time, endpoint: &mut Endpoint) {
-        let Some(id) = self.id else { return };
-        let Some(association) = endpoint.association_mut(id) else { return };
+        let Some(id) = self.id.filter(|_| self.readable) else { return };
         if self.next_read.is_some_and(|at| at > now) {
             return;
         }
+        let Some(association) = endpoint.association_mut(id) else { return };
         self.next_read = None;
+        let looks_at_content =
+            self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some();
         loop {
             self.buffer.clear();
-            let Some(piece) = association.recv(&mut self.buffer) else { break };
+            let buffer = &mut self.buffer;
+            let piece =
+                if looks_at_content { association.recv(buffer) } else { association.recv_with(|_| ()) };
+            let Some(piece) = piece else {
+                self.readable = false;
+                break;
+            };
             if let Some(keys) = &mut self.keys
                 && keys.take(now, &piece, &self.buffer, association)
             {
                 continue;
             }
-            self.received.bytes += self.buffer.len() as u64;
+            self.received.bytes += piece.bytes as u64;
             self.received.messages += u64::from(piece.ending);
             self.received.last_at = Some(now);
             if piece.ending
@@ -332,7 +346,7 @@ impl End {
                 video.arrived(now, number);
             }
             if now >= self.counted_from {
-                self.received.counted_bytes += self.buffer.len() as u64;
+                self.received.counted_bytes += piece.bytes as u64;
             }
             if let Some((stream, arrivals)) = &mut self.received.beside
                 && piece.stream == *stream
@@ -350,7 +364,7 @@ impl End {
                 None => {}
             }
             if let Some(rate) = self.reader {
-                let (pause, _) = rate.serialise(self.buffer.len() as u64, 0);
+                let (pause, _) = rate.serialise(piece.bytes as u64, 0);
                 self.next_read = Some(now + pause);
                 break;
             }
@@ -443,14 +457,10 @@ impl Application for End {
             }
             AssociationEvent::Closed => self.status = Status::Closed,
             AssociationEvent::Aborted(reason) => self.status = Status::Failed(*reason),
-            AssociationEvent::Readable => {
-                self.read(now, endpoint);
-                self.advance_keys(now, endpoint);
-            }
-            AssociationEvent::Writable => {}
-            _ => return,
+            AssociationEvent::Readable => self.readable = true,
+            // The next step sends.
+            _ => {}
         }
-        self.send(now, endpoint);
     }
 
     fn poll_timeout(&mut self) -> Option<Time> {
