@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_sim::{PacketEvent, PacketView, Place, Tap};
-use anabranch_wire::{Chunk, ChunkType, PacketView as SctpPacket, StreamId, Tsn};
+use anabranch_wire::{PacketView as SctpPacket, StreamId, Tsn};
 
 use crate::run::address::place_of;
 use crate::run::beside::Arrivals;
@@ -131,8 +131,7 @@ impl Observer {
         let Ok(sctp) = SctpPacket::parse(datagram.payload) else { return };
         let counted = now >= self.counted_from;
         let mut first_data = None;
-        for chunk in sctp.chunks().flatten().filter(|chunk| chunk.kind() == ChunkType::DATA) {
-            let Ok(Chunk::Data(data)) = chunk.decode() else { continue };
+        for data in sctp.chunks().flatten().filter_map(|chunk| chunk.data()) {
             let tsn = data.tsn();
             first_data.get_or_insert(tsn);
             if let Some((stream, left)) = &mut count.beside

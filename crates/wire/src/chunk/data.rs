@@ -15,7 +15,7 @@
 //!  +---------------------------------------------------------------+
 //! ```
 
-use super::{ChunkType, RawChunk};
+use super::{CHUNK_HEADER_LEN, ChunkType, RawChunk};
 use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError};
 use crate::serial::{Ssn, StreamId, Tsn};
@@ -108,12 +108,15 @@ pub struct DataView<'a> {
 impl<'a> DataView<'a> {
     pub(super) fn decode(chunk: RawChunk<'a>) -> Result<Self, ParseError> {
         let mut fields = chunk.fields();
+        // One check of the length instead of four: most packets have a DATA chunk, which several read.
+        let [t3, t2, t1, t0, s1, s0, n1, n0, ppid @ ..] =
+            fields.bytes::<{ DATA_HEADER_LEN - CHUNK_HEADER_LEN }>()?;
         let repr = DataRepr {
             flags: DataFlags::from_bits(chunk.flags()),
-            tsn: Tsn::new(fields.u32()?),
-            stream: StreamId::new(fields.u16()?),
-            ssn: Ssn::new(fields.u16()?),
-            ppid: fields.u32()?,
+            tsn: Tsn::new(u32::from_be_bytes([t3, t2, t1, t0])),
+            stream: StreamId::new(u16::from_be_bytes([s1, s0])),
+            ssn: Ssn::new(u16::from_be_bytes([n1, n0])),
+            ppid: u32::from_be_bytes(ppid),
         };
         Ok(Self { repr, payload: fields.rest() })
     }

@@ -102,6 +102,11 @@ impl<'a> RawChunk<'a> {
         Reader::new(self.value(), CHUNK_HEADER_LEN)
     }
 
+    /// The fields of a DATA chunk; none of another chunk, and none of one that is too short. It is for those who look for DATA alone.
+    pub fn data(&self) -> Option<DataView<'a>> {
+        (self.kind() == ChunkType::DATA).then(|| DataView::decode(*self).ok()).flatten()
+    }
+
     /// Checks the value against the type and gives a view of its fields.
     pub fn decode(&self) -> Result<Chunk<'a>, ParseError> {
         Ok(match self.kind() {
