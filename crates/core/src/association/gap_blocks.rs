@@ -66,7 +66,7 @@ fn forget_passed(blocks: &mut Vec<Interval>, cumulative: u64) {
 const AT_ONCE: usize = 16;
 
 /// How many blocks at the start of a SACK are those of a list.
-fn repeated(gaps: &[[u8; 4]], list: &[Interval], cumulative: u64) -> usize {
+pub(super) fn repeated(gaps: &[[u8; 4]], list: &[Interval], cumulative: u64) -> usize {
     let differ = |(gap, block): (&[u8; 4], &Interval)| {
         let (start, end) = unwrapped(GapBlock::from_wire(*gap), cumulative);
         (start ^ block.0) | (end ^ block.1)

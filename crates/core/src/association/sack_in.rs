@@ -6,9 +6,10 @@
 use anabranch_wire::Tsn;
 
 use crate::association::acknowledgement::Acknowledgement;
+use crate::association::gap_blocks::repeated;
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
-use crate::intervals::Interval;
+use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{
     AckedTransmission, Event, LossCause, OpportunityCause, PathAck, PathSack, ProofOfLife, SackDone,
@@ -268,7 +269,13 @@ impl Association {
 
     /// NR-SACK: what the receiver keeps for good need not be held here any more.
     fn release_kept(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
-        for block in sack.kept() {
+        let mut blocks = sack.kept();
+        let known = intervals::above(self.sender.outstanding().kept(), cumulative);
+        let repeated = repeated(blocks.as_wire(), known, cumulative);
+        if repeated > 0 {
+            blocks.nth(repeated - 1);
+        }
+        for block in blocks {
             let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
             self.update_sender(|sender| sender.keep(start, end));
         }

@@ -357,7 +357,7 @@ impl Outstanding {
     /// path and chunk bytes. An NR-SACK repeats what earlier ones said; only what is new costs anything.
     pub(crate) fn keep(&mut self, start: u64, end: u64, mut released: impl FnMut(PathId, ChunkBytes)) {
         let (start, end) = (start.max(self.ring.base()), end.min(self.next_tsn() - 1));
-        if start > end {
+        if start > end || intervals::holds(&self.kept, start, end) {
             return;
         }
         let mut kept = std::mem::take(&mut self.kept);
@@ -369,6 +369,11 @@ impl Outstanding {
         }
         intervals::insert(&mut kept, (start, end));
         self.kept = kept;
+    }
+
+    /// What is known to be kept by the receiver, in order and apart; what lies at or below the cumulative TSN may still be in it.
+    pub(crate) fn kept(&self) -> &[Interval] {
+        &self.kept
     }
 
     fn release(&mut self, tsn: u64) -> Option<(PathId, ChunkBytes)> {
