@@ -376,7 +376,9 @@ bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored;
 			|| echo 'ns2 could not be installed'; \
 	fi; \
 	$(CARGO) build --profile fast --locked --bin anabranch; \
-	$(PYTHON) tests/cost/beside_ns2.py '$(BENCH_SIM)' --anabranch "$(TARGET)/fast/anabranch"
+	$(CARGO) build --profile fast --locked --package anabranch-tests --example window_cost; \
+	$(PYTHON) tests/cost/beside_ns2.py '$(BENCH_SIM)' --anabranch "$(TARGET)/fast/anabranch" \
+		--window-cost "$(TARGET)/fast/examples/window_cost"
 
 # Where other programs keep the machine busy, times say little and these counts as much as ever.
 instructions: ## Count the instructions of simulated runs with valgrind, beside those stored; INSTRUCTIONS=store stores them.

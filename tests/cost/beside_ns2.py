@@ -4,28 +4,26 @@ Time is processor time of a process from start to exit, so that other programs o
 ratio is more than a twentieth worse than stored is reported, and fails nothing. Rates and seconds are printed and not
 stored: they are those of one machine.
 
-Usage: beside_ns2.py check | store [--anabranch PROGRAM] [--rounds N]
+Usage: beside_ns2.py check | store [--anabranch PROGRAM] [--window-cost PROGRAM] [--rounds N]
 """
 
 import argparse
 import json
 import re
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+import windows
+from ratios import Row, Table, report, spent, store
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-STORED = HERE / "sim.tsv"
 SCRIPT = ROOT / "tools" / "ns2" / "cmt.tcl"
-HEADER = ("row", "value")
-# How much worse than stored is worth a word.
-MUCH = 1.05
 
 DB_CMT = ROOT / "scenarios" / "db-cmt-fig6.toml"
 WIDE = HERE / "wide.toml"
@@ -57,17 +55,6 @@ class Cost:
     packets: int
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of the table. `goal` is the largest value, or the smallest one where more is better. Differences up to
-    `slack` are no news."""
-
-    name: str
-    goal: float | None = None
-    more_is_better: bool = False
-    slack: float = 0.0
-
-
 DB_CMT_ROW = Row("DB-CMT's setting, one run / ns-2", 0.20)
 SHORT_ROW = Row("40,000 data packets over 2 x 100 Mbit/s / ns-2", 0.15)
 PACKET_ROW = Row("a data packet, 4 MiB receive buffer, 100 s / ns-2")
@@ -76,36 +63,6 @@ LARGE_ROW = Row("rate with 16 MiB / rate with 4 MiB", 0.8, more_is_better=True)
 MEMORY_ROW = Row("MB besides payload, 4 MiB receive buffer", 5.0, slack=1.0)
 LARGE_MEMORY_ROW = Row("MB besides payload, 16 MiB receive buffer", 5.0, slack=1.0)
 THREADS_ROW = Row("runs a second, two threads / one", 1.9, more_is_better=True)
-
-
-@dataclass
-class Table:
-    """Values of rows, one for each round, and lines about what they come from."""
-
-    values: dict[Row, list[float]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def add(self, row, value):
-        self.values.setdefault(row, []).append(value)
-
-    def medians(self):
-        return {row: statistics.median(values) for row, values in self.values.items()}
-
-
-def spent(command):
-    """Runs a command; gives its processor time and what it printed."""
-    before = processor_time_s()
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode != 0:
-        words = " ".join(str(word) for word in command)
-        sys.exit(f"{words}\nended with status {ended.returncode}: {ended.stderr.strip()}")
-    return processor_time_s() - before, ended.stdout
-
-
-def processor_time_s():
-    """Of all processes that have been waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def run_of(program, scenario, seeds, settings=(), threads=1):
@@ -269,49 +226,11 @@ def peak_bytes(program, settings):
     return 1024 * int(re.search(r"^VmHWM:\s+(\d+) kB", status, re.M)[1])
 
 
-def stored():
-    if not STORED.exists():
-        return {}
-    lines = STORED.read_text(encoding="utf-8").splitlines()[1:]
-    return {name: float(value) for name, value in (line.split("\t") for line in lines)}
-
-
-def store(table):
-    """Rows that were not measured keep their values."""
-    values = {**stored(), **{row.name: value for row, value in table.medians().items()}}
-    lines = ["\t".join(HEADER), *(f"{name}\t{value:.3f}" for name, value in values.items())]
-    STORED.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-
-
-def worse_by(row, value, before):
-    """By which factor a value is worse than one before: 1 if it is the same, or nearly so."""
-    if abs(value - before) <= row.slack:
-        return 1.0
-    if row.more_is_better:
-        return before / value
-    return value / before
-
-
-def report(table):
-    """The lines of the table, and behind them what became worse."""
-    expected, lines, worse = stored(), [], []
-    lines.append(f"{'row':50} {'value':>8} {'spread':>17} {'stored':>8} {'goal':>8}")
-    for row, value in table.medians().items():
-        before = expected.get(row.name)
-        spread = f"{min(table.values[row]):.3f} to {max(table.values[row]):.3f}"
-        goal = "" if row.goal is None else f"{'>=' if row.more_is_better else '<='} {row.goal:g}"
-        told = "none" if before is None else f"{before:.3f}"
-        lines.append(f"{row.name:50} {value:8.3f} {spread:>17} {told:>8} {goal:>8}")
-        if before is not None and before > 0 and value > 0 and worse_by(row, value, before) > MUCH:
-            percent = 100 * (worse_by(row, value, before) - 1)
-            worse.append(f"*** WORSE THAN STORED by {percent:.0f} %: {row.name}")
-    return [*lines, *table.notes, *worse]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=("check", "store"))
     parser.add_argument("--anabranch", default="anabranch", metavar="PROGRAM", help="the program to run")
+    parser.add_argument("--window-cost", metavar="PROGRAM", help="the example window_cost, for the rows on windows")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of both (5)")
     options = parser.parse_args()
     table = Table()
@@ -320,6 +239,8 @@ def main():
     else:
         print("ns-2 is missing: the rows beside it are left out. On Debian, `apt-get install ns2` installs it.")
     alone(table, options.anabranch, options.rounds)
+    if options.window_cost:
+        windows.add_rows(table, options.window_cost, options.rounds)
     print("\n".join(report(table)))
     if options.action == "store":
         store(table)

@@ -11,7 +11,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import beside_ns2
-from beside_ns2 import Row, Table, Watched
+import ratios
+import windows
+from beside_ns2 import Watched
+from ratios import Row, Table
 
 LESS = Row("time", goal=0.2)
 MORE = Row("speed-up", goal=1.9, more_is_better=True)
@@ -20,7 +23,7 @@ MORE = Row("speed-up", goal=1.9, more_is_better=True)
 @pytest.fixture(autouse=True)
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of its own for each test."""
-    monkeypatch.setattr(beside_ns2, "STORED", tmp_path / "sim.tsv")
+    monkeypatch.setattr(ratios, "STORED", tmp_path / "sim.tsv")
     return tmp_path / "sim.tsv"
 
 
@@ -33,7 +36,7 @@ def table_of(values: dict[Row, list[float]]) -> Table:
 
 
 def reported(values: dict[Row, list[float]]) -> list[str]:
-    return ["  ".join(line.split()) for line in beside_ns2.report(table_of(values))]
+    return ["  ".join(line.split()) for line in ratios.report(table_of(values))]
 
 
 def test_a_row_has_median_spread_and_goal() -> None:
@@ -44,7 +47,7 @@ def test_a_row_has_median_spread_and_goal() -> None:
 
 
 def test_what_is_worse_than_stored_by_more_than_a_twentieth_is_reported() -> None:
-    beside_ns2.store(table_of({LESS: [0.2], MORE: [2.0]}))
+    ratios.store(table_of({LESS: [0.2], MORE: [2.0]}))
     assert len(reported({LESS: [0.209], MORE: [1.91]})) == 3
     assert len(reported({LESS: [0.1], MORE: [3.0]})) == 3
     told = reported({LESS: [0.22], MORE: [1.0]})[3:]
@@ -56,15 +59,15 @@ def test_what_is_worse_than_stored_by_more_than_a_twentieth_is_reported() -> Non
 
 def test_differences_within_the_slack_of_a_row_are_no_news() -> None:
     memory = Row("memory", goal=5.0, slack=1.0)
-    beside_ns2.store(table_of({memory: [1.5]}))
+    ratios.store(table_of({memory: [1.5]}))
     assert len(reported({memory: [2.5]})) == 2
     assert reported({memory: [2.7]})[-1].endswith("memory")
 
 
 def test_rows_that_were_not_measured_stay_stored(stored: Path) -> None:
-    beside_ns2.store(table_of({LESS: [0.2], MORE: [2.0]}))
-    beside_ns2.store(table_of({MORE: [1.5]}))
-    assert beside_ns2.stored() == {"time": 0.2, "speed-up": 1.5}
+    ratios.store(table_of({LESS: [0.2], MORE: [2.0]}))
+    ratios.store(table_of({MORE: [1.5]}))
+    assert ratios.stored() == {"time": 0.2, "speed-up": 1.5}
     assert stored.read_text(encoding="utf-8") == "row\tvalue\ntime\t0.200\nspeed-up\t1.500\n"
 
 
@@ -75,17 +78,17 @@ def test_packets_of_all_runs_and_paths_are_counted() -> None:
 
 def test_processor_time_is_that_of_the_command() -> None:
     busy = "import time\nwhile time.process_time() < 0.2: pass\nprint('done')"
-    processor_s, printed = beside_ns2.spent([sys.executable, "-c", busy])
+    processor_s, printed = ratios.spent([sys.executable, "-c", busy])
     assert printed == "done\n"
     assert processor_s > 0.19
-    idle_s, _ = beside_ns2.spent([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    idle_s, _ = ratios.spent([sys.executable, "-c", "import time; time.sleep(0.3)"])
     assert idle_s < 0.25
 
 
 def test_a_command_that_fails_ends_the_program_with_what_it_said() -> None:
     failing = "import sys, time; time.sleep(0.1); print('no such thing', file=sys.stderr); sys.exit(3)"
     with pytest.raises(SystemExit, match="ended with status 3: no such thing"):
-        beside_ns2.spent([sys.executable, "-c", failing])
+        ratios.spent([sys.executable, "-c", failing])
     with pytest.raises(SystemExit, match="ended with status 3"):
         Watched.run([sys.executable, "-c", failing])
 
@@ -103,3 +106,17 @@ def test_ns2_is_asked_for_counts_only_where_they_are_wanted(tmp_path: Path, monk
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert beside_ns2.ns2(3, "duration", "2", counted=True).packets == 12
     assert beside_ns2.ns2(3, "duration", "2").packets == 0
+
+
+def test_the_cost_of_a_packet_is_that_of_the_longer_run_without_the_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spent(command: list[object]) -> tuple[float, str]:
+        rounds = int(str(command[-1]))
+        # Half a second to start, then 3 us for each of 64 packets a round.
+        return 0.5 + 3e-6 * 64 * rounds, f"{64 * rounds}\n"
+
+    monkeypatch.setattr(windows, "spent", spent)
+    assert windows.cost_us("program", "cmt", 2, 0, 64) == pytest.approx(3)
+    table = Table()
+    windows.add_rows(table, "program", 1)
+    assert all(value == pytest.approx(1) for value in table.medians().values())
+    assert len(table.medians()) == len(windows.SETTINGS)

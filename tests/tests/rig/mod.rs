@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod exchange;
+pub(crate) mod fixed_window;
 pub(crate) mod messages;
 pub(crate) mod wires;
 
