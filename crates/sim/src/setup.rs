@@ -56,7 +56,7 @@ impl World {
         self.addresses.extend(addresses.iter().map(|&address| (address, id)));
         let wake = self.events.register(Class::Timer, Target::Wake(id));
         self.events.schedule(wake, self.now);
-        self.hosts.push(HostEntry { host, wake, armed: Some(self.now) });
+        self.hosts.push(HostEntry { host, wake, armed: Some(self.now), used_routes: Vec::new() });
         Ok(id)
     }
 

@@ -42,7 +42,12 @@ pub(crate) struct HostEntry {
     pub(crate) wake: Slot,
     /// When the host will be woken.
     pub(crate) armed: Option<Time>,
+    /// Routes that it has used, which are found sooner here than among all.
+    pub(crate) used_routes: Vec<((Address, Address), RouteId)>,
 }
+
+/// How many routes that a host has used are looked at one by one: more than it has paths, most of the time.
+const USED_ROUTES: usize = 8;
 
 pub(crate) struct LinkEntry {
     pub(crate) link: Link,
@@ -198,7 +203,7 @@ impl World {
         let mut sent = 0;
         while let Some(envelope) = self.hosts[id.index()].host.poll_transmit(self.now, &mut buffer) {
             let wire = envelope.wire_bytes(buffer.len());
-            let route = self.route_index.get(&(envelope.source, envelope.destination)).copied();
+            let route = self.find_route(id, (envelope.source, envelope.destination));
             let source = route.map(|route| self.routes[route.0 as usize].source);
             // A packet without a route is in the pool for a moment, to be seen.
             let packet = Packet::new(wire, source.unwrap_or(SourceId(0)), route.unwrap_or(RouteId(0)));
@@ -218,6 +223,18 @@ impl World {
             assert!(sent < MAX_BURST, "host {}: {sent} packets at {:?} and no end", id.0, self.now);
         }
         self.pool.return_buffer(buffer);
+    }
+
+    fn find_route(&mut self, host: HostId, ends: (Address, Address)) -> Option<RouteId> {
+        let used = &mut self.hosts[host.index()].used_routes;
+        if let Some((_, route)) = used.iter().find(|(known, _)| *known == ends) {
+            return Some(*route);
+        }
+        let route = *self.route_index.get(&ends)?;
+        if used.len() < USED_ROUTES {
+            used.push((ends, route));
+        }
+        Some(route)
     }
 
     fn enter(&mut self, link: LinkId, packet: PacketId) {
