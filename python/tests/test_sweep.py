@@ -38,6 +38,24 @@ def figures_of(scenario: Path, scheme: str, seed: int, *settings: tuple[str, str
     return figures
 
 
+def test_a_run_gives_what_it_gives_alone_where_another_one_sent_the_same_file_before(two: Path) -> None:
+    text = two.read_text().replace("1 s", "60 s")
+    two.write_text(f'{text}\n[[flow]]\nkind = "file"\nsize = "1 MB"\n')
+    sizes = ["3 MB", "1500 kB", "70 kB", "1 kB", "2 MB", "4 MB"]
+    wanted = [(size, scheme, seed) for seed in (2, 5) for size in sizes for scheme in ("cmt", "sctp")]
+    jobs = []
+    for size, scheme, seed in wanted:
+        text = _native.resolve(two.read_text(), "two", [("flow.flow-1.size", json.dumps(size))])
+        jobs.append((_native.Prepared(text, scheme), seed))
+    texts: dict[int, str] = {}
+    _native.run_batch(jobs, texts.__setitem__, threads=1)
+    for index, (size, scheme, seed) in enumerate(wanted):
+        found = json.loads(texts[index])
+        assert found == figures_of(two, scheme, seed, ("flow.flow-1.size", json.dumps(size)))
+        assert found["flows"][0]["intact"]
+        assert found["flows"][0]["sha256"]
+
+
 def test_every_run_is_the_one_that_the_engine_makes_alone(two: Path) -> None:
     results = sweep(two, {"path.path-1.rate": ["10 Mbit/s", "4 Mbit/s"], "scheme": ["cmt", "sctp"]}, [3, 9], cache=None)
     for row in results.to_pandas().to_dict("records"):

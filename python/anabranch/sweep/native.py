@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from anabranch import _native
-from anabranch.sweep.grid import Cell, Grid
+from anabranch.sweep.grid import Grid
 from anabranch.sweep.recorder import Recorder
 
 # Runs handed over at once. What belongs to a run while it is made takes a kilobyte, so this bounds memory; and threads
@@ -27,18 +27,28 @@ class NativeThreads:
         Raises what the native module does; runs that were finished by then are recorded.
         """
         for begin in range(0, len(positions), _BATCH):
-            batch = positions[begin : begin + _BATCH]
+            batch = _by_seed(grid, positions[begin : begin + _BATCH])
             with Recorder(batch, record) as recorder:
                 # No bytecode is run as a result is put in, so Ctrl-C cannot come in between and lose it.
                 _native.run_batch(_jobs(grid, batch), recorder.finished.__setitem__, threads=self._threads)
 
 
+def _by_seed(grid: Grid, positions: Sequence[int]) -> list[int]:
+    """Runs of one seed one after the other, and of these the last cell first.
+
+    Files that flows make up depend on the seed alone, and a file is the beginning of a longer one. A thread keeps that
+    of its latest run; sizes mostly grow along an axis.
+    """
+    count = len(grid.seeds)
+    return sorted(positions, key=lambda position: (position % count, -(position // count)))
+
+
 def _jobs(grid: Grid, positions: Sequence[int]) -> list[tuple[_native.Prepared, int]]:
+    prepared: dict[int, _native.Prepared] = {}
     jobs: list[tuple[_native.Prepared, int]] = []
-    last: tuple[Cell, _native.Prepared] | None = None
     for position in positions:
-        cell = grid.cell_of(position)
-        if last is None or last[0] is not cell:
-            last = (cell, grid.prepare(cell))
-        jobs.append((last[1], grid.seed_of(position)))
+        cell = position // len(grid.seeds)
+        if cell not in prepared:
+            prepared[cell] = grid.prepare(grid.cells[cell])
+        jobs.append((prepared[cell], grid.seed_of(position)))
     return jobs

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::keys::{Keys, identifier_of, number_of};
+use crate::run::payload;
 use crate::run::recorder::PathRecorder;
 use crate::run::video::{VideoSink, VideoSource};
 
@@ -84,7 +85,7 @@ impl InOrder {
     fn digest(&self, content: &[u8]) -> [u8; 32] {
         match &self.differing {
             Some(hash) => hash.clone().finalize().into(),
-            None => Sha256::digest(content.get(..self.agreed_bytes).unwrap_or_default()).into(),
+            None => payload::sha256(content.get(..self.agreed_bytes).unwrap_or_default()),
         }
     }
 }
@@ -147,11 +148,7 @@ impl Expected {
 
     /// The digest of what has arrived; of the content itself where messages have no order.
     pub(crate) fn digest(&self, received: &Received) -> [u8; 32] {
-        if self.in_order {
-            received.in_order.digest(&self.content)
-        } else {
-            Sha256::digest(&self.content).into()
-        }
+        if self.in_order { received.in_order.digest(&self.content) } else { payload::sha256(&self.content) }
     }
 }
 

@@ -1,11 +1,59 @@
 //! What flows send.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use anabranch_sim::Seeds;
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 
 use crate::run::RunError;
+
+/// Made-up contents of this size are kept for the next run of a thread: smaller ones take no time, and larger ones too much memory.
+const KEPT_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=128 << 20;
+
+/// The state of a hash is kept after so many bytes each.
+const HASH_STEP_BYTES: usize = 1 << 20;
+
+thread_local! {
+    /// What the latest run of this thread sent. Runs that differ in scheme, network or size alone send the same or a part of it.
+    static KEPT: RefCell<Option<MadeUp>> = const { RefCell::new(None) };
+}
+
+/// A made-up content.
+struct MadeUp {
+    seeds: Seeds,
+    flow: String,
+    content: Bytes,
+    /// The state of SHA-256 after each [`HASH_STEP_BYTES`], from none on, as far as it was asked for.
+    hashed: Vec<Sha256>,
+}
+
+impl MadeUp {
+    fn is_of(&self, seeds: &Seeds, flow: &str) -> bool {
+        self.seeds == *seeds && self.flow == flow
+    }
+
+    /// The hash of its first bytes.
+    fn sha256(&mut self, bytes: usize) -> [u8; 32] {
+        let steps = bytes / HASH_STEP_BYTES;
+        while self.hashed.len() <= steps {
+            let next = match self.hashed.last() {
+                None => Sha256::new(),
+                Some(hash) => {
+                    let begin = (self.hashed.len() - 1) * HASH_STEP_BYTES;
+                    hash.clone().chain_update(&self.content[begin..begin + HASH_STEP_BYTES])
+                }
+            };
+            self.hashed.push(next);
+        }
+        self.hashed[steps]
+            .clone()
+            .chain_update(&self.content[steps * HASH_STEP_BYTES..bytes])
+            .finalize()
+            .into()
+    }
+}
 
 /// A file's content.
 pub(crate) fn read_file(folder: &Path, path: &Path) -> Result<Bytes, RunError> {
@@ -15,8 +63,38 @@ pub(crate) fn read_file(folder: &Path, path: &Path) -> Result<Bytes, RunError> {
         .map_err(|error| RunError::File { path: full.display().to_string(), error })
 }
 
-/// Random bytes that depend on the seed and the flow's name only.
+/// Random bytes that depend on the seed and the flow's name only: a content is the beginning of a longer one.
 pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
+    if !KEPT_BYTES.contains(&size) {
+        return drawn(seeds, flow, size);
+    }
+    KEPT.with_borrow_mut(|kept| {
+        if let Some(made) = kept.as_ref().filter(|made| made.is_of(seeds, flow) && made.content.len() >= size)
+        {
+            return made.content.slice(..size);
+        }
+        // Two of them may be more than there is room for.
+        *kept = None;
+        let content = drawn(seeds, flow, size);
+        let made =
+            MadeUp { seeds: *seeds, flow: flow.to_owned(), content: content.clone(), hashed: Vec::new() };
+        *kept = Some(made);
+        content
+    })
+}
+
+/// The hash of the beginning of a content. Where that is what this thread has made up, each of its bytes is hashed once only.
+pub(crate) fn sha256(content: &[u8]) -> [u8; 32] {
+    let kept = KEPT.with_borrow_mut(|kept| {
+        // While both are there, what begins at the same place is the same.
+        kept.as_mut()
+            .filter(|made| made.content.as_ptr() == content.as_ptr() && made.content.len() >= content.len())
+            .map(|made| made.sha256(content.len()))
+    });
+    kept.unwrap_or_else(|| Sha256::digest(content).into())
+}
+
+fn drawn(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
     let mut stream = seeds.stream(&["payload", flow]);
     let mut bytes = Vec::with_capacity(size + 8);
     while bytes.len() < size {
@@ -24,4 +102,34 @@ pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
     }
     bytes.truncate(size);
     Bytes::from(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_that_is_kept_is_the_one_that_is_drawn() {
+        const MIB: usize = 1 << 20;
+        let (one, other) = (Seeds::new(1, 0), Seeds::new(2, 0));
+        for (seeds, flow, size) in [
+            (one, "a", 3 * MIB + 5),
+            (one, "a", 2 * MIB),
+            (one, "a", 3 * MIB + 5),
+            (one, "a", 100_000),
+            (one, "a", 4 * MIB),
+            (one, "b", MIB + 1),
+            (other, "b", MIB - 1),
+            (other, "b", 10),
+            (one, "a", 2 * MIB),
+        ] {
+            let content = random_bytes(&seeds, flow, size);
+            assert_eq!(content, drawn(&seeds, flow, size));
+            for end in [size, 0, size / 2] {
+                let part = &content[..end];
+                assert_eq!(sha256(part), <[u8; 32]>::from(Sha256::digest(part)));
+            }
+            assert_eq!(sha256(&content[1..]), <[u8; 32]>::from(Sha256::digest(&content[1..])));
+        }
+    }
 }
