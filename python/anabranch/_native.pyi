@@ -124,6 +124,8 @@ def run_batch(
     trace: str | PathLike[str] | None = None,
     pcap: str | PathLike[str] | None = None,
     digest: bool = False,
+    tables: Sequence[str] | None = None,
+    until_s: float | None = None,
 ) -> None:
     """Makes runs, each given as what was prepared and a seed (0 to 2**64 - 1), on native threads.
 
@@ -138,6 +140,9 @@ def run_batch(
     given up, and finished ones are handed to `done` first. If Ctrl-C comes while `done` is at work, that call is made
     again. Whatever else `done` raises ends the batch at once. Raises `RunError`, `ScenarioError` and `SchemeError` for
     a run that cannot be made: it keeps others from starting, and those under way are handed over first.
+
+    Of the traces only `tables` are written if they are given: `paths`, `decisions`, `packets`, `queues`. Runs end
+    before their time at `until_s`, for traces of which nothing later is read.
 
     Runs with policies in Python are made in this thread, one after the other, after the others. What a policy raises is
     raised here.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::Job;
+use anabranch_lab::run::{Job, TracePart};
 use anabranch_lab::scenario::Scenario;
 use anabranch_schemes::registry::{COMPONENTS, PRESETS, parse};
 
@@ -54,6 +54,7 @@ fn job(scheme: &str) -> Job {
         folder: PathBuf::from("."),
         pcap: None,
         trace: None,
+        part: TracePart::default(),
         digest: false,
     }
 }

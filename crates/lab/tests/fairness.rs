@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Batch, Job, RunResult};
+use anabranch_lab::run::{Batch, Job, RunResult, TracePart};
 use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_lab::statistics::Summary;
 use anabranch_schemes::registry::{PRESETS, Preset, parse};
@@ -29,6 +29,7 @@ fn jobs(preset: &Preset) -> Vec<Job> {
         folder: ".".into(),
         pcap: None,
         trace: None,
+        part: TracePart::default(),
         digest: false,
     };
     (1..=SEEDS).map(job).collect()

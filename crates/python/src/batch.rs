@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use anabranch_lab::run::{run_caught, run_each};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use anabranch_core::time::Span;
+use anabranch_lab::run::{TracePart, TraceTable, run_caught, run_each};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
@@ -37,10 +38,14 @@ type Finished = (usize, serde_json::Result<String>);
 /// `done` is at work, that call is made again. Whatever else `done` raises ends the batch at once. A run that cannot be made keeps
 /// others from starting; those under way are finished and handed over before its error is raised.
 ///
+/// Of the traces only `tables` are written if they are given: `paths`, `decisions`, `packets`, `queues`. Runs end before their time at
+/// `until_s`, for traces of which nothing later is read.
+///
 /// Runs with policies in Python are made in this thread, one after the other, once the others are there: so a debugger can stop in
 /// them, and Ctrl-C reaches them. What a policy raises is raised here.
 #[pyfunction]
-#[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, digest=false))]
+#[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, digest=false, tables=None, until_s=None))]
+#[expect(clippy::too_many_arguments, reason = "Python has names for them")]
 pub fn run_batch(
     py: Python<'_>,
     jobs: Vec<(Py<Prepared>, u64)>,
@@ -49,8 +54,12 @@ pub fn run_batch(
     trace: Option<PathBuf>,
     pcap: Option<PathBuf>,
     digest: bool,
+    tables: Option<Vec<String>>,
+    until_s: Option<f64>,
 ) -> PyResult<()> {
-    let output = Output { trace, pcap, digest };
+    let part =
+        TracePart { tables: tables.map(named_tables).transpose()?, until: until_s.map(Span::from_secs_f64) };
+    let output = Output { trace, part, pcap, digest };
     let jobs = jobs.into_iter().enumerate().map(|(index, (prepared, seed))| (index, prepared, seed));
     let (own, native): (Vec<Wanted>, Vec<Wanted>) =
         jobs.partition(|(_, prepared, _)| prepared.get().calls_python());
@@ -58,6 +67,14 @@ pub fn run_batch(
         run_native(py, &native, done, threads, &output)?;
     }
     own.iter().try_for_each(|wanted| run_own(py, wanted, done, &output))
+}
+
+fn named_tables(names: Vec<String>) -> PyResult<Vec<TraceTable>> {
+    let table = |name: String| {
+        TraceTable::named(&name)
+            .ok_or_else(|| PyValueError::new_err(format!("a trace has no table {name:?}")))
+    };
+    names.into_iter().map(table).collect()
 }
 
 /// Makes runs on native threads.

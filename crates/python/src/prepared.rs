@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, JobScheme, RunError as LabError};
+use anabranch_lab::run::{Job, JobScheme, RunError as LabError, TracePart};
 use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use pyo3::prelude::*;
@@ -57,6 +57,8 @@ type Own = (String, Py<PyAny>, Vec<String>);
 pub(crate) struct Output {
     /// The folder that gets a folder of traces for each run.
     pub(crate) trace: Option<PathBuf>,
+    /// What of these is wanted.
+    pub(crate) part: TracePart,
     /// The folder that gets a capture of each run.
     pub(crate) pcap: Option<PathBuf>,
     /// Whether to take a digest of everything that happens.
@@ -117,6 +119,7 @@ impl Prepared {
             folder: self.folder.clone(),
             pcap: output.pcap.clone(),
             trace: output.trace.clone(),
+            part: output.part.clone(),
             digest: output.digest,
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, JobScheme};
+use anabranch_lab::run::{Job, JobScheme, TracePart};
 use anabranch_lab::scenario::Scenario;
 use anabranch_schemes::registry;
 use own_scheme::Quiet;
@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 folder: PathBuf::from("."),
                 pcap: None,
                 trace: None,
+                part: TracePart::default(),
                 digest: false,
             };
             job.run().map(|result| result.goodput_kbps)

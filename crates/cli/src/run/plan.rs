@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, RunError};
+use anabranch_lab::run::{Job, RunError, TracePart};
 use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use anyhow::Context;
@@ -98,6 +98,7 @@ impl Plan {
             folder: folder.to_owned(),
             pcap: pcap.clone(),
             trace: trace.clone(),
+            part: TracePart::default(),
             digest: arguments.digest,
         };
         let with_schemes = |&seed| schemes.iter().map(move |scheme| (scheme, seed));

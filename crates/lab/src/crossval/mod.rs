@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::conventions::Conventions;
-use crate::run::{Batch, Job, RunError, RunResult};
+use crate::run::{Batch, Job, RunError, RunResult, TracePart};
 use crate::scenario::Scenario;
 use crate::statistics;
 
@@ -59,6 +59,7 @@ pub fn run_point(
         folder: PathBuf::new(),
         pcap: None,
         trace: None,
+        part: TracePart::default(),
         digest: false,
     };
     let mut results: Vec<RunResult> = Vec::new();

@@ -22,7 +22,8 @@ use crate::run::plan::{FlowPlan, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::video::{VideoOutcome, VideoSink, VideoSource, table_names};
 use crate::run::{
-    AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, payload,
+    AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, TraceTable,
+    payload,
 };
 use crate::scenario::{Flow, FlowDirection, FlowKind, Protection, Scenario};
 use crate::statistics::jain_index;
@@ -61,7 +62,8 @@ pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
         flows.push(add_flow(&mut world, job, index, &network)?);
     }
     world.set_tap(Box::new(observer(job)?));
-    let queues = trace_folder(job).map(|folder| QueueRecorder::create(&folder)).transpose()?;
+    let queues =
+        folder_of(job, TraceTable::Queues).map(|folder| QueueRecorder::create(&folder)).transpose()?;
     let manifest = open_manifest(job, &flows)?;
     Ok(Built { world, flows, queues, manifest })
 }
@@ -71,9 +73,17 @@ fn trace_folder(job: &Job) -> Option<PathBuf> {
     job.trace.as_ref().map(|folder| folder.join(job.label()))
 }
 
+/// The same, if this table is wanted.
+fn folder_of(job: &Job, table: TraceTable) -> Option<PathBuf> {
+    trace_folder(job).filter(|_| job.part.has(table))
+}
+
 /// What the trace folder says of the run, written before the run begins.
 fn open_manifest(job: &Job, flows: &[BuiltFlow]) -> Result<Option<Manifest>, RunError> {
     let Some(folder) = trace_folder(job) else { return Ok(None) };
+    // Tables make it, if any are wanted.
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| RunError::File { path: folder.display().to_string(), error })?;
     let senders = flows.iter().flat_map(|flow| flow.senders.clone()).collect();
     let manifest = manifest::of(job, senders);
     manifest::write(&manifest, job, &folder)?;
@@ -85,7 +95,7 @@ fn observer(job: &Job) -> Result<Observer, RunError> {
     let paths = scenario.paths.len();
     let names: Vec<String> = scenario.paths.iter().map(|p| p.name.clone()).collect();
     let flows: Vec<String> = scenario.flows.iter().map(|f| f.name.clone()).collect();
-    let packets = match trace_folder(job) {
+    let packets = match folder_of(job, TraceTable::Packets) {
         Some(folder) => Some(PacketRecorder::create(&folder, flows, names)?),
         None => None,
     };
@@ -195,11 +205,12 @@ fn add_recorders(
     senders: &[Sender],
     ends: &mut [End; 2],
 ) -> Result<Vec<Rc<RefCell<PathRecorder>>>, RunError> {
-    let Some(folder) = trace_folder(job) else { return Ok(Vec::new()) };
+    let wanted = job.part.has(TraceTable::Paths) || job.part.has(TraceTable::Decisions);
+    let Some(folder) = trace_folder(job).filter(|_| wanted) else { return Ok(Vec::new()) };
     let mut recorders = Vec::new();
     let sending = ends.iter_mut().filter(|end| end.source.is_some());
     for (sender, end) in senders.iter().zip(sending) {
-        let recorder = PathRecorder::create(&folder, sender)?;
+        let recorder = PathRecorder::create(&folder, sender, &job.part)?;
         let shared = Rc::new(RefCell::new(recorder));
         end.recorder = Some(Rc::clone(&shared));
         recorders.push(shared);
@@ -316,7 +327,7 @@ impl Built {
         let result = self.result(job, &observer);
         if let (Some(manifest), Some(folder)) = (&self.manifest, trace_folder(job)) {
             let tables = self.write_videos(job, &folder)?;
-            manifest::close(manifest, &folder, self.world.now().as_secs_f64(), &tables, &result)?;
+            manifest::close(manifest, &folder, self.world.now().as_secs_f64(), &tables, &job.part, &result)?;
         }
         Ok(result)
     }

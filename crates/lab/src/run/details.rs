@@ -123,6 +123,7 @@ mod tests {
 
     use super::*;
     use crate::conventions::Conventions;
+    use crate::run::TracePart;
     use crate::scenario::Scenario;
 
     fn job() -> Job {
@@ -148,6 +149,7 @@ direction = "both"
             folder: PathBuf::new(),
             pcap: None,
             trace: None,
+            part: TracePart::default(),
             digest: true,
         }
     }

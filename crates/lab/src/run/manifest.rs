@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::run::{Job, RunResult};
+use crate::run::{Job, RunResult, TracePart, TraceTable};
 use crate::trace::{FORMAT, Manifest, PACKET_FILE, SCENARIO_FILE, Sender, TraceError, Vantage, put};
 
 /// The manifest of a run.
@@ -35,9 +35,15 @@ pub(crate) fn close(
     folder: &Path,
     ended_s: f64,
     tables: &[String],
+    part: &TracePart,
     result: &RunResult,
 ) -> Result<(), TraceError> {
-    let mut beside = vec![PACKET_FILE, "queues.csv"];
-    beside.extend(tables.iter().map(String::as_str));
-    manifest.close(folder, ended_s, &beside, result)
+    let of_senders = manifest.senders.iter().flat_map(|sender| {
+        let [paths, decisions] = sender.files();
+        [(TraceTable::Paths, paths), (TraceTable::Decisions, decisions)]
+    });
+    let beside = [(TraceTable::Packets, PACKET_FILE), (TraceTable::Queues, "queues.csv")];
+    let beside = beside.map(|(table, file)| (table, file.to_owned()));
+    let own = of_senders.chain(beside).filter(|(table, _)| part.has(*table)).map(|(_, file)| file);
+    Manifest::close_files(folder, ended_s, own.chain(tables.iter().cloned()), result)
 }

@@ -17,6 +17,7 @@ mod payload;
 mod plan;
 mod recorder;
 mod scheme;
+mod trace_part;
 mod video;
 
 pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
@@ -25,6 +26,7 @@ pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{AbandonedResult, FlowResult, MessageDelays, PathResult, RunResult};
 pub use plan::{FlowPlan, bulk_queue_bytes};
 pub use scheme::JobScheme;
+pub use trace_part::{TracePart, TraceTable};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,6 +71,8 @@ pub struct Job {
     pub pcap: Option<PathBuf>,
     /// Where to write traces, if anywhere.
     pub trace: Option<PathBuf>,
+    /// What is written of them.
+    pub part: TracePart,
     /// Whether to take a digest of everything that happens, at about the cost of the run itself.
     pub digest: bool,
 }
@@ -146,7 +150,8 @@ impl Job {
     /// The network at the end of the run, unless it was given up. Where nobody looks at packets on links, these are computed ahead, and
     /// with events only if that leaves something open.
     fn run_built(&self, mut goes_on: impl FnMut() -> bool) -> Result<Option<Built>, RunError> {
-        let looked_at = self.digest || self.pcap.is_some() || self.trace.is_some();
+        let looked_at =
+            self.digest || self.pcap.is_some() || (self.trace.is_some() && !self.part.admits_ahead());
         let mut built = self.build()?;
         if !looked_at && built.world.compute_ahead() {
             match self.advance(&mut built, &mut goes_on, None) {
@@ -217,7 +222,8 @@ impl Job {
 
     /// The time no run goes beyond; a transfer without a cap is given up after a simulated week.
     fn end(&self) -> Time {
-        Time::ZERO + self.scenario.run.limit().unwrap_or(Span::from_secs(7 * 86_400))
+        let limit = self.scenario.run.limit().unwrap_or(Span::from_secs(7 * 86_400));
+        Time::ZERO + self.part.until.map_or(limit, |until| until.min(limit))
     }
 
     /// The name that its output files share.

@@ -7,7 +7,7 @@ use anabranch_core::{AssociationConfig, Encapsulation};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
-use crate::run::{Job, JobScheme, RunError, payload};
+use crate::run::{Job, JobScheme, RunError, TraceTable, payload};
 use crate::scenario::{
     Encapsulation as Carried, FileSource, Flow, FlowKind, Protection, SendBuffer, VideoFlow,
 };
@@ -100,7 +100,7 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
         },
         mtu_bytes: scenario.mtu_bytes as usize,
         streams,
-        trace: job.trace.is_some(),
+        trace: job.trace.is_some() && job.part.has(TraceTable::Decisions),
         ..AssociationConfig::new(scheme, profile)
     }
 }

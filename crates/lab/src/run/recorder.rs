@@ -7,7 +7,8 @@ use anabranch_core::time::Time;
 use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
-use crate::trace::{self, AssociationTables, CsvTable, PacketTable, Sampler, Sender, TraceError, seconds};
+use crate::run::trace_part::{TracePart, TraceTable};
+use crate::trace::{self, AssociationTables, CsvTable, PacketTable, Sampler, Sender, TraceError};
 
 /// Path states and decisions of one end of a flow.
 pub(crate) struct PathRecorder {
@@ -16,8 +17,10 @@ pub(crate) struct PathRecorder {
 }
 
 impl PathRecorder {
-    pub(crate) fn create(folder: &Path, sender: &Sender) -> Result<Self, TraceError> {
-        Ok(PathRecorder { sampler: Sampler::new(), tables: AssociationTables::create(folder, sender)? })
+    pub(crate) fn create(folder: &Path, sender: &Sender, part: &TracePart) -> Result<Self, TraceError> {
+        let wanted = [TraceTable::Paths, TraceTable::Decisions].map(|table| part.has(table));
+        let tables = AssociationTables::create_wanted(folder, sender, wanted)?;
+        Ok(PathRecorder { sampler: Sampler::new(), tables })
     }
 
     /// Writes what has changed since the latest call.
@@ -85,8 +88,9 @@ impl QueueRecorder {
     }
 
     pub(crate) fn sample(&mut self, now: Time, link: &str, packets: u64, bytes: u64) {
-        let row = [seconds(now), link.to_owned(), packets.to_string(), bytes.to_string()];
-        self.table.row(&row);
+        self.table.write(|row| {
+            row.seconds(now).word(link).number(packets).number(bytes);
+        });
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), TraceError> {

@@ -49,12 +49,12 @@ pub const DECISION_COLUMNS: [&str; 14] = [
     "ssthresh_bytes",
 ];
 
-/// Writes the two files of an end that sends data.
+/// Writes the two files of an end that sends data, or those of them that are wanted.
 pub struct AssociationTables {
     flow: String,
     names: Vec<String>,
-    paths: CsvTable,
-    decisions: CsvTable,
+    paths: Option<CsvTable>,
+    decisions: Option<CsvTable>,
     /// Each path's cwnd and ssthresh as they were written last.
     windows: Vec<(u64, u64)>,
     /// T3 expiries written so far.
@@ -69,9 +69,19 @@ impl AssociationTables {
     /// # Errors
     /// [`TraceError`] if they cannot be written.
     pub fn create(folder: &Path, sender: &Sender) -> Result<Self, TraceError> {
-        let [paths, decisions] = sender.files();
-        let paths = CsvTable::create(folder, &paths, &PATH_COLUMNS)?;
-        let decisions = CsvTable::create(folder, &decisions, &DECISION_COLUMNS)?;
+        AssociationTables::create_wanted(folder, sender, [true; 2])
+    }
+
+    /// Begins those of both files, paths and decisions, that are wanted.
+    pub(crate) fn create_wanted(
+        folder: &Path,
+        sender: &Sender,
+        [paths, decisions]: [bool; 2],
+    ) -> Result<Self, TraceError> {
+        let [path_file, decision_file] = sender.files();
+        let create = |file: &str, columns: &[&str]| CsvTable::create(folder, file, columns);
+        let paths = paths.then(|| create(&path_file, &PATH_COLUMNS)).transpose()?;
+        let decisions = decisions.then(|| create(&decision_file, &DECISION_COLUMNS)).transpose()?;
         let mut tables = AssociationTables {
             flow: sender.flow.clone(),
             names: Vec::new(),
@@ -94,28 +104,21 @@ impl AssociationTables {
     /// Writes how a path stands. A path without a name has no rows.
     pub fn path(&mut self, now: Time, stand: &PathSample) {
         let PathSample { facts, peer_window_bytes, queued_bytes } = stand;
-        let Some(name) = self.names.get(facts.id.index()) else { return };
-        let milliseconds = |span: Option<anabranch_core::time::Span>| {
-            span.map_or(String::new(), |s| format!("{:.3}", s.as_millis_f64()))
-        };
-        let row = [
-            seconds(now),
-            self.flow.clone(),
-            name.clone(),
-            format!("{:?}", facts.state),
-            facts.cwnd.get().to_string(),
-            facts.ssthresh.get().to_string(),
-            facts.in_flight.get().to_string(),
-            facts.lost_unsent.get().to_string(),
-            facts.partial_bytes_acked.get().to_string(),
-            milliseconds(facts.rtt.smoothed),
-            milliseconds(facts.rtt.variance),
-            milliseconds(Some(facts.rto)),
-            facts.error_count.to_string(),
-            peer_window_bytes.to_string(),
-            queued_bytes.to_string(),
-        ];
-        self.paths.row(&row);
+        let (Some(name), Some(table)) = (self.names.get(facts.id.index()), &mut self.paths) else { return };
+        table.write(|row| {
+            row.seconds(now).word(&self.flow).word(name).plain(format_args!("{:?}", facts.state));
+            for bytes in [facts.cwnd, facts.ssthresh, facts.in_flight, facts.lost_unsent] {
+                row.number(bytes.get());
+            }
+            row.number(facts.partial_bytes_acked.get());
+            for span in [facts.rtt.smoothed, facts.rtt.variance, Some(facts.rto)] {
+                match span {
+                    Some(span) => row.plain(format_args!("{:.3}", span.as_millis_f64())),
+                    None => row.empty(),
+                };
+            }
+            row.number(u64::from(facts.error_count)).number(*peer_window_bytes).number(*queued_bytes);
+        });
     }
 
     /// Writes the expiries of T3 since the latest call, of `total` in all.
@@ -128,9 +131,15 @@ impl AssociationTables {
             let path = paths.next().map_or_else(String::new, |path| self.name(path));
             let mut row = self.decision_row(now, "timeout", path);
             row[6] = "T3 expired".to_owned();
-            self.decisions.row(&row);
+            self.decided(&row);
         }
         self.timeouts = self.timeouts.max(total);
+    }
+
+    fn decided(&mut self, row: &[String; DECISION_COLUMNS.len()]) {
+        if let Some(table) = &mut self.decisions {
+            table.row(row);
+        }
     }
 
     fn name(&self, path: PathId) -> String {
@@ -175,7 +184,7 @@ impl AssociationTables {
             let windows = [cwnd_before, cwnd_bytes, ssthresh_before, ssthresh_bytes];
             row[10..].clone_from_slice(&windows.map(|bytes| bytes.to_string()));
         }
-        self.decisions.row(&row);
+        self.decided(&row);
     }
 
     /// The path or paths that a decision chose or concerns.
@@ -201,7 +210,6 @@ impl AssociationTables {
     /// # Errors
     /// The first that writing met.
     pub fn flush(&mut self) -> Result<(), TraceError> {
-        self.paths.flush()?;
-        self.decisions.flush()
+        [&mut self.paths, &mut self.decisions].into_iter().flatten().try_for_each(CsvTable::flush)
     }
 }

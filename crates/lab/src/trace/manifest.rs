@@ -160,8 +160,19 @@ impl Manifest {
         result: &R,
     ) -> Result<(), TraceError> {
         let own = self.senders.iter().flat_map(Sender::files);
+        let files = own.chain(beside.iter().map(|name| (*name).to_owned()));
+        Self::close_files(folder, ended_s, files, result)
+    }
+
+    /// Writes how it ended, where exactly these files have been written.
+    pub(crate) fn close_files<R: Serialize>(
+        folder: &Path,
+        ended_s: f64,
+        files: impl Iterator<Item = String>,
+        result: &R,
+    ) -> Result<(), TraceError> {
         let mut file_bytes = BTreeMap::new();
-        for name in own.chain(beside.iter().map(|name| (*name).to_owned())) {
+        for name in files {
             let path = folder.join(&name);
             let bytes = fs::metadata(&path).map_err(|error| wrong(path, error))?.len();
             file_bytes.insert(name, bytes);

@@ -13,8 +13,8 @@ mod sampler;
 mod trace_names;
 
 pub use association::{AssociationTables, DECISION_COLUMNS, PATH_COLUMNS};
+pub(crate) use csv_table::CsvTable;
 pub use csv_table::TraceError;
-pub(crate) use csv_table::{CsvTable, seconds};
 pub(crate) use manifest::put;
 pub use manifest::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
 pub use packets::{ChunkRecord, PACKET_COLUMNS, PACKET_FILE, PacketTable};

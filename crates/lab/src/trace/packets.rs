@@ -6,7 +6,7 @@ use anabranch_core::time::Time;
 use anabranch_sim::PacketEvent;
 use anabranch_wire::Tsn;
 
-use crate::trace::csv_table::{CsvTable, TraceError, seconds};
+use crate::trace::csv_table::{CsvTable, TraceError};
 
 /// The name of the file.
 pub const PACKET_FILE: &str = "packets.csv";
@@ -57,16 +57,10 @@ impl PacketTable {
             PacketEvent::Unroutable => "unroutable",
         };
         let direction = if chunk.forward { "forward" } else { "reverse" };
-        let row = [
-            seconds(now),
-            chunk.flow.to_owned(),
-            direction.to_owned(),
-            chunk.path.to_owned(),
-            event.to_owned(),
-            chunk.tsn.get().to_string(),
-            chunk.bytes.to_string(),
-        ];
-        self.table.row(&row);
+        self.table.write(|row| {
+            row.seconds(now).word(chunk.flow).word(direction).word(chunk.path).word(event);
+            row.number(u64::from(chunk.tsn.get())).number(chunk.bytes);
+        });
     }
 
     /// Hands what was written to the system.

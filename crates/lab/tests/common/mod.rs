@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, RunResult};
+use anabranch_lab::run::{Job, RunResult, TracePart};
 use anabranch_lab::scenario::Scenario;
 
 /// A job for a scenario, a scheme and a seed, with a digest of everything that happens.
@@ -21,6 +21,7 @@ pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {
         folder: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
         pcap: None,
         trace: None,
+        part: TracePart::default(),
         digest: true,
     }
 }
