@@ -19,9 +19,10 @@ from anabranch.papers.measures import MEASURES
 from anabranch.papers.measures.of_runs import Runs
 from anabranch.papers.model import Measure
 from anabranch.papers.paper import read_paper
-from anabranch.papers.plan import Scope, Setting, settings_of
+from anabranch.papers.plan import Curve, Extract, Scope, Setting, settings_of
 from anabranch.papers.scenarios import resolved
 from anabranch.papers.sweeps import Collected, SweepOptions, collect
+from anabranch.papers.tracing import Task, extracted, take
 from anabranch.series import Series, read_trace
 from anabranch.video import CodedClip
 
@@ -271,6 +272,42 @@ def test_throughput_over_the_whole_run_is_what_the_run_says(trace: tuple[Series,
     found = value(series, "throughput_kbps", window_s=(0.1, 5.0))
     # Goodput of profile rfc9260 counts user data that was read; chunks have 16 bytes of header.
     assert found == pytest.approx(run["goodput_kbps"] * 1468 / 1452, rel=0.03)
+
+
+EXTRACTS: tuple[Extract, ...] = (
+    Measure("cwnd_mean_bytes", path="path-2"),
+    Measure("cwnd_mean_bytes", path="path-1", window_s=(0.5, 2.0)),
+    Measure("cwnd_initial_bytes", path="path-1"),
+    Measure("ooo_peak", window_s=(0.5, 1.5)),
+    Measure("ooo_mean_absolute", window_s=(0.5, 1.5), path="path-1"),
+    Measure("ooo_peak"),
+    Measure("highest_tsn_received", time_s=1.25),
+    Measure("path_tsn_slope", path="path-2", window_s=(0.5, 1.75)),
+    Measure("throughput_kbps", window_s=(0.5, 1.0)),
+    Measure("throughput_kbps", window_s=(1.0, 100.0), path="path-1"),
+    Measure("throughput_kbps"),
+    Curve("cwnd", (0.5, 1.5)),
+    Curve("cwnd"),
+    Curve("throughput-time", None, 0.5),
+    Curve("tsn", (0.5, 0.75)),
+    Curve("out-of-order", (0.5, 1.5)),
+)
+"""Everything that is taken from traces."""
+
+
+@pytest.mark.parametrize("extracts", [*((extract,) for extract in EXTRACTS), EXTRACTS[3:7], EXTRACTS[5:9], EXTRACTS])
+def test_what_is_taken_from_a_part_of_a_trace_is_that_of_the_whole(
+    trace: tuple[Series, dict[str, Any]], tmp_path: Path, extracts: tuple[Extract, ...]
+) -> None:
+    text = resolved(PLANTED / "scenarios" / "two-path.toml", {"path.path-2.loss": 0.05})
+    task = Task(("cmt", (), 1), "", text, str(PLANTED), "cmt", 1, extracts, str(tmp_path))
+    values, packets = take(task)
+    series, figures = trace
+    expected = [extracted(series, extract) for extract in extracts]
+    # As JSON, NaN equals itself.
+    assert json.dumps(values) == json.dumps(expected)
+    assert 0 < packets <= sum(path["sent_packets"] for path in figures["paths"])
+    assert not any(tmp_path.iterdir())
 
 
 def test_every_measure_says_what_it_is_and_where_it_is_from() -> None:

@@ -1,8 +1,9 @@
 """Measures and curves that take traces: runs are made once more with a trace, by processes of their own.
 
 A trace of a run takes megabytes. It is written to a temporary folder, what is asked for is taken from it, and it is
-removed before the next run begins: as many traces are on disk at one time as there are processes. What was taken is
-kept in the cache, under the key of the run with the measure and its version.
+removed before the next run begins: as many traces are on disk at one time as there are processes. Of a trace only the
+tables are written that are read, and the run ends where nothing after it is read. What was taken is kept in the cache,
+under the key of the run with the measure and its version.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -65,13 +66,49 @@ def take(task: Task) -> tuple[list[Extracted], int]:
     with tempfile.TemporaryDirectory(dir=task.scratch) as folder:
         finished: list[str] = []
         prepared = _native.Prepared(task.scenario, task.scheme, task.folder)
-        _native.run_batch([(prepared, task.seed)], lambda _, text: finished.append(text), threads=1, trace=folder)
+        _native.run_batch(
+            [(prepared, task.seed)],
+            lambda _, text: finished.append(text),
+            threads=1,
+            trace=folder,
+            tables=sorted({_table(extract) for extract in task.extracts}),
+            until_s=_until_s(task.extracts),
+        )
         series = Series(folder)
-        values = [_extract(series, extract) for extract in task.extracts]
+        values = [extracted(series, extract) for extract in task.extracts]
     return values, sum(path["sent_packets"] for path in json.loads(finished[0])["paths"])
 
 
-def _extract(series: Series, extract: Extract) -> Extracted:
+def _table(extract: Extract) -> str:
+    """The table of a trace that is read for it."""
+    if isinstance(extract, Curve):
+        return "paths" if extract.kind == "cwnd" else "packets"
+    table = MEASURES[extract.name].table
+    if table is None:
+        raise ValueError(f"{extract} takes no traces")
+    return table
+
+
+def _until_s(extracts: Iterable[Extract]) -> float | None:
+    """When a run may end early: as soon as nothing that comes later is read."""
+    latest_s = 0.0
+    for extract in extracts:
+        if isinstance(extract, Curve):
+            until_s = extract.window_s[1] if extract.window_s else None
+        else:
+            until_s = MEASURES[extract.name].until(extract)
+        if until_s is None:
+            return None
+        latest_s = max(latest_s, until_s)
+    return latest_s + _MARGIN_S
+
+
+_MARGIN_S = 0.01
+"""By which a run goes beyond what is read of it, so that it does not end within a window."""
+
+
+def extracted(series: Series, extract: Extract) -> Extracted:
+    """What is taken from a trace."""
     if isinstance(extract, Curve):
         return _CURVES[extract.kind](series, extract)
     of_trace = MEASURES[extract.name].of_trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from anabranch.papers.model import Measure
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from anabranch.series import Series
 
 Parameter = Literal["path", "flow", "window_s", "time_s"]
+TraceTable = Literal["paths", "packets"]
+Until: TypeAlias = "Callable[[Measure], float | None]"
+"""The last second of a run that a measure reads; `None` if it reads all."""
+
+
+def _end(asked: Measure) -> float | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +29,8 @@ class Definition:
 
     `of_runs` takes the tables of a sweep and gives a value for each run, under the run's key. `of_trace` takes one
     traced run and gives its value. NaN stands for a run without a value. A traced measure that is computed otherwise
-    than before gets another `version`, so that no value from a cache is taken for it. `grows` is for counts that are
-    the larger the longer a run lasts.
+    than before gets another `version`, so that no value from a cache is taken for it. Of its trace it reads `table`,
+    and nothing after the second `until`. `grows` is for counts that are the larger the longer a run lasts.
     """
 
     name: str
@@ -35,6 +42,8 @@ class Definition:
     allows: frozenset[Parameter] = frozenset()
     of_runs: Callable[[Any, Measure], pandas.Series] | None = None
     of_trace: Callable[[Series, Measure], float] | None = None
+    table: TraceTable | None = None
+    until: Until = _end
     grows: bool = False
     version: int = 1
 
@@ -58,9 +67,13 @@ def measure(
     needs: Collection[Parameter] = (),
     allows: Collection[Parameter] = (),
     grows: bool = False,
-    traced: bool = False,
+    reads: TraceTable | None = None,
+    until: Until = _end,
 ) -> Callable[[Compute], Compute]:
-    """Makes a function a measure, which is called by the function's name and defined by its docstring."""
+    """Makes a function a measure, which is called by the function's name and defined by its docstring.
+
+    One that `reads` a table of a trace takes traces.
+    """
 
     def define(compute: Compute) -> Compute:
         MEASURES[compute.__name__] = Definition(
@@ -71,8 +84,10 @@ def measure(
             source=source,
             needs=frozenset(needs),
             allows=frozenset(allows),
-            of_runs=None if traced else compute,
-            of_trace=compute if traced else None,
+            of_runs=None if reads else compute,
+            of_trace=compute if reads else None,
+            table=reads,
+            until=until,
             grows=grows,
         )
         return compute

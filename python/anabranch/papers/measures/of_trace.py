@@ -31,6 +31,18 @@ def _offsets(series: Series, asked: Measure) -> pandas.Series:
     return (frame if asked.path is None else frame[frame["path"] == asked.path])["offset"]
 
 
+def _offsets_until(asked: Measure) -> float | None:
+    return (asked.window_s or OFFSETS_WINDOW_S)[1]
+
+
+def _window_end(asked: Measure) -> float | None:
+    return asked.window_s[1] if asked.window_s else None
+
+
+def _time(asked: Measure) -> float | None:
+    return asked.time_s
+
+
 def _arrivals(series: Series) -> pandas.DataFrame:
     """Chunks that arrived, with TSNs from 0 on."""
     tsn = series.tsn()
@@ -44,7 +56,7 @@ def _arrivals(series: Series) -> pandas.DataFrame:
     "db-cmt Fig. 8, cmt-dfr Fig. 5",
     needs=["path"],
     allows=["flow", "window_s"],
-    traced=True,
+    reads="paths",
 )
 def cwnd_mean_bytes(series: Series, asked: Measure) -> float:
     """The congestion window of a path as the mean over time: from the path's first row to the end of the run, or in
@@ -62,34 +74,56 @@ def cwnd_mean_bytes(series: Series, asked: Measure) -> float:
     return float((rows["cwnd_bytes"].to_numpy() * lasted).sum() / total) if total > 0 else math.nan
 
 
-@measure("First congestion window", "B", "db-cmt 5.2.1", needs=["path"], allows=["flow"], traced=True)
+@measure("First congestion window", "B", "db-cmt 5.2.1", needs=["path"], allows=["flow"], reads="paths")
 def cwnd_initial_bytes(series: Series, asked: Measure) -> float:
     """The congestion window with which a path begins."""
     rows = _states_of_path(series, asked)
     return math.nan if rows.empty else float(rows["cwnd_bytes"].iloc[0])
 
 
-@measure("Largest out-of-order TSN offset", "TSN", "cmt-qa Fig. 7", allows=["window_s", "path"], traced=True)
+@measure(
+    "Largest out-of-order TSN offset",
+    "TSN",
+    "cmt-qa Fig. 7",
+    allows=["window_s", "path"],
+    reads="packets",
+    until=_offsets_until,
+)
 def ooo_peak(series: Series, asked: Measure) -> float:
     """The largest TSN of a chunk that arrives minus that of the chunk that arrived just before it, over whichever path,
     from 10 to 20 s or in `window_s`."""
     return float(_offsets(series, asked).max())
 
 
-@measure("Mean absolute out-of-order TSN offset", "TSN", "cmt-qa Fig. 7", allows=["window_s", "path"], traced=True)
+@measure(
+    "Mean absolute out-of-order TSN offset",
+    "TSN",
+    "cmt-qa Fig. 7",
+    allows=["window_s", "path"],
+    reads="packets",
+    until=_offsets_until,
+)
 def ooo_mean_absolute(series: Series, asked: Measure) -> float:
     """The mean of the same offsets without their signs; a flow without reordering has 1."""
     return float(_offsets(series, asked).abs().mean())
 
 
-@measure("Highest TSN received", "TSN", "cmt-qa Fig. 6", needs=["time_s"], traced=True)
+@measure("Highest TSN received", "TSN", "cmt-qa Fig. 6", needs=["time_s"], reads="packets", until=_time)
 def highest_tsn_received(series: Series, asked: Measure) -> float:
     """The highest TSN that had arrived by `time_s`, the first one being 0 as in ns-2's traces."""
     arrived = _arrivals(series)
     return float(arrived[arrived["time_s"] <= (asked.time_s or 0.0)]["tsn"].max())
 
 
-@measure("Slope of TSNs over time", "TSN/s", "cmt-qa Fig. 6", needs=["path"], allows=["window_s"], traced=True)
+@measure(
+    "Slope of TSNs over time",
+    "TSN/s",
+    "cmt-qa Fig. 6",
+    needs=["path"],
+    allows=["window_s"],
+    reads="packets",
+    until=_window_end,
+)
 def path_tsn_slope(series: Series, asked: Measure) -> float:
     """The slope of the TSNs that arrive over a path against their times of arrival, by least squares, in `window_s`."""
     from scipy import stats
@@ -106,7 +140,8 @@ def path_tsn_slope(series: Series, asked: Measure) -> float:
     "kbit/s",
     "db-cmt Figs. 9, 15 and 16, cmt-dfr Fig. 8, cmt-qa Fig. 10",
     allows=["window_s", "path"],
-    traced=True,
+    reads="packets",
+    until=_window_end,
 )
 def throughput_kbps(series: Series, asked: Measure) -> float:
     """Bytes of DATA chunks that arrived, each chunk once, by time in `window_s`: what a figure over time shows, as a
