@@ -16,6 +16,7 @@ from anabranch.scenario.flow import Reliability
 from anabranch.video import CodedClip
 from anabranch.video.encoder import decode
 from anabranch.video.kept import VARIABLE, kept_clip
+from anabranch.video.metrics import SPATIAL_METRICS
 from anabranch.video.pairs import BLACK, PairQuality, Pictures, shown_by_fates
 from anabranch.video.user_clip import Reading
 
@@ -109,6 +110,24 @@ def test_a_trace_that_changes_is_another_run(coded_clip: CodedClip, tmp_path: Pa
 def test_a_trace_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"no-such\.csv: .*`anabranch video encode CLIP --out FOLDER` makes a trace"):
         ab.run(scenario_of(tmp_path / "no-such.csv"))
+
+
+def test_values_of_pairs_do_not_depend_on_how_threads_divide_them(
+    coded_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [shown_by_fates(text) for text in ("3g2l5g1t45g", "56g", "1l9g30l", "20g6u30g")]
+    sent = Pictures(decode(coded_clip.folder / "stream.m4v", coded_clip.source, tmp_path / "decoded.yuv"))
+    source = Pictures(coded_clip.source)
+
+    def means() -> list[float]:
+        pairs = PairQuality(source, sent)
+        pairs.learn(runs)
+        return [pairs.mean(shown, metric) for shown in runs for metric in SPATIAL_METRICS]
+
+    whole = means()
+    monkeypatch.setattr("anabranch.video.pairs._LEAST_PAIRS", 1)
+    monkeypatch.setattr("anabranch.video.pairs._BATCH_PAIRS", 7)
+    assert means() == whole
 
 
 def test_before_the_first_good_frame_the_screen_is_black(coded_clip: CodedClip, tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ among them.
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +25,10 @@ from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import black_frame, rebuild
 from anabranch.video.vqm import Noticeable, noticeable, pooled
 
-# Pairs that are compared at once: two temporary files of 76 MB each for QCIF.
+# Pairs that one thread compares at once: two temporary files of 76 MB each for QCIF. A thread takes no fewer than the
+# least, so that ffmpeg is started for hundreds of pairs.
 _BATCH_PAIRS = 2000
+_LEAST_PAIRS = 200
 # Frames whose coefficients are looked at together.
 _AT_ONCE = 32
 # Of the coefficients of a clip, which are kept if they fit: 405 MB for 2000 frames of QCIF.
@@ -92,11 +96,17 @@ class PairQuality:
         self._pairs: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
     def learn(self, runs: Iterable[Shown]) -> None:
-        """Compares the pairs of these runs that were not compared before. Raises `VideoError`."""
+        """Compares the pairs of these runs that were not compared before, on all processors. Raises `VideoError`."""
         wanted = np.unique(np.concatenate([np.empty(0, np.int64), *(self._keys(shown) for shown in runs)]))
         missing = np.setdiff1d(wanted, self._pairs, assume_unique=True)
-        for at in range(0, len(missing), _BATCH_PAIRS):
-            self._compare(missing[at : at + _BATCH_PAIRS])
+        if not len(missing):
+            return
+        threads = os.cpu_count() or 1
+        size = min(max(-(-len(missing) // threads), _LEAST_PAIRS), _BATCH_PAIRS)
+        batches = [missing[at : at + size] for at in range(0, len(missing), size)]
+        with ThreadPoolExecutor(threads) as pool:
+            for keys, found in zip(batches, pool.map(self._compared, batches), strict=True):
+                self._keep(keys, found)
 
     def mean(self, shown: Shown, metric: SpatialMetric) -> float:
         """The mean over frames; NaN if none was good, since then there is no picture."""
@@ -113,7 +123,7 @@ class PairQuality:
         keys: npt.NDArray[np.int64] = np.arange(len(shown), dtype=np.int64) * (self._count + 1) + shown + 1
         return keys
 
-    def _compare(self, keys: npt.NDArray[np.int64]) -> None:
+    def _compared(self, keys: npt.NDArray[np.int64]) -> dict[SpatialMetric, npt.NDArray[np.float64]]:
         due, shown = np.divmod(keys, self._count + 1)
         shown -= 1
         with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
@@ -129,6 +139,9 @@ class PairQuality:
                 for at in range(0, len(keys), _AT_ONCE)
             ]
         )
+        return found
+
+    def _keep(self, keys: npt.NDArray[np.int64], found: Mapping[SpatialMetric, npt.NDArray[np.float64]]) -> None:
         pairs = np.concatenate([self._pairs, keys])
         order = np.argsort(pairs)
         self._pairs = pairs[order]
