@@ -24,7 +24,7 @@ use crate::endpoint::spent::SpentCookies;
 use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
 use crate::error::ConnectError;
-use crate::path_id::MAX_PATHS;
+use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::AckForm;
 use crate::protection::{Cover, RestartContext};
 use crate::stats::{Discard, Discards};
@@ -454,18 +454,14 @@ impl Endpoint {
     /// Writes the next packet into `buf`, replacing what it held; `None` when nothing is to be sent now.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Transmit> {
         self.now = self.now.max(now);
-        if let Some(reply) = self.replies.pop_front() {
-            buf.clear();
-            buf.extend_from_slice(&reply.bytes);
-            return Some(Transmit { address: reply.to, association: None, may_fragment: false });
+        if let Some(reply) = self.poll_reply(buf) {
+            return Some(reply);
         }
         while let Some(id) = self.table.next_busy() {
             if let Some(association) = self.table.get_mut(id) {
                 association.clock(self.now);
                 if let Some(path) = association.poll_transmit(buf) {
-                    let address = association.destination(path);
-                    let may_fragment = association.outgrows(path, buf.len());
-                    return Some(Transmit { address, association: Some(id), may_fragment });
+                    return Some(transmit(id, association, path, buf));
                 }
                 while let Some(event) = association.poll_event() {
                     self.events.push_back((id, event));
@@ -476,6 +472,24 @@ impl Endpoint {
         None
     }
 
+    /// The same for a packet of this association alone: a driver answers with it what has arrived, and what other associations
+    /// have to send waits.
+    pub fn poll_transmit_of(&mut self, now: Time, id: AssociationId, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.now = self.now.max(now);
+        let association = self.table.get_mut(id)?;
+        association.clock(self.now);
+        let path = association.poll_transmit(buf)?;
+        Some(transmit(id, association, path, buf))
+    }
+
+    /// The same for a reply to someone with whom there is no association.
+    pub fn poll_reply(&mut self, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let reply = self.replies.pop_front()?;
+        buf.clear();
+        buf.extend_from_slice(&reply.bytes);
+        Some(Transmit { address: reply.to, association: None, may_fragment: false })
+    }
+
     /// What happened, oldest first.
     pub fn poll_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
         if let Some(event) = self.events.pop_front() {
@@ -483,6 +497,26 @@ impl Endpoint {
         }
         self.table.collect_events(&mut self.events);
         self.events.pop_front()
+    }
+
+    /// The same for associations that have nothing more to send or have [ended their turn](Self::end_turn). It is for a driver
+    /// that takes in packets before it sends the rest of its own.
+    pub fn poll_settled_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
+        self.events.pop_front()
+    }
+
+    /// The association whose packets [`poll_transmit`](Self::poll_transmit) returns now goes behind the others that may have
+    /// something to send. A driver that stops to ask for packets although there may be more calls this, or that association
+    /// alone might send for as long as its window moves on.
+    pub fn end_turn(&mut self) {
+        let Some(id) = self.table.next_busy() else { return };
+        // Whoever learns that an association is over expects that its last packet has left.
+        if let Some(association) = self.table.get_mut(id).filter(|association| !association.is_closed()) {
+            while let Some(event) = association.poll_event() {
+                self.events.push_back((id, event));
+            }
+        }
+        self.table.end_turn();
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is wanted next.
@@ -574,5 +608,14 @@ impl Endpoint {
             self.replies.push_back(Reply { to: to.address, bytes });
         }
         Handled::Replied
+    }
+}
+
+/// A packet that an association has written for a path.
+fn transmit(id: AssociationId, association: &Association, path: PathId, packet: &[u8]) -> Transmit {
+    Transmit {
+        address: association.destination(path),
+        association: Some(id),
+        may_fragment: association.outgrows(path, packet.len()),
     }
 }

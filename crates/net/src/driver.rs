@@ -33,11 +33,18 @@ use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
 
+/// The same while more is to be sent than a turn takes: answers to it come in as fast as it leaves.
+const RECV_CALLS_BEHIND: usize = 16;
+
 /// Commands in one turn.
 const COMMANDS: usize = 256;
 
 /// Bytes that gather at a socket before they are sent although the endpoint has more.
 const FLUSH_AT: usize = 256 << 10;
+
+/// Bytes of packets in one turn, before what has arrived meanwhile is looked at. A socket has no room for what arrives while thousands
+/// of associations send all that their windows let them: the system drops SACKs then, and time-outs follow.
+const TURN_BYTES: usize = 512 << 10;
 
 pub(crate) struct Driver {
     pub(crate) clock: Clock,
@@ -61,6 +68,8 @@ pub(crate) struct Driver {
     pub(crate) watch: ObserverSlot,
     /// Every handle has been dropped.
     unattended: bool,
+    /// The endpoint had more to send than this turn takes.
+    behind: bool,
 }
 
 /// The task's ends of the channel that commands come through.
@@ -97,6 +106,7 @@ impl Driver {
             keys,
             watch,
             unattended: false,
+            behind: false,
         }
     }
 
@@ -118,6 +128,11 @@ impl Driver {
             if self.is_done() {
                 return;
             }
+            if self.behind {
+                // The runtime hears of what has arrived meanwhile.
+                tokio::task::yield_now().await;
+                continue;
+            }
             self.watch.idle(self.clock.now());
             if let Some(command) = self.wait(sleep.as_mut()).await {
                 self.handle_command(command);
@@ -137,7 +152,7 @@ impl Driver {
 
     fn is_done(&self) -> bool {
         let nothing_left = self.entries.is_empty() && self.spent.is_empty();
-        self.unattended && nothing_left && self.sockets.iter().all(Socket::is_idle)
+        self.unattended && nothing_left && !self.behind && self.sockets.iter().all(Socket::is_idle)
     }
 
     /// Waits for a command, a datagram, room in a blocked socket, or the next deadline.
@@ -303,13 +318,15 @@ impl Driver {
     }
 
     /// Takes in what has arrived. What answers a datagram is written before the next one is looked at, unless that is a SACK which
-    /// the next one may share.
+    /// the next one may share. What other associations have to send is left for later: what has arrived at a socket is lost when
+    /// the system has no room for more, and what waits here is not.
     fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
+        let calls = if self.behind { RECV_CALLS_BEHIND } else { RECV_CALLS };
         let Driver { endpoint, sockets, buffers, packet, watch, keys, due, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local();
-            for _ in 0..RECV_CALLS {
+            for _ in 0..calls {
                 let filled = sockets[index].recv(buffers, ask);
                 if filled == 0 {
                     break;
@@ -329,22 +346,22 @@ impl Driver {
                             due.insert(id);
                         }
                     }
-                    if !awaits_more(endpoint, handled) {
-                        write_packets(endpoint, sockets, now, packet, watch);
-                    }
+                    answer(endpoint, sockets, now, packet, watch, handled);
                 }
-                write_packets(endpoint, sockets, now, packet, watch);
             }
         }
     }
 
-    /// Lets out all packets and events until the endpoint has nothing more to say. Packets go first: whoever learns that an
-    /// association is over may end the process.
+    /// Lets out packets and events until the endpoint has nothing more to say, or the turn is over. Packets go first: whoever learns
+    /// that an association is over may end the process.
     fn settle(&mut self) {
         loop {
             self.transmit();
             let mut quiet = true;
-            while let Some((id, event)) = self.endpoint.poll_event() {
+            while let Some((id, event)) = match self.behind {
+                true => self.endpoint.poll_settled_event(),
+                false => self.endpoint.poll_event(),
+            } {
                 quiet = false;
                 self.on_event(id, event);
             }
@@ -352,7 +369,7 @@ impl Driver {
                 quiet = false;
                 self.service_association(id);
             }
-            if quiet {
+            if quiet || self.behind {
                 break;
             }
         }
@@ -361,11 +378,18 @@ impl Driver {
         spent.retain(|id| !endpoint.forget(*id));
     }
 
-    pub(crate) fn transmit(&mut self) {
+    /// Lets out what this association has to send.
+    pub(crate) fn transmit_of(&mut self, id: AssociationId) {
+        let now = self.clock.now();
+        let Driver { endpoint, sockets, packet, watch, .. } = self;
+        write_packets_of(endpoint, sockets, now, packet, watch, id);
+    }
+
+    fn transmit(&mut self) {
         loop {
             let now = self.clock.now();
             let Driver { endpoint, sockets, packet, watch, .. } = self;
-            write_packets(endpoint, sockets, now, packet, watch);
+            self.behind = write_packets(endpoint, sockets, now, packet, watch);
             sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
             // A smaller probe follows at once; each time there is less left to search.
             if !self.report_too_long() {
@@ -582,16 +606,6 @@ fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
     if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// Whether what answers a datagram may wait for those that arrived with it.
-fn awaits_more(endpoint: &Endpoint, handled: Handled) -> bool {
-    match handled {
-        Handled::Delivered(id) => {
-            endpoint.association(id).is_some_and(|association| association.awaits_more())
-        }
-        Handled::New(_) | Handled::Replied | Handled::Discarded(_) => false,
-    }
-}
-
 fn datagram_outcome(handled: Handled) -> DatagramOutcome {
     match handled {
         Handled::New(_) | Handled::Delivered(_) | Handled::Replied => DatagramOutcome::Received,
@@ -599,26 +613,77 @@ fn datagram_outcome(handled: Handled) -> DatagramOutcome {
     }
 }
 
-/// Gathers the endpoint's packets at their sockets.
+/// Gathers packets that answer a datagram at their sockets, unless they may wait for those that arrived with it.
+fn answer(
+    endpoint: &mut Endpoint,
+    sockets: &mut [Socket],
+    now: Time,
+    packet: &mut Vec<u8>,
+    watch: &mut ObserverSlot,
+    handled: Handled,
+) {
+    match handled {
+        Handled::New(id) | Handled::Delivered(id) => {
+            if endpoint.association(id).is_some_and(|association| !association.awaits_more()) {
+                write_packets_of(endpoint, sockets, now, packet, watch, id);
+            }
+        }
+        Handled::Replied | Handled::Discarded(_) => {
+            while let Some(transmit) = endpoint.poll_reply(packet) {
+                write_packet(transmit, sockets, now, packet, watch);
+            }
+        }
+    }
+}
+
+/// Gathers the packets of an association at their sockets.
+fn write_packets_of(
+    endpoint: &mut Endpoint,
+    sockets: &mut [Socket],
+    now: Time,
+    packet: &mut Vec<u8>,
+    watch: &mut ObserverSlot,
+    id: AssociationId,
+) {
+    while let Some(transmit) = endpoint.poll_transmit_of(now, id, packet) {
+        write_packet(transmit, sockets, now, packet, watch);
+    }
+}
+
+/// Gathers the endpoint's packets at their sockets; whether there may be more than a turn takes.
 fn write_packets(
     endpoint: &mut Endpoint,
     sockets: &mut [Socket],
     now: Time,
     packet: &mut Vec<u8>,
     watch: &mut ObserverSlot,
+) -> bool {
+    let mut bytes = 0;
+    while bytes < TURN_BYTES {
+        let Some(transmit) = endpoint.poll_transmit(now, packet) else { return false };
+        bytes += packet.len();
+        write_packet(transmit, sockets, now, packet, watch);
+    }
+    endpoint.end_turn();
+    true
+}
+
+fn write_packet(
+    transmit: Transmit,
+    sockets: &mut [Socket],
+    now: Time,
+    packet: &mut Vec<u8>,
+    watch: &mut ObserverSlot,
 ) {
-    while let Some(transmit) = endpoint.poll_transmit(now, packet) {
-        let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } =
-            transmit;
-        if let Some(id) = association {
-            watch.touch(id);
-        }
-        let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { continue };
-        let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
-        socket.push(now, remote, port, packet, may_fragment, watch);
-        if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
-            socket.flush(now, watch);
-        }
+    let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } = transmit;
+    if let Some(id) = association {
+        watch.touch(id);
+    }
+    let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { return };
+    let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
+    socket.push(now, remote, port, packet, may_fragment, watch);
+    if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
+        socket.flush(now, watch);
     }
 }
 

@@ -70,7 +70,7 @@ impl Driver {
 
     /// What is to tell the peer why leaves before the ABORT does.
     fn end_for_keys(&mut self, id: AssociationId, why: &'static str) {
-        self.transmit();
+        self.transmit_of(id);
         let now = self.clock.now();
         if let Some(association) = self.endpoint.association_mut(id) {
             association.abort_for_key_management(now, why);

@@ -1,13 +1,14 @@
 //! Packets that arrive together, and a driver that asks whether more of them may be handed over before the endpoint answers.
 
-use anabranch_core::SendOptions;
 use anabranch_core::profile::SackFlags;
 use anabranch_core::time::Span;
+use anabranch_core::{AssociationEvent, Endpoint, PathAddress, SendOptions};
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
 use anabranch_tests::sight;
 use bytes::Bytes;
 
+const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
 /// Two sides that are up; A has sent these packets of one chunk each, which reach B together.
@@ -70,6 +71,52 @@ fn no_sack_waits_while_something_is_missing() {
         duo.settle_side(Side::B);
     }
     assert_eq!(waits, 0);
+}
+
+#[test]
+fn a_driver_that_stops_to_send_hears_of_an_association_whose_turn_has_ended() {
+    let mut duo = arriving(8, None);
+    while duo.take_arrival().is_some() {}
+    let endpoint = &mut duo.nodes[B].endpoint;
+    assert_eq!(endpoint.poll_settled_event(), None, "a SACK is still to leave");
+    endpoint.end_turn();
+    let told = endpoint.poll_settled_event().map(|(_, event)| event);
+    assert_eq!(told, Some(AssociationEvent::Readable));
+}
+
+#[test]
+fn the_end_of_an_association_is_told_after_its_last_packet() {
+    let mut duo = arriving(1, None);
+    let (now, id) = (duo.now, duo.nodes[A].id.expect("it is up"));
+    duo.nodes[A].try_association_mut().expect("it is up").abort(now);
+    let endpoint = &mut duo.nodes[A].endpoint;
+    endpoint.end_turn();
+    assert_eq!(endpoint.poll_settled_event(), None, "the ABORT is still to leave");
+    assert!(endpoint.poll_transmit(now, &mut Vec::new()).is_some());
+    assert_eq!(endpoint.poll_transmit(now, &mut Vec::new()), None);
+    let (of, event) = endpoint.poll_settled_event().expect("it is over");
+    assert_eq!(of, id);
+    assert!(matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
+}
+
+#[test]
+fn an_association_whose_turn_has_ended_goes_behind_the_others() {
+    let mut duo = arriving(1, None);
+    let (now, setup, first) = (duo.now, Setup::new(1, "sctp", "net"), duo.nodes[A].id.expect("it is up"));
+    duo.send_all(Side::A, 1_400, 8);
+    let association = duo.nodes[A].try_association_mut().expect("it is up");
+    association.send_at(now, Bytes::from_static(&[0; 5_000]), SendOptions::default()).expect("there is room");
+    let endpoint = &mut duo.nodes[A].endpoint;
+    let [local, remote] = [99, 98].map(|host| [10, 0, 0, host].into());
+    let peer = PathAddress { local, remote, udp_port: None };
+    let second = endpoint.connect(now, 1, &[peer], setup.sides[0].clone()).expect("there is room");
+    let sender = |endpoint: &mut Endpoint| {
+        endpoint.poll_transmit(now, &mut Vec::new()).and_then(|transmit| transmit.association)
+    };
+    assert_eq!(sender(endpoint), Some(first));
+    endpoint.end_turn();
+    assert_eq!(sender(endpoint), Some(second));
+    assert_eq!(sender(endpoint), Some(first));
 }
 
 #[test]

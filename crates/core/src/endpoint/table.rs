@@ -149,6 +149,13 @@ impl Table {
         }
     }
 
+    /// The one whose turn it was may have more to send, after the others.
+    pub(super) fn end_turn(&mut self) {
+        if !self.busy.is_empty() {
+            self.busy.rotate_left(1);
+        }
+    }
+
     /// Takes the events of the busy over. That is no change: deadlines and addresses stay as they are.
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
         for &id in &self.busy {
