@@ -211,7 +211,7 @@ mod tests {
         let mut random = Seeds::new(4, 0).stream(&["nanos"]);
         let edges = [0.0, 0.49999999999999994, 0.5, 1.5, 2.5, 4503599627370495.5, 9007199254740993.0, 1.8e19];
         let odd = [f64::INFINITY, f64::NAN, -0.7, f64::NEG_INFINITY, f64::MAX];
-        let drawn = (0..10_000).map(|i| random.unit() * 10_f64.powi(i % 20));
+        let drawn = (0..10_000).map(|i| random.unit() * 10_u64.pow(i % 20) as f64);
         for ns in edges.into_iter().chain(odd).chain(drawn) {
             assert_eq!(nanos(ns).as_nanos(), ns.round() as u64, "{ns}");
         }
