@@ -319,10 +319,12 @@ impl Driver {
 
     /// Takes in what has arrived. What answers a datagram is written before the next one is looked at, unless that is a SACK which
     /// the next one may share. What other associations have to send is left for later: what has arrived at a socket is lost when
-    /// the system has no room for more, and what waits here is not.
+    /// the system has no room for more, and what waits here is not. Therefore answers end after a turn's bytes too while more is to
+    /// be sent: each SACK lets go at least as much as it acknowledges, and that brings the next SACKs.
     fn receive(&mut self, ask: Ask) {
         let now = self.clock.now();
-        let calls = if self.behind { RECV_CALLS_BEHIND } else { RECV_CALLS };
+        let (calls, mut room) =
+            if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
         let Driver { endpoint, sockets, buffers, packet, watch, keys, due, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local();
@@ -346,7 +348,10 @@ impl Driver {
                             due.insert(id);
                         }
                     }
-                    answer(endpoint, sockets, now, packet, watch, handled);
+                    if room > 0 || handled == Handled::Replied {
+                        let written = answer(endpoint, sockets, now, packet, watch, handled);
+                        room = room.saturating_sub(written);
+                    }
                 }
             }
         }
@@ -613,7 +618,7 @@ fn datagram_outcome(handled: Handled) -> DatagramOutcome {
     }
 }
 
-/// Gathers packets that answer a datagram at their sockets, unless they may wait for those that arrived with it.
+/// Gathers packets that answer a datagram at their sockets, unless they may wait for those that arrived with it; how many bytes.
 fn answer(
     endpoint: &mut Endpoint,
     sockets: &mut [Socket],
@@ -621,22 +626,24 @@ fn answer(
     packet: &mut Vec<u8>,
     watch: &mut ObserverSlot,
     handled: Handled,
-) {
+) -> usize {
     match handled {
         Handled::New(id) | Handled::Delivered(id) => {
-            if endpoint.association(id).is_some_and(|association| !association.awaits_more()) {
-                write_packets_of(endpoint, sockets, now, packet, watch, id);
-            }
+            let waits = endpoint.association(id).is_none_or(|association| association.awaits_more());
+            if waits { 0 } else { write_packets_of(endpoint, sockets, now, packet, watch, id) }
         }
         Handled::Replied | Handled::Discarded(_) => {
+            let mut bytes = 0;
             while let Some(transmit) = endpoint.poll_reply(packet) {
+                bytes += packet.len();
                 write_packet(transmit, sockets, now, packet, watch);
             }
+            bytes
         }
     }
 }
 
-/// Gathers the packets of an association at their sockets.
+/// Gathers the packets of an association at their sockets; how many bytes.
 fn write_packets_of(
     endpoint: &mut Endpoint,
     sockets: &mut [Socket],
@@ -644,10 +651,13 @@ fn write_packets_of(
     packet: &mut Vec<u8>,
     watch: &mut ObserverSlot,
     id: AssociationId,
-) {
+) -> usize {
+    let mut bytes = 0;
     while let Some(transmit) = endpoint.poll_transmit_of(now, id, packet) {
+        bytes += packet.len();
         write_packet(transmit, sockets, now, packet, watch);
     }
+    bytes
 }
 
 /// Gathers the endpoint's packets at their sockets; whether there may be more than a turn takes.
