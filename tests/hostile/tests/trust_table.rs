@@ -260,7 +260,7 @@ fn chunk_fields() -> BTreeSet<String> {
 fn views() -> BTreeMap<String, Vec<String>> {
     let decoders = source("crates/wire/src/chunk/mod.rs");
     let mut views = BTreeMap::new();
-    for line in decoders.lines().filter(|line| line.contains("View::decode(")) {
+    for line in decoders.lines().filter(|line| line.contains("View::decode(") && line.contains(" => ")) {
         let (_, rest) = line.split_once("ChunkType::").expect("a type");
         let chunk = rest.split_once(" =>").expect("an arm").0.to_owned();
         let view = rest.split_once("View::decode").expect("a view").0.rsplit('(').next().expect("a name");
