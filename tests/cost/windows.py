@@ -42,7 +42,8 @@ def cost_us(program, scheme, paths, loss, window):
     """Microseconds of processor time for each packet with DATA."""
 
     def run(rounds):
-        processor_s, printed = spent([program, scheme, paths, loss, window, rounds])
+        words = (program, scheme, paths, loss, window, rounds)
+        processor_s, printed = spent([str(word) for word in words])
         return processor_s, int(printed)
 
     more = max(ROUNDS, PACKETS // window)
