@@ -438,12 +438,19 @@ impl Link {
             || self.capacity.fits(waiting + packets, self.waiting_bytes() + bytes, size)
     }
 
-    fn draw_fate(&mut self, source: SourceId, wire: WireBytes) -> Fate {
+    /// Counts a packet that reaches the link, and says whether it is lost.
+    fn draw_loss(&mut self, source: SourceId, wire: WireBytes) -> bool {
         let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
         let earlier = per.counters.entered.packets;
         per.counters.entered.count(wire);
+        per.loss.draw(&self.loss, earlier)
+    }
+
+    fn draw_fate(&mut self, source: SourceId, wire: WireBytes) -> Fate {
+        let lost = self.draw_loss(source, wire);
+        let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
         let mut fate = if self.faults.none() { Fate::default() } else { self.faults.draw(&mut per.faults) };
-        fate.lost = per.loss.draw(&self.loss, earlier);
+        fate.lost = lost;
         fate.jitter = self.jitter.map_or(Span::ZERO, |jitter| jitter.draw(&mut per.jitter));
         fate
     }

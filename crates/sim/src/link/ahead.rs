@@ -56,8 +56,6 @@ pub(crate) struct Ahead {
     passages: VecDeque<Passage>,
     /// How many were forgotten.
     forgotten: u64,
-    /// How many were taken in.
-    offers: u64,
     /// How many of the passages have arrived, and how many have left.
     arrived: usize,
     left: usize,
@@ -73,7 +71,6 @@ impl Ahead {
         Ahead {
             passages: VecDeque::with_capacity(ROOM),
             forgotten: 0,
-            offers: 0,
             arrived: 0,
             left: 0,
             queue_bytes: WireBytes::ZERO,
@@ -148,10 +145,14 @@ impl Ahead {
         self.left -= count;
     }
 
+    /// How many packets were taken in.
+    fn taken(&self) -> u64 {
+        self.forgotten + self.passages.len() as u64
+    }
+
     /// A packet is offered that fits.
     fn take(&mut self, passage: Passage, packet: Option<PacketId>) -> Option<Time> {
-        let number = self.forgotten + self.passages.len() as u64;
-        self.offers += 1;
+        let number = self.taken();
         self.passages.push_back(passage);
         self.queue_bytes += passage.size;
         self.background += usize::from(packet.is_none());
@@ -253,14 +254,6 @@ impl Link {
         self.up && is_plain && !loses_behind_queue && is_empty
     }
 
-    /// What a link that is computed ahead draws for a packet: delays are constant, and nothing happens behind the queue.
-    fn draw_loss(&mut self, source: SourceId, size: WireBytes) -> bool {
-        let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
-        let earlier = per.counters.entered.packets;
-        per.counters.entered.count(size);
-        per.loss.draw(&self.loss, earlier)
-    }
-
     /// Takes a packet in at the near end: a host's, with the number of its offer among those of hosts, or one that nobody receives. The
     /// moment at which the first of those that somebody receives arrives, if that is this one.
     pub(crate) fn offer_ahead(
@@ -270,13 +263,14 @@ impl Link {
         size: WireBytes,
         of_host: Option<(PacketId, NonZeroU64)>,
     ) -> Result<Option<Time>, Drop> {
+        // Where links are computed ahead, nothing else is drawn: delays are constant, and nothing happens behind the queue.
         if self.draw_loss(source, size) {
             return Err(self.count_drop(Drop::Loss, source, size));
         }
         if self.bucket.as_mut().is_some_and(|bucket| !bucket.passes(now, size)) {
             return Err(self.count_drop(Drop::Policer, source, size));
         }
-        if self.ahead.as_ref().is_some_and(|ahead| ahead.offers % SETTLE_EVERY == 0) {
+        if self.ahead.as_ref().is_some_and(|ahead| ahead.taken().is_multiple_of(SETTLE_EVERY)) {
             self.settle_ahead(now);
         }
         let Some(ahead) = &mut self.ahead else { unreachable!("the world computes its links ahead") };
