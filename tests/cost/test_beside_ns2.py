@@ -109,8 +109,9 @@ def test_ns2_is_asked_for_counts_only_where_they_are_wanted(tmp_path: Path, monk
 
 
 def test_the_cost_of_a_packet_is_that_of_the_longer_run_without_the_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
-    def spent(command: list[object]) -> tuple[float, str]:
-        rounds = int(str(command[-1]))
+    def spent(command: list[str]) -> tuple[float, str]:
+        assert all(isinstance(word, str) for word in command)
+        rounds = int(command[-1])
         # Half a second to start, then 3 us for each of 64 packets a round.
         return 0.5 + 3e-6 * 64 * rounds, f"{64 * rounds}\n"
 

@@ -3,6 +3,7 @@
 mod binding;
 mod buffers;
 mod copies;
+mod deadlines;
 mod delivery;
 mod head_of_line;
 mod holes;

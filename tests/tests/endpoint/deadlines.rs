@@ -1,0 +1,47 @@
+//! The earliest deadline of an endpoint is that of all its associations, however many there are.
+
+use anabranch_core::time::Time;
+use anabranch_core::{AssociationId, Endpoint};
+
+use crate::rig::{self, PORT, address, at};
+
+fn endpoint() -> Endpoint {
+    let config = rig::endpoint(vec![address(0, 1)], rig::association("cmt"));
+    Endpoint::new(Time::ZERO, config, [1; 32])
+}
+
+fn drain(endpoint: &mut Endpoint, now: Time) {
+    let mut packet = Vec::new();
+    while endpoint.poll_transmit(now, &mut packet).is_some() {}
+}
+
+/// Asks another host for an association, which does not answer.
+fn connect(endpoint: &mut Endpoint, now: Time, peer: u8) -> AssociationId {
+    let pair = [(address(0, 1), address(0, peer))];
+    let id = endpoint.connect(now, PORT, &pair, rig::association("cmt")).expect("there is room");
+    drain(endpoint, now);
+    id
+}
+
+#[test]
+fn a_second_association_leaves_the_first_its_deadline_and_has_its_own_when_that_one_is_gone() {
+    let mut alone = endpoint();
+    connect(&mut alone, at(50), 3);
+    let later = alone.poll_timeout().expect("T1 runs");
+
+    let mut both = endpoint();
+    let first = connect(&mut both, at(0), 2);
+    let sooner = both.poll_timeout().expect("T1 runs");
+    assert!(sooner < later);
+    connect(&mut both, at(50), 3);
+    assert_eq!(both.poll_timeout(), Some(sooner));
+    both.association_mut(first).expect("it is there").abort(at(60));
+    drain(&mut both, at(60));
+    assert_eq!(both.poll_timeout(), Some(later));
+    assert!(both.forget(first));
+    assert_eq!(both.poll_timeout(), Some(later));
+    both.handle_timeout(later);
+    let mut packet = Vec::new();
+    let sent = both.poll_transmit(later, &mut packet).expect("the INIT again");
+    assert_eq!(sent.address.remote, address(0, 3));
+}
