@@ -429,6 +429,7 @@ impl Link {
     }
 
     /// Whether a packet may wait. Where nothing does and none is being sent, one always may.
+    #[inline]
     fn has_room(&self, size: WireBytes) -> bool {
         let serving = self.in_service();
         let waiting = self.waiting_packets();
@@ -439,6 +440,7 @@ impl Link {
     }
 
     /// Counts a packet that reaches the link, and says whether it is lost.
+    #[inline]
     fn draw_loss(&mut self, source: SourceId, wire: WireBytes) -> bool {
         let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
         let earlier = per.counters.entered.packets;

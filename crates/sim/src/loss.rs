@@ -141,6 +141,7 @@ impl SourceLoss {
 
     /// Whether the packet after `earlier` others of the source is lost. `earlier` must grow from call to
     /// call.
+    #[inline]
     pub(crate) fn draw(&mut self, model: &LossModel, earlier: u64) -> bool {
         match model {
             LossModel::None => false,
@@ -150,14 +151,22 @@ impl SourceLoss {
         }
     }
 
+    #[inline]
     fn numbers(&mut self, earlier: u64) -> (f64, f64) {
         if self.passed != earlier {
-            self.stream.skip((earlier - self.passed) * DRAWS_PER_PACKET);
+            self.skip_to(earlier);
         }
         self.passed = earlier + 1;
         (self.stream.unit(), self.stream.unit())
     }
 
+    /// Passes packets for which nothing was drawn: the link had no loss then.
+    #[cold]
+    fn skip_to(&mut self, earlier: u64) {
+        self.stream.skip((earlier - self.passed) * DRAWS_PER_PACKET);
+    }
+
+    #[inline(never)]
     fn move_chain(&mut self, chain: &GilbertElliott, earlier: u64) -> bool {
         let (fate, change) = self.numbers(earlier);
         let (loss, leave) =

@@ -132,22 +132,21 @@ impl Source {
     }
 
     /// When the packet after the one sent at `now` goes.
+    #[inline]
     pub(crate) fn after(&mut self, now: Time) -> Option<Time> {
         let gap = self.gap();
         self.unless_stopped(now + gap)
     }
 
+    #[inline]
     fn unless_stopped(&self, time: Time) -> Option<Time> {
         self.config.stop.is_none_or(|stop| time < stop).then_some(time)
     }
 
+    #[inline]
     fn gap(&mut self) -> Span {
         match self.config.kind {
-            TrafficKind::Cbr { rate, jitter: 0.0 } => {
-                let (span, carry) = rate.serialise(self.config.packet.get(), self.carry);
-                self.carry = carry;
-                span
-            }
+            TrafficKind::Cbr { rate, jitter: 0.0 } => self.equal_gap(rate),
             TrafficKind::Cbr { jitter, .. } => {
                 nanos(self.interval * (1.0 + jitter * (2.0 * self.stream.unit() - 1.0)))
             }
@@ -156,6 +155,14 @@ impl Source {
         }
     }
 
+    #[inline(never)]
+    fn equal_gap(&mut self, rate: Rate) -> Span {
+        let (span, carry) = rate.serialise(self.config.packet.get(), self.carry);
+        self.carry = carry;
+        span
+    }
+
+    #[inline(never)]
     fn pareto_gap(&mut self, burst: Span, idle: Span, shape: f64) -> Span {
         let scale = (shape - 1.0) / shape;
         let mut gap = self.interval;

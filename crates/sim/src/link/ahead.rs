@@ -151,12 +151,16 @@ impl Ahead {
     }
 
     /// A packet is offered that fits.
-    fn take(&mut self, passage: Passage, packet: Option<PacketId>) -> Option<Time> {
-        let number = self.taken();
-        self.passages.push_back(passage);
+    #[inline]
+    fn take(&mut self, passage: Passage) {
         self.queue_bytes += passage.size;
-        self.background += usize::from(packet.is_none());
-        self.flights.push_back((number, packet?));
+        self.passages.push_back(passage);
+    }
+
+    /// The same for one that somebody receives: when the first of those arrives, if that is this one.
+    fn take_of_host(&mut self, passage: Passage, packet: PacketId) -> Option<Time> {
+        self.flights.push_back((self.taken(), packet));
+        self.take(passage);
         (self.flights.len() == 1).then_some(passage.arrives)
     }
 }
@@ -254,15 +258,45 @@ impl Link {
         self.up && is_plain && !loses_behind_queue && is_empty
     }
 
-    /// Takes a packet in at the near end: a host's, with the number of its offer among those of hosts, or one that nobody receives. The
-    /// moment at which the first of those that somebody receives arrives, if that is this one.
-    pub(crate) fn offer_ahead(
+    /// Takes a host's packet in at the near end, with the number of its offer among those of hosts. The moment at which the first of those
+    /// that somebody receives arrives, if that is this one.
+    pub(crate) fn offer_of_host(
         &mut self,
         now: Time,
         source: SourceId,
         size: WireBytes,
-        of_host: Option<(PacketId, NonZeroU64)>,
+        packet: PacketId,
+        order: NonZeroU64,
     ) -> Result<Option<Time>, Drop> {
+        let passage = self.offer_ahead(now, source, size, Some(order))?;
+        Ok(self.ahead.as_mut().and_then(|ahead| ahead.take_of_host(passage, packet)))
+    }
+
+    /// Takes a packet that nobody receives in at the near end.
+    #[inline]
+    pub(crate) fn offer_background(
+        &mut self,
+        now: Time,
+        source: SourceId,
+        size: WireBytes,
+    ) -> Result<(), Drop> {
+        let passage = self.offer_ahead(now, source, size, None)?;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.background += 1;
+            ahead.take(passage);
+        }
+        Ok(())
+    }
+
+    /// The way of a packet that is offered, if it fits and is not lost.
+    #[inline(always)]
+    fn offer_ahead(
+        &mut self,
+        now: Time,
+        source: SourceId,
+        size: WireBytes,
+        order: Option<NonZeroU64>,
+    ) -> Result<Passage, Drop> {
         // Where links are computed ahead, nothing else is drawn: delays are constant, and nothing happens behind the queue.
         if self.draw_loss(source, size) {
             return Err(self.count_drop(Drop::Loss, source, size));
@@ -285,17 +319,14 @@ impl Link {
         let (span, carry) = self.rate.serialise(size.get(), self.carry);
         self.carry = carry;
         let leaves = busy_until.unwrap_or(now) + span;
-        let order = of_host.map(|(_, order)| order);
-        let passage = Passage {
+        Ok(Passage {
             leaves,
             arrives: leaves + self.delay,
             size,
-            background: of_host.is_none().then_some(source),
+            background: order.is_none().then_some(source),
             found: if busy_until.is_some() { Found::Busy } else { Found::Idle { at: now, order } },
             handled: None,
-        };
-        let ahead = self.ahead.as_mut();
-        Ok(ahead.and_then(|ahead| ahead.take(passage, of_host.map(|(packet, _)| packet))))
+        })
     }
 
     /// Counts what nobody receives and has arrived by `now`, and makes room for what has left.
@@ -344,8 +375,12 @@ mod tests {
         let mut pool = Pool::default();
         for order in orders {
             let packet = pool.insert(Packet::new(WireBytes::new(100), SOURCE, RouteId(0)));
-            let of_host = order.and_then(NonZeroU64::new).map(|order| (packet, order));
-            assert!(link.offer_ahead(now, SOURCE, WireBytes::new(100), of_host).is_ok());
+            let size = WireBytes::new(100);
+            let offered = match order.and_then(NonZeroU64::new) {
+                Some(order) => link.offer_of_host(now, SOURCE, size, packet, order).map(|_| ()),
+                None => link.offer_background(now, SOURCE, size),
+            };
+            assert!(offered.is_ok());
         }
     }
 

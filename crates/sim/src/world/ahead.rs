@@ -76,9 +76,9 @@ impl World {
         }
         let Some(state) = &mut self.ahead else { return };
         state.offers = state.offers.saturating_add(1);
-        let of_host = Some((packet, state.offers));
+        let order = state.offers;
         let &Packet { source, wire, .. } = self.pool.get(packet);
-        let offered = self.links[link.index()].link.offer_ahead(self.now, source, wire, of_host);
+        let offered = self.links[link.index()].link.offer_of_host(self.now, source, wire, packet, order);
         match offered {
             Ok(None) => {}
             Ok(Some(time)) => self.events.schedule(self.links[link.index()].arrival, time),
@@ -88,31 +88,33 @@ impl World {
 
     /// Sends the background traffic of a link up to and including `until`.
     fn offer_background(&mut self, link: LinkId, until: Time) {
-        while let Some(index) = self.next_background(link, until) {
+        while let Some((index, until)) = self.next_background(link, until) {
             let entry = &mut self.traffic[index];
-            let Some(now) = entry.next else { return };
             let Route { source, sink, .. } = self.routes[entry.route.0 as usize];
             debug_assert_eq!(sink, Sink::Nowhere);
             let link = &mut self.links[link.index()].link;
-            for wire in entry.source.sizes() {
-                // A packet that is dropped is counted by the link, and nobody else asks for it.
-                let _dropped = link.offer_ahead(now, source, wire, None);
+            while let Some(now) = entry.next.filter(|next| *next <= until) {
+                for wire in entry.source.sizes() {
+                    // A packet that is dropped is counted by the link, and nobody else asks for it.
+                    let _dropped = link.offer_background(now, source, wire);
+                }
+                entry.next = entry.source.after(now);
+                entry.sent_at = Some(now);
             }
-            entry.next = entry.source.after(now);
-            entry.sent_at = Some(now);
         }
     }
 
-    /// The source that sends next by `until`: of those of one moment the one whose event was scheduled first.
-    fn next_background(&self, link: LinkId, until: Time) -> Option<usize> {
+    /// The source that sends next by `until`, and until when it is the only one: of those that send at one moment the one whose event was
+    /// scheduled first.
+    fn next_background(&self, link: LinkId, until: Time) -> Option<(usize, Time)> {
         let due = |&index: &usize| {
             let entry = &self.traffic[index];
             entry.next.filter(|next| *next <= until).map(|next| (next, entry.sent_at, index))
         };
         match &self.links[link.index()].background[..] {
             [] => None,
-            [only] => due(only).map(|_| *only),
-            several => several.iter().filter_map(due).min().map(|(.., index)| index),
+            [only] => due(only).map(|_| (*only, until)),
+            several => several.iter().filter_map(due).min().map(|(next, _, index)| (index, next)),
         }
     }
 
