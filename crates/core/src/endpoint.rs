@@ -36,14 +36,18 @@ const SECRET_PERIOD: Span = Span::from_secs(600);
 /// The most replies to strangers that wait to be sent.
 const MAX_REPLIES: usize = 1024;
 
-/// Names an association of an endpoint; never reused.
+/// Names an association of an endpoint; never reused. One that began earlier comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct AssociationId(u64);
+pub struct AssociationId {
+    serial: u64,
+    /// Its place in the endpoint's table, which another may take once it is forgotten.
+    slot: u32,
+}
 
 impl AssociationId {
     /// Its number: an endpoint counts its associations from 1.
     pub const fn number(self) -> u64 {
-        self.0 + 1
+        self.serial + 1
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use slab::Slab;
+
 use crate::address::PeerKey;
 use crate::association::{Association, AssociationEvent};
 use crate::endpoint::AssociationId;
@@ -10,7 +12,8 @@ use crate::time::Time;
 
 #[derive(Debug)]
 struct Entry {
-    /// Apart, so that a node of the tree is small: it has room for more entries than it holds.
+    id: AssociationId,
+    /// Apart, so that an entry is small: there is room for more than there are.
     association: Box<Association>,
     /// Under which it stands among the deadlines, if there are several associations.
     deadline: Option<Time>,
@@ -26,22 +29,28 @@ struct Entry {
     busy: bool,
 }
 
+/// Bounds of all ids.
+const FIRST: AssociationId = AssociationId { serial: 0, slot: 0 };
+const LAST: AssociationId = AssociationId { serial: u64::MAX, slot: u32::MAX };
+
 /// All associations. Whoever gets one to change leaves marks, and the indices follow at the next
 /// [`refresh_peers`](Table::refresh_peers) and [`refresh_deadlines`](Table::refresh_deadlines): the cost of a call depends on how
 /// many were touched, not on how many there are. Addresses change seldom, and packets look for them; deadlines change with every
 /// packet, and are looked for once many of those are done.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    entries: BTreeMap<AssociationId, Entry>,
+    entries: Slab<Entry>,
     by_tag: BTreeMap<u32, AssociationId>,
     by_peer: BTreeSet<(PeerKey, AssociationId)>,
     /// Empty as long as there is one association: its deadline is the earliest.
     deadlines: BTreeSet<(Time, AssociationId)>,
+    /// The association, if there is one only.
+    only: Option<AssociationId>,
     peers_touched: Vec<AssociationId>,
     deadlines_touched: Vec<AssociationId>,
     /// Those that may have something to send or to tell.
     busy: VecDeque<AssociationId>,
-    next_id: u64,
+    next_serial: u64,
 }
 
 impl Table {
@@ -49,17 +58,24 @@ impl Table {
         self.entries.len()
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = AssociationId> + '_ {
-        self.entries.keys().copied()
+    /// All, in the order in which they began.
+    pub(super) fn ids(&self) -> impl Iterator<Item = AssociationId> + use<> {
+        let mut ids: Vec<_> = self.entries.iter().map(|(_, entry)| entry.id).collect();
+        ids.sort_unstable();
+        ids.into_iter()
     }
 
     pub(super) fn get(&self, id: AssociationId) -> Option<&Association> {
-        self.entries.get(&id).map(|entry| &*entry.association)
+        self.entry(id).map(|entry| &*entry.association)
+    }
+
+    fn entry(&self, id: AssociationId) -> Option<&Entry> {
+        self.entries.get(id.slot as usize).filter(|entry| entry.id == id)
     }
 
     /// An association to change: it counts as busy from here on.
     pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
-        let entry = self.entries.get_mut(&id)?;
+        let entry = entry_mut(&mut self.entries, id)?;
         if !std::mem::replace(&mut entry.peers_touched, true) {
             self.peers_touched.push(id);
         }
@@ -73,12 +89,14 @@ impl Table {
     }
 
     pub(super) fn insert(&mut self, association: Association) -> AssociationId {
-        let first = self.only().and_then(|(id, entry)| Some((entry.deadline?, id)));
+        let first = self.only().and_then(|entry| Some((entry.deadline?, entry.id)));
         self.deadlines.extend(first);
-        let id = AssociationId(self.next_id);
-        self.next_id += 1;
+        let place = self.entries.vacant_entry();
+        let id = AssociationId { serial: self.next_serial, slot: place.key() as u32 };
+        self.next_serial += 1;
         self.by_tag.insert(association.identity().local_tag, id);
-        let entry = Entry {
+        place.insert(Entry {
+            id,
             association: Box::new(association),
             deadline: None,
             keys: Vec::new(),
@@ -86,8 +104,8 @@ impl Table {
             peers_touched: true,
             deadline_touched: true,
             busy: true,
-        };
-        self.entries.insert(id, entry);
+        });
+        self.find_only();
         self.peers_touched.push(id);
         self.deadlines_touched.push(id);
         self.busy.push_back(id);
@@ -95,7 +113,10 @@ impl Table {
     }
 
     pub(super) fn remove(&mut self, id: AssociationId) {
-        let Some(entry) = self.entries.remove(&id) else { return };
+        if self.entry(id).is_none() {
+            return;
+        }
+        let entry = self.entries.remove(id.slot as usize);
         let tag = entry.association.identity().local_tag;
         // A cookie that came again may have given the tag to a new association.
         if self.by_tag.get(&tag) == Some(&id) {
@@ -104,7 +125,8 @@ impl Table {
         if let Some(at) = entry.deadline {
             self.deadlines.remove(&(at, id));
         }
-        if self.entries.len() == 1 {
+        self.find_only();
+        if self.only.is_some() {
             self.deadlines.clear();
         }
         for key in entry.keys {
@@ -129,7 +151,7 @@ impl Table {
         key: PeerKey,
         wanted: impl Fn(&Association) -> bool,
     ) -> Option<AssociationId> {
-        let all = (key, AssociationId(0))..=(key, AssociationId(u64::MAX));
+        let all = (key, FIRST)..=(key, LAST);
         let mut found = self.by_peer.range(all).map(|(_, id)| *id);
         found.find(|id| {
             self.get(*id).is_some_and(|association| !association.is_closed() && wanted(association))
@@ -144,7 +166,7 @@ impl Table {
     /// The one whose turn it was has nothing more to send.
     pub(super) fn rest(&mut self) {
         let id = self.busy.pop_front();
-        if let Some(entry) = id.and_then(|id| self.entries.get_mut(&id)) {
+        if let Some(entry) = id.and_then(|id| entry_mut(&mut self.entries, id)) {
             entry.busy = false;
         }
     }
@@ -159,7 +181,7 @@ impl Table {
     /// Takes the events of the busy over. That is no change: deadlines and addresses stay as they are.
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
         for &id in &self.busy {
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             while let Some(event) = entry.association.poll_event() {
                 events.push_back((id, event));
             }
@@ -169,7 +191,7 @@ impl Table {
     /// Brings the peers up to date with what was touched.
     pub(super) fn refresh_peers(&mut self) {
         while let Some(id) = self.peers_touched.pop() {
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             entry.peers_touched = false;
             if entry.addresses_seen != entry.association.address_changes() {
                 entry.addresses_seen = entry.association.address_changes();
@@ -184,9 +206,9 @@ impl Table {
 
     /// Brings the deadlines up to date with what was touched.
     pub(super) fn refresh_deadlines(&mut self) {
-        let several = self.entries.len() > 1;
+        let several = self.only.is_none();
         while let Some(id) = self.deadlines_touched.pop() {
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
             entry.deadline_touched = false;
             let deadline = entry.association.poll_timeout();
             let old = std::mem::replace(&mut entry.deadline, deadline);
@@ -203,24 +225,32 @@ impl Table {
     pub(super) fn earliest(&self) -> Option<Time> {
         debug_assert!(self.deadlines_touched.is_empty());
         match self.only() {
-            Some((_, entry)) => entry.deadline,
+            Some(entry) => entry.deadline,
             None => self.deadlines.first().map(|(at, _)| *at),
         }
     }
 
-    /// The association, if there is one only.
-    fn only(&self) -> Option<(AssociationId, &Entry)> {
-        let first = self.entries.first_key_value().filter(|_| self.entries.len() == 1);
-        first.map(|(id, entry)| (*id, entry))
+    fn only(&self) -> Option<&Entry> {
+        self.only.and_then(|id| self.entry(id))
+    }
+
+    fn find_only(&mut self) {
+        let first = if self.entries.len() == 1 { self.entries.iter().next() } else { None };
+        self.only = first.map(|(_, entry)| entry.id);
     }
 
     /// Puts those whose deadline has come into `due`, oldest association first. They have to be up to date.
     pub(super) fn due(&self, now: Time, due: &mut Vec<AssociationId>) {
         due.clear();
-        let only = self.only().filter(|(_, entry)| entry.deadline.is_some_and(|at| at <= now));
-        due.extend(only.map(|(id, _)| id));
-        let come = self.deadlines.range(..=(now, AssociationId(u64::MAX)));
+        let only = self.only().filter(|entry| entry.deadline.is_some_and(|at| at <= now));
+        due.extend(only.map(|entry| entry.id));
+        let come = self.deadlines.range(..=(now, LAST));
         due.extend(come.map(|(_, id)| *id));
         due.sort_unstable();
     }
+}
+
+/// Apart from the table, whose other fields may be borrowed.
+fn entry_mut(entries: &mut Slab<Entry>, id: AssociationId) -> Option<&mut Entry> {
+    entries.get_mut(id.slot as usize).filter(|entry| entry.id == id)
 }
