@@ -6,7 +6,8 @@ use anabranch_core::policy::PathFacts;
 use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 use anabranch_core::time::Time;
 use anabranch_core::{
-    Association, AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, PathState, Transmit,
+    Association, AssociationEvent, AssociationId, Endpoint, Handled, PacketBuffer, PathAddress, PathState,
+    Transmit,
 };
 use anabranch_wire::{Chunk, ChunkType, DataView, PacketView, Tsn};
 
@@ -112,12 +113,13 @@ impl Node {
     /// Asks for one packet and checks it.
     pub fn transmit(&mut self, now: Time) -> Option<Packet> {
         let before = self.before();
-        let mut bytes = Vec::new();
+        let mut bytes = PacketBuffer::new();
         let transmit = self.endpoint.poll_transmit(now, &mut bytes);
         self.check();
         let transmit = transmit?;
         self.check_packet(&before, &transmit, &bytes);
         let (source, destination) = (transmit.address.local, transmit.address.remote);
+        let bytes = bytes.to_vec();
         Some(Packet { from: self.side, source, destination, bytes, may_fragment: transmit.may_fragment })
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AssociationConfig, Discard, Endpoint, Guard, Handled, PathAddress};
+use anabranch_core::{AssociationConfig, Discard, Endpoint, Guard, Handled, PacketBuffer, PathAddress};
 use anabranch_wire::{InitRepr, Param, Tsn};
 use rig::craft::{fix_checksum, packet};
 use rig::wires::Wires;
@@ -65,7 +65,7 @@ fn stranger(n: u32) -> PathAddress {
 }
 
 /// Takes everything the endpoint has to send and to tell.
-fn drain(endpoint: &mut Endpoint, now: Time, buf: &mut Vec<u8>) -> u32 {
+fn drain(endpoint: &mut Endpoint, now: Time, buf: &mut PacketBuffer) -> u32 {
     let mut packets = 0;
     while endpoint.poll_transmit(now, buf).is_some() {
         packets += 1;
@@ -78,7 +78,7 @@ fn drain(endpoint: &mut Endpoint, now: Time, buf: &mut Vec<u8>) -> u32 {
 fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
     let _turn = turn();
     let mut endpoint = listener();
-    let (mut buf, mut before) = (Vec::with_capacity(2048), 0);
+    let (mut buf, mut before) = (PacketBuffer::with_capacity(2048), 0);
     for n in 0..PACKETS {
         if n == WARM_UP {
             before = live();
@@ -105,9 +105,9 @@ fn protected_init() -> Vec<u8> {
     let mut client = Endpoint::new(Time::ZERO, config, [5; 32]);
     let pair = [(address(0, 1), address(0, 2))];
     client.connect(Time::ZERO, PORT, &pair, wanted).expect("it can connect");
-    let mut init = Vec::new();
+    let mut init = PacketBuffer::new();
     client.poll_transmit(Time::ZERO, &mut init).expect("an INIT");
-    init
+    init.to_vec()
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_mo
     let config = endpoint(vec![address(0, 2)], protecting(KeyManagementRoles::Server));
     let mut endpoint = Endpoint::new(Time::ZERO, config, [3; 32]);
     let mut init = protected_init();
-    let mut buf = Vec::with_capacity(2048);
+    let mut buf = PacketBuffer::with_capacity(2048);
     let (mut before, mut answered) = (0, 0);
     for n in 0..PACKETS {
         if n == WARM_UP {
@@ -142,7 +142,7 @@ fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_mo
 fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
     let _turn = turn();
     let mut endpoint = guarded_listener(Some(Guard::default()));
-    let (mut buf, before) = (Vec::with_capacity(2048), live());
+    let (mut buf, before) = (PacketBuffer::with_capacity(2048), live());
     let mut answered = 0;
     for n in 0..PACKETS {
         // A hundred thousand in a second, of which a fifth is answered after the first burst.
@@ -166,7 +166,7 @@ fn answers_that_nobody_fetches_do_not_pile_up() {
     }
     let grown = live().saturating_sub(before);
     assert!(grown < 2_000_000, "{grown} bytes in answers");
-    let waiting = drain(&mut endpoint, Time::ZERO, &mut Vec::with_capacity(2048));
+    let waiting = drain(&mut endpoint, Time::ZERO, &mut PacketBuffer::with_capacity(2048));
     assert!((1..=1024).contains(&waiting), "{waiting} answers");
 }
 
@@ -207,7 +207,7 @@ fn a_hundred_thousand_garbage_packets_leave_nothing_behind() {
     let endpoint = &mut wires.nodes[1].endpoint;
     let id = endpoint.associations().next().expect("one");
     let state = format!("{:?}", endpoint.association(id));
-    let (mut buf, mut before) = (Vec::with_capacity(2048), 0);
+    let (mut buf, mut before) = (PacketBuffer::with_capacity(2048), 0);
     for n in 0..PACKETS {
         if n == WARM_UP {
             before = live();

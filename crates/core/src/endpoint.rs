@@ -24,6 +24,7 @@ use crate::endpoint::spent::SpentCookies;
 use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
 use crate::error::ConnectError;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::AckForm;
 use crate::protection::{Cover, RestartContext};
@@ -456,7 +457,7 @@ impl Endpoint {
     }
 
     /// Writes the next packet into `buf`, replacing what it held; `None` when nothing is to be sent now.
-    pub fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Transmit> {
         self.now = self.now.max(now);
         if let Some(reply) = self.poll_reply(buf) {
             return Some(reply);
@@ -478,7 +479,12 @@ impl Endpoint {
 
     /// The same for a packet of this association alone: a driver answers with it what has arrived, and what other associations
     /// have to send waits.
-    pub fn poll_transmit_of(&mut self, now: Time, id: AssociationId, buf: &mut Vec<u8>) -> Option<Transmit> {
+    pub fn poll_transmit_of(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        buf: &mut PacketBuffer,
+    ) -> Option<Transmit> {
         self.now = self.now.max(now);
         let association = self.table.get_mut(id)?;
         association.clock(self.now);
@@ -487,7 +493,7 @@ impl Endpoint {
     }
 
     /// The same for a reply to someone with whom there is no association.
-    pub fn poll_reply(&mut self, buf: &mut Vec<u8>) -> Option<Transmit> {
+    pub fn poll_reply(&mut self, buf: &mut PacketBuffer) -> Option<Transmit> {
         let reply = self.replies.pop_front()?;
         buf.clear();
         buf.extend_from_slice(&reply.bytes);

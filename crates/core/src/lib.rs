@@ -18,6 +18,7 @@ mod init;
 mod intervals;
 mod mtu;
 mod pacer;
+mod packet_buffer;
 mod path;
 mod path_id;
 pub mod policy;
@@ -40,6 +41,7 @@ pub use config::{
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
 pub use error::{AbortReason, ConnectError, PathError, SendError};
+pub use packet_buffer::PacketBuffer;
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};
 pub use recv::ReceivedMessage;
 pub use send::{AbandonCause, Reliability, SendOptions};

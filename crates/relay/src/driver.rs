@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{ConfigError, LinkChange};
@@ -315,7 +316,7 @@ impl Shared {
         }
     }
 
-    fn next(&self, payload: &mut Vec<u8>) -> Next {
+    fn next(&self, payload: &mut PacketBuffer) -> Next {
         let mut state = self.lock();
         let now = self.now();
         let Some(delivery) = state.impairment.poll_deliver(now, payload) else {
@@ -404,7 +405,7 @@ async fn pause_after(error: &io::Error) {
 }
 
 async fn send_due(shared: Arc<Shared>, alarm: Alarm) {
-    let mut payload = Vec::new();
+    let mut payload = PacketBuffer::new();
     loop {
         match shared.next(&mut payload) {
             Next::Send(delivery, way) => {

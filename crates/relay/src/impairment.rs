@@ -1,5 +1,6 @@
 //! What happens to packets, without sockets and clock.
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 use anabranch_sim::lane::Lane;
@@ -84,7 +85,7 @@ impl Impairment {
 
     /// Takes the next packet out that has arrived by now, of both directions the earlier one, and puts its bytes
     /// in place of what is in `payload`.
-    pub fn poll_deliver(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Delivery> {
+    pub fn poll_deliver(&mut self, now: Time, payload: &mut PacketBuffer) -> Option<Delivery> {
         let due = |direction: &Direction| Some((self.lanes[direction.index()].first_due(now)?, *direction));
         let (_, direction) = Direction::BOTH.iter().filter_map(due).min()?;
         let delivery = self.lanes[direction.index()].poll_deliver(now, payload)?;
@@ -149,7 +150,7 @@ mod tests {
         impairment.offer(Direction::Forward, Time::ZERO, 3, &[7; 972]);
         // 1000 bytes take 1 ms at 8 Mbit/s.
         assert_eq!(impairment.poll_timeout(), Some(at(6000)));
-        let mut payload = Vec::new();
+        let mut payload = PacketBuffer::new();
         let delivery = impairment.poll_deliver(at(9000), &mut payload);
         assert_eq!(delivery, Some(Delivery { direction: Direction::Forward, at: at(6000), owner: 3 }));
         let delivered = impairment.totals(Direction::Forward).delivered;
@@ -162,7 +163,7 @@ mod tests {
         impairment.offer(Direction::Forward, Time::ZERO, 1, &[0; 1972]);
         impairment.offer(Direction::Reverse, Time::ZERO, 2, &[0; 972]);
         impairment.offer(Direction::Reverse, at(100), 3, &[0; 1972]);
-        let mut payload = Vec::new();
+        let mut payload = PacketBuffer::new();
         let order: Vec<_> = std::iter::from_fn(|| impairment.poll_deliver(at(50_000), &mut payload))
             .map(|delivery| (delivery.at, delivery.owner))
             .collect();

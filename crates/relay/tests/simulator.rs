@@ -1,5 +1,6 @@
 //! A relay's links do with packets what the links of a simulated run do.
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_relay::{Direction, Impairment};
@@ -30,7 +31,7 @@ impl Host for Peer {
 
     fn handle_timeout(&mut self, _: Time) {}
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         let due = self.plan.front().is_some_and(|(time, _)| *time <= now);
         let (_, payload) = if due { self.plan.pop_front() } else { None }?;
         buf.extend_from_slice(&payload);
@@ -131,7 +132,7 @@ fn relayed(config: LinkConfig, plan: &[Planned], late: u64) -> (Outcome, anabran
         .expect("the same link as in the simulation");
     let mut arrivals = Vec::new();
     let mut drain = |impairment: &mut Impairment, until: Option<Time>| {
-        let mut payload = Vec::new();
+        let mut payload = PacketBuffer::new();
         while let Some(due) = impairment.poll_timeout() {
             let woken = due + Span::from_nanos(late);
             if until.is_some_and(|until| woken >= until) {
@@ -139,7 +140,7 @@ fn relayed(config: LinkConfig, plan: &[Planned], late: u64) -> (Outcome, anabran
             }
             while let Some(delivery) = impairment.poll_deliver(woken, &mut payload) {
                 assert!(delivery.at <= woken);
-                arrivals.push((delivery.at, payload.clone()));
+                arrivals.push((delivery.at, payload.to_vec()));
             }
         }
     };

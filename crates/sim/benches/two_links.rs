@@ -1,5 +1,6 @@
 //! How many packets a second go through two links, from host to host and as background traffic.
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
@@ -25,13 +26,13 @@ struct Sender {
 impl Host for Sender {
     fn handle_datagram(&mut self, _: Time, _: Datagram<'_>) {}
     fn handle_timeout(&mut self, _: Time) {}
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         if self.next > now || self.left == 0 {
             return None;
         }
         self.left -= 1;
         self.next += GAP;
-        buf.resize(1230, 0);
+        buf.extend_from_slice(&[0; 1230]);
         Some(self.way)
     }
     fn poll_timeout(&mut self) -> Option<Time> {

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 
 use crate::packet::{Datagram, Envelope};
@@ -26,7 +27,7 @@ pub trait Host: Any {
 
     /// Writes the payload of the next packet to send into `buf`, which is empty, and names its way; none if
     /// there is nothing to send now.
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope>;
+    fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope>;
 
     /// The next deadline.
     fn poll_timeout(&mut self) -> Option<Time>;

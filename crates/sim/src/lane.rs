@@ -15,14 +15,15 @@
 //! lane.offer(Time::ZERO, WireBytes::new(1500), 7, b"hello");
 //!
 //! let due = lane.poll_timeout().expect("a packet is on its way");
-//! let mut payload = Vec::new();
+//! let mut payload = anabranch_core::PacketBuffer::new();
 //! let delivery = lane.poll_deliver(due, &mut payload).expect("it is due");
 //! // 1500 bytes take 1.2 ms at 10 Mbit/s.
 //! assert_eq!(delivery.at, Time::ZERO + Span::from_micros(1200) + delay);
-//! assert_eq!((delivery.owner, payload.as_slice()), (7, &b"hello"[..]));
+//! assert_eq!((delivery.owner, &payload[..]), (7, &b"hello"[..]));
 //! # Ok::<(), anabranch_sim::ConfigError>(())
 //! ```
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 
@@ -90,7 +91,7 @@ impl Lane {
 
     /// Takes the next packet out that has arrived by now, in the order of arrival, and puts its bytes in place of
     /// what is in `payload`.
-    pub fn poll_deliver(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<Delivery> {
+    pub fn poll_deliver(&mut self, now: Time, payload: &mut PacketBuffer) -> Option<Delivery> {
         self.advance(now);
         let at = self.link.first_arrival().filter(|at| *at <= self.now)?;
         let (packet, _) = self.link.arrive(&self.pool, 0);
@@ -104,7 +105,7 @@ impl Lane {
         self.link.first_arrival().filter(|at| *at <= self.now)
     }
 
-    fn take(&mut self, packet: PacketId, payload: &mut Vec<u8>) -> u32 {
+    fn take(&mut self, packet: PacketId, payload: &mut PacketBuffer) -> u32 {
         std::mem::swap(&mut self.pool.content_mut(packet).payload, payload);
         let RouteId(owner) = self.pool.get(packet).route;
         self.pool.remove(packet);
@@ -200,7 +201,7 @@ mod tests {
     }
 
     fn arrivals(lane: &mut Lane, now: Time) -> Vec<(Time, u32)> {
-        let mut payload = Vec::new();
+        let mut payload = PacketBuffer::new();
         std::iter::from_fn(|| lane.poll_deliver(now, &mut payload).map(|d| (d.at, d.owner))).collect()
     }
 

@@ -9,6 +9,7 @@
 //! hashed, and written to a file that Wireshark reads.
 //!
 //! ```
+//! use anabranch_core::PacketBuffer;
 //! use anabranch_core::time::{Rate, Span, Time};
 //! use anabranch_sim::{Address, Datagram, Envelope, Host, LinkConfig, QueueConfig, Seeds, World};
 //!
@@ -24,9 +25,9 @@
 //!         self.arrivals.push(now);
 //!     }
 //!     fn handle_timeout(&mut self, _: Time) {}
-//!     fn poll_transmit(&mut self, _: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+//!     fn poll_transmit(&mut self, _: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
 //!         self.to_send = self.to_send.checked_sub(1)?;
-//!         buf.resize(1480, 0);
+//!         buf.extend_from_slice(&[0; 1480]);
 //!         Some(self.way)
 //!     }
 //!     fn poll_timeout(&mut self) -> Option<Time> {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Span;
 use anabranch_core::units::WireBytes;
 
@@ -116,7 +117,7 @@ impl Packet {
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) envelope: Option<Envelope>,
-    pub(crate) payload: Vec<u8>,
+    pub(crate) payload: PacketBuffer,
 }
 
 impl Content {
@@ -139,21 +140,21 @@ pub(crate) struct Pool {
     /// What the packet of the same place carries, if it carries anything.
     contents: Vec<Content>,
     free: Vec<PacketId>,
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<PacketBuffer>,
 }
 
 impl Pool {
     /// An empty buffer to write a payload into.
-    pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
+    pub(crate) fn take_buffer(&mut self) -> PacketBuffer {
         if self.buffers.is_empty() {
             // As many again as are on their way: otherwise every new record, late in a run as well, would allocate.
             let more = self.len().clamp(MORE_BUFFERS, BUFFERS_AT_ONCE);
-            self.buffers.extend((0..more).map(|_| Vec::with_capacity(BUFFER_BYTES)));
+            self.buffers.extend((0..more).map(|_| PacketBuffer::with_capacity(BUFFER_BYTES)));
         }
         self.buffers.pop().unwrap_or_default()
     }
 
-    pub(crate) fn return_buffer(&mut self, mut buffer: Vec<u8>) {
+    pub(crate) fn return_buffer(&mut self, mut buffer: PacketBuffer) {
         if buffer.capacity() > 0 {
             buffer.clear();
             self.buffers.push(buffer);
@@ -254,7 +255,7 @@ mod tests {
         let address = buffer.as_ptr();
         let first = pool.insert_with(packet, content(buffer));
         let copy = pool.duplicate(first);
-        assert_eq!(pool.content(copy).payload, b"abc");
+        assert_eq!(pool.content(copy).payload[..], *b"abc");
         pool.remove(copy);
         pool.remove(first);
         assert_eq!(pool.len(), 0);

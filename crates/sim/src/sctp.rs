@@ -1,7 +1,7 @@
 //! The SCTP endpoint as a host of the simulator, with an application on top.
 
 use anabranch_core::time::Time;
-use anabranch_core::{AssociationEvent, AssociationId, Endpoint, PathAddress};
+use anabranch_core::{AssociationEvent, AssociationId, Endpoint, PacketBuffer, PathAddress};
 use std::any::Any;
 
 use crate::{Datagram, Encapsulation, Envelope, Host};
@@ -79,7 +79,7 @@ impl<A: Application> Host for SctpHost<A> {
         self.stale = true;
     }
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         self.settle(now);
         let mut transmit = self.endpoint.poll_transmit(now, buf);
         // Draining may have produced events, and the application's answer to them packets.

@@ -360,7 +360,7 @@ impl World {
         digest.update(link.0.to_le_bytes());
         digest.update(packet.source.0.to_le_bytes());
         digest.update(packet.wire.get().to_le_bytes());
-        digest.update(payload);
+        digest.update(&payload[..]);
     }
 }
 

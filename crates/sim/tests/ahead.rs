@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
@@ -51,9 +52,9 @@ impl Host for Node {
         }
     }
 
-    fn poll_transmit(&mut self, _: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, _: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         let (way, kind, len) = self.outbox.pop_front()?;
-        buf.resize(len, 0);
+        buf.extend_from_slice(&vec![0; len]);
         buf[0] = kind;
         Some(self.ways[way])
     }

@@ -2,6 +2,7 @@
 
 use std::alloc::System;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
@@ -30,9 +31,9 @@ impl Host for Echo {
         self.owed += 1;
     }
 
-    fn poll_transmit(&mut self, _: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, _: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         self.owed = self.owed.checked_sub(1)?;
-        buf.resize(if self.owed.is_multiple_of(2) { 1200 } else { 60 }, 7);
+        buf.extend_from_slice(&[7; 1200][..if self.owed.is_multiple_of(2) { 1200 } else { 60 }]);
         Some(self.way)
     }
 

@@ -1,5 +1,6 @@
 //! Policer, jitter and aggregation on a link.
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
@@ -37,7 +38,7 @@ fn send(lane: &mut Lane, times: impl IntoIterator<Item = Time>) -> Vec<(Time, u3
 }
 
 fn collect(lane: &mut Lane, now: Time, arrivals: &mut Vec<(Time, u32)>) {
-    let mut payload = Vec::new();
+    let mut payload = PacketBuffer::new();
     arrivals.extend(std::iter::from_fn(|| lane.poll_deliver(now, &mut payload)).map(|d| (d.at, d.owner)));
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_sim::pcapng::PcapngTap;
 use anabranch_sim::{
@@ -21,8 +22,8 @@ struct Sender(Vec<Envelope>);
 impl Host for Sender {
     fn handle_datagram(&mut self, _: Time, _: Datagram<'_>) {}
     fn handle_timeout(&mut self, _: Time) {}
-    fn poll_transmit(&mut self, _: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
-        buf.extend(INIT);
+    fn poll_transmit(&mut self, _: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
+        buf.extend_from_slice(&INIT);
         self.0.pop()
     }
     fn poll_timeout(&mut self) -> Option<Time> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint, EndpointConfig,
-    Guard, Handled, PathAddress,
+    Guard, Handled, PacketBuffer, PathAddress,
 };
 
 use super::craft::PORT;
@@ -105,10 +105,10 @@ impl Target {
     /// # Panics
     /// If that does not come to an end.
     pub fn drain(&mut self) {
-        let mut buf = Vec::new();
+        let mut buf = PacketBuffer::new();
         for _ in 0..MOST_PACKETS {
             if self.endpoint.poll_transmit(self.now, &mut buf).is_some() {
-                self.waiting.push(std::mem::take(&mut buf));
+                self.waiting.push(buf.to_vec());
                 continue;
             }
             if !self.hear() {

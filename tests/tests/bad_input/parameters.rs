@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use anabranch_core::time::Time;
-use anabranch_core::{Endpoint, Handled, PathAddress};
+use anabranch_core::{Endpoint, Handled, PacketBuffer, PathAddress};
 use anabranch_wire::{Cause, Chunk, InitRepr, List, PacketView, Param, ParamType, Tsn};
 
 use crate::rig::craft::packet;
@@ -24,10 +24,10 @@ fn answer(params: &[Param<'_>]) -> Vec<u8> {
     let bytes = packet(0, |w| w.init(&repr, params.iter().copied()));
     let path = PathAddress::from((address(0, 2), IpAddr::from([10, 0, 0, 1])));
     assert_eq!(endpoint.handle_datagram(Time::ZERO, path, &bytes), Handled::Replied);
-    let mut buf = Vec::with_capacity(2048);
+    let mut buf = PacketBuffer::new();
     endpoint.poll_transmit(Time::ZERO, &mut buf).expect("an answer");
     assert_eq!(endpoint.associations().count(), 0);
-    buf
+    buf.to_vec()
 }
 
 fn kinds(answer: &[u8]) -> Vec<ParamType> {

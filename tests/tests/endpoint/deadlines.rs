@@ -1,7 +1,7 @@
 //! The earliest deadline of an endpoint is that of all its associations, however many there are.
 
 use anabranch_core::time::Time;
-use anabranch_core::{AssociationId, Endpoint};
+use anabranch_core::{AssociationId, Endpoint, PacketBuffer};
 
 use crate::rig::{self, PORT, address, at};
 
@@ -11,7 +11,7 @@ fn endpoint() -> Endpoint {
 }
 
 fn drain(endpoint: &mut Endpoint, now: Time) {
-    let mut packet = Vec::new();
+    let mut packet = PacketBuffer::new();
     while endpoint.poll_transmit(now, &mut packet).is_some() {}
 }
 
@@ -41,7 +41,26 @@ fn a_second_association_leaves_the_first_its_deadline_and_has_its_own_when_that_
     assert!(both.forget(first));
     assert_eq!(both.poll_timeout(), Some(later));
     both.handle_timeout(later);
-    let mut packet = Vec::new();
+    let mut packet = PacketBuffer::new();
     let sent = both.poll_transmit(later, &mut packet).expect("the INIT again");
     assert_eq!(sent.address.remote, address(0, 3));
+}
+
+#[test]
+fn the_id_of_a_forgotten_association_names_none_that_came_after_it() {
+    let mut endpoint = endpoint();
+    let first = connect(&mut endpoint, at(0), 2);
+    let second = connect(&mut endpoint, at(0), 3);
+    endpoint.association_mut(first).expect("it is there").abort(at(10));
+    drain(&mut endpoint, at(10));
+    assert!(endpoint.forget(first));
+    let third = connect(&mut endpoint, at(20), 4);
+    assert!(endpoint.association(first).is_none() && endpoint.association_mut(first).is_none());
+    assert!(!endpoint.forget(first));
+    assert_eq!(
+        endpoint.associations().collect::<Vec<_>>(),
+        [second, third],
+        "in the order in which they began"
+    );
+    assert_eq!([first, second, third].map(AssociationId::number), [1, 2, 3]);
 }

@@ -7,7 +7,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, Association, AssociationConfig, AssociationEvent, Encapsulation, Endpoint, EndpointConfig,
-    PathAddress, PathError, PathId, PathState,
+    PacketBuffer, PathAddress, PathError, PathId, PathState,
 };
 use anabranch_schemes::registry;
 use anabranch_tests::duo::{Duo, Setup};
@@ -321,7 +321,7 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
     let ports = [0, 1, 2].map(|path| association.path_address(PathId::new(path)).and_then(|p| p.udp_port));
     assert_eq!(ports, [Some(40_000), Some(9899), None]);
     // The INIT goes over the first path, and after T1 over the second.
-    let mut packet = Vec::new();
+    let mut packet = PacketBuffer::new();
     let first = endpoint.poll_transmit(Time::ZERO, &mut packet).expect("an INIT");
     assert_eq!(first.address, paths[0]);
     assert_eq!(endpoint.poll_transmit(Time::ZERO, &mut packet), None);

@@ -2,7 +2,7 @@
 
 use anabranch_core::profile::SackFlags;
 use anabranch_core::time::Span;
-use anabranch_core::{AssociationEvent, Endpoint, PathAddress, SendOptions};
+use anabranch_core::{AssociationEvent, Endpoint, PacketBuffer, PathAddress, SendOptions};
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
 use anabranch_tests::sight;
@@ -92,8 +92,8 @@ fn the_end_of_an_association_is_told_after_its_last_packet() {
     let endpoint = &mut duo.nodes[A].endpoint;
     endpoint.end_turn();
     assert_eq!(endpoint.poll_settled_event(), None, "the ABORT is still to leave");
-    assert!(endpoint.poll_transmit(now, &mut Vec::new()).is_some());
-    assert_eq!(endpoint.poll_transmit(now, &mut Vec::new()), None);
+    assert!(endpoint.poll_transmit(now, &mut PacketBuffer::new()).is_some());
+    assert_eq!(endpoint.poll_transmit(now, &mut PacketBuffer::new()), None);
     let (of, event) = endpoint.poll_settled_event().expect("it is over");
     assert_eq!(of, id);
     assert!(matches!(event, AssociationEvent::Aborted(_)), "{event:?}");
@@ -111,7 +111,7 @@ fn an_association_whose_turn_has_ended_goes_behind_the_others() {
     let peer = PathAddress { local, remote, udp_port: None };
     let second = endpoint.connect(now, 1, &[peer], setup.sides[0].clone()).expect("there is room");
     let sender = |endpoint: &mut Endpoint| {
-        endpoint.poll_transmit(now, &mut Vec::new()).and_then(|transmit| transmit.association)
+        endpoint.poll_transmit(now, &mut PacketBuffer::new()).and_then(|transmit| transmit.association)
     };
     assert_eq!(sender(endpoint), Some(first));
     endpoint.end_turn();

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anabranch_core::policy::{Estimates, PathEstimator, Policies, Scheme, Slot};
 use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, PathId};
+use anabranch_core::{
+    AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, PacketBuffer, PathId,
+};
 
 /// Counts how often an association is asked for its deadline.
 struct Asked(Arc<AtomicU64>);
@@ -55,7 +57,7 @@ fn deadlines_are_found_without_asking_every_association() {
         guard: None,
     };
     let mut endpoint = Endpoint::new(Time::ZERO, config, [1; 32]);
-    let (mut now, mut buf) = (Time::ZERO, Vec::new());
+    let (mut now, mut buf) = (Time::ZERO, PacketBuffer::new());
     for n in 0..MANY {
         now += Span::from_micros(100);
         let pair = ([10, 0, 0, 1].into(), (0x0B00_0000 + n).to_be_bytes().into());

@@ -7,7 +7,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
     AcceptFrom, Association, AssociationConfig, AssociationEvent, AssociationId, Encapsulation, Endpoint,
-    EndpointConfig, Guard, Handled, ListedAddresses, PathAddress, PathState, SendOptions,
+    EndpointConfig, Guard, Handled, ListedAddresses, PacketBuffer, PathAddress, PathState, SendOptions,
 };
 use anabranch_schemes::registry;
 use bytes::Bytes;
@@ -182,7 +182,7 @@ impl Net {
     }
 
     pub(crate) fn drain(&mut self) {
-        let mut buf = Vec::new();
+        let mut buf = PacketBuffer::new();
         for site in &mut self.sites {
             while let Some(transmit) = site.endpoint.poll_transmit(self.now, &mut buf) {
                 let to = transmit.address;
@@ -190,7 +190,7 @@ impl Net {
                 let mapped = self.mappings.iter().find(|mapping| mapping.inside == *own);
                 let from = mapped.map_or(*own, |mapping| mapping.outside);
                 let to = at(to.remote, to.udp_port.expect("a port"));
-                let datagram = Datagram { sent: self.now, from, to, bytes: std::mem::take(&mut buf) };
+                let datagram = Datagram { sent: self.now, from, to, bytes: buf.to_vec() };
                 if !(self.loses)(&datagram) {
                     self.flying.push_back((self.now + Span::from_millis(10), datagram.clone()));
                 }

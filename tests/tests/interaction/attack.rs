@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 use anabranch_core::protection::KEY_MANAGEMENT_PPID;
-use anabranch_core::{Endpoint, Handled, PathAddress};
+use anabranch_core::{Endpoint, Handled, PacketBuffer, PathAddress};
 use anabranch_tests::dice::Dice;
 use anabranch_tests::duo::{PORT, Setup};
 use anabranch_tests::hostile::craft::{self, cookie_of, fix_checksum, packet_between};
@@ -293,11 +293,11 @@ impl Grip {
     fn forge_answer(&mut self, init: &Packet, stranger: bool) {
         let now = anabranch_core::time::Time::ZERO;
         let address = PathAddress::from((init.destination, init.source));
-        let mut bytes = Vec::new();
+        let mut bytes = PacketBuffer::new();
         self.accomplice.handle_datagram(now, address, &init.bytes);
         if self.accomplice.poll_transmit(now, &mut bytes).is_some() {
             let source = if stranger { stranger_like(init.destination, 1) } else { init.destination };
-            let destination = init.source;
+            let (destination, bytes) = (init.source, bytes.to_vec());
             self.forged.push(Packet { from: Side::B, source, destination, bytes, may_fragment: false });
         }
     }

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Span, Time};
 use anabranch_sim::{Datagram, Envelope, Host};
 use dcsctp::api::{
@@ -128,11 +129,11 @@ impl Host for Dcsctp {
         self.advance(now);
     }
 
-    fn poll_transmit(&mut self, _: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, _: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         // What is sent or closed here makes events of its own.
         self.work();
         self.work();
-        buf.extend(self.packets.pop_front()?);
+        buf.extend_from_slice(&self.packets.pop_front()?);
         Some(self.task.way)
     }
 

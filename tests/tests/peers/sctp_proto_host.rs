@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Span, Time};
 use anabranch_sim::{Datagram, Envelope, Host};
 use bytes::Bytes;
@@ -152,7 +153,7 @@ impl Host for SctpProto {
         }
     }
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         self.now = now;
         self.work();
         buf.extend_from_slice(&self.packets.pop_front()?);

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{
-    Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, Handled, PathAddress,
+    Association, AssociationConfig, AssociationEvent, AssociationId, Endpoint, Handled, PacketBuffer,
+    PathAddress,
 };
 
 use super::{PORT, address, association, endpoint};
@@ -190,14 +191,14 @@ impl Wires {
 
     /// Takes what every node has to send and to tell.
     pub(crate) fn drain(&mut self) {
-        let mut buf = Vec::new();
+        let mut buf = PacketBuffer::new();
         for node in &mut self.nodes {
             while let Some(to) = node.endpoint.poll_transmit(self.now, &mut buf) {
                 let packet = Packet {
                     sent: self.now,
                     from: to.address.local,
                     to: to.address.remote,
-                    bytes: std::mem::take(&mut buf),
+                    bytes: buf.to_vec(),
                 };
                 if !(self.loses)(&packet) {
                     self.flying.push_back((self.now + self.delay, packet.clone()));

@@ -14,6 +14,7 @@ use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthFailure, Keys};
 use crate::config::ListedAddresses;
+use crate::packet_buffer::PacketBuffer;
 use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::protection::Cover;
@@ -384,12 +385,12 @@ impl Association {
         if asked.is_empty() {
             return;
         }
-        let mut bytes = Vec::new();
+        let mut bytes = PacketBuffer::new();
         let write =
             |this: &mut Self, writer: &mut PacketWriter<'_>| this.write_answers(&asked, writer).is_ok();
         let written = self.build_packet(ANSWER_BYTES, header, &mut bytes, write);
         if let (Some(true), Some(asconf)) = (written, &mut self.addressing.asconf) {
-            asconf.inbound.reply = Some(bytes).filter(|bytes| !bytes.is_empty());
+            asconf.inbound.reply = Some(bytes.to_vec()).filter(|bytes| !bytes.is_empty());
         }
     }
 

@@ -4,6 +4,7 @@ use anabranch_wire::PacketWriter;
 
 use crate::association::Association;
 use crate::association::outbound::waits_for;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, SentTransmission};
 use crate::send::Admitted;
@@ -70,7 +71,7 @@ impl Association {
     }
 
     /// Sends the next packet of chunks that were bound to a path whose window has room.
-    pub(crate) fn transmit_bound(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_bound(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !self.sender.has_bound() {
             return None;
         }
@@ -128,7 +129,7 @@ impl Association {
             && self.view().admits_new_data(path)
     }
 
-    fn bound_packet(&mut self, path: PathId, buf: &mut Vec<u8>) -> Option<PathId> {
+    fn bound_packet(&mut self, path: PathId, buf: &mut PacketBuffer) -> Option<PathId> {
         let first = self.sender.bound().next_of(path)?;
         let size = self.packet_size_for(path, first);
         self.write_packet(size, buf, |this, writer| this.fill_with_bound(path, first, writer));

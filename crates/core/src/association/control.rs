@@ -11,6 +11,7 @@ use crate::association::Association;
 use crate::association::forward_tsn::ForwardTsnState;
 use crate::association::heartbeat_info::{INFO_BYTES, write_info};
 use crate::association::state::State;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
 
 /// A control chunk and the path it goes on.
@@ -193,7 +194,7 @@ impl Association {
     //# They MUST be the only chunks present in the SCTP packets that carry them.
     //= docs/rfc9260.txt#section-6.10
     //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
-    pub(crate) fn transmit_control(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_control(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         while let Some(control) = self.control.pop() {
             let path = control.path();
             let usual = self.paths.get(path.index()).map(|p| p.packet_bytes)?;

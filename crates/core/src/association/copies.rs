@@ -2,13 +2,14 @@
 //! copy.
 
 use crate::association::Association;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{AckedTransmission, Event, ProofOfLife, SendKind};
 use crate::send::{ChunkState, Orphan};
 
 impl Association {
     /// The next packet of copies that the scheduler or the retransmission policy asked for.
-    pub(crate) fn transmit_copy(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_copy(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let mut copies = self.opportunity.copies?;
         while let Some(path) = copies.others.first() {
             copies.others.remove(path);
@@ -29,7 +30,7 @@ impl Association {
         path: PathId,
         tsns: std::ops::Range<u64>,
         kind: SendKind,
-        buf: &mut Vec<u8>,
+        buf: &mut PacketBuffer,
     ) -> bool {
         let size = self.packet_size_for(path, tsns.start);
         let sets_immediate_bit = self.sets_immediate_bit(kind != SendKind::Copy);

@@ -8,6 +8,7 @@ use crate::association::Association;
 use crate::association::control::Control;
 use crate::association::outbound::data_repr;
 use crate::association::state::State;
+use crate::packet_buffer::PacketBuffer;
 use crate::path::Standing;
 use crate::path_id::PathId;
 use crate::policy::{LossCause, Reason, Refused, SendKind};
@@ -80,7 +81,7 @@ impl Association {
     /// A side that a peer has just opened sends what its key management answers. A guarded endpoint sends no other data to an
     /// address before that has answered a HEARTBEAT, and here no more than the address is worth: the cookie has come from there,
     /// so it gets three times what came with it (RFC 9000 section 8.1 has the same for the same reason).
-    pub(crate) fn transmit_to_unproved(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_to_unproved(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let in_service = self.live_paths().any(|id| self.policy.path(id).is_active());
         if in_service || !matches!(self.state, State::Established) {
             return None;

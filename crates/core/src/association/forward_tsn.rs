@@ -13,6 +13,7 @@ use anabranch_wire::{
 };
 
 use crate::association::Association;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
 use crate::policy::ProofOfLife;
 use crate::time::Time;
@@ -111,7 +112,7 @@ impl Association {
     }
 
     /// A FORWARD-TSN in a packet of its own, with a SACK if one is owed on that path.
-    pub(crate) fn transmit_forward_tsn(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_forward_tsn(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         self.forward_tsn_len()?;
         let path = self.forward_tsn_path();
         let size = self.paths[path.index()].packet_bytes;

@@ -4,6 +4,7 @@
 use anabranch_wire::DATA_HEADER_LEN;
 
 use crate::association::Association;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Decision, HeadOfLineAction, HeadOfLineBlocking, LossCause, SendKind};
 use crate::send::ChunkState;
@@ -12,7 +13,7 @@ use crate::units::ChunkBytes;
 
 impl Association {
     /// Asks about the head of line, which may go on another path although it is not lost.
-    pub(crate) fn transmit_head_of_line(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_head_of_line(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if self.opportunity.head_of_line_declined {
             return None;
         }
@@ -50,7 +51,7 @@ impl Association {
     }
 
     /// New data may have closed the peer's window: it is asked once more as it comes to an end.
-    pub(crate) fn transmit_head_of_line_again(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_head_of_line_again(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !std::mem::take(&mut self.opportunity.new_data_left) {
             return None;
         }

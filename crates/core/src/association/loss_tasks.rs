@@ -1,6 +1,7 @@
 //! What a loss policy wants done at its deadline: chunks that time alone makes lost, and tail probes (RFC 8985 section 7).
 
 use crate::association::Association;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{LossCause, Reason, Refused, SendKind};
 use crate::send::ChunkState;
@@ -46,7 +47,7 @@ impl Association {
 
     /// The latest chunk in flight on a path again (RFC 8985 section 7.3), whatever its window says. In recovery later ones may have
     /// been acknowledged already.
-    pub(crate) fn transmit_tail_probe(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_tail_probe(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         while let Some(path) = self.opportunity.tail_probes.first() {
             self.opportunity.tail_probes.remove(path);
             if self.policy.path(path).paced_until.is_some() {

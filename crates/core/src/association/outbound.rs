@@ -4,6 +4,7 @@ use anabranch_wire::{DATA_HEADER_LEN, DataFlags, DataRepr, Header, PacketWriter,
 
 use crate::association::send_opportunity::PendingCopies;
 use crate::association::{Association, MAX_OUTSTANDING_CHUNKS, State, WindowProbe};
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathSet};
 use crate::policy::{Decision, Event, OpportunityCause, Pick, Reason, Refused, SendAsk, SendKind, WaitFor};
 use crate::profile::{BurstArming, ImmediateSack};
@@ -49,7 +50,7 @@ pub(super) fn data_repr(tsn: u64, draft: &Draft) -> DataRepr {
 impl Association {
     /// Writes the next packet into `buf` and tells its path; `None` when there is nothing to send now. A packet that is more
     /// than its destination may get yet is lost before it leaves.
-    pub(crate) fn poll_transmit(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn poll_transmit(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         self.abandon_due();
         loop {
             let path = self.next_packet(buf)?;
@@ -63,7 +64,7 @@ impl Association {
         }
     }
 
-    fn next_packet(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    fn next_packet(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         let awaits_keys = self.protection.awaits_keys();
         if awaits_keys {
             self.echo_again();
@@ -93,7 +94,7 @@ impl Association {
         self.transmit_sack(buf)
     }
 
-    fn transmit_data(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    fn transmit_data(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         while self.opportunity.is_open() && self.may_carry_data() {
             let path = self.transmit_in_opportunity(buf);
             if path.is_some() {
@@ -105,7 +106,7 @@ impl Association {
         None
     }
 
-    fn transmit_in_opportunity(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    fn transmit_in_opportunity(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !std::mem::replace(&mut self.opportunity.announced, true) {
             let cause = self.opportunity.cause;
             self.refresh_bursts();
@@ -215,7 +216,7 @@ impl Association {
     }
 
     /// Builds the next packet of new data: what is bound already goes before what still waits for a place.
-    fn transmit_new(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    fn transmit_new(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !self.opportunity.new_data {
             return None;
         }
@@ -335,7 +336,7 @@ impl Association {
     }
 
     /// Fills one packet for `path` with new chunks.
-    fn new_packet(&mut self, path: PathId, ask: SendAsk, buf: &mut Vec<u8>) -> Option<PathId> {
+    fn new_packet(&mut self, path: PathId, ask: SendAsk, buf: &mut PacketBuffer) -> Option<PathId> {
         let size = self.paths[path.index()].packet_bytes;
         let chunks = self.write_packet(size, buf, |this, writer| this.fill_with_new(path, ask, writer));
         if chunks == 0 {
@@ -349,7 +350,7 @@ impl Association {
     pub(crate) fn write_packet<T>(
         &mut self,
         size: usize,
-        buf: &mut Vec<u8>,
+        buf: &mut PacketBuffer,
         fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
     ) -> T {
         //= docs/rfc9260.txt#section-6.10

@@ -9,6 +9,7 @@ use crate::association::Association;
 use crate::config::Integrity;
 use crate::error::AbortReason;
 use crate::init::{AsconfProof, protection_parameter};
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::protection::{
     Agreement, ENVELOPE_BYTES, KEY_MANAGEMENT_PPID, KeyError, KeyUse, Mismatch, ParameterBytes,
@@ -265,25 +266,23 @@ impl Association {
         &mut self,
         size: usize,
         header: Header,
-        buf: &mut Vec<u8>,
+        buf: &mut PacketBuffer,
         fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
     ) -> Option<T> {
         if !self.protection.seals() {
-            buf.resize(size, 0);
-            let mut writer = PacketWriter::new(buf, header).ok()?;
+            let mut writer = PacketWriter::new(buf.room(size), header).ok()?;
             let filled = fill(self, &mut writer);
             let length = match self.identity.integrity {
                 Integrity::Checksum => writer.finish(),
                 Integrity::Driver => writer.finish_without_checksum(),
             };
-            buf.truncate(length);
+            buf.keep(length);
             return Some(filled);
         }
-        buf.resize(size + ENVELOPE_BYTES, 0);
-        let mut writer = PacketWriter::protected(buf, header, TAG_BYTES).ok()?;
+        let mut writer = PacketWriter::protected(buf.room(size + ENVELOPE_BYTES), header, TAG_BYTES).ok()?;
         let filled = fill(self, &mut writer);
         let length = if writer.is_empty() { 0 } else { self.seal(writer) };
-        buf.truncate(length);
+        buf.keep(length);
         Some(filled)
     }
 

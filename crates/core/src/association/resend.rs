@@ -4,6 +4,7 @@ use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
 use crate::association::Association;
 use crate::association::send_opportunity::PendingCopies;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathSet};
 use crate::policy::{LossCause, LostChunk, RetransmitChoice, SendKind, SentTransmission, WaitFor};
 use crate::profile::{BurstArming, FirstFastRetransmission};
@@ -12,7 +13,7 @@ use crate::trace::Decided;
 
 impl Association {
     /// Builds the next packet of lost chunks; `None` when this opportunity has no more.
-    pub(crate) fn transmit_resend(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_resend(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         while let Some(tsn) = self.next_to_resend() {
             match self.route(tsn) {
                 Some((path, others)) => return Some(self.resend_with_copies(path, others, tsn, buf)),
@@ -23,7 +24,13 @@ impl Association {
     }
 
     /// A packet of lost chunks, behind which the first of them is to leave on other paths as well.
-    fn resend_with_copies(&mut self, path: PathId, others: PathSet, tsn: u64, buf: &mut Vec<u8>) -> PathId {
+    fn resend_with_copies(
+        &mut self,
+        path: PathId,
+        others: PathSet,
+        tsn: u64,
+        buf: &mut PacketBuffer,
+    ) -> PathId {
         if !others.is_empty() {
             self.opportunity.copies = Some(PendingCopies { first: tsn, after: tsn + 1, others });
         }
@@ -68,7 +75,7 @@ impl Association {
     }
 
     /// Fills one packet for `path` with lost chunks from `first` on.
-    pub(crate) fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut Vec<u8>) -> PathId {
+    pub(crate) fn resend_packet(&mut self, path: PathId, first: u64, buf: &mut PacketBuffer) -> PathId {
         let size = self.packet_size_for(path, first);
         self.opportunity.resend_from =
             self.write_packet(size, buf, |this, writer| this.fill_with_lost(path, first, writer));

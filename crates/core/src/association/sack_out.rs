@@ -7,6 +7,7 @@ use anabranch_wire::{
 
 use crate::association::Association;
 use crate::association::inbound::PacketData;
+use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{AckForm, AckTiming, Arrival};
 use crate::recv::{BlocksByDelivery, Receiver};
@@ -119,7 +120,7 @@ impl Association {
     //= docs/rfc9260.txt#section-6.2
     //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP, in which case an endpoint
     //# MAY send an acknowledgement in the SHUTDOWN chunk.
-    pub(crate) fn transmit_sack(&mut self, buf: &mut Vec<u8>) -> Option<PathId> {
+    pub(crate) fn transmit_sack(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !self.ack.due || self.receiver.is_none() {
             return None;
         }

@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
 
@@ -31,11 +32,12 @@ impl Host for Script {
 
     fn handle_timeout(&mut self, _: Time) {}
 
-    fn poll_transmit(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         assert!(buf.is_empty());
         let (_, envelope, size) = self.sends.pop_front_if(|(time, ..)| *time <= now)?;
-        buf.extend(self.sent.to_be_bytes());
-        buf.resize(size as usize - 20, 0);
+        let mut payload = vec![0; size as usize - 20];
+        payload[..4].copy_from_slice(&self.sent.to_be_bytes());
+        buf.extend_from_slice(&payload);
         self.sent += 1;
         Some(envelope)
     }
@@ -502,7 +504,7 @@ impl Host for Lazy {
         self.deadline = self.deadline.map(|deadline| deadline + self.step);
     }
 
-    fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Envelope> {
+    fn poll_transmit(&mut self, _: Time, _: &mut PacketBuffer) -> Option<Envelope> {
         None
     }
 
