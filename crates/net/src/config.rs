@@ -122,7 +122,7 @@ mod tests {
         endpoint.connect(Time::ZERO, 5000, &paths, config).expect("paths");
         let mut now = Time::ZERO;
         loop {
-            while endpoint.poll_transmit(now, &mut Vec::new()).is_some() {}
+            while endpoint.poll_transmit(now, &mut anabranch_core::PacketBuffer::new()).is_some() {}
             if let Some((_, AssociationEvent::Aborted(_))) = endpoint.poll_event() {
                 return now;
             }

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, ReceivedMessage, SendError, Transmit,
+    AssociationEvent, AssociationId, Endpoint, Handled, PacketBuffer, PathAddress, ReceivedMessage,
+    SendError, Transmit,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -28,7 +29,7 @@ use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
 use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
-use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
+use crate::socket::{self, Ask, RecvBuffers, Socket, SocketCounters};
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
@@ -62,8 +63,8 @@ pub(crate) struct Driver {
     pub(crate) due: BTreeSet<AssociationId>,
     /// Closed associations whose last packets may still have to leave.
     pub(crate) spent: Vec<AssociationId>,
-    buffers: RecvBuffers,
-    packet: Vec<u8>,
+    /// Lent for a turn.
+    packet: PacketBuffer,
     pub(crate) keys: KeyStore,
     pub(crate) watch: ObserverSlot,
     /// Every handle has been dropped.
@@ -101,8 +102,7 @@ impl Driver {
             entries: BTreeMap::new(),
             due: BTreeSet::new(),
             spent: Vec::new(),
-            buffers: RecvBuffers::new(),
-            packet: Vec::new(),
+            packet: PacketBuffer::new(),
             keys,
             watch,
             unattended: false,
@@ -114,6 +114,7 @@ impl Driver {
         let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
         self.look_at_interfaces();
         loop {
+            self.packet = socket::spare();
             // Messages that were accepted come before packets that may say that it is too late for them.
             self.take_commands();
             self.settle();
@@ -128,6 +129,7 @@ impl Driver {
             if self.is_done() {
                 return;
             }
+            socket::give_back(std::mem::take(&mut self.packet));
             if self.behind {
                 // The runtime hears of what has arrived meanwhile.
                 tokio::task::yield_now().await;
@@ -322,10 +324,14 @@ impl Driver {
     /// the system has no room for more, and what waits here is not. Therefore answers end after a turn's bytes too while more is to
     /// be sent: each SACK lets go at least as much as it acknowledges, and that brings the next SACKs.
     fn receive(&mut self, ask: Ask) {
+        RecvBuffers::lend(|buffers| self.receive_into(buffers, ask));
+    }
+
+    fn receive_into(&mut self, buffers: &mut RecvBuffers, ask: Ask) {
         let now = self.clock.now();
         let (calls, mut room) =
             if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
-        let Driver { endpoint, sockets, buffers, packet, watch, keys, due, .. } = self;
+        let Driver { endpoint, sockets, packet, watch, keys, due, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local();
             for _ in 0..calls {
@@ -623,7 +629,7 @@ fn answer(
     endpoint: &mut Endpoint,
     sockets: &mut [Socket],
     now: Time,
-    packet: &mut Vec<u8>,
+    packet: &mut PacketBuffer,
     watch: &mut ObserverSlot,
     handled: Handled,
 ) -> usize {
@@ -648,7 +654,7 @@ fn write_packets_of(
     endpoint: &mut Endpoint,
     sockets: &mut [Socket],
     now: Time,
-    packet: &mut Vec<u8>,
+    packet: &mut PacketBuffer,
     watch: &mut ObserverSlot,
     id: AssociationId,
 ) -> usize {
@@ -665,7 +671,7 @@ fn write_packets(
     endpoint: &mut Endpoint,
     sockets: &mut [Socket],
     now: Time,
-    packet: &mut Vec<u8>,
+    packet: &mut PacketBuffer,
     watch: &mut ObserverSlot,
 ) -> bool {
     let mut bytes = 0;
@@ -682,7 +688,7 @@ fn write_packet(
     transmit: Transmit,
     sockets: &mut [Socket],
     now: Time,
-    packet: &mut Vec<u8>,
+    packet: &mut PacketBuffer,
     watch: &mut ObserverSlot,
 ) {
     let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } = transmit;

@@ -1,10 +1,12 @@
 //! A UDP socket that sends and receives several datagrams in one call where the system can.
 
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
@@ -40,7 +42,7 @@ const SYSTEM_BUFFER: usize = 4 << 20;
 struct Batch {
     destination: SocketAddr,
     segment: usize,
-    bytes: Vec<u8>,
+    bytes: PacketBuffer,
     /// Larger than the path is known to carry: IP may fragment it.
     may_fragment: bool,
 }
@@ -114,8 +116,6 @@ pub(crate) struct Socket {
     local: SocketAddr,
     queue: VecDeque<Batch>,
     queued_bytes: usize,
-    /// Batches that have left, whose memory is used again.
-    spare: Vec<Vec<u8>>,
     blocked: bool,
     too_long: Vec<(SocketAddr, usize)>,
     pub(crate) counters: SocketCounters,
@@ -129,6 +129,30 @@ pub(crate) struct RecvBuffers {
     meta: [RecvMeta; RECV_BUFFERS],
 }
 
+thread_local! {
+    // Nothing is left in these buffers between two turns of a driver, so the hosts of a thread share them: thousands of hosts would
+    // each touch memory of their own for every datagram.
+    static RECV_BUFFERS_OF_THREAD: Cell<Option<Box<RecvBuffers>>> = const { Cell::new(None) };
+    static SPARE: RefCell<Vec<PacketBuffer>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Spare buffers that a thread keeps: as many as the batches that may wait for a blocked socket.
+const MOST_SPARE: usize = LONGEST_BACKLOG / LARGEST_BATCH;
+
+/// A buffer to write packets into.
+pub(crate) fn spare() -> PacketBuffer {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Takes one back that is not used any more.
+pub(crate) fn give_back(buffer: PacketBuffer) {
+    SPARE.with_borrow_mut(|spare| {
+        if spare.len() < MOST_SPARE {
+            spare.push(buffer);
+        }
+    });
+}
+
 /// Whom to ask whether something has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
@@ -139,8 +163,17 @@ pub(crate) enum Ask {
 }
 
 impl RecvBuffers {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         RecvBuffers { bytes: vec![0; RECV_BYTES * RECV_BUFFERS], meta: [RecvMeta::default(); RECV_BUFFERS] }
+    }
+
+    /// Lends those of this thread.
+    pub(crate) fn lend<T>(receive: impl FnOnce(&mut RecvBuffers) -> T) -> T {
+        // Taken out for as long as they are used: an observer that is told of a datagram may drive another host.
+        let mut buffers = RECV_BUFFERS_OF_THREAD.take().unwrap_or_else(|| Box::new(RecvBuffers::new()));
+        let received = receive(&mut buffers);
+        RECV_BUFFERS_OF_THREAD.set(Some(buffers));
+        received
     }
 
     /// The datagrams of the latest call, each with where it came from.
@@ -175,7 +208,6 @@ impl Socket {
             local,
             queue: VecDeque::new(),
             queued_bytes: 0,
-            spare: Vec::new(),
             blocked: false,
             too_long: Vec::new(),
             counters: SocketCounters::default(),
@@ -225,7 +257,7 @@ impl Socket {
         now: Time,
         remote: IpAddr,
         port: u16,
-        packet: &mut Vec<u8>,
+        packet: &mut PacketBuffer,
         may_fragment: bool,
         watch: &mut ObserverSlot,
     ) {
@@ -247,7 +279,7 @@ impl Socket {
             return;
         }
         // The first packet of a batch is not copied.
-        let bytes = std::mem::replace(packet, self.spare.pop().unwrap_or_default());
+        let bytes = std::mem::replace(packet, spare());
         self.queue.push_back(Batch { destination, segment: bytes.len(), bytes, may_fragment });
     }
 
@@ -283,7 +315,7 @@ impl Socket {
                 return;
             }
             self.queued_bytes -= batch.bytes.len();
-            self.spare.push(batch.bytes);
+            give_back(batch.bytes);
         }
     }
 
@@ -372,7 +404,13 @@ mod tests {
 
     fn batch(lengths: &[usize]) -> Batch {
         let total = lengths.iter().sum();
-        Batch { destination: to(1), segment: lengths[0], bytes: vec![0; total], may_fragment: false }
+        Batch { destination: to(1), segment: lengths[0], bytes: filled(&vec![0; total]), may_fragment: false }
+    }
+
+    fn filled(bytes: &[u8]) -> PacketBuffer {
+        let mut buffer = PacketBuffer::new();
+        buffer.extend_from_slice(bytes);
+        buffer
     }
 
     fn to(port: u16) -> SocketAddr {
@@ -392,7 +430,7 @@ mod tests {
         let mut watch = ObserverSlot::default();
         let mut push = |port: u16, number: u8, may_fragment| {
             let (remote, packet) = (to(port).ip(), [number; 100]);
-            socket.push(Time::ZERO, remote, port, &mut packet.to_vec(), may_fragment, &mut watch);
+            socket.push(Time::ZERO, remote, port, &mut filled(&packet), may_fragment, &mut watch);
         };
         let turns: u8 = 4;
         for number in 0..turns {
