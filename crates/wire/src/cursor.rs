@@ -44,16 +44,15 @@ impl<'s> Cursor<'s> {
     }
 
     /// Writes every item and says how many there were.
-    pub(crate) fn items<T: Item>(&mut self, items: impl IntoIterator<Item = T>) -> Result<usize, NoSpace> {
-        let space = self.space.get_mut(self.at..).ok_or(NoSpace)?;
-        let mut places = T::places(space).iter_mut();
-        let room = places.len();
-        items.into_iter().try_for_each(|item| {
-            *places.next().ok_or(NoSpace)? = item.to_wire();
-            Ok(())
-        })?;
-        let count = room - places.len();
-        self.at += count * size_of::<T::Wire>();
+    pub(crate) fn items<T: Item>(
+        &mut self,
+        items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    ) -> Result<usize, NoSpace> {
+        let items = items.into_iter();
+        let count = items.len();
+        let space = self.claim(count.saturating_mul(size_of::<T::Wire>()))?;
+        // With as many places as items, and no check for each, compilers write several items at a time.
+        T::places(space).iter_mut().zip(items).for_each(|(place, item)| *place = item.to_wire());
         Ok(count)
     }
 
@@ -110,6 +109,17 @@ mod tests {
         cursor.tlv([0, 2], |value| value.put(b"bc")).unwrap();
         assert_eq!(cursor.at(), 14);
         assert_eq!(space, *b"\x00\x01\x00\x05a\x00\x00\x00\x00\x02\x00\x06bc\xEE\xEE");
+    }
+
+    #[test]
+    fn items_are_written_up_to_the_end_of_the_space_or_not_at_all() {
+        let mut space = [0xEE; 7];
+        let mut cursor = Cursor::new(&mut space);
+        assert_eq!(cursor.items([1_u16, 2, 3, 4]), Err(NoSpace));
+        assert_eq!(cursor.items([1_u16, 0x0203]), Ok(2));
+        assert_eq!(cursor.items([4_u16]), Ok(1));
+        assert_eq!(cursor.items([5_u16]), Err(NoSpace));
+        assert_eq!((cursor.at(), space), (6, [0, 1, 2, 3, 0, 4, 0xEE]));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Lists of small fixed-size items that chunks, parameters and causes carry, decoded in place.
 
 use crate::serial::{Ssn, StreamId, Tsn};
-use std::fmt;
+use std::iter::Copied;
+use std::{fmt, slice};
 
 pub(crate) mod sealed {
     pub trait Sealed {}
@@ -108,7 +109,7 @@ impl<T: Item> fmt::Debug for WireList<'_, T> {
 }
 
 /// Iterator over the items of a list in a packet, decoding each as it is reached.
-pub struct Items<'a, T: Item>(std::slice::Iter<'a, T::Wire>);
+pub struct Items<'a, T: Item>(slice::Iter<'a, T::Wire>);
 
 impl<'a, T: Item> Items<'a, T> {
     /// Those not taken yet, as they stand in the packet.
@@ -199,12 +200,11 @@ impl<'a, T: Item> List<'a, T> {
     }
 
     /// The items in order.
-    pub fn iter(self) -> impl Iterator<Item = T> + Clone + use<'a, T> {
-        let (wire, typed) = match self.0 {
-            Source::Wire(list) => (list.iter(), [].iter()),
-            Source::Typed(items) => (Items::default(), items.iter()),
-        };
-        wire.chain(typed.copied())
+    pub fn iter(self) -> impl ExactSizeIterator<Item = T> + Clone + use<'a, T> {
+        match self.0 {
+            Source::Wire(list) => ListIter::Wire(list.iter()),
+            Source::Typed(items) => ListIter::Typed(items.iter().copied()),
+        }
     }
 
     /// Whether `item` is among them.
@@ -212,6 +212,32 @@ impl<'a, T: Item> List<'a, T> {
         self.iter().any(|found| found == item)
     }
 }
+
+#[derive(Clone)]
+enum ListIter<'a, T: Item> {
+    Wire(Items<'a, T>),
+    Typed(Copied<slice::Iter<'a, T>>),
+}
+
+impl<T: Item> Iterator for ListIter<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        match self {
+            ListIter::Wire(items) => items.next(),
+            ListIter::Typed(items) => items.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            ListIter::Wire(items) => items.size_hint(),
+            ListIter::Typed(items) => items.size_hint(),
+        }
+    }
+}
+
+impl<T: Item> ExactSizeIterator for ListIter<'_, T> {}
 
 impl<T: Item> Copy for Source<'_, T> {}
 
@@ -252,7 +278,7 @@ mod tests {
         let typed = [Tsn::new(1), Tsn::new(0x0102_0304)];
         let list = List::read(&[0, 0, 0, 1, 1, 2, 3, 4]).unwrap();
         assert_eq!(list, List::new(&typed));
-        assert_eq!(list.len(), 2);
+        assert_eq!((list.len(), list.iter().len(), List::new(&typed).iter().len()), (2, 2, 2));
         assert!(list.contains(Tsn::new(1)) && !list.contains(Tsn::new(2)));
         assert_eq!(format!("{list:?}"), "[Tsn(1), Tsn(16909060)]");
     }

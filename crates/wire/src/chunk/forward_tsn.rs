@@ -58,7 +58,7 @@ impl PacketWriter<'_> {
     pub fn forward_tsn(
         &mut self,
         new_cum_tsn: Tsn,
-        streams: impl IntoIterator<Item = (StreamId, Ssn)>,
+        streams: impl IntoIterator<Item = (StreamId, Ssn), IntoIter: ExactSizeIterator>,
     ) -> Result<(), NoSpace> {
         self.chunk(ChunkType::FORWARD_TSN, 0, |cursor| {
             cursor.u32(new_cum_tsn.get())?;

@@ -117,9 +117,9 @@ impl PacketWriter<'_> {
     pub fn nr_sack(
         &mut self,
         repr: &SackRepr,
-        gaps: impl IntoIterator<Item = GapBlock>,
-        nr_gaps: impl IntoIterator<Item = GapBlock>,
-        dups: impl IntoIterator<Item = Tsn>,
+        gaps: impl IntoIterator<Item = GapBlock, IntoIter: ExactSizeIterator>,
+        nr_gaps: impl IntoIterator<Item = GapBlock, IntoIter: ExactSizeIterator>,
+        dups: impl IntoIterator<Item = Tsn, IntoIter: ExactSizeIterator>,
     ) -> Result<(), NoSpace> {
         self.chunk(ChunkType::NR_SACK, repr.flags, |cursor| {
             cursor.u32(repr.cum_tsn.get())?;
