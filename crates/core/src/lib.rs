@@ -26,6 +26,7 @@ pub mod profile;
 pub mod protection;
 mod recv;
 mod send;
+mod sliding;
 mod stats;
 pub mod time;
 pub mod trace;

@@ -38,8 +38,7 @@ impl Association {
         self.sack.reneging_at = None;
         let SackProcessing { blocks, latest_blocks, known_blocks, .. } = &mut self.sack;
         *known_blocks = 0;
-        blocks.clear();
-        blocks.extend_from_slice(intervals::above(latest_blocks, self.sender.outstanding().cumulative()));
+        blocks.replace(intervals::above(latest_blocks, self.sender.outstanding().cumulative()));
         self.take_back_uncovered();
         self.sender.set_gap_acked(&self.sack.blocks, 0);
         for index in 0..self.paths.len() {

@@ -6,7 +6,7 @@
 use anabranch_wire::Tsn;
 
 use crate::association::acknowledgement::Acknowledgement;
-use crate::association::gap_blocks::repeated;
+use crate::association::gap_blocks::{SackBlocks, repeated};
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::intervals::{self, Interval};
@@ -24,8 +24,8 @@ use crate::units::{ChunkBytes, WindowBytes};
 /// The processing of the present SACK, and what it leaves for the next ones. Memory is reused, so that no SACK allocates.
 #[derive(Debug)]
 pub(crate) struct SackProcessing {
-    /// Gap blocks as unwrapped inclusive intervals, in order and apart. They stay until the next SACK, which repeats most of them.
-    pub(super) blocks: Vec<Interval>,
+    /// They stay until the next SACK, which repeats most of them.
+    pub(super) blocks: SackBlocks,
     /// How many at the start are also the first of what was known to have arrived above the cumulative TSN.
     pub(super) known_blocks: usize,
     /// What one list of intervals holds and another does not.
@@ -63,7 +63,7 @@ impl SackProcessing {
             highest_newly_acked: initial_tsn - 1,
             reneging_at: None,
             latest_blocks: Vec::new(),
-            blocks: Vec::new(),
+            blocks: SackBlocks::new(),
             known_blocks: 0,
             difference: Vec::new(),
             names_unsent: false,
@@ -99,9 +99,9 @@ impl SackProcessing {
 
     /// The first SACK with gap blocks has come.
     pub(super) fn make_room(&mut self) {
-        for list in [&mut self.blocks, &mut self.difference, &mut self.latest_blocks] {
-            list.reserve(LIST_ROOM);
-        }
+        self.blocks.reserve(LIST_ROOM);
+        self.difference.reserve(LIST_ROOM);
+        self.latest_blocks.reserve(LIST_ROOM);
         self.holes.reserve(LIST_ROOM);
         self.newly_lost.reserve(LIST_ROOM);
     }

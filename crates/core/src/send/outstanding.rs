@@ -12,6 +12,7 @@ use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{HeadOfLine, LossCause, SendStamps};
 use crate::send::chunk_list::{AllLinks, ChunkList, KIND, Linked, Ring, SENT, UNACKED, assert_same};
 use crate::send::{Draft, LIST_ROOM};
+use crate::sliding::Sliding;
 use crate::time::Time;
 use crate::units::ChunkBytes;
 
@@ -146,7 +147,7 @@ pub(crate) struct Outstanding {
     judges_waiting: bool,
     transmissions: Slab<Transmission>,
     /// What gap blocks cover, as disjoint inclusive intervals above the cumulative TSN, in order.
-    gap_acked: Vec<Interval>,
+    gap_acked: Sliding<Interval>,
     /// Memory in which the next ones are made.
     united: Vec<Interval>,
     /// What the receiver has said it keeps for good (NR-SACK), above the cumulative TSN.
@@ -162,7 +163,7 @@ impl Outstanding {
             by_path: Default::default(),
             judges_waiting,
             transmissions: Slab::new(),
-            gap_acked: Vec::new(),
+            gap_acked: Sliding::new(),
             united: Vec::new(),
             kept: Vec::new(),
             payload_bytes: 0,
@@ -484,9 +485,8 @@ impl Outstanding {
         if all_covered {
             self.set_gap_acked(blocks, same);
         } else {
-            intervals::forget_up_to(&mut self.gap_acked, cumulative);
-            intervals::unite(&self.gap_acked, blocks, &mut self.united);
-            std::mem::swap(&mut self.gap_acked, &mut self.united);
+            intervals::unite(known, blocks, &mut self.united);
+            std::mem::swap(self.gap_acked.as_vec(), &mut self.united);
         }
         all_covered
     }
@@ -495,9 +495,9 @@ impl Outstanding {
     pub(crate) fn set_gap_acked(&mut self, blocks: &[Interval], same: usize) {
         let passed = self.gap_acked.len() - intervals::above(&self.gap_acked, self.cumulative()).len();
         self.gap_acked.truncate(passed + same);
-        self.gap_acked.drain(..passed);
-        self.gap_acked.extend_from_slice(&blocks[same..]);
-        debug_assert_eq!(self.gap_acked, blocks);
+        self.gap_acked.forget(passed);
+        self.gap_acked.extend(blocks[same..].iter().copied());
+        debug_assert_eq!(*self.gap_acked, *blocks);
     }
 
     /// All chunks with their TSNs.

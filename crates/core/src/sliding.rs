@@ -1,0 +1,127 @@
+//! A list in one piece of memory whose first items are forgotten, which moves the others only now and then.
+
+use std::ops::{Deref, DerefMut};
+
+/// So many forgotten items may stay however few are left. More of them are at most as many as are left, so that an item is moved at
+/// most once for each that is forgotten.
+const FEW: usize = 32;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sliding<T> {
+    items: Vec<T>,
+    /// How many of the first are forgotten.
+    forgotten: usize,
+}
+
+impl<T> Sliding<T> {
+    pub(crate) const fn new() -> Self {
+        Self { items: Vec::new(), forgotten: 0 }
+    }
+
+    /// What the list takes without allocating, forgotten items included.
+    pub(crate) fn capacity(&self) -> usize {
+        self.items.capacity()
+    }
+
+    pub(crate) fn reserve(&mut self, additional: usize) {
+        self.items.reserve(additional);
+    }
+
+    /// Forgets the first `count` items.
+    pub(crate) fn forget(&mut self, count: usize) {
+        self.forgotten += count;
+        if self.forgotten == self.items.len() {
+            self.clear();
+        } else if self.forgotten > FEW.max(self.items.len() / 2) {
+            self.as_vec();
+        }
+    }
+
+    /// Leaves the first `len` items.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.items.truncate(self.forgotten + len);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.forgotten = 0;
+    }
+
+    pub(crate) fn push(&mut self, item: T) {
+        self.items.push(item);
+    }
+
+    pub(crate) fn extend(&mut self, items: impl IntoIterator<Item = T>) {
+        self.items.extend(items);
+    }
+
+    /// The list, rid of what is forgotten.
+    pub(crate) fn as_vec(&mut self) -> &mut Vec<T> {
+        self.items.drain(..self.forgotten);
+        self.forgotten = 0;
+        &mut self.items
+    }
+}
+
+impl<T> Deref for Sliding<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.items[self.forgotten..]
+    }
+}
+
+impl<T> DerefMut for Sliding<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.items[self.forgotten..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn what_is_forgotten_takes_no_more_room_than_what_is_left_but_for_a_few() {
+        let mut list = Sliding::new();
+        for (left, most) in [(10, 43), (100, 202), (0, 1)] {
+            for number in 0..1_000 {
+                list.push(number);
+                list.forget(list.len().saturating_sub(left));
+                assert!(list.items.len() <= most, "{number} {left}");
+            }
+            assert_eq!(*list, (1_000 - left..1_000).collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_a_queue(steps in prop::collection::vec((0_u8..4, 0_usize..8, any::<u8>()), 0..200)) {
+            let (mut list, mut queue) = (Sliding::new(), VecDeque::new());
+            // As many forgotten as may stay, so that the rest is moved now and then.
+            list.extend(0..=FEW as u8);
+            list.forget(FEW);
+            queue.push_back(FEW as u8);
+            for (kind, place, item) in steps {
+                let at = place.min(queue.len());
+                match kind {
+                    0 | 1 => {
+                        list.push(item);
+                        queue.push_back(item);
+                    }
+                    2 => {
+                        list.forget(at);
+                        queue.drain(..at);
+                    }
+                    _ => {
+                        list.truncate(place);
+                        queue.truncate(place);
+                    }
+                }
+                prop_assert_eq!(&*list, queue.make_contiguous());
+            }
+        }
+    }
+}
