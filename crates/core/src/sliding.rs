@@ -55,6 +55,14 @@ impl<T> Sliding<T> {
         self.items.extend(items);
     }
 
+    pub(crate) fn insert(&mut self, at: usize, item: T) {
+        self.items.insert(self.forgotten + at, item);
+    }
+
+    pub(crate) fn remove(&mut self, at: usize) -> T {
+        self.items.remove(self.forgotten + at)
+    }
+
     /// The list, rid of what is forgotten.
     pub(crate) fn as_vec(&mut self) -> &mut Vec<T> {
         self.items.drain(..self.forgotten);
@@ -98,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_queue(steps in prop::collection::vec((0_u8..4, 0_usize..8, any::<u8>()), 0..200)) {
+        fn it_agrees_with_a_queue(steps in prop::collection::vec((0_u8..6, 0_usize..8, any::<u8>()), 0..200)) {
             let (mut list, mut queue) = (Sliding::new(), VecDeque::new());
             // As many forgotten as may stay, so that the rest is moved now and then.
             list.extend(0..=FEW as u8);
@@ -112,12 +120,20 @@ mod tests {
                         queue.push_back(item);
                     }
                     2 => {
+                        list.insert(at, item);
+                        queue.insert(at, item);
+                    }
+                    3 => {
                         list.forget(at);
                         queue.drain(..at);
                     }
-                    _ => {
+                    4 => {
                         list.truncate(place);
                         queue.truncate(place);
+                    }
+                    _ => {
+                        let removed = queue.remove(place);
+                        prop_assert_eq!((place < list.len()).then(|| list.remove(place)), removed);
                     }
                 }
                 prop_assert_eq!(&*list, queue.make_contiguous());

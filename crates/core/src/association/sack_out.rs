@@ -178,9 +178,9 @@ impl Association {
 
     /// What a SACK that says everything would take.
     fn sack_bytes(&self) -> usize {
-        self.receiver.as_ref().map_or(0, |r| {
-            self.acknowledgement_len(r.tracker.gap_blocks().len(), r.tracker.duplicates().len())
-        })
+        self.receiver
+            .as_ref()
+            .map_or(0, |r| self.acknowledgement_len(r.tracker.gap_count(), r.tracker.duplicates().len()))
     }
 
     /// The same if one is owed.
@@ -304,8 +304,8 @@ fn write_blocks(
     //# SCTP packet does not exceed the current PMTU.
     let room = (writer.remaining().saturating_sub(header) / 4).min(usize::from(u16::MAX));
     let block = |(start, end): (u16, u16)| GapBlock { start, end };
-    let blocks = receiver.tracker.gap_blocks();
-    let duplicates_room = room - blocks.len().min(room);
+    let blocks = receiver.tracker.gap_blocks(room).map(block);
+    let duplicates_room = room - blocks.len();
     let duplicates = receiver.tracker.duplicates().iter().map(|&tsn| Tsn::from_unwrapped(tsn));
     match form {
         //= docs/rfc9260.txt#section-6.7
@@ -314,9 +314,9 @@ fn write_blocks(
         //= docs/rfc9260.txt#section-6.7
         //# This single SACK chunk MUST report the Gap Ack Blocks from the lowest to highest TSNs, within the size limit
         //# set by the PMTU, and leave the remaining highest TSN numbers unacknowledged.
-        AckForm::Sack => writer.sack(repr, blocks.take(room).map(block), duplicates.take(duplicates_room)),
+        AckForm::Sack => writer.sack(repr, blocks, duplicates.take(duplicates_room)),
         AckForm::NrSack { keeps_all: true } => {
-            writer.nr_sack(repr, [], blocks.take(room).map(block), duplicates.take(duplicates_room))
+            writer.nr_sack(repr, [], blocks, duplicates.take(duplicates_room))
         }
         AckForm::NrSack { keeps_all: false } => {
             receiver.blocks_by_delivery(lists);

@@ -58,10 +58,11 @@ impl Receiver {
     }
 
     fn take(&mut self, sent: &[Sent], fragment: &InFlight) {
-        if self.tracker.judge(fragment.tsn) == Arrival::Duplicate {
+        let judged = self.tracker.judge(fragment.tsn);
+        if judged == Arrival::Duplicate {
             return self.tracker.note_duplicate(fragment.tsn);
         }
-        self.tracker.record(fragment.tsn);
+        self.tracker.record(fragment.tsn, judged);
         let message = &sent[fragment.message];
         let held = self.reassembly.held_payload_bytes();
         self.reassembly

@@ -95,7 +95,8 @@ impl Receiver {
     //# suboptimal retransmission strategies in the data sender and thus in suboptimal performance.
     pub(crate) fn take(&mut self, fragment: Fragment<'_>, profile: &Profile) -> Result<Taken, Violation> {
         let tsn = fragment.tsn;
-        match self.tracker.judge(tsn) {
+        let judged = self.tracker.judge(tsn);
+        match judged {
             Arrival::Duplicate => {
                 //= docs/rfc9260.txt#section-6.2
                 //# The duplicate TSN number(s) SHOULD be reported in the SACK chunk as duplicate.
@@ -122,7 +123,7 @@ impl Receiver {
         //= docs/rfc9260.txt#section-6.2
         //# The data receiver SHOULD take into account that the data sender will not retransmit DATA chunks that are acked
         //# via the Cumulative TSN Ack (i.e., will drop from its retransmit queue).
-        self.tracker.record(tsn);
+        self.tracker.record(tsn, judged);
         pushed.map(|()| Taken::New)
     }
 
@@ -169,7 +170,7 @@ impl Receiver {
         // Nothing beyond a SACK's reach is kept, so no cast cuts anything off.
         let near = |tsn: u64| (tsn - cumulative) as u16;
         let mut done = self.read_beyond.iter().filter(|&&(_, end)| end > cumulative).peekable();
-        for (start, end) in self.tracker.gap_blocks() {
+        for (start, end) in self.tracker.gap_blocks(usize::MAX) {
             let (mut at, end) = (cumulative + u64::from(start), cumulative + u64::from(end));
             while let Some(&&(first, last)) = done.peek().filter(|&&&(first, _)| first <= end) {
                 if at < first {

@@ -4,7 +4,8 @@
 //! TSNs are unwrapped to 64 bits before they come here, so all comparisons are those of plain integers.
 
 use arrayvec::ArrayVec;
-use std::collections::VecDeque;
+
+use crate::sliding::Sliding;
 
 /// A gap block names its ends as 16-bit distances from the cumulative TSN (RFC 9260 section 3.3.4).
 const REACH: u64 = u16::MAX as u64;
@@ -31,15 +32,23 @@ pub(crate) enum Arrival {
 pub(crate) struct Tracker {
     /// Every TSN up to this one has arrived.
     cumulative: u64,
-    /// First and last TSN of each block beyond, ascending, with at least one missing TSN between any two blocks.
-    blocks: VecDeque<(u64, u64)>,
+    /// The first TSN of each block beyond, ascending, with at least one missing TSN between any two blocks. The low 16 bits say all:
+    /// nothing beyond the reach is recorded, and the cumulative TSN only rises.
+    starts: Sliding<u16>,
+    /// The last TSN of each. From two short lists rather than one of pairs a SACK takes several blocks at a time.
+    ends: Sliding<u16>,
     duplicates: ArrayVec<u64, LISTED_DUPLICATES>,
 }
 
 impl Tracker {
     /// A tracker that waits for the TSN `initial` first.
     pub(crate) fn new(initial: u64) -> Self {
-        Self { cumulative: initial.saturating_sub(1), blocks: VecDeque::new(), duplicates: ArrayVec::new() }
+        Self {
+            cumulative: initial.saturating_sub(1),
+            starts: Sliding::new(),
+            ends: Sliding::new(),
+            duplicates: ArrayVec::new(),
+        }
     }
 
     /// What this TSN would be, without recording it.
@@ -47,20 +56,20 @@ impl Tracker {
         match tsn.checked_sub(self.cumulative) {
             None | Some(0) => Arrival::Duplicate,
             Some(1) => Arrival::Next,
-            Some(2..=REACH) if self.in_a_block(tsn) => Arrival::Duplicate,
+            Some(distance @ 2..=REACH) if self.in_a_block(distance as u16) => Arrival::Duplicate,
             Some(2..=REACH) => Arrival::Beyond,
             Some(_) => Arrival::OutOfReach,
         }
     }
 
-    /// Counts the TSN as received. One that [`judge`](Self::judge) calls a duplicate or out of reach changes nothing.
-    pub(crate) fn record(&mut self, tsn: u64) {
-        match self.judge(tsn) {
-            Arrival::Next => {
-                self.cumulative = tsn;
-                self.absorb_first_block();
-            }
-            Arrival::Beyond => self.add_beyond(tsn),
+    /// Counts the TSN as received, of which [`judge`](Self::judge) says this. A duplicate, or one out of reach, changes nothing.
+    pub(crate) fn record(&mut self, tsn: u64, judged: Arrival) {
+        debug_assert_eq!(judged, self.judge(tsn));
+        match judged {
+            // What comes in order and leaves nothing beyond need not look at blocks.
+            Arrival::Next if !self.has_gaps() => self.cumulative = tsn,
+            Arrival::Next => self.advance(1),
+            Arrival::Beyond => self.add_beyond((tsn - self.cumulative) as u16),
             Arrival::Duplicate | Arrival::OutOfReach => {}
         }
     }
@@ -90,72 +99,87 @@ impl Tracker {
     /// The highest TSN that has arrived.
     #[cfg(test)]
     pub(crate) fn highest(&self) -> u64 {
-        self.blocks.back().map_or(self.cumulative, |&(_, end)| end)
+        self.cumulative + self.ends.last().map_or(0, |&end| u64::from(self.distance(end)))
     }
 
     /// Whether a TSN is missing below one that has arrived.
     pub(crate) fn has_gaps(&self) -> bool {
-        !self.blocks.is_empty()
+        !self.starts.is_empty()
     }
 
-    /// The blocks beyond the cumulative TSN, lowest first, each as the distances of its first and last TSN.
+    /// How many blocks there are beyond the cumulative TSN.
+    pub(crate) fn gap_count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The first `most` blocks beyond the cumulative TSN, lowest first, each as the distances of its first and last TSN.
     //= docs/rfc9260.txt#section-3.3.4
     //# Then, the parameter part of the SACK chunk MUST be constructed as follows (assuming the new a_rwnd is set to 4660
     //# by the sender):
-    pub(crate) fn gap_blocks(&self) -> impl ExactSizeIterator<Item = (u16, u16)> + Clone {
-        let cumulative = self.cumulative;
-        // Nothing beyond the reach is recorded, and the cumulative TSN only rises, so no cast cuts anything off.
-        self.blocks.iter().map(move |&(start, end)| ((start - cumulative) as u16, (end - cumulative) as u16))
+    pub(crate) fn gap_blocks(&self, most: usize) -> impl ExactSizeIterator<Item = (u16, u16)> {
+        let cumulative = self.cumulative as u16;
+        let count = most.min(self.starts.len());
+        let blocks = self.starts[..count].iter().zip(&self.ends[..count]);
+        blocks.map(move |(start, end)| (start.wrapping_sub(cumulative), end.wrapping_sub(cumulative)))
     }
 
     /// Moves the cumulative TSN to at least `new_cumulative`, as if everything up to it had arrived
     /// (RFC 3758 section 3.6).
     pub(crate) fn forward(&mut self, new_cumulative: u64) {
         // An older value than ours is a late FORWARD-TSN and tells nothing new.
-        self.cumulative = self.cumulative.max(new_cumulative);
-        while self.blocks.front().is_some_and(|&(_, end)| end <= self.cumulative) {
-            self.blocks.pop_front();
+        self.advance(new_cumulative.saturating_sub(self.cumulative));
+    }
+
+    /// Raises the cumulative TSN, and joins it to the next block if nothing is missing between them.
+    fn advance(&mut self, by: u64) {
+        let reached = |low: u16, by: u64| u64::from(self.distance(low)) <= by;
+        let mut passed = self.ends.iter().take_while(|&&end| reached(end, by)).count();
+        let mut risen = by;
+        if self.starts.get(passed).is_some_and(|&start| reached(start, by.saturating_add(1))) {
+            risen = u64::from(self.distance(self.ends[passed]));
+            passed += 1;
         }
-        self.absorb_first_block();
+        self.cumulative += risen;
+        self.starts.forget(passed);
+        self.ends.forget(passed);
     }
 
-    /// Joins the first block to the cumulative TSN if nothing is missing between them.
-    fn absorb_first_block(&mut self) {
-        if let Some(&(start, end)) = self.blocks.front()
-            && start <= self.cumulative.saturating_add(1)
-        {
-            self.cumulative = end;
-            self.blocks.pop_front();
-        }
+    /// How far beyond the cumulative TSN an end of a block is.
+    fn distance(&self, low: u16) -> u16 {
+        low.wrapping_sub(self.cumulative as u16)
     }
 
-    fn in_a_block(&self, tsn: u64) -> bool {
-        let after = self.blocks.partition_point(|&(start, _)| start <= tsn);
-        after.checked_sub(1).and_then(|before| self.blocks.get(before)).is_some_and(|&(_, end)| tsn <= end)
+    fn in_a_block(&self, distance: u16) -> bool {
+        let after = self.starts.partition_point(|&start| self.distance(start) <= distance);
+        let before = after.checked_sub(1).and_then(|before| self.ends.get(before));
+        before.is_some_and(|&end| distance <= self.distance(end))
     }
 
-    /// Adds a TSN that is in no block and not next to the cumulative TSN.
+    /// Adds the TSN at a distance from the cumulative one, in no block and not next to the cumulative TSN.
     //= docs/rfc9260.txt#section-3.3.4
     //# The Gap Ack Blocks SHOULD be isolated.
-    fn add_beyond(&mut self, tsn: u64) {
+    fn add_beyond(&mut self, distance: u16) {
         // Most arrivals are the highest so far, which the search finds as fast as any other: no special case.
-        let after = self.blocks.partition_point(|&(start, _)| start < tsn);
+        let after = self.starts.partition_point(|&start| self.distance(start) < distance);
         let before = after.wrapping_sub(1);
-        let extends = self.blocks.get(before).is_some_and(|&(_, end)| end + 1 == tsn);
-        let precedes = self.blocks.get(after).is_some_and(|&(start, _)| tsn + 1 == start);
+        let low = distance.wrapping_add(self.cumulative as u16);
+        let extends = self.ends.get(before).is_some_and(|&end| end.wrapping_add(1) == low);
+        let precedes = self.starts.get(after).is_some_and(|&start| low.wrapping_add(1) == start);
         match (extends, precedes) {
             (true, true) => {
-                let joined = self.blocks.remove(after).map_or(tsn, |(_, end)| end);
-                self.blocks[before].1 = joined;
+                self.starts.remove(after);
+                self.ends.remove(before);
             }
-            (true, false) => self.blocks[before].1 = tsn,
-            (false, true) => self.blocks[after].0 = tsn,
-            // Moves the shorter side of the queue: blocks are few, and new ones mostly come last.
+            (true, false) => self.ends[before] = low,
+            (false, true) => self.starts[after] = low,
+            // Moves those behind it: new ones mostly come last.
             (false, false) => {
-                if self.blocks.is_empty() {
-                    self.blocks.reserve(BLOCK_ROOM);
+                if self.starts.is_empty() {
+                    self.starts.reserve(BLOCK_ROOM);
+                    self.ends.reserve(BLOCK_ROOM);
                 }
-                self.blocks.insert(after, (tsn, tsn));
+                self.starts.insert(after, low);
+                self.ends.insert(after, low);
             }
         }
     }
@@ -168,11 +192,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn blocks(tracker: &Tracker) -> Vec<(u16, u16)> {
-        tracker.gap_blocks().collect()
+        tracker.gap_blocks(usize::MAX).collect()
     }
 
     fn record_all(tracker: &mut Tracker, tsns: &[u64]) {
-        tsns.iter().for_each(|&tsn| tracker.record(tsn));
+        tsns.iter().for_each(|&tsn| tracker.record(tsn, tracker.judge(tsn)));
     }
 
     //= docs/rfc9260.txt#section-6.2
@@ -185,7 +209,7 @@ mod tests {
         assert_eq!(tracker.cumulative(), (1 << 32) - 1);
         for tsn in 1 << 32..(1 << 32) + 5 {
             assert_eq!(tracker.judge(tsn), Arrival::Next);
-            tracker.record(tsn);
+            tracker.record(tsn, Arrival::Next);
         }
         assert_eq!((tracker.cumulative(), tracker.highest()), ((1 << 32) + 4, (1 << 32) + 4));
         assert!(!tracker.has_gaps());
@@ -215,9 +239,9 @@ mod tests {
         assert_eq!(tracker.judge(last), Arrival::Beyond);
         assert_eq!(tracker.judge(last + 1), Arrival::OutOfReach);
         assert_eq!(tracker.judge(u64::MAX), Arrival::OutOfReach);
-        tracker.record(last + 1);
+        tracker.record(last + 1, Arrival::OutOfReach);
         assert!(!tracker.has_gaps());
-        tracker.record(last);
+        tracker.record(last, Arrival::Beyond);
         assert_eq!(blocks(&tracker), [(65_535, 65_535)]);
     }
 
@@ -322,13 +346,14 @@ mod tests {
                     model.received.extend(initial..=target);
                 } else {
                     prop_assert_eq!(tracker.judge(tsn), model.judge(tsn));
-                    tracker.record(tsn);
+                    tracker.record(tsn, model.judge(tsn));
                     if tsn >= initial {
                         model.received.insert(tsn);
                     }
                 }
                 prop_assert_eq!(tracker.cumulative(), model.cumulative());
-                prop_assert_eq!(tracker.gap_blocks().len(), tracker.gap_blocks().clone().count());
+                prop_assert_eq!(tracker.gap_count(), model.blocks().len());
+                prop_assert!(tracker.gap_blocks(2).eq(model.blocks().into_iter().take(2)));
                 prop_assert_eq!(blocks(&tracker), model.blocks());
                 prop_assert_eq!(tracker.has_gaps(), !model.blocks().is_empty());
                 let highest = model.received.last().copied().unwrap_or(initial - 1);
@@ -343,8 +368,9 @@ mod tests {
         ) {
             let mut tracker = Tracker::new(initial);
             for (forward, tsn, near) in steps {
-                tracker.record(tsn);
-                tracker.record(tracker.cumulative().saturating_add(near));
+                record_all(&mut tracker, &[tsn]);
+                let ahead = tracker.cumulative().saturating_add(near);
+                record_all(&mut tracker, &[ahead]);
                 if forward {
                     tracker.forward(tsn);
                 }
