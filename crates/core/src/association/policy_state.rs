@@ -237,10 +237,10 @@ impl PolicyState {
 
     /// Takes over a path's figures; whether the estimator has withdrawn it with this event.
     pub(crate) fn adopt_estimates(&mut self, id: PathId) -> bool {
-        let estimates = self.policies.estimator.estimates(id);
-        let facts = self.path_mut(id);
-        let withdrawn = estimates.withdrawn && !facts.estimates.withdrawn;
-        facts.estimates = estimates;
+        let facts = &mut self.path_facts[id.index()];
+        let before = facts.estimates.withdrawn;
+        facts.estimates = self.policies.estimator.estimates(id);
+        let withdrawn = facts.estimates.withdrawn && !before;
         withdrawn && facts.is_active()
     }
 
@@ -262,12 +262,10 @@ impl PolicyState {
     /// cap below one largest chunk.
     pub(crate) fn adopt_pacing(&mut self, id: PathId) -> Option<(Pacing, Reason)> {
         let wanted = self.policies.congestion.pacing(id);
-        let slowest = self.slowest_rate(id);
+        let rate = wanted.rate.map(|rate| rate.max(self.slowest_rate(id)));
         let facts = self.path_mut(id);
-        let pacing = Pacing {
-            rate: wanted.rate.map(|rate| rate.max(slowest)),
-            in_flight_cap: wanted.in_flight_cap.map(|cap| cap.max(facts.largest_chunk)),
-        };
+        let pacing =
+            Pacing { rate, in_flight_cap: wanted.in_flight_cap.map(|cap| cap.max(facts.largest_chunk)) };
         let changed = facts.pacing != pacing;
         facts.pacing = pacing;
         changed.then(|| (pacing, self.policies.congestion.last_reason(id)))

@@ -180,12 +180,13 @@ impl Table {
 
     /// Takes the events of the busy over. That is no change: deadlines and addresses stay as they are.
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
-        for &id in &self.busy {
-            let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
+        // Inner iteration: this is asked for more often than packets come, and mostly there is nothing.
+        self.busy.iter().for_each(|&id| {
+            let Some(entry) = entry_mut(&mut self.entries, id) else { return };
             while let Some(event) = entry.association.poll_event() {
                 events.push_back((id, event));
             }
-        }
+        });
     }
 
     /// Brings the peers up to date with what was touched.

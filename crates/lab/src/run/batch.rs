@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use rayon::prelude::*;
 
@@ -103,13 +104,26 @@ pub fn run_each(
     // Asked when a job is handed out: one that was is begun, so that no error after it comes first.
     let begins = |_: &(usize, Job)| goes_on() && !has_failed.load(Ordering::Relaxed);
     // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
+    let threads = pool_threads(threads, jobs.size_hint().1);
     let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
-    match rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build() {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(all),
         // Without threads of its own the batch uses the process's.
         Err(_) => all(),
     }
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// How many threads there are to be for so many jobs; 0 is as many as rayon takes by itself.
+fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
+    // A thread without a job would only begin and end.
+    let most = jobs.unwrap_or(usize::MAX).max(1);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    match asked {
+        Some(threads) => threads.min(most),
+        None if most < processors => most,
+        None => 0,
+    }
 }
 
 /// [`Job::run_while`], where a panic ends this run and no other one: everything that it could have left half done is its own.
