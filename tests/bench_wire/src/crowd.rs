@@ -12,8 +12,9 @@ use tokio::task::JoinSet;
 use crate::subject::{Crowd, LARGE_MESSAGE, message};
 use crate::{Failure, process};
 
-/// What all associations send together.
-const TOTAL_BYTES: usize = 2 << 30;
+/// What all associations send together: enough for slow start and the search for the path's MTU to be a small part of it, since 3,000
+/// associations begin 3,000 times.
+const TOTAL_BYTES: usize = 8 << 30;
 /// As sockets have by default; one path.
 const SCHEME: &str = "bonded";
 /// What follows a handshake, such as the search for the path's MTU, is over by then.
