@@ -9,8 +9,7 @@ use std::time::Instant;
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AssociationEvent, AssociationId, Endpoint, Handled, PacketBuffer, PathAddress, ReceivedMessage,
-    SendError, Transmit,
+    AssociationEvent, AssociationId, Endpoint, Handled, PacketBuffer, PathAddress, ReceivedMessage, SendError,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -18,12 +17,12 @@ use tokio::time::Sleep;
 
 use crate::accept_queue::AcceptQueue;
 use crate::clock::Clock;
-use crate::config::DEFAULT_UDP_PORT;
 use crate::error::{CloseReason, ConnectError, PathError};
 use crate::key_store::KeyStore;
 use crate::message::Message;
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
+use crate::outlet::Outlet;
 use crate::peer::udp_address;
 use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
@@ -39,9 +38,6 @@ const RECV_CALLS_BEHIND: usize = 16;
 
 /// Commands in one turn.
 const COMMANDS: usize = 256;
-
-/// Bytes that gather at a socket before they are sent although the endpoint has more.
-const FLUSH_AT: usize = 256 << 10;
 
 /// Bytes of packets in one turn, before what has arrived meanwhile is looked at. A socket has no room for what arrives while thousands
 /// of associations send all that their windows let them: the system drops SACKs then, and time-outs follow.
@@ -355,8 +351,8 @@ impl Driver {
                         }
                     }
                     if room > 0 || handled == Handled::Replied {
-                        let written = answer(endpoint, sockets, now, packet, watch, handled);
-                        room = room.saturating_sub(written);
+                        let mut outlet = Outlet { now, sockets, packet, watch };
+                        room = room.saturating_sub(answer(endpoint, &mut outlet, handled));
                     }
                 }
             }
@@ -393,15 +389,22 @@ impl Driver {
     pub(crate) fn transmit_of(&mut self, id: AssociationId) {
         let now = self.clock.now();
         let Driver { endpoint, sockets, packet, watch, .. } = self;
-        write_packets_of(endpoint, sockets, now, packet, watch, id);
+        Outlet { now, sockets, packet, watch }
+            .gather(usize::MAX, |packet| endpoint.poll_transmit_of(now, id, packet));
     }
 
+    /// Lets out what the endpoint has to send, as far as this turn goes.
     fn transmit(&mut self) {
         loop {
             let now = self.clock.now();
             let Driver { endpoint, sockets, packet, watch, .. } = self;
-            self.behind = write_packets(endpoint, sockets, now, packet, watch);
-            sockets.iter_mut().for_each(|socket| socket.flush(now, watch));
+            let mut outlet = Outlet { now, sockets, packet, watch };
+            let bytes = outlet.gather(TURN_BYTES, |packet| endpoint.poll_transmit(now, packet));
+            outlet.flush();
+            self.behind = bytes >= TURN_BYTES;
+            if self.behind {
+                self.endpoint.end_turn();
+            }
             // A smaller probe follows at once; each time there is less left to search.
             if !self.report_too_long() {
                 return;
@@ -624,82 +627,18 @@ fn datagram_outcome(handled: Handled) -> DatagramOutcome {
     }
 }
 
-/// Gathers packets that answer a datagram at their sockets, unless they may wait for those that arrived with it; how many bytes.
-fn answer(
-    endpoint: &mut Endpoint,
-    sockets: &mut [Socket],
-    now: Time,
-    packet: &mut PacketBuffer,
-    watch: &mut ObserverSlot,
-    handled: Handled,
-) -> usize {
+/// Gathers packets that answer a datagram, unless they may wait for those that arrived with it; how many bytes.
+fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) -> usize {
+    let now = outlet.now;
     match handled {
         Handled::New(id) | Handled::Delivered(id) => {
             let waits = endpoint.association(id).is_none_or(|association| association.awaits_more());
-            if waits { 0 } else { write_packets_of(endpoint, sockets, now, packet, watch, id) }
+            let most = if waits { 0 } else { usize::MAX };
+            outlet.gather(most, |packet| endpoint.poll_transmit_of(now, id, packet))
         }
         Handled::Replied | Handled::Discarded(_) => {
-            let mut bytes = 0;
-            while let Some(transmit) = endpoint.poll_reply(packet) {
-                bytes += packet.len();
-                write_packet(transmit, sockets, now, packet, watch);
-            }
-            bytes
+            outlet.gather(usize::MAX, |packet| endpoint.poll_reply(packet))
         }
-    }
-}
-
-/// Gathers the packets of an association at their sockets; how many bytes.
-fn write_packets_of(
-    endpoint: &mut Endpoint,
-    sockets: &mut [Socket],
-    now: Time,
-    packet: &mut PacketBuffer,
-    watch: &mut ObserverSlot,
-    id: AssociationId,
-) -> usize {
-    let mut bytes = 0;
-    while let Some(transmit) = endpoint.poll_transmit_of(now, id, packet) {
-        bytes += packet.len();
-        write_packet(transmit, sockets, now, packet, watch);
-    }
-    bytes
-}
-
-/// Gathers the endpoint's packets at their sockets; whether there may be more than a turn takes.
-fn write_packets(
-    endpoint: &mut Endpoint,
-    sockets: &mut [Socket],
-    now: Time,
-    packet: &mut PacketBuffer,
-    watch: &mut ObserverSlot,
-) -> bool {
-    let mut bytes = 0;
-    while bytes < TURN_BYTES {
-        let Some(transmit) = endpoint.poll_transmit(now, packet) else { return false };
-        bytes += packet.len();
-        write_packet(transmit, sockets, now, packet, watch);
-    }
-    endpoint.end_turn();
-    true
-}
-
-fn write_packet(
-    transmit: Transmit,
-    sockets: &mut [Socket],
-    now: Time,
-    packet: &mut PacketBuffer,
-    watch: &mut ObserverSlot,
-) {
-    let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } = transmit;
-    if let Some(id) = association {
-        watch.touch(id);
-    }
-    let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { return };
-    let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
-    socket.push(now, remote, port, packet, may_fragment, watch);
-    if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
-        socket.flush(now, watch);
     }
 }
 

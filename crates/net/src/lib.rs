@@ -71,6 +71,7 @@ mod locals;
 mod message;
 mod observer;
 mod observer_slot;
+mod outlet;
 mod paths;
 mod peer;
 mod protection;
