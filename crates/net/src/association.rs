@@ -63,18 +63,20 @@ impl Association {
     /// [partial reliability](Self::supports_partial_reliability), or after a shutdown began on either side;
     /// [`SendError::Closed`] once it is over.
     pub async fn send(&self, payload: impl Into<Bytes>, options: SendOptions) -> Result<(), SendError> {
-        let payload = payload.into();
+        let mut payload = Some(payload.into());
         let shared = &self.handle.shared;
         wait_for(&shared.writable, || {
             let mut state = shared.lock();
-            if let Err(error) = admits(&state, &payload, options) {
+            if let Err(error) = admits(&state, payload.as_deref().unwrap_or_default(), options) {
                 return Some(Err(error));
             }
             if state.outbox_bytes >= OUTBOX_LIMIT {
                 return None;
             }
+            // Nothing looks again once it is taken.
+            let payload = payload.take()?;
             state.outbox_bytes += payload.len();
-            state.outbox.push_back(Outgoing::new(payload.clone(), options));
+            state.outbox.push_back(Outgoing::new(payload, options));
             shared.wake(&mut state, &self.handle.commands);
             Some(Ok(()))
         })
@@ -254,7 +256,7 @@ impl Association {
 }
 
 /// Whether a message may be handed over at all, now or later.
-fn admits(state: &State, payload: &Bytes, options: SendOptions) -> Result<(), SendError> {
+fn admits(state: &State, payload: &[u8], options: SendOptions) -> Result<(), SendError> {
     if let Phase::Closed(outcome) = state.phase {
         return Err(outcome.err().map_or(anabranch_core::SendError::Closing.into(), SendError::Closed));
     }
