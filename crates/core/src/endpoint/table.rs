@@ -2,6 +2,7 @@
 //! deadline.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
 use slab::Slab;
 
@@ -37,7 +38,7 @@ const LAST: AssociationId = AssociationId { serial: u64::MAX, slot: u32::MAX };
 /// [`refresh_peers`](Table::refresh_peers) and [`refresh_deadlines`](Table::refresh_deadlines): the cost of a call depends on how
 /// many were touched, not on how many there are. Addresses change seldom, and packets look for them; deadlines change with every
 /// packet, and are looked for once many of those are done.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Table {
     entries: Slab<Entry>,
     by_tag: BTreeMap<u32, AssociationId>,
@@ -248,6 +249,13 @@ impl Table {
         let come = self.deadlines.range(..=(now, LAST));
         due.extend(come.map(|(_, id)| *id));
         due.sort_unstable();
+    }
+}
+
+/// The associations alone: the indices follow from them, and a slab would print how many there are.
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.entries.iter().map(|(_, entry)| (entry.id, &entry.association))).finish()
     }
 }
 
