@@ -221,11 +221,12 @@ fn a_receiver_that_is_gone_is_given_up_in_time() {
                 let rogue = Rogue(host.accept().await.expect("an association"));
                 std::mem::forget(host);
                 if steps >= 1 {
-                    rogue.0.recv().await.expect("open").expect("a hello");
+                    assert!(matches!(rogue.hear().await, Message::Hello { .. }));
                     rogue.say(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
                 }
                 if steps >= 2 {
-                    rogue.0.recv().await.expect("open").expect("an offer");
+                    // On a busy machine the sender says before that it is there.
+                    assert!(matches!(rogue.hear().await, Message::Offer(_)));
                     rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
                     rogue.0.recv().await.expect("open").expect("data");
                 }
