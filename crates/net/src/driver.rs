@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AssociationEvent, AssociationId, Endpoint, Handled, PacketBuffer, PathAddress, ReceivedMessage, SendError,
+    AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, ReceivedMessage, SendError,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -28,7 +28,7 @@ use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
 use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
-use crate::socket::{self, Ask, RecvBuffers, Socket, SocketCounters};
+use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 
 /// Calls that receive from one socket before the others have their turn and the endpoint its say.
 const RECV_CALLS: usize = 4;
@@ -59,8 +59,6 @@ pub(crate) struct Driver {
     pub(crate) due: BTreeSet<AssociationId>,
     /// Closed associations whose last packets may still have to leave.
     pub(crate) spent: Vec<AssociationId>,
-    /// Lent for a turn.
-    packet: PacketBuffer,
     pub(crate) keys: KeyStore,
     pub(crate) watch: ObserverSlot,
     /// Every handle has been dropped.
@@ -98,7 +96,6 @@ impl Driver {
             entries: BTreeMap::new(),
             due: BTreeSet::new(),
             spent: Vec::new(),
-            packet: PacketBuffer::new(),
             keys,
             watch,
             unattended: false,
@@ -110,7 +107,6 @@ impl Driver {
         let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
         self.look_at_interfaces();
         loop {
-            self.packet = socket::spare();
             // Messages that were accepted come before packets that may say that it is too late for them.
             self.take_commands();
             self.settle();
@@ -125,7 +121,6 @@ impl Driver {
             if self.is_done() {
                 return;
             }
-            socket::give_back(std::mem::take(&mut self.packet));
             if self.behind {
                 // The runtime hears of what has arrived meanwhile.
                 tokio::task::yield_now().await;
@@ -327,7 +322,7 @@ impl Driver {
         let now = self.clock.now();
         let (calls, mut room) =
             if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
-        let Driver { endpoint, sockets, packet, watch, keys, due, .. } = self;
+        let Driver { endpoint, sockets, watch, keys, due, .. } = self;
         for index in 0..sockets.len() {
             let local = sockets[index].local();
             for _ in 0..calls {
@@ -351,7 +346,7 @@ impl Driver {
                         }
                     }
                     if room > 0 || handled == Handled::Replied {
-                        let mut outlet = Outlet { now, sockets, packet, watch };
+                        let mut outlet = Outlet::new(now, sockets, watch);
                         room = room.saturating_sub(answer(endpoint, &mut outlet, handled));
                     }
                 }
@@ -388,8 +383,8 @@ impl Driver {
     /// Lets out what this association has to send.
     pub(crate) fn transmit_of(&mut self, id: AssociationId) {
         let now = self.clock.now();
-        let Driver { endpoint, sockets, packet, watch, .. } = self;
-        Outlet { now, sockets, packet, watch }
+        let Driver { endpoint, sockets, watch, .. } = self;
+        Outlet::new(now, sockets, watch)
             .gather(usize::MAX, |packet| endpoint.poll_transmit_of(now, id, packet));
     }
 
@@ -397,8 +392,8 @@ impl Driver {
     fn transmit(&mut self) {
         loop {
             let now = self.clock.now();
-            let Driver { endpoint, sockets, packet, watch, .. } = self;
-            let mut outlet = Outlet { now, sockets, packet, watch };
+            let Driver { endpoint, sockets, watch, .. } = self;
+            let mut outlet = Outlet::new(now, sockets, watch);
             let bytes = outlet.gather(TURN_BYTES, |packet| endpoint.poll_transmit(now, packet));
             outlet.flush();
             self.behind = bytes >= TURN_BYTES;

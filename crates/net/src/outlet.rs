@@ -5,7 +5,7 @@ use anabranch_core::{PacketBuffer, PathAddress, Transmit};
 
 use crate::config::DEFAULT_UDP_PORT;
 use crate::observer_slot::ObserverSlot;
-use crate::socket::Socket;
+use crate::socket::{self, Socket};
 
 /// Bytes that gather at a socket before they are sent although the endpoint has more.
 const FLUSH_AT: usize = 256 << 10;
@@ -13,13 +13,17 @@ const FLUSH_AT: usize = 256 << 10;
 /// Gathers packets at the sockets that they leave from.
 pub(crate) struct Outlet<'d> {
     pub(crate) now: Time,
-    pub(crate) sockets: &'d mut [Socket],
+    sockets: &'d mut [Socket],
     /// Where the next packet is written.
-    pub(crate) packet: &'d mut PacketBuffer,
-    pub(crate) watch: &'d mut ObserverSlot,
+    packet: PacketBuffer,
+    watch: &'d mut ObserverSlot,
 }
 
-impl Outlet<'_> {
+impl<'d> Outlet<'d> {
+    pub(crate) fn new(now: Time, sockets: &'d mut [Socket], watch: &'d mut ObserverSlot) -> Self {
+        Outlet { now, sockets, packet: socket::spare(), watch }
+    }
+
     /// Takes packets until there are no more, or there are `most` bytes; how many bytes there were.
     pub(crate) fn gather(
         &mut self,
@@ -28,7 +32,7 @@ impl Outlet<'_> {
     ) -> usize {
         let mut bytes = 0;
         while bytes < most
-            && let Some(transmit) = next(self.packet)
+            && let Some(transmit) = next(&mut self.packet)
         {
             bytes += self.packet.len();
             self.write(transmit);
@@ -39,20 +43,26 @@ impl Outlet<'_> {
     fn write(&mut self, transmit: Transmit) {
         let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } =
             transmit;
-        let Outlet { now, sockets, packet, watch } = self;
         if let Some(id) = association {
-            watch.touch(id);
+            self.watch.touch(id);
         }
-        let Some(socket) = sockets.iter_mut().find(|socket| socket.local().ip() == local) else { return };
+        let mut sockets = self.sockets.iter_mut();
+        let Some(socket) = sockets.find(|socket| socket.local().ip() == local) else { return };
         let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
-        socket.push(*now, remote, port, packet, may_fragment, watch);
+        socket.push(self.now, remote, port, &mut self.packet, may_fragment, self.watch);
         if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {
-            socket.flush(*now, watch);
+            socket.flush(self.now, self.watch);
         }
     }
 
     /// Sends what has gathered.
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(self) {
         self.sockets.iter_mut().for_each(|socket| socket.flush(self.now, self.watch));
+    }
+}
+
+impl Drop for Outlet<'_> {
+    fn drop(&mut self) {
+        socket::give_back(std::mem::take(&mut self.packet));
     }
 }

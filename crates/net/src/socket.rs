@@ -133,22 +133,40 @@ thread_local! {
     // Nothing is left in these buffers between two turns of a driver, so the hosts of a thread share them: thousands of hosts would
     // each touch memory of their own for every datagram.
     static RECV_BUFFERS_OF_THREAD: Cell<Option<Box<RecvBuffers>>> = const { Cell::new(None) };
-    static SPARE: RefCell<Vec<PacketBuffer>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Spare> = const { RefCell::new(Spare { buffers: Vec::new(), bytes: 0 }) };
 }
 
-/// Spare buffers that a thread keeps: as many as the batches that may wait for a blocked socket.
-const MOST_SPARE: usize = LONGEST_BACKLOG / LARGEST_BATCH;
+/// Buffers that no packet stands in.
+struct Spare {
+    buffers: Vec<PacketBuffer>,
+    /// What they take.
+    bytes: usize,
+}
+
+/// The most that a thread keeps in spare buffers: what may wait for a blocked socket.
+const MOST_SPARE_BYTES: usize = LONGEST_BACKLOG;
+
+/// What a buffer takes.
+fn taken(buffer: &PacketBuffer) -> usize {
+    buffer.capacity() + size_of::<PacketBuffer>()
+}
 
 /// A buffer to write packets into.
 pub(crate) fn spare() -> PacketBuffer {
-    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+    SPARE.with_borrow_mut(|spare| {
+        let buffer = spare.buffers.pop().unwrap_or_default();
+        spare.bytes = spare.bytes.saturating_sub(taken(&buffer));
+        buffer
+    })
 }
 
 /// Takes one back that is not used any more.
 pub(crate) fn give_back(buffer: PacketBuffer) {
     SPARE.with_borrow_mut(|spare| {
-        if spare.len() < MOST_SPARE {
-            spare.push(buffer);
+        let bytes = spare.bytes + taken(&buffer);
+        if bytes <= MOST_SPARE_BYTES {
+            spare.bytes = bytes;
+            spare.buffers.push(buffer);
         }
     });
 }
@@ -415,6 +433,23 @@ mod tests {
 
     fn to(port: u16) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    fn a_thread_keeps_no_more_spare_memory_than_may_wait_for_a_socket() {
+        let kept = |bytes: usize| {
+            let given = 2 * MOST_SPARE_BYTES / bytes;
+            (0..given).for_each(|_| give_back(PacketBuffer::with_capacity(bytes)));
+            let mut kept = 0;
+            while spare().capacity() > 0 {
+                kept += 1;
+            }
+            kept
+        };
+        for bytes in [100, 1_500, LARGEST_BATCH] {
+            let most = MOST_SPARE_BYTES / (bytes + size_of::<PacketBuffer>());
+            assert_eq!((kept(bytes), kept(bytes)), (most, most), "of {bytes} bytes");
+        }
     }
 
     #[test]

@@ -206,7 +206,7 @@ impl Association {
                 //# large (more than 1500 bytes) due to the variable size of the State Cookie and the variable address
                 //# list.
                 Control::CookieEcho { .. } => usual.max(self.cookie_echo_bytes()),
-                // What a packet does not fill would be cleared in vain, and these are most of what idle associations send.
+                // These are most of what idle associations send, and may wait in buffers of their own, as SACKs may.
                 Control::Heartbeat { .. } => usual.min(heartbeat_packet_bytes(INFO_BYTES)),
                 Control::HeartbeatAck { ref info, .. } => usual.min(heartbeat_packet_bytes(info.len())),
                 _ => usual,

@@ -131,9 +131,22 @@ impl Association {
         //# When its peer is multi-homed, the SCTP endpoint SHOULD always try to send the SACK chunk to the same
         //# destination address from which the last DATA chunk was received.
         let path = self.control_path(self.ack.path);
-        let size = self.paths[path.index()].packet_bytes;
+        let size = self.sack_packet_bytes(path);
         self.write_packet(size, buf, |this, writer| this.write_sack(writer));
         Some(path)
+    }
+
+    /// Room for a packet with nothing but a SACK: no more than that may take, since SACKs to thousands of peers may wait in buffers of
+    /// their own.
+    fn sack_packet_bytes(&self, path: PathId) -> usize {
+        let most = self.paths[path.index()].packet_bytes;
+        match self.ack_form() {
+            // Into how many parts reading has divided the blocks shows as they are written.
+            AckForm::NrSack { keeps_all: false } => most,
+            AckForm::Sack | AckForm::NrSack { keeps_all: true } => {
+                most.min(COMMON_HEADER_LEN + padded_len(self.sack_bytes()))
+            }
+        }
     }
 
     /// Puts what is owed to the peer in front of DATA: a SACK and a FORWARD-TSN.

@@ -103,8 +103,8 @@ pub fn run_each(
     };
     // Asked when a job is handed out: one that was is begun, so that no error after it comes first.
     let begins = |_: &(usize, Job)| goes_on() && !has_failed.load(Ordering::Relaxed);
-    // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
     let threads = pool_threads(threads, jobs.size_hint().1);
+    // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
     let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(all),

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use anabranch_core::time::Time;
 
-use super::World;
+use super::{LinkEntry, World};
 use crate::link::precedence;
 use crate::packet::{Packet, PacketId};
 use crate::route::{LinkId, Route, Sink};
@@ -88,11 +88,11 @@ impl World {
 
     /// Sends the background traffic of a link up to and including `until`.
     fn offer_background(&mut self, link: LinkId, until: Time) {
-        while let Some((index, until)) = self.next_background(link, until) {
+        while let Some(index) = self.next_background(link, until) {
             let entry = &mut self.traffic[index];
             let Route { source, sink, .. } = self.routes[entry.route.0 as usize];
             debug_assert_eq!(sink, Sink::Nowhere);
-            let link = &mut self.links[link.index()].link;
+            let LinkEntry { link, background, .. } = &mut self.links[link.index()];
             while let Some(now) = entry.next.filter(|next| *next <= until) {
                 for wire in entry.source.sizes() {
                     // A packet that is dropped is counted by the link, and nobody else asks for it.
@@ -100,21 +100,24 @@ impl World {
                 }
                 entry.next = entry.source.after(now);
                 entry.sent_at = Some(now);
+                if background.len() > 1 {
+                    // It may be another's turn.
+                    break;
+                }
             }
         }
     }
 
-    /// The source that sends next by `until`, and until when it is the only one: of those that send at one moment the one whose event was
-    /// scheduled first.
-    fn next_background(&self, link: LinkId, until: Time) -> Option<(usize, Time)> {
+    /// The source that sends next by `until`: of those of one moment the one whose event was scheduled first.
+    fn next_background(&self, link: LinkId, until: Time) -> Option<usize> {
         let due = |&index: &usize| {
             let entry = &self.traffic[index];
             entry.next.filter(|next| *next <= until).map(|next| (next, entry.sent_at, index))
         };
         match &self.links[link.index()].background[..] {
             [] => None,
-            [only] => due(only).map(|_| (*only, until)),
-            several => several.iter().filter_map(due).min().map(|(next, _, index)| (index, next)),
+            [only] => due(only).map(|_| *only),
+            several => several.iter().filter_map(due).min().map(|(.., index)| index),
         }
     }
 
