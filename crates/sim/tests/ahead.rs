@@ -95,14 +95,18 @@ fn world(seed: u64, traffic: bool) -> (World, [HostId; 2], Vec<LinkId>) {
             let route = if draw.chance(0.2) && shared != link { vec![link, shared] } else { vec![link] };
             world.add_route(address(path, side), address(path, 1 - side), &route, Some("flow")).unwrap();
             if traffic && draw.chance(0.7) {
-                let rate = Rate::from_bps(1_000_000);
-                let kind = if draw.chance(0.5) {
-                    TrafficKind::Cbr { rate, jitter: 0.5 }
-                } else {
-                    TrafficKind::Poisson { rate }
-                };
-                let config = TrafficConfig::new(format!("cross {path} {side}"), kind, WireBytes::new(500));
-                world.add_traffic(config, &[link]).unwrap();
+                // Of two sources on a link each has to wait for its turn.
+                for number in 0..=draw.below(2) {
+                    let rate = Rate::from_bps(1_000_000);
+                    let kind = if draw.chance(0.5) {
+                        TrafficKind::Cbr { rate, jitter: 0.5 }
+                    } else {
+                        TrafficKind::Poisson { rate }
+                    };
+                    let name = format!("cross {path} {side} {number}");
+                    let config = TrafficConfig::new(name, kind, WireBytes::new(500));
+                    world.add_traffic(config, &[link]).unwrap();
+                }
             }
         }
     }
