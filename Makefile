@@ -164,7 +164,7 @@ notebook: venv ## Execute the notebook in examples and store what it shows.
 # which a build that pip starts does not do.
 wheel: venv ## Build a wheel of the Python package with the command, for machines without Rust, into out/wheel.
 	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
-	'$(VENV)/bin/maturin' build --release --locked --out '$(OUT)/wheel' $(WHEEL_ARGS)
+	'$(VENV)/bin/maturin' build --profile fast --locked --out '$(OUT)/wheel' $(WHEEL_ARGS)
 
 # Other stacks run in network namespaces of the tests' own. What is missing is installed where that needs no question.
 INTEROP := $(CARGO) test --locked --workspace --test interop --
