@@ -127,8 +127,6 @@ impl Content {
     }
 }
 
-/// Room for an ordinary packet, so that a buffer need not grow while it is filled.
-const BUFFER_BYTES: usize = 2048;
 /// The fewest and the most buffers made when there are none left.
 const MORE_BUFFERS: usize = 16;
 const BUFFERS_AT_ONCE: usize = 1024;
@@ -141,6 +139,9 @@ pub(crate) struct Pool {
     contents: Vec<Content>,
     free: Vec<PacketId>,
     buffers: Vec<PacketBuffer>,
+    /// Room that new buffers have: as much as any so far, so that they need not grow, and no more, since a large window is on its way
+    /// in as many of them as it has packets.
+    buffer_bytes: usize,
 }
 
 impl Pool {
@@ -149,7 +150,7 @@ impl Pool {
         if self.buffers.is_empty() {
             // As many again as are on their way: otherwise every new record, late in a run as well, would allocate.
             let more = self.len().clamp(MORE_BUFFERS, BUFFERS_AT_ONCE);
-            self.buffers.extend((0..more).map(|_| PacketBuffer::with_capacity(BUFFER_BYTES)));
+            self.buffers.extend((0..more).map(|_| PacketBuffer::with_capacity(self.buffer_bytes)));
         }
         self.buffers.pop().unwrap_or_default()
     }
@@ -178,6 +179,7 @@ impl Pool {
 
     /// Takes in a packet that carries something.
     pub(crate) fn insert_with(&mut self, packet: Packet, content: Content) -> PacketId {
+        self.buffer_bytes = self.buffer_bytes.max(content.payload.capacity());
         let id = self.insert(Packet { has_content: true, ..packet });
         self.contents[id.0 as usize] = content;
         id
