@@ -40,6 +40,8 @@ pub struct Setup {
     pub seed: u64,
     /// Both sides connect at once.
     pub collide: bool,
+    /// Messages are carried, and not their lengths alone.
+    pub carries_contents: bool,
 }
 
 impl Setup {
@@ -56,6 +58,7 @@ impl Setup {
             link: Link::good(Span::from_millis(25)),
             seed: 1,
             collide: false,
+            carries_contents: true,
         }
     }
 
@@ -97,7 +100,8 @@ impl Setup {
         let mut entropy = [0; 32];
         entropy[..8].copy_from_slice(&self.seed.to_le_bytes());
         entropy[8] = side.index() as u8;
-        Endpoint::new(Time::ZERO, config, entropy)
+        let endpoint = Endpoint::new(Time::ZERO, config, entropy);
+        if self.carries_contents { endpoint } else { endpoint.without_contents() }
     }
 
     fn node(&self, side: Side) -> Node {

@@ -17,6 +17,7 @@ use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, RawChunk};
 use crate::address::{Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
 use crate::config::{AssociationConfig, EndpointConfig, Integrity, InterfaceMtu};
+use crate::contents::Contents;
 use crate::cookie::CookieJar;
 use crate::endpoint::flood::Gates;
 use crate::endpoint::restart::Echo;
@@ -111,6 +112,7 @@ pub struct Endpoint {
     /// Associations that are accepted acknowledge with NR-SACK.
     accept_announces_nr_sack: bool,
     integrity: Integrity,
+    contents: Contents,
     interface_mtus: Arc<[InterfaceMtu]>,
 }
 
@@ -134,6 +136,7 @@ impl Endpoint {
             discards: Discards::default(),
             record: Vec::new(),
             integrity: Integrity::Checksum,
+            contents: Contents::Carried,
             interface_mtus: Arc::default(),
         }
     }
@@ -144,6 +147,15 @@ impl Endpoint {
     #[must_use]
     pub fn without_checksums(self) -> Self {
         Endpoint { integrity: Integrity::Driver, ..self }
+    }
+
+    /// The same endpoint without what users send: packets of associations that begin from here on have room for user data, in which
+    /// stands whatever was there, and whoever receives reads as many zeros. It is for two endpoints of a simulated network where
+    /// nobody looks at messages; all else is the same, at less cost. Both have to be without. Protected associations carry what is
+    /// sent nevertheless: their keys are agreed on with messages.
+    #[must_use]
+    pub fn without_contents(self) -> Self {
+        Endpoint { contents: Contents::Counted, ..self }
     }
 
     /// Opens an association over the given paths, the first being the primary one.
@@ -211,6 +223,7 @@ impl Endpoint {
             initiator,
             guarded: self.config.guard.is_some(),
             integrity: self.integrity,
+            contents: self.contents,
         }
     }
 

@@ -10,6 +10,7 @@ mod address;
 mod association;
 mod authentication;
 mod config;
+mod contents;
 mod cookie;
 mod endpoint;
 mod entropy;

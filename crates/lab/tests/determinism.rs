@@ -55,7 +55,7 @@ fn the_same_seed_gives_identical_bytes_at_identical_times() {
             let unread =
                 Job { digest: false, ..job(&text, &scheme, 7) }.run().expect("the scenario can be run");
             let figures = RunResult { digest: None, ..first };
-            assert_eq!(unread, figures, "{scheme}, {profile}: packets without checksums");
+            assert_eq!(unread, figures, "{scheme}, {profile}: packets without checksums and contents");
         });
     }
 }

@@ -2,6 +2,7 @@
 
 mod binding;
 mod buffers;
+mod contents;
 mod copies;
 mod deadlines;
 mod delivery;

@@ -164,6 +164,7 @@ impl Case {
             link: Link::good(Span::from_millis(self.delay_ms)),
             seed: self.seed,
             collide: self.collide,
+            carries_contents: true,
         }
     }
 }

@@ -4,7 +4,7 @@ use anabranch_core::protection::{CipherError, FIRST_EPOCH, RECORD_SAMPLE_LEN, Re
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
 use anabranch_dtls::CipherSuite;
-use anabranch_tests::duo::Duo;
+use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
 
 use crate::rig::{
@@ -41,6 +41,12 @@ fn nothing_but_records_leaves_once_there_are_keys() {
             assert_eq!(shape(packet), (DTLS, 1));
         }
     }
+}
+
+#[test]
+fn what_is_said_is_carried_by_endpoints_without_contents_too() {
+    let mut duo = protected(Setup { carries_contents: false, ..setup(2) });
+    data_flows(&mut duo);
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl Association {
         while let Some(tsn) = self.sender.bound().next_of(path) {
             let Some(chunk) = self.sender.outstanding().get(tsn) else { break };
             let repr = super::outbound::data_repr(tsn, &chunk.draft);
-            if writer.data(&repr, &chunk.draft.payload).is_err() {
+            if self.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
                 break;
             }
             self.first_transmission(tsn, SendKind::New);

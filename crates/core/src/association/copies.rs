@@ -43,7 +43,7 @@ impl Association {
                 };
                 let mut repr = super::outbound::data_repr(tsn, &chunk.draft);
                 repr.flags.immediate |= sets_immediate_bit;
-                if writer.data(&repr, &chunk.draft.payload).is_err() {
+                if this.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
                     break;
                 }
                 this.paths[path.index()].measuring.take_if(|measured| *measured == tsn);

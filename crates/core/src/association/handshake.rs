@@ -406,7 +406,8 @@ impl Association {
         self.policy.set_foreign_sack_flags(foreign);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
-        self.receiver = Some(Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer));
+        let receiver = Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer);
+        self.receiver = Some(receiver.with_contents(self.identity.contents));
         let window = WindowBytes::new(u64::from(peer.a_rwnd));
         self.take_streams(peer.outbound_streams);
         let unmet = self.update_sender(|sender| {

@@ -55,6 +55,7 @@ use bytes::Bytes;
 use crate::address::PathAddress;
 use crate::authentication::RANDOM_LEN;
 use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu};
+use crate::contents::Contents;
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path::Path;
@@ -165,6 +166,7 @@ pub(crate) struct Identity {
     /// How often the peer has restarted.
     restarts: u32,
     integrity: Integrity,
+    contents: Contents,
 }
 
 /// Whether the peer is there.
@@ -257,6 +259,7 @@ impl Association {
                 initiator: seed.initiator,
                 restarts: 0,
                 integrity: seed.integrity,
+                contents: if config.protection.is_some() { Contents::Carried } else { seed.contents },
             },
             addressing: Addressing::new(
                 seed.encapsulation,
@@ -648,4 +651,5 @@ pub(crate) struct AssociationSeed {
     pub(crate) initiator: bool,
     pub(crate) guarded: bool,
     pub(crate) integrity: Integrity,
+    pub(crate) contents: Contents,
 }

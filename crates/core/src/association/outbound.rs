@@ -375,7 +375,7 @@ impl Association {
             let mut draft = self.finish_draft(draft, path);
             draft.immediate |= self.sets_immediate_bit(ask.window_probe);
             let repr = data_repr(self.sender.outstanding().next_tsn(), &draft);
-            if writer.data(&repr, &draft.payload).is_err() {
+            if self.identity.contents.write(writer, &repr, &draft.payload).is_err() {
                 debug_assert!(false, "next_fits promised room");
                 break;
             }

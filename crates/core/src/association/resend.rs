@@ -91,7 +91,8 @@ impl Association {
         let sets_immediate_bit = self.sets_immediate_bit(true);
         while let Some(tsn) = next {
             let Some(chunk) = self.sender.prepare_retransmission(tsn, sets_immediate_bit) else { break };
-            if writer.data(&super::outbound::data_repr(tsn, &chunk.draft), &chunk.draft.payload).is_err() {
+            let repr = super::outbound::data_repr(tsn, &chunk.draft);
+            if self.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
                 break;
             }
             self.resend_chunk(path, tsn);

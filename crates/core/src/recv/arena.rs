@@ -7,6 +7,8 @@
 
 use std::ops::{Index, IndexMut};
 
+use crate::contents::Contents;
+
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 /// List of the runs that can be read now.
@@ -65,7 +67,58 @@ pub(super) struct Slot {
     /// Neighbours on a list; [`NONE`] off any list.
     before: u32,
     after: u32,
-    payload: Vec<u8>,
+    payload: Payload,
+}
+
+/// User data of a fragment.
+#[derive(Debug)]
+enum Payload {
+    Carried(Vec<u8>),
+    /// How many bytes it has.
+    Counted(usize),
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Payload::Carried(Vec::new())
+    }
+}
+
+impl Payload {
+    fn len(&self) -> usize {
+        match self {
+            Payload::Carried(bytes) => bytes.len(),
+            Payload::Counted(bytes) => *bytes,
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        match self {
+            Payload::Carried(bytes) => bytes.capacity() as u64,
+            Payload::Counted(_) => 0,
+        }
+    }
+
+    /// Takes a fragment's user data over.
+    fn put(&mut self, payload: &[u8], contents: Contents) {
+        match (self, contents) {
+            (Payload::Carried(bytes), Contents::Carried) => {
+                // Exactly, because the doubling of a growing vector would pay off only if it grew further.
+                bytes.reserve_exact(payload.len());
+                bytes.extend_from_slice(payload);
+            }
+            (this, Contents::Carried) => *this = Payload::Carried(payload.to_vec()),
+            (this, Contents::Counted) => *this = Payload::Counted(payload.len()),
+        }
+    }
+
+    /// Forgets it and keeps its memory.
+    fn clear(&mut self) {
+        match self {
+            Payload::Carried(bytes) => bytes.clear(),
+            Payload::Counted(bytes) => *bytes = 0,
+        }
+    }
 }
 
 /// All slots of an association.
@@ -78,13 +131,30 @@ pub(super) struct Arena {
     peak_bytes: u64,
     /// Sum of the capacities of all buffers, in use or not.
     capacity: u64,
+    contents: Contents,
+    /// As many zeros as the longest fragment had bytes, where these are counted.
+    zeros: Vec<u8>,
 }
 
 impl Arena {
     pub(super) fn new() -> Self {
         let list = |end| Slot { before: end, after: end, ..Slot::default() };
         let slots = (0..LISTS).map(list).collect();
-        Self { slots, free: NONE, held_bytes: 0, held_chunks: 0, peak_bytes: 0, capacity: 0 }
+        Self {
+            slots,
+            free: NONE,
+            held_bytes: 0,
+            held_chunks: 0,
+            peak_bytes: 0,
+            capacity: 0,
+            contents: Contents::Carried,
+            zeros: Vec::new(),
+        }
+    }
+
+    /// The same for user data that comes like this.
+    pub(super) fn with_contents(self, contents: Contents) -> Self {
+        Self { contents, ..self }
     }
 
     /// User data in all fragments.
@@ -108,11 +178,12 @@ impl Arena {
         let at = self.take_free_slot();
         let slot = &mut self.slots[at as usize];
         let mut buffer = std::mem::take(&mut slot.payload);
-        self.capacity -= buffer.capacity() as u64;
-        // Exactly, because the doubling of a growing vector would pay off only if it grew further.
-        buffer.reserve_exact(payload.len());
-        buffer.extend_from_slice(payload);
-        self.capacity += buffer.capacity() as u64;
+        self.capacity -= buffer.capacity();
+        buffer.put(payload, self.contents);
+        self.capacity += buffer.capacity();
+        if self.contents == Contents::Counted && self.zeros.len() < payload.len() {
+            self.zeros.resize(payload.len(), 0);
+        }
         let (beginning, ending) = ends;
         let run_bytes = payload.len() as u64;
         *slot = Slot {
@@ -170,7 +241,10 @@ impl Arena {
         while at != NONE {
             let slot = &self.slots[at as usize];
             let next = slot.next;
-            pass_on(&slot.payload);
+            match &slot.payload {
+                Payload::Carried(bytes) => pass_on(bytes),
+                Payload::Counted(bytes) => pass_on(&self.zeros[..*bytes]),
+            }
             self.held_bytes -= slot.payload.len() as u64;
             self.held_chunks -= 1;
             self.release(at);
@@ -226,8 +300,8 @@ impl Arena {
         slot.next = self.free;
         slot.payload.clear();
         if self.capacity > bound {
-            self.capacity -= slot.payload.capacity() as u64;
-            slot.payload = Vec::new();
+            self.capacity -= slot.payload.capacity();
+            slot.payload = Payload::default();
         }
         self.free = at;
     }
@@ -276,6 +350,18 @@ mod tests {
         let mut bytes = Vec::new();
         arena.remove_run(a, |part| bytes.extend_from_slice(part));
         assert_eq!(bytes, b"abbccc");
+        assert_eq!((arena.held_bytes(), arena.held_chunks()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_counted_takes_no_memory_and_is_read_as_zeros() {
+        let mut arena = Arena::new().with_contents(Contents::Counted);
+        let [a, b] = [(1, "aa"), (2, "bbb")].map(|(tsn, text)| insert(&mut arena, tsn, text.as_bytes()));
+        arena.join(a, b);
+        assert_eq!((arena.held_bytes(), arena[a].run_bytes, arena.capacity), (5, 5, 0));
+        let mut parts = Vec::new();
+        arena.remove_run(a, |part| parts.push(part.to_vec()));
+        assert_eq!(parts, [vec![0; 2], vec![0; 3]]);
         assert_eq!((arena.held_bytes(), arena.held_chunks()), (0, 0));
     }
 

@@ -13,6 +13,7 @@
 
 use super::arena::{Arena, Message, NONE, OPEN_ORDERED, OPEN_UNORDERED, READY, Slot};
 use super::ring::{Following, Mark, Ring};
+use crate::contents::Contents;
 use std::collections::VecDeque;
 use thiserror::Error;
 
@@ -159,6 +160,11 @@ impl Reassembly {
     /// Awaits this SSN first in every stream instead of zero.
     pub(crate) fn starting_with(self, first_ssn: u16) -> Self {
         Self { first_ssn, ..self }
+    }
+
+    /// One to which user data comes like this.
+    pub(crate) fn with_contents(self, contents: Contents) -> Self {
+        Self { arena: self.arena.with_contents(contents), ..self }
     }
 
     /// Whether [`take`](Self::take) has something to hand out without being allowed to begin a part of a message.

@@ -1,5 +1,6 @@
 //! Tracker and reassembly together, with what the receive window needs to know.
 
+use crate::contents::Contents;
 use crate::intervals::{self, Interval};
 use crate::profile::Profile;
 use crate::recv::reassembly::{Fragment, Reassembly, ReceivedMessage, Violation};
@@ -45,6 +46,11 @@ impl Receiver {
             starved: false,
             read_beyond: Vec::new(),
         }
+    }
+
+    /// One to which user data comes like this.
+    pub(crate) fn with_contents(self, contents: Contents) -> Self {
+        Receiver { reassembly: self.reassembly.with_contents(contents), ..self }
     }
 
     /// What the held chunks cost of the window.

@@ -222,6 +222,11 @@ impl End {
         }
     }
 
+    /// Whether it needs what messages hold, beside how long they are.
+    pub(crate) fn looks_at_content(&self) -> bool {
+        self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some()
+    }
+
     /// Whether everything that was to arrive here has.
     pub(crate) fn has_all(&self) -> bool {
         self.expected.as_ref().is_none_or(|expected| self.received.bytes >= expected.bytes())
@@ -317,8 +322,7 @@ impl End {
         }
         let Some(association) = endpoint.association_mut(id) else { return };
         self.next_read = None;
-        let looks_at_content =
-            self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some();
+        let looks_at_content = self.looks_at_content();
         loop {
             self.buffer.clear();
             let buffer = &mut self.buffer;

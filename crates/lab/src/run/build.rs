@@ -265,6 +265,7 @@ fn add_hosts(
 ) -> Result<[HostId; 2], RunError> {
     let flow = &job.scenario.flows[index];
     let mut ids = Vec::new();
+    let ends_look_at_content = ends.iter().any(End::looks_at_content);
     for (side, end) in ends.into_iter().enumerate() {
         let addresses: Vec<_> = flow.paths.iter().map(|&p| address(index, p, side)).collect();
         let endpoint_config = EndpointConfig {
@@ -281,6 +282,7 @@ fn add_hosts(
         // No link of a scenario changes a byte.
         let read = job.digest || job.pcap.is_some();
         let endpoint = if read { endpoint } else { endpoint.without_checksums() };
+        let endpoint = if read || ends_look_at_content { endpoint } else { endpoint.without_contents() };
         let host = SctpHost::new(endpoint, job.encapsulation(), end);
         ids.push(world.add_host(Box::new(host), &addresses)?);
     }
