@@ -208,11 +208,11 @@ def schedule_of(process):
 
 def besides_payload_mb(program, buffer_bytes):
     """MB that a run holds besides payload: the most that the process had, less what it has with a run of no length,
-    and less what was sent and not yet acknowledged. That is at most a receive buffer, and is held twice: by the
-    sender, and by links or the receiver."""
+    and less what was sent and not yet acknowledged. That is at most a receive buffer, and packets have room for it;
+    all messages of the sender are one."""
     settings = {"association.recv_buffer": f"{buffer_bytes} B"}
     most, least = (peak_bytes(program, {**settings, "run.duration": length}) for length in ("10 s", "1 ms"))
-    return (most - least - 2 * buffer_bytes) / 1e6
+    return (most - least - buffer_bytes) / 1e6
 
 
 def peak_bytes(program, settings):

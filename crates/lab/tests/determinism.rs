@@ -60,6 +60,28 @@ fn the_same_seed_gives_identical_bytes_at_identical_times() {
     }
 }
 
+/// A run whose packets are hashed carries what is sent, and another one only where an end of the flow reads it.
+#[test]
+fn whatever_flows_send_the_figures_are_those_of_a_run_that_carries_all_of_it() {
+    let flows = [
+        "kind = \"bulk\"",
+        "kind = \"bulk\"\nmessages = { size = \"200 B\", interval = \"20 ms\" }",
+        "kind = \"file\"\nsize = \"200 kB\"",
+        "kind = \"messages\"\nsize = \"3000 B\"\ninterval = \"20 ms\"\nordered = false",
+        "kind = \"video\"\ntrace = \"../../scenarios/video/trace.csv\"\ndeadline = \"300 ms\"",
+    ];
+    for flow in flows {
+        for association in ["", "ordered = false\nstreams = 3\n", "protection = \"dtls\"\n"] {
+            let text = lossy("rfc9260").replace("[association]\n", &format!("[association]\n{association}"));
+            let text = format!("{text}\n[[flow]]\n{flow}\n");
+            let carried = RunResult { digest: None, ..run(&text, "bonded", 3) };
+            let counted = Job { digest: false, ..job(&text, "bonded", 3) }.run().expect("it can be run");
+            assert!(counted.flows[0].delivered_bytes > 0, "{text}");
+            assert_eq!(counted, carried, "{text}");
+        }
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let text = lossy("rfc9260");
