@@ -44,7 +44,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test venv python notebook wheel fmt lint rfc fuzz hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards ledger book clean
+.PHONY: help install demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,16 @@ demo: venv ## Compare three schemes over two paths, send a file of 8 MB through 
 
 # As many binaries at a time as there are processors. All crates are named each time, as for ANABRANCH_BUILD.
 SIDE_BY_SIDE := CARGO='$(CARGO)' $(PYTHON) .ci/side_by_side.py
+
+# What `test` compiles, and what `wire` and `fairness` do: `.ci/run` has it compiled before something else needs the processors.
+test-build:
+	$(CARGO) test --workspace --locked --no-run
+
+release-build:
+	$(ANABRANCH_BUILD)
+	$(CARGO) test --release --locked --test clock --no-run
+	$(CARGO) test --release --locked --test wire --no-run
+	$(CARGO) test --release --locked --test fairness --no-run
 
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
@@ -204,14 +214,24 @@ fmt: ## Format all Rust sources.
 	$(CARGO) fmt --all -- $(MACRO_MODULES)
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml
 
-# Every check runs, whatever those before it found.
-lint: venv ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
-	@set -u; status=0; \
-	check() { echo "== $$*"; "$$@" || status=1; }; \
+# Every check runs, whatever those before it found. In two halves, of which only the second needs Python's packages: `.ci/run` has
+# compilers at work on the first while they are fetched.
+CHECKS := set -u; status=0; check() { echo "== $$*"; "$$@" || status=1; }
+lint: ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
+	@status=0; \
+	for half in lint-rust lint-others; do $(MAKE) --no-print-directory "$$half" || status=1; done; \
+	exit $$status
+
+lint-rust:
+	@$(CHECKS); \
 	check $(CARGO) fmt --all --check -- -l $(MACRO_MODULES); \
 	check $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check -- -l; \
 	check $(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
+	exit $$status
+
+lint-others: venv
+	@$(CHECKS); \
 	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
@@ -243,18 +263,23 @@ rfc: ## Check the citations of RFC 9260 with duvet and write its report into out
 	echo 'The report is in $(OUT)/rfc9260/report.html'
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
-# As many at a time as there are processors: each keeps one busy. cargo-fuzz only starts compilers, so it is built without optimisation.
-fuzz: ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
-	@set -eu; \
-	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked --debug; \
-	cd fuzz; \
-	$(CARGO) fuzz build -s none --codegen-units 16; \
+# As many at a time as there are processors: each keeps one busy.
+FUZZ_BUILD := -s none --codegen-units 16
+fuzz: fuzz-build ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
+	@set -eu; cd fuzz; \
 	$(CARGO) fuzz list | xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" sh -eu -c '\
 		mkdir -p "target/scratch/$$1" "corpus/$$1"; \
 		log="target/scratch/$$1.log"; \
-		$(CARGO) fuzz run -s none --codegen-units 16 "$$1" "target/scratch/$$1" "corpus/$$1" -- \
+		$(CARGO) fuzz run $(FUZZ_BUILD) "$$1" "target/scratch/$$1" "corpus/$$1" -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 > "$$log" 2>&1 || { cat "$$log"; exit 1; }; \
 		printf "%s\n" "== $$1 for $(FUZZ_SECONDS) s" "$$(grep "^stat::" "$$log")"' fuzz
+
+# cargo-fuzz only starts compilers, so it is built without optimisation.
+fuzz-build:
+	@set -eu; \
+	$(CARGO) fuzz --version > /dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked --debug; \
+	cd fuzz; \
+	$(CARGO) fuzz build $(FUZZ_BUILD)
 
 # No check: it takes hours, and what is missed is for a person to judge.
 mutants: ## Change the code in small ways and count what the tests notice; MUTANTS=AREA, MUTANTS_ARGS='--sample 100'.
