@@ -14,22 +14,35 @@ pub(crate) fn join(list: &mut Vec<Interval>) {
     });
 }
 
-/// Adds an interval.
-pub(crate) fn insert(list: &mut Vec<Interval>, interval: Interval) {
-    let at = list.partition_point(|&(start, _)| start < interval.0);
-    list.insert(at, interval);
-    join(list);
+/// Adds an interval, which takes the place of those that it overlaps or touches.
+pub(crate) fn insert(list: &mut Vec<Interval>, (start, end): Interval) {
+    let from = list.partition_point(|&(_, last)| last + 1 < start);
+    let joined = list[from..].partition_point(|&(first, _)| first <= end + 1);
+    match list[from..][..joined] {
+        [] => list.insert(from, (start, end)),
+        [one] => list[from] = (start.min(one.0), end.max(one.1)),
+        [first, .., last] => {
+            list[from] = (start.min(first.0), end.max(last.1));
+            list.drain(from + 1..from + joined);
+        }
+    }
 }
 
 /// Forgets what lies wholly at or below `tsn`.
 pub(crate) fn forget_up_to(list: &mut Vec<Interval>, tsn: u64) {
-    list.retain(|&(_, end)| end > tsn);
+    list.drain(..list.len() - above(list, tsn).len());
 }
 
 /// Whether one interval holds all of `start..=end`.
 pub(crate) fn holds(list: &[Interval], start: u64, end: u64) -> bool {
     let at = list.partition_point(|&(first, _)| first <= start);
     at > 0 && list[at - 1].1 >= end
+}
+
+/// The same if whoever asks goes up: the interval is looked for from `at` on, which follows.
+pub(crate) fn holds_from(list: &[Interval], at: &mut usize, (start, end): Interval) -> bool {
+    *at += list[*at..].iter().take_while(|&&(_, last)| last < start).count();
+    list.get(*at).is_some_and(|&(first, last)| first <= start && end <= last)
 }
 
 /// How many intervals at their start two lists have in common.
@@ -147,6 +160,38 @@ mod tests {
         holds(list, n, n)
     }
 
+    fn is_apart(list: &[Interval]) -> bool {
+        list.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0)
+    }
+
+    #[test]
+    fn an_interval_that_is_added_leaves_those_that_it_does_not_touch() {
+        for list in lists() {
+            for start in 1..=9 {
+                for end in start..=9 {
+                    let mut all = list.clone();
+                    insert(&mut all, (start, end));
+                    let expected = |n| has(&list, n) || (start..=end).contains(&n);
+                    assert!((1..=10).all(|n| has(&all, n) == expected(n)), "{list:?} {start} {end}: {all:?}");
+                    assert!(is_apart(&all), "{all:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_asked_in_order_is_found_as_each_by_itself() {
+        for list in lists() {
+            for other in lists() {
+                let mut at = 0;
+                for interval in other {
+                    let found = holds_from(&list, &mut at, interval);
+                    assert_eq!(found, holds(&list, interval.0, interval.1), "{list:?} {interval:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn two_lists_are_compared_subtracted_and_united_as_their_numbers_are() {
         let mut all = vec![(7, 7)];
@@ -170,7 +215,7 @@ mod tests {
                 assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
                 unite(&one, &other, &mut all);
                 assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) || has(&other, n))), "{all:?}");
-                assert!(all.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "{all:?} is disjoint");
+                assert!(is_apart(&all), "{all:?}");
             }
         }
     }

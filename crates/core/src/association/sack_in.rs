@@ -275,9 +275,15 @@ impl Association {
         if repeated > 0 {
             blocks.nth(repeated - 1);
         }
+        let mut at = self.sender.outstanding().kept().len() - known.len() + repeated;
         for block in blocks {
             let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
-            self.update_sender(|sender| sender.keep(start, end));
+            // Behind a hole that was filled all blocks are known, but stand one place further up.
+            if !intervals::holds_from(self.sender.outstanding().kept(), &mut at, (start, end)) {
+                self.update_sender(|sender| sender.keep(start, end));
+                let kept = self.sender.outstanding().kept();
+                at = kept.len() - intervals::above(kept, start - 1).len();
+            }
         }
         self.consider_writable();
     }
