@@ -84,9 +84,8 @@ pub(crate) fn unite(one: &[Interval], other: &[Interval], all: &mut Vec<Interval
     }
 }
 
-/// Puts what `list` holds and `known` does not into `news`.
+/// Puts what `list` holds and `known` does not at the end of `news`.
 pub(crate) fn subtract(list: &[Interval], known: &[Interval], news: &mut Vec<Interval>) {
-    news.clear();
     let mut known = known.iter().copied().peekable();
     for &(mut start, end) in list {
         while known.next_if(|&(_, last)| last < start).is_some() {}
@@ -209,8 +208,10 @@ mod tests {
                     );
                 }
                 let same = common_start(&one, &other);
+                all.clear();
                 subtract(&one[same..], &other[same..], &mut all);
                 assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
+                all.clear();
                 subtract(&one, &other, &mut all);
                 assert!((1..=8).all(|n| has(&all, n) == (has(&one, n) && !has(&other, n))), "{all:?}");
                 unite(&one, &other, &mut all);

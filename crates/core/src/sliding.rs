@@ -55,6 +55,13 @@ impl<T> Sliding<T> {
         self.items.extend(items);
     }
 
+    pub(crate) fn extend_from_slice(&mut self, items: &[T])
+    where
+        T: Clone,
+    {
+        self.items.extend_from_slice(items);
+    }
+
     pub(crate) fn insert(&mut self, at: usize, item: T) {
         self.items.insert(self.forgotten + at, item);
     }

@@ -27,7 +27,7 @@ impl Association {
 
     /// What the blocks cover and no SACK covered before.
     fn find_news(&mut self) {
-        let SackProcessing { blocks, known_blocks, difference, names_unsent, .. } = &mut self.sack;
+        let SackProcessing { blocks, difference, names_unsent, .. } = &mut self.sack;
         if std::mem::take(names_unsent) {
             difference.clear();
             difference.extend_from_slice(blocks);
@@ -35,7 +35,10 @@ impl Association {
         }
         let outstanding = self.sender.outstanding();
         let known = intervals::above(outstanding.gap_acked(), outstanding.cumulative());
-        intervals::subtract(&blocks[*known_blocks..], &known[*known_blocks..], difference);
+        difference.clear();
+        for change in blocks.changes() {
+            intervals::subtract(&blocks[change.blocks.clone()], &known[change.known.clone()], difference);
+        }
     }
 
     fn ack_gap(&mut self, tsn: u64) {

@@ -1,15 +1,26 @@
 //! Reading the gap blocks of a SACK.
 //!
 //! While paths deliver at different times each SACK has hundreds of blocks, and nearly all of them were in the SACK before. They are
-//! compared with what is known, and only those behind the first that differs are read and judged.
+//! compared with those, several at a time, and only the ones that differ are read and judged: a hole that is filled moves all
+//! blocks behind it up by one, and does not change them.
 
 use anabranch_wire::{GapBlock, Item};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use crate::association::Association;
 use crate::association::acknowledgement::Acknowledgement;
 use crate::intervals::{self, Interval};
 use crate::sliding::Sliding;
+
+/// Blocks that stand in the place of others. Two lists that are in order and apart, as both of these are, can be compared by what
+/// changed alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// Which of a SACK's blocks.
+    pub(super) blocks: Range<usize>,
+    /// Which of those known before.
+    pub(super) known: Range<usize>,
+}
 
 /// The gap blocks of the latest SACK as unwrapped inclusive intervals, in order and apart.
 #[derive(Debug)]
@@ -17,11 +28,32 @@ pub(super) struct SackBlocks {
     intervals: Sliding<Interval>,
     /// The low 16 bits of their first and last TSNs, with which those of the next SACK are compared several at a time.
     ends: Sliding<[u16; 2]>,
+    /// The same of the SACK before, from the first that the latest one does not repeat.
+    before: Vec<Interval>,
+    ends_before: Vec<[u16; 2]>,
+    /// Where the latest SACK differs from the one before.
+    changes: Vec<Change>,
+}
+
+/// How far the blocks of a SACK have been read.
+struct Reading {
+    cumulative: u64,
+    /// TSNs from here on were never sent.
+    unsent: u64,
+    /// Whether they are in order and apart so far, as the standard wants them, and the least TSN that the next may begin with.
+    in_order: bool,
+    lowest_apart: u64,
 }
 
 impl SackBlocks {
     pub(super) const fn new() -> Self {
-        Self { intervals: Sliding::new(), ends: Sliding::new() }
+        Self {
+            intervals: Sliding::new(),
+            ends: Sliding::new(),
+            before: Vec::new(),
+            ends_before: Vec::new(),
+            changes: Vec::new(),
+        }
     }
 
     fn has_room(&self) -> bool {
@@ -31,6 +63,32 @@ impl SackBlocks {
     pub(super) fn reserve(&mut self, additional: usize) {
         self.intervals.reserve(additional);
         self.ends.reserve(additional);
+        self.before.reserve(additional);
+        self.ends_before.reserve(additional);
+        self.changes.reserve(additional);
+    }
+
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// How many at the start are as they were.
+    pub(super) fn unchanged(&self) -> usize {
+        self.changes.first().map_or(self.len(), |change| change.blocks.start)
+    }
+
+    /// All blocks from `same` on stand in the place of what a list of so many has from there on.
+    pub(super) fn change_all(&mut self, same: usize, known: usize) {
+        self.changes.clear();
+        self.note_change(same, same..known);
+    }
+
+    /// The blocks from `at` on stand in the place of these.
+    fn note_change(&mut self, at: usize, known: Range<usize>) {
+        let blocks = at..self.len();
+        if !blocks.is_empty() || !known.is_empty() {
+            self.changes.push(Change { blocks, known });
+        }
     }
 
     /// Leaves the blocks above the cumulative TSN. If it stands in one, none is left: a SACK that repeats that block is wrong, since
@@ -49,10 +107,61 @@ impl SackBlocks {
         // So no two TSNs that either SACK can name have the same low bits.
         debug_assert!(self.first().is_none_or(|&(start, _)| start > cumulative));
         debug_assert!(self.last().is_none_or(|&(_, end)| end - cumulative <= u64::from(u16::MAX)));
-        let low = cumulative as u16;
-        common_start(gaps, &self.ends, |gap, &[start, end]| {
-            (gap.start.wrapping_add(low) == start) & (gap.end.wrapping_add(low) == end)
-        })
+        common_ends(gaps, &self.ends, cumulative)
+    }
+
+    /// Takes the place of the SACK before, of which the first blocks are repeated.
+    fn replace_from(&mut self, repeated: usize) {
+        self.before.clear();
+        self.before.extend_from_slice(&self.intervals[repeated..]);
+        self.ends_before.clear();
+        self.ends_before.extend_from_slice(&self.ends[repeated..]);
+        self.changes.clear();
+        self.truncate(repeated);
+    }
+
+    /// Reads blocks behind `repeated` that were in the SACK before too, in turn with those that were not.
+    fn read(&mut self, gaps: &[[u8; 4]], repeated: usize, reading: &mut Reading) {
+        let (mut next, mut old) = (repeated, 0);
+        while next < gaps.len() {
+            let (at, known) = (self.len(), repeated + old);
+            let mut run = 0;
+            while run == 0 && next < gaps.len() {
+                let end = self.read_one(GapBlock::from_wire(gaps[next]), reading);
+                next += 1;
+                old += self.before[old..].iter().take_while(|&&(start, _)| start <= end).count();
+                run = common_ends(&gaps[next..], &self.ends_before[old..], reading.cumulative);
+            }
+            self.note_change(at, known..repeated + old);
+            self.repeat(old..old + run, reading);
+            (next, old) = (next + run, old + run);
+        }
+        self.note_change(self.len(), repeated + old..repeated + self.before.len());
+    }
+
+    /// Where it ends.
+    fn read_one(&mut self, gap: GapBlock, reading: &mut Reading) -> u64 {
+        let (start, end) = unwrapped(gap, reading.cumulative);
+        // A block that is empty, touches the cumulative TSN or names what was never sent is not believed.
+        if gap.is_valid() && end < reading.unsent {
+            reading.in_order &= start >= reading.lowest_apart;
+            reading.lowest_apart = end + 2;
+            self.push((start, end));
+        }
+        end
+    }
+
+    /// Takes blocks over from the SACK before.
+    fn repeat(&mut self, which: Range<usize>, reading: &mut Reading) {
+        let (Some(first), Some(last)) =
+            (self.before[which.clone()].first(), self.before[which.clone()].last())
+        else {
+            return;
+        };
+        reading.in_order &= first.0 >= reading.lowest_apart;
+        reading.lowest_apart = last.1 + 2;
+        self.intervals.extend_from_slice(&self.before[which.clone()]);
+        self.ends.extend_from_slice(&self.ends_before[which]);
     }
 
     fn truncate(&mut self, len: usize) {
@@ -95,44 +204,51 @@ fn low_bits((start, end): Interval) -> [u16; 2] {
 impl Association {
     /// Puts the blocks in order, and finds out how many of the first are known.
     pub(super) fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
-        let last = self.sender.outstanding().next_tsn();
-        let [mut gaps, more] = sack.gap_lists();
+        let [gaps, more] = sack.gap_lists();
         if !self.sack.blocks.has_room() && gaps.len() > 0 {
             self.sack.make_room();
             self.sender.make_room_for_blocks();
         }
         let blocks = &mut self.sack.blocks;
         blocks.forget_passed(cumulative);
+        let were = blocks.len();
         let repeated = blocks.repeated(gaps.as_wire(), cumulative);
-        blocks.truncate(repeated);
-        if repeated > 0 {
-            gaps.nth(repeated - 1);
-        }
-        // Blocks that are as the standard wants them, in order and apart, need neither sorting nor joining.
-        let (mut in_order, mut lowest_apart) = (true, blocks.last().map_or(0, |&(_, end)| end + 2));
-        gaps.chain(more).for_each(|gap| {
-            let (start, end) = unwrapped(gap, cumulative);
-            // A block that is empty, touches the cumulative TSN or names what was never sent is not believed.
-            if gap.is_valid() && end < last {
-                in_order &= start >= lowest_apart;
-                lowest_apart = end + 2;
-                blocks.push((start, end));
-            }
+        blocks.replace_from(repeated);
+        let mut reading = Reading {
+            cumulative,
+            unsent: self.sender.outstanding().next_tsn(),
+            in_order: true,
+            lowest_apart: blocks.last().map_or(0, |&(_, end)| end + 2),
+        };
+        blocks.read(gaps.as_wire(), repeated, &mut reading);
+        // A second list is in order by itself, and mostly not behind the first.
+        let one_list = more.len() == 0;
+        more.for_each(|gap| {
+            blocks.read_one(gap, &mut reading);
         });
-        if !in_order {
+        if !reading.in_order {
             blocks.sort();
         }
-        self.count_known_blocks(cumulative, if in_order { repeated } else { 0 });
-    }
-
-    /// `repeated` of the first blocks were in the SACK before.
-    fn count_known_blocks(&mut self, cumulative: u64, repeated: usize) {
         let known = intervals::above(self.sender.outstanding().gap_acked(), cumulative);
         // Where no block was missed in the SACK before, its blocks are what is known.
-        let least = if self.sack.reneging_at.is_none() { repeated } else { 0 };
-        debug_assert_eq!(self.sack.blocks[..least], known[..least]);
-        self.sack.known_blocks = least + intervals::common_start(&self.sack.blocks[least..], &known[least..]);
+        let compared = reading.in_order && one_list && self.sack.reneging_at.is_none() && were == known.len();
+        if !compared {
+            blocks.change_all(intervals::common_start(blocks, known), known.len());
+        }
+        debug_assert!(only_changes_differ(blocks, known), "{:?}", blocks.changes);
     }
+}
+
+/// Whether blocks are what is known but for their changes.
+fn only_changes_differ(blocks: &SackBlocks, known: &[Interval]) -> bool {
+    let mut from = (0, 0);
+    let ends = (blocks.len()..blocks.len(), known.len()..known.len());
+    let changes = blocks.changes.iter().map(|change| (change.blocks.clone(), change.known.clone()));
+    changes.chain([ends]).all(|(ours, theirs)| {
+        let same = blocks[from.0..ours.start] == known[from.1..theirs.start];
+        from = (ours.end, theirs.end);
+        same
+    })
 }
 
 /// How many blocks are compared without a branch for each.
@@ -143,6 +259,14 @@ pub(super) fn repeated(gaps: &[[u8; 4]], list: &[Interval], cumulative: u64) -> 
     common_start(gaps, list, |gap, &(start, end)| {
         let block = unwrapped(gap, cumulative);
         (block.0 == start) & (block.1 == end)
+    })
+}
+
+/// How many blocks at the start of a SACK have these low bits.
+fn common_ends(gaps: &[[u8; 4]], ends: &[[u16; 2]], cumulative: u64) -> usize {
+    let low = cumulative as u16;
+    common_start(gaps, ends, |gap, &[start, end]| {
+        (gap.start.wrapping_add(low) == start) & (gap.end.wrapping_add(low) == end)
     })
 }
 
@@ -214,6 +338,26 @@ mod tests {
         blocks
     }
 
+    /// What becomes of a SACK's blocks until the next one: a hole is filled, a block grows, begins or is taken back; or anything.
+    fn change(gaps: &mut Vec<GapBlock>, at: usize, edit: u8, bytes: [u8; 4]) {
+        let at = at % gaps.len().max(1);
+        let next = gaps.get(at + 1).copied();
+        match (gaps.get_mut(at), next, edit) {
+            (Some(gap), Some(next), 0) => {
+                gap.end = next.end;
+                gaps.remove(at + 1);
+            }
+            (Some(gap), _, 1) => gap.end = gap.end.saturating_add(1),
+            (Some(_), _, 2) => drop(gaps.remove(at)),
+            (Some(gap), Some(next), 3) if gap.end + 3 < next.start => {
+                let between = gap.end + 2;
+                gaps.insert(at + 1, GapBlock { start: between, end: between });
+            }
+            (_, _, 4) => gaps.insert(at.min(gaps.len()), GapBlock::from_wire(bytes)),
+            _ => {}
+        }
+    }
+
     fn low_halves() -> impl Strategy<Value = u64> {
         prop_oneof![1 => 0..u64::from(u16::MAX), 9 => 1_u64..4]
     }
@@ -246,6 +390,47 @@ mod tests {
             let expected = pairs.take_while(same).count();
             prop_assert_eq!(blocks.repeated(&gaps, cumulative), expected);
             prop_assert_eq!(repeated(&gaps, &blocks, cumulative), expected);
+        }
+
+        #[test]
+        fn blocks_are_those_of_the_sack_and_only_changes_differ_from_those_before(
+            cumulative in (1_u64 << 32) - 70_000..(1 << 32) + 70_000,
+            lengths in prop::collection::vec((low_halves(), low_halves()), 0..60),
+            edits in prop::collection::vec((0_usize..60, 0_u8..5, any::<[u8; 4]>()), 0..6),
+        ) {
+            let apart: Vec<(u64, u64)> = lengths.into_iter().map(|(gap, len)| (gap.max(1), len)).collect();
+            let mut blocks = blocks_above(cumulative, &apart);
+            let known = blocks.to_vec();
+            let distance = |tsn: u64| (tsn - cumulative) as u16;
+            let gap = |&(start, end): &Interval| GapBlock { start: distance(start), end: distance(end) };
+            let mut gaps: Vec<GapBlock> = known.iter().map(gap).collect();
+            edits.into_iter().for_each(|(at, edit, bytes)| change(&mut gaps, at, edit, bytes));
+            let wire: Vec<[u8; 4]> = gaps.iter().map(|gap| gap.to_wire()).collect();
+
+            let repeated = blocks.repeated(&wire, cumulative);
+            blocks.replace_from(repeated);
+            let lowest_apart = blocks.last().map_or(0, |&(_, end)| end + 2);
+            let mut reading = Reading { cumulative, unsent: u64::MAX, in_order: true, lowest_apart };
+            blocks.read(&wire, repeated, &mut reading);
+
+            let valid = gaps.iter().filter(|gap| gap.is_valid());
+            let expected: Vec<Interval> = valid.map(|&gap| unwrapped(gap, cumulative)).collect();
+            prop_assert_eq!(&*blocks, &expected[..]);
+            prop_assert_eq!(&*blocks.ends, &expected.iter().copied().map(low_bits).collect::<Vec<_>>()[..]);
+            prop_assert_eq!(reading.in_order, expected.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0));
+            if reading.in_order {
+                prop_assert!(only_changes_differ(&blocks, &known), "{:?}", blocks.changes);
+                for (ours, theirs) in [(&expected, &known), (&known, &expected)] {
+                    let (mut whole, mut parts) = (Vec::new(), Vec::new());
+                    intervals::subtract(ours, theirs, &mut whole);
+                    for Change { blocks, known: before } in blocks.changes() {
+                        let (ours_at, theirs_at) =
+                            if *ours == expected { (blocks, before) } else { (before, blocks) };
+                        intervals::subtract(&ours[ours_at.clone()], &theirs[theirs_at.clone()], &mut parts);
+                    }
+                    prop_assert_eq!(parts, whole);
+                }
+            }
         }
 
         #[test]

@@ -1,6 +1,7 @@
 //! What becomes of chunks that one SACK covered by a gap block and a later one does not.
 
 use crate::association::Association;
+use crate::association::gap_blocks::Change;
 use crate::association::sack_in::SackProcessing;
 use crate::intervals;
 use crate::policy::{LossCause, OpportunityCause};
@@ -17,15 +18,19 @@ impl Association {
 
     fn take_back_now(&mut self) {
         self.take_back_uncovered();
-        self.sender.set_gap_acked(&self.sack.blocks, self.sack.known_blocks);
+        self.sender.set_gap_acked(&self.sack.blocks, self.sack.blocks.unchanged());
     }
 
     fn suspect_reneging(&mut self) {
-        if self.sender.add_gap_acked(&self.sack.blocks, self.sack.known_blocks) {
+        if self.covers_what_was_known() {
+            self.sender.set_gap_acked(&self.sack.blocks, self.sack.blocks.unchanged());
             self.sack.reneging_at = None;
-        } else if self.sack.reneging_at.is_none() {
-            let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
-            self.sack.reneging_at = Some(self.now + longest);
+        } else {
+            self.sender.add_gap_acked(&self.sack.blocks);
+            if self.sack.reneging_at.is_none() {
+                let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
+                self.sack.reneging_at = Some(self.now + longest);
+            }
         }
         if self.sack.reneging_at.is_some() {
             self.sack.latest_blocks.clear();
@@ -33,12 +38,24 @@ impl Association {
         }
     }
 
+    /// Whether the blocks cover all that was acknowledged by gap blocks before.
+    fn covers_what_was_known(&self) -> bool {
+        let cumulative = self.sender.outstanding().cumulative();
+        let known = intervals::above(self.sender.outstanding().gap_acked(), cumulative);
+        let blocks = &self.sack.blocks;
+        blocks.changes().iter().all(|Change { blocks: ours, known: theirs }| {
+            intervals::hold_above(&blocks[ours.clone()], &known[theirs.clone()], cumulative)
+        })
+    }
+
     /// No SACK has covered what was acknowledged before for too long: it is outstanding again.
     pub(crate) fn believe_reneging(&mut self) {
         self.sack.reneging_at = None;
-        let SackProcessing { blocks, latest_blocks, known_blocks, .. } = &mut self.sack;
-        *known_blocks = 0;
-        blocks.replace(intervals::above(latest_blocks, self.sender.outstanding().cumulative()));
+        let cumulative = self.sender.outstanding().cumulative();
+        let known = intervals::above(self.sender.outstanding().gap_acked(), cumulative).len();
+        let SackProcessing { blocks, latest_blocks, .. } = &mut self.sack;
+        blocks.replace(intervals::above(latest_blocks, cumulative));
+        blocks.change_all(0, known);
         self.take_back_uncovered();
         self.sender.set_gap_acked(&self.sack.blocks, 0);
         for index in 0..self.paths.len() {
@@ -51,8 +68,11 @@ impl Association {
     fn take_back_uncovered(&mut self) {
         let cumulative = self.sender.outstanding().cumulative();
         let known = intervals::above(self.sender.outstanding().gap_acked(), cumulative);
-        let SackProcessing { blocks, known_blocks, difference: uncovered, .. } = &mut self.sack;
-        intervals::subtract(&known[*known_blocks..], &blocks[*known_blocks..], uncovered);
+        let SackProcessing { blocks, difference: uncovered, .. } = &mut self.sack;
+        uncovered.clear();
+        for change in blocks.changes() {
+            intervals::subtract(&known[change.known.clone()], &blocks[change.blocks.clone()], uncovered);
+        }
         for index in 0..self.sack.difference.len() {
             let (start, end) = self.sack.difference[index];
             (start.max(cumulative + 1)..=end).for_each(|tsn| self.take_back(tsn));

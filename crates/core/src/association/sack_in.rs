@@ -26,8 +26,6 @@ use crate::units::{ChunkBytes, WindowBytes};
 pub(crate) struct SackProcessing {
     /// They stay until the next SACK, which repeats most of them.
     pub(super) blocks: SackBlocks,
-    /// How many at the start are also the first of what was known to have arrived above the cumulative TSN.
-    pub(super) known_blocks: usize,
     /// What one list of intervals holds and another does not.
     pub(super) difference: Vec<Interval>,
     /// A block named a chunk that has not left, so that what was covered before does not count as acknowledged.
@@ -64,7 +62,6 @@ impl SackProcessing {
             reneging_at: None,
             latest_blocks: Vec::new(),
             blocks: SackBlocks::new(),
-            known_blocks: 0,
             difference: Vec::new(),
             names_unsent: false,
             holes: Vec::new(),

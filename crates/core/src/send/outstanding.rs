@@ -476,19 +476,11 @@ impl Outstanding {
         &self.gap_acked
     }
 
-    /// Forgets intervals up to the cumulative TSN and adds `blocks`, of which the first `same` are the first of what is known
-    /// above it. Whether these cover all that was known: they do nearly always, and then they are all that is known.
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval], same: usize) -> bool {
-        let cumulative = self.cumulative();
-        let known = intervals::above(&self.gap_acked, cumulative);
-        let all_covered = intervals::hold_above(&blocks[same..], &known[same..], cumulative);
-        if all_covered {
-            self.set_gap_acked(blocks, same);
-        } else {
-            intervals::unite(known, blocks, &mut self.united);
-            std::mem::swap(self.gap_acked.as_vec(), &mut self.united);
-        }
-        all_covered
+    /// Forgets intervals up to the cumulative TSN and adds `blocks`.
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
+        let known = intervals::above(&self.gap_acked, self.cumulative());
+        intervals::unite(known, blocks, &mut self.united);
+        std::mem::swap(self.gap_acked.as_vec(), &mut self.united);
     }
 
     /// Replaces the intervals, of which the first `same` above the cumulative TSN stay as they are.
@@ -710,16 +702,16 @@ mod tests {
         for _ in 0..9 {
             send(&mut outstanding, 0);
         }
-        assert!(outstanding.add_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)], 0));
-        assert!(!outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)], 0));
+        outstanding.set_gap_acked(&[(FIRST + 6, FIRST + 6), (FIRST + 8, FIRST + 8)], 0);
+        outstanding.add_gap_acked(&[(FIRST + 2, FIRST + 3), (FIRST + 7, FIRST + 7)]);
         assert_eq!(outstanding.gap_acked(), [(FIRST + 2, FIRST + 3), (FIRST + 6, FIRST + 8)]);
         for tsn in FIRST..FIRST + 4 {
             outstanding.mark_acked(tsn);
             outstanding.pop(|_| ());
         }
-        assert!(!outstanding.add_gap_acked(&[], 0));
+        outstanding.add_gap_acked(&[]);
         assert_eq!(outstanding.gap_acked(), [(FIRST + 6, FIRST + 8)]);
-        assert!(outstanding.add_gap_acked(&[(FIRST + 5, FIRST + 8)], 0), "they cover what was known");
+        outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 8)], 0);
         outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 8), (FIRST + 10, FIRST + 10)], 1);
         assert_eq!(outstanding.gap_acked(), [(FIRST + 5, FIRST + 8), (FIRST + 10, FIRST + 10)]);
         outstanding.set_gap_acked(&[(FIRST + 5, FIRST + 5)], 0);

@@ -641,8 +641,8 @@ impl Sender {
 
     /// See [`Outstanding::add_gap_acked`].
     #[inline]
-    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval], same: usize) -> bool {
-        self.outstanding.add_gap_acked(blocks, same)
+    pub(crate) fn add_gap_acked(&mut self, blocks: &[Interval]) {
+        self.outstanding.add_gap_acked(blocks);
     }
 
     /// See [`Outstanding::set_gap_acked`].
