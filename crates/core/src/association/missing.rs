@@ -92,7 +92,7 @@ impl Association {
             }
             Holes::SentBefore(bounds) => {
                 for (path, bound) in paths.zip(bounds).filter_map(|(path, bound)| Some((path, (*bound)?))) {
-                    list.extend(outstanding.sent_before(path, bound).filter(|&tsn| tsn < limit));
+                    outstanding.sent_before(path, bound, limit, &mut list);
                 }
             }
         }

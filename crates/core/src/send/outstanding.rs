@@ -459,11 +459,21 @@ impl Outstanding {
         lists.flat_map(move |list| list.iter(&self.ring).take_while(move |&tsn| tsn < below))
     }
 
-    /// The chunks of a path whose latest transmission left before a time, or at it with a lower TSN, in this order. What waits to
+    /// Adds the chunks of a path below `limit` whose latest transmission left before a time, or at it with a lower TSN. What waits to
     /// be sent again is left out, unless reports count for it.
-    pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64)) -> impl Iterator<Item = u64> {
-        let list = self.by_path[path.index()].sent;
-        list.iter(&self.ring).take_while(move |&tsn| self.order_of(tsn) < bound)
+    ///
+    /// They are looked for in the order of leaving or in TSN order, whichever ends first. Behind a retransmission that arrived the
+    /// first holds all that left before it and was not named yet; behind chunks that are lost again and again it is the second.
+    pub(crate) fn sent_before(&self, path: PathId, bound: (Time, u64), limit: u64, found: &mut Vec<u64>) {
+        let PathChunks { sent, kinds } = &self.by_path[path.index()];
+        let by_time = || sent.iter(&self.ring).take_while(|&tsn| self.order_of(tsn) < bound);
+        let by_tsn = || kinds.iter().flat_map(|list| list.iter(&self.ring).take_while(|&tsn| tsn < limit));
+        if ends_first(by_time(), by_tsn()) {
+            found.extend(by_time().filter(|&tsn| tsn < limit));
+        } else {
+            let is_sent = |tsn| self.get(tsn).and_then(|chunk| self.place(chunk)?.sent).is_some();
+            found.extend(by_tsn().filter(|&tsn| is_sent(tsn) && self.order_of(tsn) < bound));
+        }
     }
 
     /// The first gap blocks are about to come.
@@ -553,6 +563,18 @@ impl Outstanding {
     }
 }
 
+/// Whether the first of two walks has no more items than the second. It costs as much as the shorter one.
+fn ends_first(mut one: impl Iterator, mut other: impl Iterator) -> bool {
+    loop {
+        if one.next().is_none() {
+            return true;
+        }
+        if other.next().is_none() {
+            return false;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
@@ -587,6 +609,36 @@ mod tests {
     }
 
     const FIRST: u64 = 1 << 32;
+
+    #[test]
+    fn what_left_before_is_found_whichever_walk_is_the_shorter_one() {
+        let mut outstanding = Outstanding::new(FIRST, false);
+        let at = |tsn: u64, time: u64| {
+            let mut sent = transmission(0);
+            sent.stamps.sent_at = Time::from_nanos(time);
+            (tsn, sent)
+        };
+        for tsn in FIRST..FIRST + 12 {
+            outstanding.push(draft(), PathId::new(0));
+            let (tsn, sent) = at(tsn, tsn - FIRST);
+            outstanding.add_transmission(tsn, sent);
+        }
+        for (tsn, sent) in [at(FIRST + 4, 20), at(FIRST + 1, 21)] {
+            outstanding.add_transmission(tsn, sent);
+        }
+        outstanding.mark_acked(FIRST + 7);
+        for limit in FIRST..FIRST + 14 {
+            for bound in (0..23).flat_map(|time| [FIRST, FIRST + 20].map(|tsn| (Time::from_nanos(time), tsn)))
+            {
+                let mut found = Vec::new();
+                outstanding.sent_before(PathId::new(0), bound, limit, &mut found);
+                found.sort_unstable();
+                let left = |tsn: &u64| outstanding.order_of(*tsn) < bound && *tsn != FIRST + 7;
+                let expected: Vec<u64> = (FIRST..limit.min(FIRST + 12)).filter(left).collect();
+                assert_eq!(found, expected, "{limit} {bound:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_list_of_unacknowledged_chunks_stays_in_order_through_acks_and_reneging() {
