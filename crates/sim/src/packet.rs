@@ -245,6 +245,20 @@ mod tests {
     }
 
     #[test]
+    fn new_buffers_have_the_room_that_packets_needed_so_far() {
+        let mut pool = Pool::default();
+        let mut taken: Vec<PacketBuffer> = (0..MORE_BUFFERS).map(|_| pool.take_buffer()).collect();
+        assert!(taken.iter().all(|buffer| buffer.capacity() == 0), "nobody knows yet");
+        let mut long = taken.pop().unwrap();
+        long.extend_from_slice(&[0; 1_480]);
+        pool.insert_with(
+            Packet::new(WireBytes::new(1_500), SourceId(0), RouteId(0)),
+            Content { envelope: None, payload: long },
+        );
+        assert_eq!(pool.take_buffer().capacity(), 1_480);
+    }
+
+    #[test]
     fn packets_and_buffers_are_used_again() {
         let mut pool = Pool::default();
         let packet = Packet::new(WireBytes::new(60), SourceId(0), RouteId(0));

@@ -611,6 +611,13 @@ mod tests {
     const FIRST: u64 = 1 << 32;
 
     #[test]
+    fn of_two_walks_the_shorter_one_is_known_without_an_end_of_the_other() {
+        assert!(ends_first(0..3, 0..));
+        assert!(!ends_first(0.., 0..3));
+        assert!(ends_first(0..3, 0..3), "of two that are as long the first will do");
+    }
+
+    #[test]
     fn what_left_before_is_found_whichever_walk_is_the_shorter_one() {
         let mut outstanding = Outstanding::new(FIRST, false);
         let at = |tsn: u64, time: u64| {
