@@ -362,6 +362,26 @@ mod tests {
         prop_oneof![1 => 0..u64::from(u16::MAX), 9 => 1_u64..4]
     }
 
+    #[test]
+    fn a_hole_that_is_filled_and_a_block_that_grows_change_nothing_else() {
+        let cumulative = 1 << 32;
+        let mut blocks = SackBlocks::new();
+        let of_one_tsn: Vec<Interval> = (1..=100).map(|i| (cumulative + 2 * i, cumulative + 2 * i)).collect();
+        blocks.replace(&of_one_tsn);
+        let gap = |start: u16, end: u16| GapBlock { start, end }.to_wire();
+        let mut gaps: Vec<[u8; 4]> = (1..=100).map(|i| gap(2 * i, 2 * i)).collect();
+        gaps[49] = gap(100, 102);
+        gaps.remove(50);
+        gaps[98] = gap(200, 203);
+
+        let repeated = blocks.repeated(&gaps, cumulative);
+        blocks.replace_from(repeated);
+        let mut reading = Reading { cumulative, unsent: u64::MAX, in_order: true, lowest_apart: 0 };
+        blocks.read(&gaps, repeated, &mut reading);
+        let changes = [Change { blocks: 49..50, known: 49..51 }, Change { blocks: 98..99, known: 99..100 }];
+        assert_eq!((reading.in_order, blocks.changes()), (true, &changes[..]));
+    }
+
     proptest! {
         #[test]
         fn low_bits_tell_as_much_of_what_is_repeated_as_whole_tsns(
