@@ -4,11 +4,18 @@
 //! hostile or odd input can make a deadline late but never wrap it into the past.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Sub};
 
-/// An instant, in nanoseconds since the driver's epoch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(u64);
+/// An instant, in nanoseconds since the driver's epoch. The last one is `u64::MAX - 1`, and stands for whatever is later.
+///
+/// ```
+/// use anabranch_core::time::Time;
+/// assert_eq!(size_of::<Option<Time>>(), size_of::<Time>());
+/// ```
+// One more than the nanoseconds, so that no deadline takes no room besides: an association has dozens, and most are none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(NonZeroU64);
 
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -16,26 +23,35 @@ pub struct Span(u64);
 
 impl Time {
     /// The driver's epoch.
-    pub const ZERO: Time = Time(0);
+    pub const ZERO: Time = Time(NonZeroU64::MIN);
+
+    /// The last instant.
+    const END: Time = Time(NonZeroU64::MAX);
 
     /// The instant `ns` nanoseconds after the epoch.
     pub const fn from_nanos(ns: u64) -> Self {
-        Time(ns)
+        Time(NonZeroU64::MIN.saturating_add(ns))
     }
 
     /// Nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds since the epoch, for printing and for rates; never for ordering.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Time passed since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(self.0.get().saturating_sub(earlier.0.get()))
+    }
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Time::ZERO
     }
 }
 
@@ -106,10 +122,11 @@ impl Span {
 }
 
 /// The earliest of some deadlines. One at the end of time, where arithmetic saturates, never comes and is none.
-pub(crate) fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
-    // Without a branch for each deadline: this is asked for with every packet.
-    let soonest = deadlines.iter().fold(u64::MAX, |soonest, at| soonest.min(at.map_or(u64::MAX, |at| at.0)));
-    (soonest < u64::MAX).then_some(Time(soonest))
+pub fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
+    // Without a branch for each deadline: this is asked for with every packet. None is stored as 0, and comes last one below it.
+    let ahead = |at: &Option<Time>| at.map_or(0, |at| at.0.get()).wrapping_sub(1);
+    let soonest = deadlines.iter().map(ahead).fold(u64::MAX, u64::min);
+    (soonest < Time::END.as_nanos()).then(|| Time::from_nanos(soonest))
 }
 
 impl Add<Span> for Time {
@@ -147,7 +164,7 @@ impl Sub for Span {
 
 impl fmt::Debug for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        write!(f, "{}.{:09} s", self.as_nanos() / 1_000_000_000, self.as_nanos() % 1_000_000_000)
     }
 }
 
@@ -203,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_earliest_deadline_is_none_if_none_will_come() {
-        let at = |ns| Some(Time(ns));
+        let at = |ns| Some(Time::from_nanos(ns));
         assert_eq!(earliest([at(7), None, at(3), at(u64::MAX)]), at(3));
         assert_eq!(earliest([None, at(u64::MAX)]), None);
         assert_eq!(earliest([]), None);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use anabranch_core::protection::{Agreement, FIRST_EPOCH, KeyManagementMethod, KeyManagementRole};
-use anabranch_core::time::{Span, Time};
+use anabranch_core::time::{Span, Time, earliest};
 use anabranch_core::{Association, ReceivedMessage, SendError};
 use anabranch_dtls::RestartKeys;
 use bytes::Bytes;
@@ -203,7 +203,7 @@ impl KeyManager {
             (None, retry) => Some(self.aged_at(keys).max(retry.unwrap_or(Time::ZERO))),
         };
         let drained = self.draining.as_ref().map(Draining::until);
-        [ages, drained, Some(keys.since + self.policy.expire_after)].into_iter().flatten().min()
+        earliest([ages, drained, Some(keys.since + self.policy.expire_after)])
     }
 
     /// What came of it; each is told once.

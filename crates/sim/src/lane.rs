@@ -24,7 +24,7 @@
 //! ```
 
 use anabranch_core::PacketBuffer;
-use anabranch_core::time::Time;
+use anabranch_core::time::{Time, earliest};
 use anabranch_core::units::WireBytes;
 
 use crate::dynamics::{LinkChange, Schedule};
@@ -120,7 +120,7 @@ impl Lane {
             // The delay may change before the packet leaves.
             self.schedule.next_time().map_or(arrival, |change| arrival.min(change))
         });
-        [self.link.first_arrival(), leaving].into_iter().flatten().min()
+        earliest([self.link.first_arrival(), leaving])
     }
 
     /// Changes the link now.

@@ -1,6 +1,6 @@
 //! The SCTP endpoint as a host of the simulator, with an application on top.
 
-use anabranch_core::time::Time;
+use anabranch_core::time::{Time, earliest};
 use anabranch_core::{AssociationEvent, AssociationId, Endpoint, PacketBuffer, PathAddress};
 use std::any::Any;
 
@@ -93,6 +93,6 @@ impl<A: Application> Host for SctpHost<A> {
     }
 
     fn poll_timeout(&mut self) -> Option<Time> {
-        [self.endpoint.poll_timeout(), self.application.poll_timeout()].into_iter().flatten().min()
+        earliest([self.endpoint.poll_timeout(), self.application.poll_timeout()])
     }
 }

@@ -1,7 +1,7 @@
 //! The state of an association (RFC 9260 section 4). Each variant holds what exists in that state only.
 
 use crate::path_id::PathId;
-use crate::time::Time;
+use crate::time::{Time, earliest};
 
 #[derive(Debug)]
 pub(crate) enum State {
@@ -140,12 +140,12 @@ impl State {
 
 impl Opening {
     fn next_timer(&self, stagger: Option<Time>) -> Option<Time> {
-        [self.t1, self.give_up, stagger].into_iter().flatten().min()
+        earliest([self.t1, self.give_up, stagger])
     }
 }
 
 impl Closing {
     fn next_timer(&self) -> Option<Time> {
-        [self.t2, self.t5].into_iter().flatten().min()
+        earliest([self.t2, self.t5])
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use anabranch_core::time::{Rate, Span, Time};
+use anabranch_core::time::{Rate, Span, Time, earliest};
 use anabranch_core::{
     AssociationConfig, AssociationEvent, AssociationId, Endpoint, Reliability, SendOptions,
 };
@@ -467,7 +467,7 @@ impl Application for End {
     fn poll_timeout(&mut self) -> Option<Time> {
         let start = self.connect.as_ref().map(|_| self.start);
         let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
-        [start, self.next_read, self.next_message(), beside, self.keys_due()].into_iter().flatten().min()
+        earliest([start, self.next_read, self.next_message(), beside, self.keys_due()])
     }
 }
 
