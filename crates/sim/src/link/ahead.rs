@@ -316,8 +316,7 @@ impl Link {
         } else if !self.has_room(size) {
             return Err(self.count_drop(Drop::Queue, source, size));
         }
-        let (span, carry) = self.rate.serialise(size.get(), self.carry);
-        self.carry = carry;
+        let span = self.serialise(size);
         let leaves = busy_until.unwrap_or(now) + span;
         Ok(Passage {
             leaves,
