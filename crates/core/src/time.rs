@@ -122,6 +122,13 @@ impl Span {
 }
 
 /// The earliest of some deadlines. One at the end of time, where arithmetic saturates, never comes and is none.
+///
+/// ```
+/// use anabranch_core::time::{Span, Time, earliest};
+/// let at = |ms| Time::ZERO + Span::from_millis(ms);
+/// assert_eq!(earliest([Some(at(7)), None, Some(at(3))]), Some(at(3)));
+/// assert_eq!(earliest([None, Some(Time::from_nanos(u64::MAX))]), None);
+/// ```
 pub fn earliest<const N: usize>(deadlines: [Option<Time>; N]) -> Option<Time> {
     // Without a branch for each deadline: this is asked for with every packet. None is stored as 0, and comes last one below it.
     let ahead = |at: &Option<Time>| at.map_or(0, |at| at.0.get()).wrapping_sub(1);
@@ -229,7 +236,9 @@ mod tests {
     #[test]
     fn arithmetic_saturates_instead_of_wrapping() {
         let end = Time::from_nanos(u64::MAX);
+        assert_eq!(end.as_nanos(), u64::MAX - 1);
         assert_eq!(end + Span::from_secs(1), end);
+        assert_eq!(Time::ZERO.as_nanos(), 0);
         assert_eq!(Time::ZERO.since(end), Span::ZERO);
         assert_eq!(Span::from_millis(1) - Span::from_secs(1), Span::ZERO);
     }
