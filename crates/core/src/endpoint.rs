@@ -515,13 +515,10 @@ impl Endpoint {
 
     /// What happened, oldest first.
     pub fn poll_event(&mut self) -> Option<(AssociationId, AssociationEvent)> {
-        if self.events.is_empty() {
-            // This is asked for more often than packets come, and mostly there is nothing.
-            if !self.table.has_events() {
-                return None;
-            }
-            self.table.collect_events(&mut self.events);
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
         }
+        self.table.collect_events(&mut self.events);
         self.events.pop_front()
     }
 

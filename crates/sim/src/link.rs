@@ -245,9 +245,6 @@ pub struct Link {
     faults: Faults,
     up: bool,
     carry: u64,
-    /// The size of the latest packet that took a whole number of nanoseconds, and how long that was. Most packets are of one size and
-    /// leave no remainder, and a division takes longer than all else that serialising one does.
-    whole: Option<(WireBytes, Span)>,
     in_service: Option<Queued>,
     waiting: VecDeque<Queued>,
     waiting_bytes: WireBytes,
@@ -281,7 +278,6 @@ impl Link {
             faults,
             up: true,
             carry: 0,
-            whole: None,
             in_service: None,
             // So that the first packets to wait in a run in full swing do not allocate.
             waiting: VecDeque::with_capacity(QUEUE_ROOM),
@@ -386,7 +382,6 @@ impl Link {
                 let carry =
                     u128::from(self.carry) * u128::from(rate.as_bps()) / u128::from(self.rate.as_bps());
                 self.carry = carry as u64;
-                self.whole = None;
                 self.rate = *rate;
                 self.capacity = self.queue.capacity(*rate);
             }
@@ -433,23 +428,6 @@ impl Link {
         self.serve_next(now).map_or(Offer::Waits, Offer::Due)
     }
 
-    /// How long a packet is in the serialiser.
-    #[inline]
-    fn serialise(&mut self, size: WireBytes) -> Span {
-        if self.carry == 0
-            && let Some((known, span)) = self.whole
-            && known == size
-        {
-            return span;
-        }
-        let (span, carry) = self.rate.serialise(size.get(), self.carry);
-        if self.carry == 0 && carry == 0 {
-            self.whole = Some((size, span));
-        }
-        self.carry = carry;
-        span
-    }
-
     /// Whether a packet may wait. Where nothing does and none is being sent, one always may.
     #[inline]
     fn has_room(&self, size: WireBytes) -> bool {
@@ -493,7 +471,8 @@ impl Link {
 
     /// Puts a packet into the serialiser and says when it leaves.
     fn serve(&mut self, now: Time, queued: Queued) -> Time {
-        let span = self.serialise(queued.size);
+        let (span, carry) = self.rate.serialise(queued.size.get(), self.carry);
+        self.carry = carry;
         self.in_service = Some(queued);
         now + span
     }

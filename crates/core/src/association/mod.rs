@@ -527,11 +527,6 @@ impl Association {
         matches!(self.state, State::Closed { gracefully: true })
     }
 
-    #[inline]
-    pub(crate) fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
     pub(crate) fn poll_event(&mut self) -> Option<AssociationEvent> {
         self.events.pop_front()
     }

@@ -179,22 +179,15 @@ impl Table {
         }
     }
 
-    /// Whether something has happened to any of the busy.
-    #[inline]
-    pub(super) fn has_events(&self) -> bool {
-        let (first, rest) = self.busy.as_slices();
-        let happened = |id: &AssociationId| self.get(*id).is_some_and(Association::has_events);
-        first.iter().any(happened) || rest.iter().any(happened)
-    }
-
     /// Takes the events of the busy over. That is no change: deadlines and addresses stay as they are.
     pub(super) fn collect_events(&mut self, events: &mut VecDeque<(AssociationId, AssociationEvent)>) {
-        for &id in &self.busy {
-            let Some(entry) = entry_mut(&mut self.entries, id) else { continue };
+        // Inner iteration: this is asked for more often than packets come, and mostly there is nothing.
+        self.busy.iter().for_each(|&id| {
+            let Some(entry) = entry_mut(&mut self.entries, id) else { return };
             while let Some(event) = entry.association.poll_event() {
                 events.push_back((id, event));
             }
-        }
+        });
     }
 
     /// Brings the peers up to date with what was touched.

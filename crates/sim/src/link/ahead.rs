@@ -316,7 +316,8 @@ impl Link {
         } else if !self.has_room(size) {
             return Err(self.count_drop(Drop::Queue, source, size));
         }
-        let span = self.serialise(size);
+        let (span, carry) = self.rate.serialise(size.get(), self.carry);
+        self.carry = carry;
         let leaves = busy_until.unwrap_or(now) + span;
         Ok(Passage {
             leaves,
