@@ -22,7 +22,7 @@ impl Contents {
     ) -> Result<(), NoSpace> {
         match self {
             Contents::Carried => writer.data(repr, payload),
-            Contents::Counted => writer.data_with(repr, payload.len(), |_| {}),
+            Contents::Counted => writer.data_unwritten(repr, payload.len()),
         }
     }
 }

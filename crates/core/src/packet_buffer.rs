@@ -18,17 +18,19 @@ pub struct PacketBuffer {
     memory: Vec<u8>,
     /// Bytes of the packet, which stands at the start.
     len: usize,
+    /// How many of them, at the end, nobody wrote.
+    unwritten: usize,
 }
 
 impl PacketBuffer {
     /// An empty buffer without memory.
     pub const fn new() -> Self {
-        PacketBuffer { memory: Vec::new(), len: 0 }
+        PacketBuffer { memory: Vec::new(), len: 0, unwritten: 0 }
     }
 
     /// An empty buffer that takes so many bytes without asking for more memory.
     pub fn with_capacity(bytes: usize) -> Self {
-        PacketBuffer { memory: Vec::with_capacity(bytes), len: 0 }
+        PacketBuffer { memory: Vec::with_capacity(bytes), len: 0, unwritten: 0 }
     }
 
     /// Bytes that it takes without asking for more memory.
@@ -39,6 +41,15 @@ impl PacketBuffer {
     /// Forgets the packet.
     pub const fn clear(&mut self) {
         self.len = 0;
+        self.unwritten = 0;
+    }
+
+    /// The packet without the user data at its end that nobody wrote and nobody will read ([`Endpoint::without_contents`]): whoever
+    /// carries packets need not keep that, only how long it was. All of the packet if there is no such data, or a checksum.
+    ///
+    /// [`Endpoint::without_contents`]: crate::Endpoint::without_contents
+    pub fn written(&self) -> &[u8] {
+        &self.memory[..self.len - self.unwritten]
     }
 
     /// Puts bytes behind those of the packet.
@@ -50,21 +61,23 @@ impl PacketBuffer {
         self.memory[kept..kept + fits].copy_from_slice(first);
         self.memory.extend_from_slice(rest);
         self.len = end;
+        self.unwritten = 0;
     }
 
     /// Room for a packet of so many bytes, which hold anything. What is written there counts once [`keep`](Self::keep) says how much.
     pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
-        self.len = 0;
+        self.clear();
         if self.memory.len() < bytes {
             self.memory.resize(bytes, 0);
         }
         &mut self.memory[..bytes]
     }
 
-    /// The packet is what stands in the first bytes.
-    pub(crate) fn keep(&mut self, bytes: usize) {
-        debug_assert!(bytes <= self.memory.len());
+    /// The packet is what stands in the first bytes, the last of which were left as they were.
+    pub(crate) fn keep(&mut self, bytes: usize, unwritten: usize) {
+        debug_assert!(bytes <= self.memory.len() && unwritten <= bytes);
         self.len = bytes.min(self.memory.len());
+        self.unwritten = unwritten.min(self.len);
     }
 }
 
@@ -98,7 +111,7 @@ mod tests {
                     }
                     1 => {
                         buffer.room(part.len() + 3)[..part.len()].copy_from_slice(part);
-                        buffer.keep(part.len());
+                        buffer.keep(part.len(), 0);
                         vector.clone_from(part);
                     }
                     _ => {
@@ -112,10 +125,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_written_is_a_part_of_the_packet_until_something_else_is_there() {
+        let mut buffer = PacketBuffer::new();
+        buffer.room(8).fill(7);
+        buffer.keep(8, 5);
+        assert_eq!((buffer.len(), buffer.written()), (8, &[7, 7, 7][..]));
+        buffer.extend_from_slice(&[1]);
+        assert_eq!(buffer.written(), [7, 7, 7, 7, 7, 7, 7, 7, 1]);
+        buffer.keep(8, 5);
+        buffer.clear();
+        assert!(buffer.written().is_empty());
+    }
+
+    #[test]
     fn room_that_was_there_is_not_cleared() {
         let mut buffer = PacketBuffer::new();
         buffer.room(8).fill(7);
-        buffer.keep(2);
+        buffer.keep(2, 0);
         assert_eq!((buffer.room(8)[7], buffer.len()), (7, 0));
     }
 }

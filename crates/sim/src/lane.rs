@@ -30,7 +30,7 @@ use anabranch_core::units::WireBytes;
 use crate::dynamics::{LinkChange, Schedule};
 use crate::error::ConfigError;
 use crate::link::{Counters, Link, LinkConfig, Offer};
-use crate::packet::{Content, Packet, PacketId, Pool};
+use crate::packet::{Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{RouteId, SourceId};
 
@@ -78,10 +78,8 @@ impl Lane {
     /// Takes a packet in at the near end. A moment before that of an earlier call is taken for that one.
     pub fn offer(&mut self, now: Time, wire: WireBytes, owner: u32, payload: &[u8]) {
         self.advance(now);
-        let mut buffer = self.pool.take_buffer();
-        buffer.extend_from_slice(payload);
         let packet = Packet::new(wire, SOURCE, RouteId(owner));
-        let packet = self.pool.insert_with(packet, Content { envelope: None, payload: buffer });
+        let packet = self.pool.insert_copy(packet, payload);
         match self.link.offer(self.now, packet, &mut self.pool) {
             Offer::Due(time) => self.departure = Some(time),
             Offer::Waits => {}
@@ -106,7 +104,7 @@ impl Lane {
     }
 
     fn take(&mut self, packet: PacketId, payload: &mut PacketBuffer) -> u32 {
-        std::mem::swap(&mut self.pool.content_mut(packet).payload, payload);
+        std::mem::swap(&mut self.pool.content_mut(packet).written, payload);
         let RouteId(owner) = self.pool.get(packet).route;
         self.pool.remove(packet);
         owner

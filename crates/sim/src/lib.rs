@@ -58,6 +58,7 @@
 //! is never fragmented, and no size is too large for a link. Queues drop at the tail only.
 
 pub mod aggregation;
+mod content;
 pub mod dynamics;
 mod error;
 mod event;

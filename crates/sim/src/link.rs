@@ -520,7 +520,7 @@ impl Link {
         let on_time = arrival + alone;
         let copy = fate.duplicated.then(|| self.duplicate(id, pool));
         if let Some(place) = fate.corrupted {
-            flip_bit(&mut pool.content_mut(id).payload, place);
+            pool.content_mut(id).flip_bit(place);
         }
         let held_back = now + self.delay + fate.jitter + self.faults.extra_delay;
         self.insert(if fate.delayed { held_back } else { on_time }, id);
@@ -559,12 +559,5 @@ impl Link {
         let packet = pool.get(id);
         self.source_mut(packet.source).counters.delivered.count(packet.wire);
         (id, self.first_arrival())
-    }
-}
-
-fn flip_bit(payload: &mut [u8], place: u32) {
-    let bit = (u64::from(place) * payload.len() as u64 * 8) >> 32;
-    if let Some(byte) = payload.get_mut((bit / 8) as usize) {
-        *byte ^= 1 << (bit % 8);
     }
 }

@@ -6,6 +6,7 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::Span;
 use anabranch_core::units::WireBytes;
 
+use crate::content::{Buffers, Content};
 use crate::route::{RouteId, SourceId};
 
 /// The address of a host's interface.
@@ -113,55 +114,17 @@ impl Packet {
     }
 }
 
-/// What a packet carries. It is kept apart from the packets, so that those of cross traffic are small.
-#[derive(Debug, Default)]
-pub(crate) struct Content {
-    pub(crate) envelope: Option<Envelope>,
-    pub(crate) payload: PacketBuffer,
-}
-
-impl Content {
-    pub(crate) fn datagram(&self) -> Option<Datagram<'_>> {
-        let Envelope { source, destination, encapsulation } = self.envelope?;
-        Some(Datagram { source, destination, encapsulation, payload: &self.payload })
-    }
-}
-
-/// The fewest and the most buffers made when there are none left.
-const MORE_BUFFERS: usize = 16;
-const BUFFERS_AT_ONCE: usize = 1024;
-
-/// Packets and byte buffers, both used again once they are free.
+/// Packets, whose records are used again once they are free.
 #[derive(Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
     /// What the packet of the same place carries, if it carries anything.
     contents: Vec<Content>,
     free: Vec<PacketId>,
-    buffers: Vec<PacketBuffer>,
-    /// Room that new buffers have: as much as any so far, so that they need not grow, and no more, since a large window is on its way
-    /// in as many of them as it has packets.
-    buffer_bytes: usize,
+    buffers: Buffers,
 }
 
 impl Pool {
-    /// An empty buffer to write a payload into.
-    pub(crate) fn take_buffer(&mut self) -> PacketBuffer {
-        if self.buffers.is_empty() {
-            // As many again as are on their way: otherwise every new record, late in a run as well, would allocate.
-            let more = self.len().clamp(MORE_BUFFERS, BUFFERS_AT_ONCE);
-            self.buffers.extend((0..more).map(|_| PacketBuffer::with_capacity(self.buffer_bytes)));
-        }
-        self.buffers.pop().unwrap_or_default()
-    }
-
-    pub(crate) fn return_buffer(&mut self, mut buffer: PacketBuffer) {
-        if buffer.capacity() > 0 {
-            buffer.clear();
-            self.buffers.push(buffer);
-        }
-    }
-
     /// Takes in a packet that carries nothing.
     pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
@@ -177,9 +140,24 @@ impl Pool {
         }
     }
 
-    /// Takes in a packet that carries something.
-    pub(crate) fn insert_with(&mut self, packet: Packet, content: Content) -> PacketId {
-        self.buffer_bytes = self.buffer_bytes.max(content.payload.capacity());
+    /// Takes over the packet that a host wrote into `buffer`.
+    pub(crate) fn insert_from(
+        &mut self,
+        packet: Packet,
+        envelope: Envelope,
+        buffer: &mut PacketBuffer,
+    ) -> PacketId {
+        let (written, unwritten_bytes) = self.buffers.take_over(buffer);
+        self.insert_with(packet, Content { envelope: Some(envelope), written, unwritten_bytes })
+    }
+
+    /// Takes in a packet with a copy of these bytes.
+    pub(crate) fn insert_copy(&mut self, packet: Packet, payload: &[u8]) -> PacketId {
+        let written = self.buffers.copy(payload);
+        self.insert_with(packet, Content { envelope: None, written, unwritten_bytes: 0 })
+    }
+
+    fn insert_with(&mut self, packet: Packet, content: Content) -> PacketId {
         let id = self.insert(Packet { has_content: true, ..packet });
         self.contents[id.0 as usize] = content;
         id
@@ -191,17 +169,15 @@ impl Pool {
         if !packet.has_content {
             return self.insert(packet);
         }
-        let mut payload = self.take_buffer();
-        let Content { envelope, payload: original } = self.content(id);
-        payload.extend_from_slice(original);
-        let envelope = *envelope;
-        self.insert_with(packet, Content { envelope, payload })
+        let Content { envelope, ref written, unwritten_bytes } = self.contents[id.0 as usize];
+        let written = self.buffers.copy(written);
+        self.insert_with(packet, Content { envelope, written, unwritten_bytes })
     }
 
     pub(crate) fn remove(&mut self, id: PacketId) {
         if self.get(id).has_content {
             let content = std::mem::take(self.content_mut(id));
-            self.return_buffer(content.payload);
+            self.buffers.give_back(content.written);
         }
         self.free.push(id);
     }
@@ -231,6 +207,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::Unabridged;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
@@ -245,39 +222,20 @@ mod tests {
     }
 
     #[test]
-    fn new_buffers_have_the_room_that_packets_needed_so_far() {
+    fn packets_are_used_again_and_copies_have_the_same_bytes() {
         let mut pool = Pool::default();
-        let mut taken: Vec<PacketBuffer> = (0..MORE_BUFFERS).map(|_| pool.take_buffer()).collect();
-        assert!(taken.iter().all(|buffer| buffer.capacity() == 0), "nobody knows yet");
-        let mut long = taken.pop().unwrap();
-        long.extend_from_slice(&[0; 1_480]);
-        pool.insert_with(
-            Packet::new(WireBytes::new(1_500), SourceId(0), RouteId(0)),
-            Content { envelope: None, payload: long },
-        );
-        assert_eq!(pool.take_buffer().capacity(), 1_480);
-    }
-
-    #[test]
-    fn packets_and_buffers_are_used_again() {
-        let mut pool = Pool::default();
+        let mut room = Unabridged::default();
         let packet = Packet::new(WireBytes::new(60), SourceId(0), RouteId(0));
-        let content = |payload| Content {
-            envelope: Some(Envelope::plain(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into())),
-            payload,
-        };
-        let mut buffer = pool.take_buffer();
+        let envelope = Envelope::plain(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into());
+        let mut buffer = PacketBuffer::new();
         buffer.extend_from_slice(b"abc");
-        let address = buffer.as_ptr();
-        let first = pool.insert_with(packet, content(buffer));
+        let first = pool.insert_from(packet, envelope, &mut buffer);
         let copy = pool.duplicate(first);
-        assert_eq!(pool.content(copy).payload[..], *b"abc");
+        assert_eq!(pool.content(copy).datagram(&mut room).unwrap().payload, b"abc");
         pool.remove(copy);
         pool.remove(first);
         assert_eq!(pool.len(), 0);
-        let buffer = pool.take_buffer();
-        assert!(buffer.is_empty() && buffer.as_ptr() == address);
         assert_eq!(pool.insert(packet), first);
-        assert!(pool.content(first).datagram().is_none(), "what was there before is gone");
+        assert!(pool.content(first).datagram(&mut room).is_none(), "what was there before is gone");
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 
+use crate::content::Unabridged;
 use crate::dynamics::{LinkChange, Schedule};
 use crate::error::ConfigError;
 use crate::event::{Class, EventQueue};
@@ -36,6 +38,8 @@ impl World {
             traffic: Vec::new(),
             schedules: Vec::new(),
             pool: Pool::default(),
+            outgoing: PacketBuffer::new(),
+            unabridged: Unabridged::default(),
             tap: None,
             tap_follows_links: false,
             digest: None,

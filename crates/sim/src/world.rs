@@ -5,14 +5,16 @@ mod ahead;
 use std::any::Any;
 use std::collections::BTreeMap;
 
+use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 use sha2::{Digest, Sha256};
 
+use crate::content::Unabridged;
 use crate::dynamics::Schedule;
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
 use crate::link::{Drop, Link, Offer};
-use crate::packet::{Address, Content, Packet, PacketId, Pool};
+use crate::packet::{Address, Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
 use crate::tap::{PacketEvent, PacketView, Place, Tap};
@@ -92,6 +94,10 @@ pub struct World {
     pub(crate) traffic: Vec<TrafficEntry>,
     pub(crate) schedules: Vec<ScheduleEntry>,
     pub(crate) pool: Pool,
+    /// Hosts write packets here, one after the other.
+    pub(crate) outgoing: PacketBuffer,
+    /// Packets are read here of which not all was written.
+    pub(crate) unabridged: Unabridged,
     pub(crate) tap: Option<Box<dyn Tap>>,
     /// There is a tap that follows links.
     pub(crate) tap_follows_links: bool,
@@ -199,7 +205,7 @@ impl World {
     }
 
     fn drain(&mut self, id: HostId) {
-        let mut buffer = self.pool.take_buffer();
+        let mut buffer = std::mem::take(&mut self.outgoing);
         let mut sent = 0;
         while let Some(envelope) = self.hosts[id.index()].host.poll_transmit(self.now, &mut buffer) {
             let wire = envelope.wire_bytes(buffer.len());
@@ -207,8 +213,7 @@ impl World {
             let source = route.map(|route| self.routes[route.0 as usize].source);
             // A packet without a route is in the pool for a moment, to be seen.
             let packet = Packet::new(wire, source.unwrap_or(SourceId(0)), route.unwrap_or(RouteId(0)));
-            let content = Content { envelope: Some(envelope), payload: buffer };
-            let packet = self.pool.insert_with(packet, content);
+            let packet = self.pool.insert_from(packet, envelope, &mut buffer);
             self.observe_of(Spot::Host(id), PacketEvent::Sent, packet, source);
             match route {
                 Some(route) => self.enter(self.routes[route.0 as usize].links[0], packet),
@@ -218,11 +223,10 @@ impl World {
                     self.pool.remove(packet);
                 }
             }
-            buffer = self.pool.take_buffer();
             sent += 1;
             assert!(sent < MAX_BURST, "host {}: {sent} packets at {:?} and no end", id.0, self.now);
         }
-        self.pool.return_buffer(buffer);
+        self.outgoing = buffer;
     }
 
     fn find_route(&mut self, host: HostId, ends: (Address, Address)) -> Option<RouteId> {
@@ -295,7 +299,7 @@ impl World {
 
     fn deliver(&mut self, id: HostId, packet: PacketId) {
         self.observe(Spot::Host(id), PacketEvent::Delivered, packet);
-        if let Some(datagram) = self.pool.content(packet).datagram() {
+        if let Some(datagram) = self.pool.content(packet).datagram(&mut self.unabridged) {
             self.hosts[id.index()].host.handle_datagram(self.now, datagram);
         }
         self.pool.remove(packet);
@@ -348,19 +352,19 @@ impl World {
             Spot::Host(host) => Place::Host(host),
             Spot::Link(id) => Place::Link { id, name: self.links[id.index()].link.name() },
         };
-        let datagram = self.pool.content(packet).datagram();
+        let datagram = self.pool.content(packet).datagram(&mut self.unabridged);
         tap.packet(self.now, place, event, PacketView { source, wire: self.pool.get(packet).wire, datagram });
     }
 
     fn hash(&mut self, link: LinkId, packet: PacketId) {
         let Some(digest) = &mut self.digest else { return };
-        let payload = &self.pool.content(packet).payload;
+        let payload = self.pool.content(packet).payload(&mut self.unabridged);
         let packet = self.pool.get(packet);
         digest.update(self.now.as_nanos().to_le_bytes());
         digest.update(link.0.to_le_bytes());
         digest.update(packet.source.0.to_le_bytes());
         digest.update(packet.wire.get().to_le_bytes());
-        digest.update(&payload[..]);
+        digest.update(payload);
     }
 }
 

@@ -37,6 +37,8 @@ pub struct PacketWriter<'b> {
     start: usize,
     /// What has to be left free behind the chunks.
     trailer: Trailer,
+    /// Bytes at the end of the packet that hold whatever the buffer held.
+    unwritten: usize,
 }
 
 impl<'b> PacketWriter<'b> {
@@ -57,7 +59,7 @@ impl<'b> PacketWriter<'b> {
         if buf.len() < start + trailer.bytes() {
             return Err(NoSpace);
         }
-        Ok(Self { buf, len: start, start, trailer })
+        Ok(Self { buf, len: start, start, trailer, unwritten: 0 })
     }
 
     /// The bytes of the chunks.
@@ -80,6 +82,16 @@ impl<'b> PacketWriter<'b> {
     /// Whether there is no chunk yet.
     pub const fn is_empty(&self) -> bool {
         self.len == self.start
+    }
+
+    /// How many bytes at the end of the packet hold whatever the buffer held: the user data, with its padding, of a last chunk from
+    /// [`data_unwritten`](Self::data_unwritten).
+    pub const fn unwritten_bytes(&self) -> usize {
+        self.unwritten
+    }
+
+    pub(crate) const fn leave_unwritten(&mut self, bytes: usize) {
+        self.unwritten = bytes;
     }
 
     /// The longest chunk, its header included, that still fits: a multiple of four, as padding has to fit as well.
@@ -141,6 +153,7 @@ impl<'b> PacketWriter<'b> {
         //# A sender MUST never add more than 3 bytes of padding.
         cursor.pad()?;
         self.len += padded_len(cursor.at());
+        self.unwritten = 0;
         Ok(())
     }
 }

@@ -272,17 +272,21 @@ impl Association {
         if !self.protection.seals() {
             let mut writer = PacketWriter::new(buf.room(size), header).ok()?;
             let filled = fill(self, &mut writer);
-            let length = match self.identity.integrity {
-                Integrity::Checksum => writer.finish(),
-                Integrity::Driver => writer.finish_without_checksum(),
+            let (length, unwritten_bytes) = match self.identity.integrity {
+                // A checksum is of all bytes, whatever they hold.
+                Integrity::Checksum => (writer.finish(), 0),
+                Integrity::Driver => {
+                    let unwritten_bytes = writer.unwritten_bytes();
+                    (writer.finish_without_checksum(), unwritten_bytes)
+                }
             };
-            buf.keep(length);
+            buf.keep(length, unwritten_bytes);
             return Some(filled);
         }
         let mut writer = PacketWriter::protected(buf.room(size + ENVELOPE_BYTES), header, TAG_BYTES).ok()?;
         let filled = fill(self, &mut writer);
         let length = if writer.is_empty() { 0 } else { self.seal(writer) };
-        buf.keep(length);
+        buf.keep(length, 0);
         Some(filled)
     }
 

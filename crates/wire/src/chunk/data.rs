@@ -18,6 +18,7 @@
 use super::{CHUNK_HEADER_LEN, ChunkType, RawChunk};
 use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError};
+use crate::reader::padded_len;
 use crate::serial::{Ssn, StreamId, Tsn};
 use crate::writer::PacketWriter;
 
@@ -166,20 +167,14 @@ impl PacketWriter<'_> {
         })
     }
 
-    /// Adds a DATA chunk with `len` bytes of user data that `fill` puts in place, for data that is not in one piece.
-    ///
-    /// `fill` has to write all of what it is given: it still holds whatever the buffer held. It is not called when
-    /// there is no space for it.
-    pub fn data_with(
-        &mut self,
-        repr: &DataRepr,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), NoSpace> {
+    /// Adds a DATA chunk with room for `len` bytes of user data that nobody will read: they hold whatever the buffer held.
+    pub fn data_unwritten(&mut self, repr: &DataRepr, len: usize) -> Result<(), NoSpace> {
         self.chunk(ChunkType::DATA, repr.flags.bits(), |cursor| {
             repr.write(cursor)?;
-            cursor.claim(len).map(fill)
-        })
+            cursor.claim(len).map(drop)
+        })?;
+        self.leave_unwritten(padded_len(len));
+        Ok(())
     }
 }
 
@@ -228,12 +223,20 @@ mod tests {
     }
 
     #[test]
-    fn filling_in_place_is_not_asked_for_without_space() {
-        let mut buf = [0; 12 + 16 + 4];
+    fn what_stands_in_place_of_unwritten_data_is_at_the_end_or_does_not_count() {
+        let mut buf = [7; 12 + 16 + 8 + 4];
         let mut packet = PacketWriter::new(&mut buf, crate::Header::default()).unwrap();
-        let refused = packet.data_with(&DataRepr::default(), 5, |_| panic!("there is no space to fill"));
-        assert_eq!(refused, Err(NoSpace));
-        assert_eq!(packet.data_with(&DataRepr::default(), 4, |space| space.fill(1)), Ok(()));
+        assert_eq!(packet.data_unwritten(&DataRepr::default(), 13), Err(NoSpace));
+        assert_eq!((packet.len(), packet.unwritten_bytes()), (12, 0));
+        assert_eq!(packet.data_unwritten(&DataRepr::default(), 5), Ok(()));
+        assert_eq!((packet.len(), packet.unwritten_bytes()), (36, 8));
+        assert_eq!(packet.shutdown_ack(), Ok(()));
+        assert_eq!(
+            (packet.len(), packet.unwritten_bytes()),
+            (40, 0),
+            "a chunk that was written is behind it"
+        );
+        assert_eq!(buf[28..36], [7, 7, 7, 7, 7, 0, 0, 0]);
     }
 
     proptest! {
@@ -246,10 +249,9 @@ mod tests {
             prop_assert_eq!(only_chunk(&packet).bytes().len(), DataRepr::chunk_len(payload.len()));
             let single = (view.flags(), view.tsn(), view.stream(), view.ssn(), view.ppid());
             prop_assert_eq!(single, (repr.flags, repr.tsn, repr.stream, repr.ssn, repr.ppid));
-            let filled = write(|packet| {
-                packet.data_with(&repr, payload.len(), |space| space.copy_from_slice(&payload))
-            });
-            prop_assert_eq!(filled, packet);
+            let unwritten = write(|packet| packet.data_unwritten(&repr, payload.len()));
+            prop_assert_eq!(unwritten.len(), packet.len());
+            prop_assert_eq!(&unwritten[..28], &packet[..28]);
         }
     }
 }
