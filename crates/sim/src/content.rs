@@ -2,7 +2,7 @@
 
 use anabranch_core::PacketBuffer;
 
-use crate::packet::{Datagram, Envelope};
+use crate::datagram::{Datagram, Envelope};
 
 /// What a packet carries. It is kept apart from the packets, so that those of cross traffic are small.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! What can be wrong with the description of a network.
 
-use crate::packet::Address;
+use crate::datagram::Address;
 
 /// Why a part was not added to a world.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::any::Any;
 use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 
-use crate::packet::{Datagram, Envelope};
+use crate::datagram::{Datagram, Envelope};
 
 /// A protocol endpoint, or anything else that sends and receives.
 ///

@@ -59,6 +59,7 @@
 
 pub mod aggregation;
 mod content;
+mod datagram;
 pub mod dynamics;
 mod error;
 mod event;
@@ -80,6 +81,7 @@ pub mod traffic;
 mod world;
 
 pub use aggregation::Aggregation;
+pub use datagram::{Address, Datagram, Encapsulation, Envelope};
 pub use dynamics::LinkChange;
 pub use error::ConfigError;
 pub use host::Host;
@@ -87,7 +89,6 @@ pub use jitter::{Jitter, JitterDistribution, JitterOrder};
 pub use lane::Lane;
 pub use link::{Counters, Faults, Link, LinkConfig, Tally};
 pub use loss::{GilbertElliott, LossModel, LossPlace, LossTrace};
-pub use packet::{Address, Datagram, Encapsulation, Envelope};
 pub use policer::Policer;
 pub use queue::{QueueConfig, QueueLimit};
 pub use rng::{Seeds, Stream};

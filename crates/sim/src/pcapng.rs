@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use anabranch_core::time::Time;
 
-use crate::packet::{Address, Datagram, Encapsulation};
+use crate::datagram::{Address, Datagram, Encapsulation};
 use crate::tap::{PacketEvent, PacketView, Place, Tap};
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;

@@ -6,12 +6,13 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
 
 use crate::content::Unabridged;
+use crate::datagram::Address;
 use crate::dynamics::{LinkChange, Schedule};
 use crate::error::ConfigError;
 use crate::event::{Class, EventQueue};
 use crate::host::Host;
 use crate::link::{Link, LinkConfig};
-use crate::packet::{Address, Pool};
+use crate::packet::Pool;
 use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
 use crate::traffic::{Source, TrafficConfig};

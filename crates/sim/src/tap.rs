@@ -5,7 +5,7 @@ use std::any::Any;
 use anabranch_core::time::Time;
 use anabranch_core::units::WireBytes;
 
-use crate::packet::Datagram;
+use crate::datagram::Datagram;
 use crate::route::{HostId, LinkId, SourceId};
 
 /// Where something happens to a packet.

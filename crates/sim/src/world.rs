@@ -10,11 +10,12 @@ use anabranch_core::time::Time;
 use sha2::{Digest, Sha256};
 
 use crate::content::Unabridged;
+use crate::datagram::Address;
 use crate::dynamics::Schedule;
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
 use crate::link::{Drop, Link, Offer};
-use crate::packet::{Address, Packet, PacketId, Pool};
+use crate::packet::{Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
 use crate::tap::{PacketEvent, PacketView, Place, Tap};
