@@ -55,11 +55,14 @@ impl PacketBuffer {
     /// Puts bytes behind those of the packet.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let (kept, end) = (self.len, self.len + bytes.len());
-        // What fits the memory that was cleared once is copied there.
-        let fits = bytes.len().min(self.memory.len() - kept);
-        let (first, rest) = bytes.split_at(fits);
-        self.memory[kept..kept + fits].copy_from_slice(first);
-        self.memory.extend_from_slice(rest);
+        // What fits the memory that was written before is copied there.
+        if let Some(room) = self.memory.get_mut(kept..end) {
+            room.copy_from_slice(bytes);
+        } else {
+            let (first, rest) = bytes.split_at(self.memory.len() - kept);
+            self.memory[kept..].copy_from_slice(first);
+            self.memory.extend_from_slice(rest);
+        }
         self.len = end;
         self.unwritten = 0;
     }

@@ -17,8 +17,7 @@ pub(crate) struct Content {
 impl Content {
     /// The packet at its full length, for which there may have to be room.
     pub(crate) fn datagram<'a>(&'a self, room: &'a mut Unabridged) -> Option<Datagram<'a>> {
-        let Envelope { source, destination, encapsulation } = self.envelope?;
-        Some(Datagram { source, destination, encapsulation, payload: self.payload(room) })
+        Some(self.envelope?.around(self.payload(room)))
     }
 
     pub(crate) fn payload<'a>(&'a self, room: &'a mut Unabridged) -> &'a [u8] {

@@ -39,6 +39,12 @@ impl Envelope {
         Envelope { source, destination, encapsulation: Encapsulation::None }
     }
 
+    /// The packet in this envelope.
+    pub(crate) const fn around(self, payload: &[u8]) -> Datagram<'_> {
+        let Envelope { source, destination, encapsulation } = self;
+        Datagram { source, destination, encapsulation, payload }
+    }
+
     /// The bytes that a packet with `payload` bytes in this envelope occupies on a link: 20 for IPv4 or 40
     /// for IPv6, 8 for UDP where it is used, and the payload.
     pub const fn wire_bytes(&self, payload: usize) -> WireBytes {

@@ -10,7 +10,7 @@ use anabranch_core::time::Time;
 use sha2::{Digest, Sha256};
 
 use crate::content::Unabridged;
-use crate::datagram::Address;
+use crate::datagram::{Address, Datagram, Envelope};
 use crate::dynamics::Schedule;
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
@@ -108,13 +108,6 @@ pub struct World {
     pub(crate) ahead: Option<AheadState>,
 }
 
-/// Where a packet is, before names are looked up.
-#[derive(Clone, Copy)]
-enum Spot {
-    Host(HostId),
-    Link(LinkId),
-}
-
 /// Running.
 impl World {
     /// Handles the next event. False if there is none.
@@ -209,25 +202,28 @@ impl World {
         let mut buffer = std::mem::take(&mut self.outgoing);
         let mut sent = 0;
         while let Some(envelope) = self.hosts[id.index()].host.poll_transmit(self.now, &mut buffer) {
-            let wire = envelope.wire_bytes(buffer.len());
-            let route = self.find_route(id, (envelope.source, envelope.destination));
-            let source = route.map(|route| self.routes[route.0 as usize].source);
-            // A packet without a route is in the pool for a moment, to be seen.
-            let packet = Packet::new(wire, source.unwrap_or(SourceId(0)), route.unwrap_or(RouteId(0)));
-            let packet = self.pool.insert_from(packet, envelope, &mut buffer);
-            self.observe_of(Spot::Host(id), PacketEvent::Sent, packet, source);
-            match route {
-                Some(route) => self.enter(self.routes[route.0 as usize].links[0], packet),
-                None => {
-                    self.unroutable += 1;
-                    self.observe_of(Spot::Host(id), PacketEvent::Unroutable, packet, None);
-                    self.pool.remove(packet);
-                }
-            }
+            self.send(id, envelope, &mut buffer);
             sent += 1;
             assert!(sent < MAX_BURST, "host {}: {sent} packets at {:?} and no end", id.0, self.now);
         }
         self.outgoing = buffer;
+    }
+
+    /// Sends the packet in `buffer`, which is empty then.
+    fn send(&mut self, host: HostId, envelope: Envelope, buffer: &mut PacketBuffer) {
+        let Some(route) = self.find_route(host, (envelope.source, envelope.destination)) else {
+            self.unroutable += 1;
+            for event in [PacketEvent::Sent, PacketEvent::Unroutable] {
+                self.observe_sent(host, event, None, envelope.around(buffer));
+            }
+            return buffer.clear();
+        };
+        let Route { source, ref links, .. } = self.routes[route.0 as usize];
+        let first = links[0];
+        self.observe_sent(host, PacketEvent::Sent, Some(source), envelope.around(buffer));
+        let packet = Packet::new(envelope.wire_bytes(buffer.len()), source, route);
+        let packet = self.pool.insert_from(packet, envelope, buffer);
+        self.enter(first, packet);
     }
 
     fn find_route(&mut self, host: HostId, ends: (Address, Address)) -> Option<RouteId> {
@@ -262,7 +258,7 @@ impl World {
             Drop::Queue => PacketEvent::DroppedQueue,
             Drop::Outage => PacketEvent::DroppedOutage,
         };
-        self.observe(Spot::Link(link), event, packet);
+        self.observe(link, event, packet);
         self.pool.remove(packet);
     }
 
@@ -299,8 +295,13 @@ impl World {
     }
 
     fn deliver(&mut self, id: HostId, packet: PacketId) {
-        self.observe(Spot::Host(id), PacketEvent::Delivered, packet);
-        if let Some(datagram) = self.pool.content(packet).datagram(&mut self.unabridged) {
+        let datagram = self.pool.content(packet).datagram(&mut self.unabridged);
+        if let Some(tap) = &mut self.tap {
+            let &Packet { source, wire, .. } = self.pool.get(packet);
+            let view = PacketView { source: Some(source), wire, datagram };
+            tap.packet(self.now, Place::Host(id), PacketEvent::Delivered, view);
+        }
+        if let Some(datagram) = datagram {
             self.hosts[id.index()].host.handle_datagram(self.now, datagram);
         }
         self.pool.remove(packet);
@@ -336,25 +337,29 @@ impl World {
 
     fn follow(&mut self, link: LinkId, event: PacketEvent, packet: PacketId) {
         if self.tap_follows_links {
-            self.observe(Spot::Link(link), event, packet);
+            self.observe(link, event, packet);
         }
     }
 
-    fn observe(&mut self, spot: Spot, event: PacketEvent, packet: PacketId) {
-        if self.tap.is_some() {
-            let source = self.pool.get(packet).source;
-            self.observe_of(spot, event, packet, Some(source));
-        }
-    }
-
-    fn observe_of(&mut self, spot: Spot, event: PacketEvent, packet: PacketId, source: Option<SourceId>) {
+    fn observe(&mut self, id: LinkId, event: PacketEvent, packet: PacketId) {
         let Some(tap) = &mut self.tap else { return };
-        let place = match spot {
-            Spot::Host(host) => Place::Host(host),
-            Spot::Link(id) => Place::Link { id, name: self.links[id.index()].link.name() },
-        };
+        let place = Place::Link { id, name: self.links[id.index()].link.name() };
+        let &Packet { source, wire, .. } = self.pool.get(packet);
         let datagram = self.pool.content(packet).datagram(&mut self.unabridged);
-        tap.packet(self.now, place, event, PacketView { source, wire: self.pool.get(packet).wire, datagram });
+        tap.packet(self.now, place, event, PacketView { source: Some(source), wire, datagram });
+    }
+
+    /// A packet that its host has just written.
+    fn observe_sent(
+        &mut self,
+        host: HostId,
+        event: PacketEvent,
+        source: Option<SourceId>,
+        datagram: Datagram<'_>,
+    ) {
+        let Some(tap) = &mut self.tap else { return };
+        let wire = datagram.envelope().wire_bytes(datagram.payload.len());
+        tap.packet(self.now, Place::Host(host), event, PacketView { source, wire, datagram: Some(datagram) });
     }
 
     fn hash(&mut self, link: LinkId, packet: PacketId) {
