@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 
@@ -158,6 +160,35 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
     assert same(results, expected)
     assert results.effort is not None
     assert results.effort.computed == RUNS
+
+
+class LostTask:
+    """A task whose worker is lost as soon as its result is there."""
+
+    status = "lost"
+
+    def __init__(self, outcome: bytes | BaseException) -> None:
+        self._outcome = outcome
+
+    async def _result(self) -> bytes:
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        return self._outcome
+
+
+def test_a_result_that_is_there_counts_though_its_worker_is_lost_before_anybody_looks() -> None:
+    settle = import_module("anabranch.sweep.dask")._settle
+    futures: list[Future[bytes]] = [Future() for _ in range(4)]
+    done, failed, withdrawn, late = futures
+    asyncio.run(settle(LostTask(b"result"), done))
+    assert done.result(0) == b"result"
+    asyncio.run(settle(LostTask(OSError("no memory")), failed))
+    assert isinstance(failed.exception(0), OSError)
+    asyncio.run(settle(LostTask(distributed.client.CancelledError("gone")), withdrawn))
+    assert withdrawn.cancelled()
+    late.cancel()
+    asyncio.run(settle(LostTask(b"result"), late))
+    assert late.cancelled()
 
 
 def test_when_all_workers_have_died_what_is_finished_is_kept(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
+from typing import Any
 
 import distributed
 
@@ -41,7 +44,7 @@ class DaskWorkers(Workers):
         self._asked = -_ASK_S
         # Since when there have been no workers.
         self._alone = time.monotonic()
-        super().__init__(client.get_executor(pure=False))
+        super().__init__(_Tasks(client))
 
     def count(self) -> int:
         """Threads of all workers; workers may come and go."""
@@ -78,3 +81,45 @@ class DaskWorkers(Workers):
         if self._owned:
             with contextlib.suppress(OSError, RuntimeError, asyncio.TimeoutError):
                 self._client.close(timeout=2)
+
+
+class _Tasks(Executor):
+    """Has calls made by the workers that a client sees.
+
+    The executor of Dask (`Client.get_executor`, in distributed 2026.8) asks how a task ended after it has its result.
+    If the worker is lost in between, the task counts as lost, and it takes the result for an error.
+    """
+
+    def __init__(self, client: distributed.Client) -> None:
+        self._client = client
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        loop = self._client.loop
+        if loop is None:
+            raise RuntimeError("the client is closed")
+        task = self._client.submit(fn, *args, pure=False, **kwargs)
+        future: Future[Any] = Future()
+
+        def withdraw(future: Future[Any]) -> None:
+            if future.cancelled() and not task.cancelled():
+                task.cancel()
+
+        future.add_done_callback(withdraw)
+        loop.add_callback(_settle, task, future)
+        return future
+
+
+async def _settle(task: distributed.Future[Any], future: Future[Any]) -> None:
+    """Gives a future what its task ended with."""
+    # It may have been cancelled meanwhile.
+    with contextlib.suppress(InvalidStateError):
+        try:
+            result = await task._result()
+        except CancelledError:
+            future.cancel()
+            # Whoever waits for it hears of that only then.
+            future.set_running_or_notify_cancel()
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
