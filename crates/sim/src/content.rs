@@ -67,7 +67,7 @@ const MORE_BUFFERS: usize = 16;
 const BUFFERS_AT_ONCE: usize = 1024;
 
 /// Buffers for packets on their way, used again once they are free. A large window is on its way in as many of them as it has packets,
-/// and memory that is in no cache takes most of the time of a packet then. So what is short stands in small ones.
+/// so what is short stands in small ones.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     small: FreeList,

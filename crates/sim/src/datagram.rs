@@ -66,7 +66,7 @@ pub struct Datagram<'a> {
     pub destination: Address,
     /// What was between IP and the payload.
     pub encapsulation: Encapsulation,
-    /// The bytes of the SCTP packet.
+    /// The bytes of the SCTP packet. Where user data is only counted, what stands in its place means nothing.
     pub payload: &'a [u8],
 }
 
