@@ -103,7 +103,7 @@ release-build:
 	$(ANABRANCH_BUILD)
 	$(CARGO) test --release --locked --test clock --no-run
 	$(CARGO) test --release --locked --test wire --no-run
-	$(CARGO) test --release --locked --test fairness --no-run
+	$(CARGO) build --release --locked --bin fairness
 
 # tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
 test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
@@ -302,7 +302,7 @@ digests-store: ## Store those digests anew, where results are meant to change.
 
 # In the release profile: 300 runs of 120 s take minutes in the other one.
 fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
-	$(CARGO) test --release --locked --test fairness -- --ignored --nocapture
+	$(CARGO) run --quiet --release --locked --bin fairness
 
 # One after the other: each of them keeps the machine busy.
 # libfaketime makes the clock of the day jump. It is installed where that needs no question; without it that test is skipped.
