@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-import random
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from anabranch.policy import (
     View,
 )
 from anabranch.policy.given import given_scheme
-from anabranch.policy.identity import identity_of
 
 TWO_LINKS = """
 [run]
@@ -384,20 +381,6 @@ def test_runs_of_several_schemes_and_seeds_are_results(links: ab.Scenario, tmp_p
         ab.run(links, schemes=["cmt"], seed=3)  # type: ignore[call-overload]
 
 
-def test_only_runs_that_are_known_to_be_the_same_are_kept(links: ab.Scenario, tmp_path: Path) -> None:
-    def sweep(scheme: ab.policy.Policy) -> tuple[int, int]:
-        effort = ab.sweep(links, {"scheme": ["cmt", scheme]}, 1, cache=tmp_path).effort
-        assert effort is not None
-        return effort.computed, effort.cached
-
-    class Unsteady(ab.Scheduler):
-        def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
-            return random.choice(view.ready()) if view.ready() else None
-
-    assert [sweep(ShortestQueue()), sweep(ShortestQueue())] == [(2, 0), (0, 2)]
-    assert [sweep(Unsteady()), sweep(Unsteady())] == [(1, 1), (1, 1)]
-
-
 LIMIT = 3
 
 
@@ -408,62 +391,6 @@ class Limited(ab.Scheduler):
     def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
         ready = [path for path in view.ready() if path.error_count < min(self.limit, LIMIT)]
         return min(ready, key=queueing, default=None)
-
-
-@dataclasses.dataclass
-class AsDataclass(ab.Scheduler):
-    limit: int = 2
-
-    def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
-        return next(iter(view.ready()), None)
-
-
-def test_the_identity_covers_source_parameters_and_what_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = identity_of(Limited())
-    assert first is not None
-    assert first == identity_of(Limited())
-    assert first != identity_of(Limited(3))
-    assert first != identity_of(ShortestQueue())
-    monkeypatch.setattr(Limited, "base", "cmt-pf")
-    based = identity_of(Limited())
-    monkeypatch.undo()
-    monkeypatch.setitem(globals(), "LIMIT", 4)
-    limited = identity_of(Limited())
-    monkeypatch.undo()
-
-    def other(path: PathFacts) -> float:
-        return path.rto_ms
-
-    monkeypatch.setitem(globals(), "queueing", other)
-    assert len({first, based, limited, identity_of(Limited()), None}) == 5
-    assert identity_of(AsDataclass(1)) != identity_of(AsDataclass(2)) != None  # noqa: E711
-
-
-def test_what_cannot_be_known_has_no_identity() -> None:
-    class Holding(Limited):
-        def __init__(self, limit: object) -> None:
-            self.limit = limit  # type: ignore[assignment]
-
-    assert identity_of(Holding(1)) is not None
-    assert identity_of(Holding(object())) is None
-
-
-def test_the_identity_is_that_of_the_code_that_runs() -> None:
-    """A notebook has no file, and a file may have changed since it was imported."""
-
-    def typed(answer: str) -> str | None:
-        names: dict[str, Any] = {"ab": ab, "__name__": "nowhere"}
-        exec(f"class Typed(ab.Scheduler):\n    def pick(self, ask, view):\n        {answer}", names)
-        return identity_of(names["Typed"]())
-
-    assert typed("return 0") == typed("return 0  # the same") is not None
-    # Sets have another order in each process.
-    assert typed("return 0 in {'a', 'b', 'c'}") == typed("return 0 in {'c', 'b', 'a'}")
-    known = [typed("return 0"), typed("return 1"), typed("return view"), typed("return (lambda: 2)()")]
-    assert None not in known
-    assert len(set(known)) == 4
-    for answer in ("import random; return 0", "from time import time; return 0", "import os.path; return 0"):
-        assert typed(answer) is None
 
 
 def test_a_scheme_is_called_after_its_class_and_parameters() -> None:

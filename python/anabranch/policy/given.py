@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from anabranch import _native
 from anabranch._native import SchemeError
-from anabranch.policy.identity import identity_of
+from anabranch.policy.identity import Identity, identity_of
 from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
 
 SchemeLike: TypeAlias = "str | Policy"
@@ -22,18 +22,38 @@ _SLOTS: Mapping[type[Policy], tuple[str, ...]] = {
     Retransmit: ("route",),
 }
 _NAME_LENGTH = 100
+# Attributes of an object that are no parameters of it.
+_NO_PARAMETERS = ("name", "version")
 _NAME = re.compile(rf"(?=.{{1,{_NAME_LENGTH}}}\Z)[^\W\d][\w.+-]*(\([\w.+=,-]*\))?")
+
+
+class Keeping:
+    """Decides if runs of a scheme may be kept: all that they depend on is known, and no run has changed it."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.reasons = identity.reasons
+
+    @property
+    def is_allowed(self) -> bool:
+        """Returns `True` while runs may be kept."""
+        return not self.reasons
+
+    def check(self, policy: Policy) -> None:
+        """Compares the scheme with what it was; called before each run, whose result depends on what it finds."""
+        if self.is_allowed and policy.version is None and identity_of(policy) != self.identity:
+            self.reasons = ("a run changed what later runs depend on, such as a global or an attribute of a class",)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnScheme:
-    """A scheme with policies in Python. `identity` names what its runs depend on; `None` if that cannot be known."""
+    """A scheme with policies in Python."""
 
     name: str
     base: str
     policy: Policy
     hooks: tuple[str, ...]
-    identity: str | None
+    keeping: Keeping
 
     def native(self) -> tuple[str, Any, list[str]]:
         """As the native module takes it."""
@@ -41,6 +61,7 @@ class OwnScheme:
 
     def _object(self, seed: int, association: int) -> Policy:
         """The object of one association of a run."""
+        self.keeping.check(self.policy)
         policy = copy.deepcopy(self.policy)
         object.__setattr__(policy, "random", Random(f"{seed}/{association}"))
         return policy
@@ -59,7 +80,8 @@ def given_scheme(scheme: object) -> str | OwnScheme:
         )
     hooks = _hooks(scheme)
     name = _name(scheme)
-    return OwnScheme(name, scheme.base, scheme, hooks, identity_of(scheme))
+    _check_version(scheme)
+    return OwnScheme(name, scheme.base, scheme, hooks, Keeping(identity_of(scheme)))
 
 
 def _hooks(policy: Policy) -> tuple[str, ...]:
@@ -94,10 +116,20 @@ def _name(policy: Policy) -> str:
     return name
 
 
+def _check_version(policy: Policy) -> None:
+    version: object = policy.version
+    if version is not None and not (isinstance(version, str) and 1 <= len(version) <= _NAME_LENGTH):
+        raise SchemeError(
+            f"`version` of {type(policy).__name__} is {version!r}: a version is a text of 1 to {_NAME_LENGTH} "
+            'characters, such as "1"; give an attribute that means something else another name'
+        )
+
+
 def _described(policy: Policy) -> str:
     """The class with the object's public attributes, as far as they can stand in a name."""
-    plain = [(key, value) for key, value in getattr(policy, "__dict__", {}).items() if not key.startswith("_")]
-    words = [f"{key}={_word(value)}" for key, value in plain if isinstance(value, (bool, int, float, str))]
+    public = [(key, value) for key, value in getattr(policy, "__dict__", {}).items() if not key.startswith("_")]
+    plain = [(key, value) for key, value in public if isinstance(value, (bool, int, float, str))]
+    words = [f"{key}={_word(value)}" for key, value in plain if key not in _NO_PARAMETERS]
     name = type(policy).__name__
     described = f"{name}({','.join(words)})" if words else name
     return described if _NAME.fullmatch(described) else name

@@ -34,6 +34,12 @@ class Policy:
     """The scheme whose other slots stay as they are: a name or an expression."""
     name: str | None = None
     """What results call the scheme; if not given, the class with the object's public attributes."""
+    version: str | None = None
+    """Makes runs cacheable that depend on more than can be read: another text stands for another behaviour.
+
+    In the class it answers for what its methods call and read. One that `__init__` sets answers for the object's
+    attributes too.
+    """
     random: Random
     """The randomness of the association, which the run's seed fixes. It is there once the run has begun."""
 

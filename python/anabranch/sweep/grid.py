@@ -49,7 +49,8 @@ class Point:
 class Cell:
     """A point with a scheme: runs that differ in their seeds only. `label` is the scheme as results name it.
 
-    A scheme in Python is `own`, and `scheme` what it is based on.
+    A scheme in Python is `own`, and `scheme` what it is based on. Its runs have an `unfinished_key` too, which holds
+    what could be read of it: they are kept under that one until the sweep is complete if `key` may not be used.
     """
 
     point: int
@@ -57,11 +58,12 @@ class Cell:
     label: str
     key: CellKey
     own: OwnScheme | None = None
+    unfinished_key: CellKey | None = None
 
     @property
     def is_kept(self) -> bool:
-        """Whether its runs may be kept: what they depend on is known."""
-        return self.own is None or self.own.identity is not None
+        """Returns `True` if later sweeps may use its runs: the key has all that they depend on."""
+        return self.own is None or self.own.keeping.is_allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,11 +295,16 @@ class _Cells:
             self._faults.add(f"{self._place(at)}, scheme {own.name if own else scheme}: {error}")
             return None
         label = prepared.scheme
-        # Without an identity nothing is kept under the key: it only tells runs apart.
-        identity = (own.identity or secrets.token_hex()) if own else None
-        written = label if identity is None else f"{label}\n{text}\n{identity}"
-        key = CellKey(fingerprint=self._fingerprint, scenario=point.scenario, scheme=written, files=point.files)
-        return Cell(at, text, label, key, own)
+        if own is None:
+            return Cell(at, text, label, self._key(point, label))
+        identity = own.keeping.identity
+        known = f"{label}\n{text}\n{identity.digest}"
+        # A key of an incomplete identity only tells runs apart.
+        key = self._key(point, known if identity.is_complete else f"{known}\n{secrets.token_hex()}")
+        return Cell(at, text, label, key, own, self._key(point, f"{known}\nunfinished"))
+
+    def _key(self, point: Point, scheme: str) -> CellKey:
+        return CellKey(fingerprint=self._fingerprint, scenario=point.scenario, scheme=scheme, files=point.files)
 
     def _place(self, at: int) -> str:
         return in_words(self._keys, self._points[at].values)

@@ -59,6 +59,10 @@ def _notes(results: Results, cache: Cache | None) -> list[str]:
     if effort := results.effort:
         found = f"{effort.cached} from the cache in {cache.folder}" if cache else "no cache"
         notes.append(f"{results.runs.num_rows} runs: {effort.computed} computed, {found}")
+        if effort.resumed:
+            notes.append(f"{effort.resumed} runs from the same sweep, which had been interrupted")
+        if effort.uncached:
+            notes.append(f"{effort.uncached} runs are not in the cache: {'; '.join(effort.uncached_why)}")
         if effort.unkept:
             notes.append(f"{effort.unkept} runs could not be written to the cache")
         if effort.overhead is not None:

@@ -19,6 +19,9 @@ from anabranch.sweep.progress import Progress
 from anabranch.sweep.recorder import Recorder
 from anabranch.sweep.rounds import Rounds
 from anabranch.sweep.rows import Rows
+from anabranch.sweep.store import Store
+
+_REMEDY = 'A `version = "…"` in the class keeps its runs until the text is changed'
 
 
 class Backend(Protocol):
@@ -65,7 +68,7 @@ class Runner:
         self._grid = grid
         self._maker = backend
         self._engine = engine
-        self._cache = cache
+        self._store = Store(grid, cache) if cache else None
         self._until = until
         self._progress = progress
         self._notify = notify
@@ -74,29 +77,37 @@ class Runner:
         self._planned = 0
         self._computed = 0
         self._cached = 0
+        self._resumed = 0
 
     def run(self) -> Results:
         """Makes what is wanted, in rounds if there is a stopping rule.
 
         Raises `Interrupted`, `StoppedError`, or what else makes a run impossible. What was finished is in the cache.
         """
+        is_complete = False
         try:
             while wanted := self._rounds.next():
                 self._planned += len(wanted)
                 self._progress.add(len(wanted))
-                holes = self._look_up(wanted, self._cache) if self._cache else wanted
+                holes = self._look_up(wanted, self._store) if self._store else wanted
                 if holes:
                     self._maker.make(self._grid, holes, self._record)
+            is_complete = True
         except KeyboardInterrupt as error:
             raise Interrupted(f"interrupted: {self._kept()}", self._results()) from error
         except ExecutorError as error:
             raise StoppedError(f"{error}\n{self._kept()}", self._results()) from error
         except AnabranchError as error:
             raise type(error)(f"{error}\n{self._kept()}") from error
+        finally:
+            if self._store:
+                self._store.end(is_complete=is_complete)
+        self._tell_uncached()
         return self._results()
 
-    def _look_up(self, wanted: Sequence[int], cache: Cache) -> Sequence[int]:
-        """Takes from the cache what is there, and gives the rest."""
+    def _look_up(self, wanted: Sequence[int], store: Store) -> Sequence[int]:
+        """Takes what is finished from where it is kept, and gives the rest."""
+        cache = store.cache
         holes = array("Q")
         unusable: list[int] = []
         damaged = cache.damaged
@@ -108,12 +119,14 @@ class Runner:
                 cache.count_damage(self._grid.key_of(position), "it has the figures of something else")
                 unusable.append(position)
             else:
-                self._cached += 1
+                is_cached = self._grid.cell_of(position).is_kept
+                self._cached += is_cached
+                self._resumed += not is_cached
                 self._progress.cached()
 
         with Recorder(wanted, take) as recorder:
             for index, position in enumerate(wanted):
-                text = cache.get(self._grid.key_of(position)) if self._grid.cell_of(position).is_kept else None
+                text = store.get(position)
                 if text is None:
                     holes.append(position)
                 else:
@@ -127,14 +140,9 @@ class Runner:
     def _record(self, position: int, text: str) -> None:
         """Takes a run that was made."""
         self._grid.files.check_unchanged()
-        if (
-            self._cache is not None
-            and self._grid.cell_of(position).is_kept
-            and not self._cache.put(self._grid.key_of(position), text)
-            and self._cache.unkept == 1
-        ):
+        if self._store is not None and not self._store.put(position, text) and self._store.unkept == 1:
             self._notify(
-                f"{self._cache.first_failure}: the sweep goes on and keeps finished runs in memory, but a run that "
+                f"{self._store.first_failure}: the sweep goes on and keeps finished runs in memory, but a run that "
                 "cannot be written to the cache is lost if the sweep is ended before its results are written"
             )
         self._add(position, text)
@@ -146,20 +154,41 @@ class Runner:
 
     def _kept(self) -> str:
         """How far it has come, and how to go on."""
-        done = self._computed + self._cached
+        done = self._computed + self._cached + self._resumed
         count = f"{done} of {'at least ' if self._until else ''}{self._planned} runs are finished"
-        if self._cache is None:
+        if self._store is None:
             return f"{count}; there is no cache that keeps them"
-        lost = f", {self._cache.unkept} of them could not be kept" if self._cache.unkept else ""
-        return f"{count} and kept in {self._cache.folder}{lost}: the same sweep goes on from there"
+        lost = f", {self._store.unkept} of them could not be kept" if self._store.unkept else ""
+        return f"{count} and kept in {self._store.cache.folder}{lost}: the same sweep goes on from there"
+
+    def _uncached_why(self) -> tuple[str, ...]:
+        """Names each scheme whose runs are not in the cache, with the first reason."""
+        if self._store is None:
+            return ()
+        schemes = self._grid.own_schemes.values()
+        return tuple(f"{own.name}: {own.keeping.reasons[0]}" for own in schemes if not own.keeping.is_allowed)
+
+    def _tell_uncached(self) -> None:
+        """Reports the runs that the same sweep will make again."""
+        why = self._uncached_why()
+        count = self._uncached()
+        if why and count:
+            runs = "1 run is" if count == 1 else f"{count} runs are"
+            self._notify(f"{runs} not in the cache, and made again by the next sweep: {'; '.join(why)}. {_REMEDY}")
+
+    def _uncached(self) -> int:
+        return self._store.uncached + self._resumed if self._store else 0
 
     def _results(self) -> Results:
         meter = self._maker.meter
         effort = Effort(
             computed=self._computed,
             cached=self._cached,
-            damaged=self._cache.damaged if self._cache else 0,
-            unkept=self._cache.unkept if self._cache else 0,
+            resumed=self._resumed,
+            uncached=self._uncached(),
+            uncached_why=self._uncached_why(),
+            damaged=self._store.cache.damaged if self._store else 0,
+            unkept=self._store.unkept if self._store else 0,
             units=meter.units if meter else 0,
             overhead=meter.overhead if meter else None,
             capped=self._rounds.capped(),

@@ -1,0 +1,97 @@
+"""Objects that code of a scheme may use although they are not read: they do the same in every run.
+
+They are compiled, keep no state between runs, and are part of this Python or of the engine, both of which are in the
+key of a run. Everything else is read, or leaves the runs uncached.
+"""
+
+from __future__ import annotations
+
+import _operator
+import bisect
+import builtins
+import cmath
+import collections
+import functools
+import heapq
+import itertools
+import math
+from types import BuiltinFunctionType, FunctionType, ModuleType
+
+from anabranch import _native
+from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
+
+SLOTS: tuple[type, ...] = (Policy, Scheduler, CongestionControl, Retransmit)
+
+_OF_ENGINE = """
+    Acknowledged AssociationFacts Bind Copies Decision DeliverySample HeadOfLine LostChunk PaceAsk Pacing PathFacts
+    PathLoss PolicyEvent SendAsk View Wait Window
+"""
+# `set`, `hash` and `id` differ between processes, `print` and `open` reach outside, `getattr` and `type` go where the
+# analysis does not.
+_BUILTINS = """
+    abs all any bin bool bytearray bytes callable chr complex dict divmod enumerate filter float int isinstance
+    issubclass iter len list map max min next object oct ord pow range reversed round slice sorted str sum super tuple
+    zip
+"""
+_COMPILED: dict[ModuleType, tuple[str, ...]] = {
+    bisect: ("bisect", "bisect_left", "bisect_right", "insort", "insort_left", "insort_right"),
+    collections: ("OrderedDict", "defaultdict", "deque"),
+    functools: ("reduce",),
+    heapq: ("heapify", "heappop", "heappush", "heappushpop", "heapreplace"),
+}
+_OF_OPERATOR = """
+    abs add and_ eq floordiv ge getitem gt index le lt mod mul ne neg not_ or_ pos pow sub truediv
+"""
+
+
+class Pristine:
+    """Knows allowed objects by their identity, and classes whose members have to be those of the beginning."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, tuple[str, object]] = {}
+        for name in _BUILTINS.split():
+            self._allow("builtins", name, getattr(builtins, name))
+        for name, value in vars(builtins).items():
+            if isinstance(value, type) and issubclass(value, BaseException):
+                self._allow("builtins", name, value)
+        for module in (math, cmath, itertools):
+            for name, value in vars(module).items():
+                if isinstance(value, (BuiltinFunctionType, type)) and not name.startswith("_"):
+                    self._allow(module.__name__, name, value)
+        for name in _OF_OPERATOR.split():
+            self._allow("operator", name, getattr(_operator, name))
+        for module, names in _COMPILED.items():
+            for name in names:
+                self._allow(module.__name__, name, getattr(module, name))
+        for name in _OF_ENGINE.split():
+            self._allow("anabranch", name, getattr(_native, name))
+        self._members = {of: _state(of) for of in (*SLOTS, *(getattr(_native, name) for name in _OF_ENGINE.split()))}
+
+    def _allow(self, module: str, name: str, value: object) -> None:
+        """Allows an object, unless a function in Python has taken its place."""
+        if not isinstance(value, FunctionType):
+            self._names[id(value)] = (f"{module}.{name}", value)
+
+    def name_of(self, value: object) -> str | None:
+        """Returns the name of an allowed object, and `None` for any other."""
+        name, known = self._names.get(id(value), (None, None))
+        return name if known is value else None
+
+    def changed(self) -> list[str]:
+        """Returns the names of classes of the package whose members are others than when they were loaded."""
+        return [of.__name__ for of, then in self._members.items() if not _equal(_state(of), then)]
+
+
+def _state(of: type) -> dict[str, object]:
+    """Returns the members of a class, and the code of its methods."""
+    # `copy` notes the slots of a class in the class.
+    members = {name: member for name, member in vars(of).items() if name != "__slotnames__"}
+    codes = {f"{name} code": member.__code__ for name, member in members.items() if isinstance(member, FunctionType)}
+    return {**members, **codes}
+
+
+def _equal(now: dict[str, object], then: dict[str, object]) -> bool:
+    return now.keys() == then.keys() and all(now[name] is then[name] for name in then)
+
+
+PRISTINE = Pristine()

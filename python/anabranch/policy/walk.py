@@ -1,0 +1,267 @@
+"""Reads all that an object's methods can reach: code, values, and the state of what they refer to.
+
+The result is a tree of lists and texts that differs if anything of it differs. What cannot be read is noted with a
+reason and leaves a gap in the tree.
+"""
+
+from __future__ import annotations
+
+import collections
+import copyreg
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, TypeAlias
+
+from anabranch.policy import bytecode, generated
+from anabranch.policy.pristine import PRISTINE, SLOTS
+from anabranch.policy.slots import Policy
+
+Tree: TypeAlias = list[Any]
+
+# Members of classes that no method can reach, because it would have to name them as an attribute.
+_IGNORED_NAMES = """
+    __module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __firstlineno__ __static_attributes__
+    __annotate_func__ __annotations_cache__ __slots__ __slotnames__
+"""
+_IGNORED = frozenset(_IGNORED_NAMES.split())
+_PLAIN = (type(None), bool, float, complex, str, bytes, bytearray, range, type(...), type(NotImplemented))
+_COMPILED = (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
+# Classes whose instances have no content but their attributes.
+_ROOTS = (object, *SLOTS)
+_MOST_VALUES = 200_000
+_MOST_REASONS = 20
+_ABSENT = object()
+
+
+class Walk:
+    """Reads objects, each once: where it is met again, its number stands for it.
+
+    `code_reasons` has what could not be read of code and of what code refers to, `value_reasons` what could not be
+    read of the attributes of the object. With `follows=False` only the text of methods is read, and not what they
+    refer to.
+    """
+
+    def __init__(self, *, follows: bool = True) -> None:
+        self._follows = follows
+        self.code_reasons: list[str] = []
+        self.value_reasons: list[str] = []
+        self._depth = 0
+        self._count = 0
+        self._numbers: dict[int, int] = {}
+        # The identity of an object that is gone may become that of another one.
+        self._held: list[object] = []
+        self._own_names: set[str] = set()
+        self._readers: dict[type, Callable[[Any, str], Tree]] = {
+            FunctionType: self._function,
+            MethodType: lambda value, place: self._items([value.__func__, value.__self__], place),
+            functools.partial: self._partial,
+            list: self._items,
+            tuple: self._items,
+            dict: self._pairs,
+            collections.OrderedDict: self._pairs,
+            collections.defaultdict: lambda value, place: [
+                self.of(value.default_factory, place),
+                *self._pairs(value, place),
+            ],
+            collections.deque: lambda value, place: [value.maxlen, *self._items(value, place)],
+        }
+
+    def of_policy(self, policy: Policy) -> Tree:
+        """Reads a policy: its class, its attributes, and the classes of the package that it meets."""
+        of = type(policy)
+        self._own_names = set(getattr(policy, "__dict__", {})).union(*map(vars, of.__mro__))
+        for changed in PRISTINE.changed():
+            self._unknown(f"`{changed}` of anabranch was changed")
+        return self.of(policy, f"`{of.__name__}`")
+
+    def of(self, value: Any, place: str) -> Tree:
+        """Reads a value that `place` refers to."""
+        self._count += 1
+        if self._count > _MOST_VALUES:
+            return self._unknown(f"it has more than {_MOST_VALUES} values")
+        kind = type(value)
+        if kind in _PLAIN:
+            return [kind.__name__, repr(value)]
+        if kind is int:
+            # Long numbers have no decimal text.
+            return ["int", f"{value:x}"]
+        if kind is object:
+            return self._unknown(f"{place}, an object of `object` whose content cannot be read")
+        if name := PRISTINE.name_of(value):
+            return ["allowed", name]
+        if id(value) in self._numbers:
+            return ["again", self._numbers[id(value)]]
+        self._numbers[id(value)] = len(self._numbers)
+        self._held.append(value)
+        if reader := self._readers.get(kind):
+            return [kind.__name__, *reader(value, place)]
+        if isinstance(value, type):
+            return ["class", *self._class(value, place)]
+        return ["object", *self._instance(value, place)]
+
+    def _unknown(self, reason: str) -> Tree:
+        reasons = self.code_reasons if self._depth else self.value_reasons
+        if reason not in reasons and len(reasons) < _MOST_REASONS:
+            reasons.append(reason)
+        return ["unknown"]
+
+    @contextmanager
+    def _in_code(self) -> Iterator[None]:
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def _items(self, values: Iterable[object], place: str) -> Tree:
+        return [self.of(value, place) for value in values]
+
+    def _pairs(self, values: Mapping[Any, object], place: str) -> Tree:
+        return [[self.of(key, place), self.of(value, place)] for key, value in values.items()]
+
+    def _partial(self, value: functools.partial[Any], place: str) -> Tree:
+        return [*self._items([value.func, value.args, value.keywords], place), *self._pairs(vars(value), place)]
+
+    def _function(self, function: FunctionType, place: str) -> Tree:
+        if _is_of_library(function):
+            return self._unknown(f"{place}, which is not known to give the same in every run")
+        called = f"`{function.__qualname__}`"
+        code = function.__code__
+        text, references = bytecode.read(code)
+        if not self._follows:
+            return [text]
+        with self._in_code():
+            cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+            return [
+                text,
+                self._items(function.__defaults__ or (), f"{called} has a default value"),
+                self._pairs(function.__kwdefaults__ or {}, f"{called} has a default value"),
+                self._pairs(vars(function), f"{called} has an attribute"),
+                [self._cell(cell, f"{called} uses `{name}`") for name, cell in cells],
+                [self._reference(function, reference, called) for reference in references],
+            ]
+
+    def _cell(self, cell: Any, place: str) -> Tree:
+        try:
+            return self.of(cell.cell_contents, place)
+        except ValueError:
+            return self._unknown(f"{place}, which has no value yet")
+
+    def _reference(self, function: FunctionType, reference: bytecode.Reference, called: str) -> Tree:
+        if isinstance(reference, bytecode.Name):
+            return self._global(function, reference.chain, called)
+        if isinstance(reference, bytecode.Unknown):
+            return self._unknown(f"{called} {reference.why}")
+        if reference.name == "seed" and "seed" not in self._own_names:
+            return self._unknown(f"{called} uses `seed`, which may take randomness from the machine")
+        return []
+
+    def _global(self, function: FunctionType, chain: tuple[str, ...], called: str) -> Tree:
+        """Reads a global, or an attribute of a module that a global is."""
+        read, rest = chain[0], list(chain[1:])
+        value = function.__globals__.get(read, _ABSENT)
+        if value is _ABSENT:
+            value = function.__builtins__.get(read, _ABSENT)
+            if value is not _ABSENT and PRISTINE.name_of(value) is None:
+                return self._unknown(f"{called} uses the built-in `{read}`")
+        while isinstance(value, ModuleType) and rest:
+            read, value = f"{read}.{rest[0]}", _of_module(value, rest.pop(0))
+        if value is _ABSENT:
+            return self._unknown(f"{called} uses `{read}`, which is not there")
+        if isinstance(value, ModuleType):
+            return self._unknown(f"{called} uses the module `{read}` as a value")
+        return [read, self.of(value, f"{called} uses `{read}`")]
+
+    def _class(self, of: type, place: str) -> Tree:
+        if of in SLOTS:
+            return [of.__name__]
+        with self._in_code():
+            if type(of) is not type:
+                self._unknown(f"{place}, a class with the metaclass `{type(of).__name__}`")
+            if _is_of_library(of) or _is_compiled(of):
+                return self._unknown(f"{place}, a class that is not known to do the same in every run")
+            fields = generated.fields_of(of) if generated.is_dataclass(of) else []
+            members = [
+                [name, self._member(of, name, member)]
+                for name, member in vars(of).items()
+                if name not in _IGNORED and not generated.is_generated(of, name, member)
+            ]
+            named = f"`{of.__name__}`"
+            bases = self._items(of.__mro__[1:], f"{named} has a base")
+            return [of.__name__, bases, self.of(fields, f"{named} has a field"), members]
+
+    def _member(self, of: type, name: str, member: Any) -> Tree:
+        place = f"`{of.__name__}.{name}`"
+        kind = type(member)
+        if kind in (staticmethod, classmethod):
+            return [kind.__name__, self.of(member.__func__, place)]
+        if kind is property:
+            return ["property", *self._items([member.fget, member.fset, member.fdel], place)]
+        if kind is functools.cached_property:
+            return ["cached", self.of(member.func, place)]
+        if kind is functools.partialmethod:
+            return ["partial", *self._items([member.func, member.args, member.keywords], place)]
+        if kind is MemberDescriptorType and member.__objclass__ is of:
+            return ["slot"]
+        return self.of(member, place)
+
+    def _instance(self, value: Any, place: str) -> Tree:
+        of = type(value)
+        if isinstance(value, _COMPILED):
+            return self._unknown(f"{place}, which is not known to give the same in every run")
+        if of in copyreg.dispatch_table or any(_is_compiled(each) for each in of.__mro__ if each not in _ROOTS):
+            return self._unknown(f"{place}, an object of `{of.__qualname__}` whose content cannot be read")
+        attributes = [*getattr(value, "__dict__", {}).items(), *_slots(value)]
+        return [
+            self.of(of, place),
+            [[name, self.of(each, f"{place} has the attribute `{name}`")] for name, each in attributes],
+        ]
+
+
+def _of_module(module: ModuleType, name: str) -> Any:
+    """Returns an attribute of a module that computes none; the package itself loads its own when they are used."""
+    if module.__name__ == "anabranch":
+        return getattr(module, name, _ABSENT)
+    return vars(module).get(name, _ABSENT) if type(module) is ModuleType else _ABSENT
+
+
+def _is_of_library(value: Any) -> bool:
+    """Returns `True` for what Python's library or this package defines: only what is listed as pristine is known."""
+    return str(value.__module__).partition(".")[0] in (*sys.stdlib_module_names, "anabranch")
+
+
+def _is_compiled(of: type) -> bool:
+    """Returns `True` for a class that is not written in Python."""
+    in_python = of.__flags__ & (1 << 9)
+    given = (member for name, member in vars(of).items() if name not in _IGNORED)
+    return not in_python or any(isinstance(member, _COMPILED) for member in given)
+
+
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """Returns the attributes that are in slots of the object's classes."""
+    for of in type(value).__mro__:
+        for name, member in vars(of).items():
+            if isinstance(member, MemberDescriptorType):
+                try:
+                    yield name, member.__get__(value, type(value))
+                except AttributeError:
+                    continue

@@ -1,0 +1,62 @@
+"""Where a sweep keeps its finished runs: in the cache, or until it is complete."""
+
+from __future__ import annotations
+
+from anabranch.sweep.cache import Cache
+from anabranch.sweep.grid import Grid
+from anabranch.sweep.sources import OPENED
+from anabranch.sweep.unfinished import Unfinished
+
+
+class Store:
+    """Finds and keeps the runs of a grid. A run that its key does not describe completely is kept for this sweep only.
+
+    `uncached` counts the runs that later sweeps will not find.
+    """
+
+    def __init__(self, grid: Grid, cache: Cache) -> None:
+        self.cache = cache
+        self.uncached = 0
+        self._grid = grid
+        cells = [cell.unfinished_key.of(0) for cell in grid.cells if cell.unfinished_key]
+        self._unfinished = Unfinished(cache.folder, cells) if cells else None
+        if cells:
+            OPENED.begin()
+
+    @property
+    def unkept(self) -> int:
+        """Number of runs that could not be written."""
+        return self.cache.unkept + (self._unfinished.unkept if self._unfinished else 0)
+
+    @property
+    def first_failure(self) -> str:
+        """The first run that could not be written, and why."""
+        return self.cache.first_failure or (self._unfinished.first_failure if self._unfinished else "")
+
+    def get(self, position: int) -> str | None:
+        """Returns the figures of a run that is finished."""
+        key = self._unfinished_key(position)
+        if self._unfinished is None or key is None:
+            return self.cache.get(self._grid.key_of(position))
+        return self._unfinished.get(key)
+
+    def put(self, position: int, figures: str) -> bool:
+        """Keeps the figures of a run, if that can be done."""
+        key = self._unfinished_key(position)
+        if self._unfinished is None or key is None:
+            return self.cache.put(self._grid.key_of(position), figures)
+        self.uncached += 1
+        return self._unfinished.put(key, figures)
+
+    def end(self, *, is_complete: bool) -> None:
+        """Ends the sweep. What was kept for it alone is removed if it is complete."""
+        OPENED.end()
+        if is_complete and self._unfinished:
+            self._unfinished.remove()
+
+    def _unfinished_key(self, position: int) -> str | None:
+        """Returns the key under which a run is kept for this sweep only."""
+        cell = self._grid.cell_of(position)
+        if cell.is_kept or cell.unfinished_key is None:
+            return None
+        return cell.unfinished_key.of(self._grid.seed_of(position))

@@ -1,0 +1,86 @@
+"""Runs of an unfinished sweep whose schemes depend on more than a key can hold.
+
+They are kept in `FOLDER/unfinished/SWEEP` until the sweep is complete. `SWEEP` is a hash of its points and schemes, as
+far as these could be read, without the seeds. The folder is used again if every file that the code came from is still
+the same, and so is every file that the schemes opened; otherwise it is removed. A sweep that completes removes it too,
+so that the next one makes the runs again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from anabranch.sweep import sources
+from anabranch.sweep.cache import Cache
+
+_SOURCES = "sources.json"
+
+
+class Unfinished:
+    """Reads and writes the runs of one unfinished sweep."""
+
+    def __init__(self, folder: Path, cells: Iterable[str]) -> None:
+        """`folder` is that of the cache, `cells` has a key for each point with a scheme."""
+        name = hashlib.sha256("\n".join(sorted(set(cells))).encode()).hexdigest()
+        self._folder = folder / "unfinished" / name
+        self._runs = Cache(self._folder)
+        self._noted: tuple[int, int] | None = None
+        if self._folder.exists() and not self._is_current():
+            self.remove()
+
+    @property
+    def unkept(self) -> int:
+        """Number of runs that could not be written."""
+        return self._runs.unkept
+
+    @property
+    def first_failure(self) -> str:
+        return self._runs.first_failure
+
+    def get(self, key: str) -> str | None:
+        """Returns the figures of a run of the interrupted sweep."""
+        return self._runs.get(key)
+
+    def put(self, key: str, figures: str) -> bool:
+        """Keeps the figures of a run, if that can be done."""
+        with contextlib.suppress(OSError):
+            self._note_sources()
+        return self._runs.put(key, figures)
+
+    def remove(self) -> None:
+        """Removes all runs."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self._folder.parent.rmdir()
+
+    def _is_current(self) -> bool:
+        try:
+            noted: dict[str, Any] = json.loads((self._folder / _SOURCES).read_text(encoding="utf-8"))
+            files, process, edited = noted["files"], noted["process"], noted["edited"]
+            same = all(sources.stamp_of(path) == stamp for path, stamp in files.items())
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return False
+        # Another process loads what is in the file now, which is not what a process loaded before the file was edited.
+        return same and (process == sources.PROCESS or not edited)
+
+    def _note_sources(self) -> None:
+        """Writes which files the runs depend on, if there are more than before."""
+        now = (len(sys.modules), len(sources.OPENED.paths))
+        if now == self._noted and self._folder.is_dir():
+            return
+        files = sources.stamps()
+        content = {"process": sources.PROCESS, "edited": sources.is_edited(), "files": files}
+        self._folder.mkdir(parents=True, exist_ok=True)
+        beside = self._folder / f"{_SOURCES}.{os.getpid()}-{secrets.token_hex(4)}"
+        beside.write_text(json.dumps(content), encoding="utf-8")
+        beside.replace(self._folder / _SOURCES)
+        self._noted = now
