@@ -176,6 +176,37 @@ def test_a_broken_pipe_that_is_not_the_output_is_not_hidden() -> None:
     assert "the scheduler has gone" in ended.stderr
 
 
+def redirected(command: list[str], redirection: str) -> subprocess.CompletedProcess[str]:
+    shell = ["sh", "-c", f'exec "$0" "$@" {redirection}', *command]
+    return subprocess.run(shell, capture_output=True, text=True, timeout=HANG_S, check=False)
+
+
+@pytest.mark.parametrize("broken", ["2>&-", "2>/dev/full"])
+def test_notice_that_cannot_be_written_does_not_end_a_command(broken: str) -> None:
+    body = "print('a notice', file=sys.stderr, flush=True); sys.stderr.write('x' * 100_000); print('the result')"
+    ended = redirected(stand_in(body), broken)
+    assert (ended.returncode, ended.stdout) == (0, "the result\n")
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_result_that_cannot_be_written_is_an_error(lines: int) -> None:
+    ended = redirected(stand_in(f"for _ in range({lines}): print('a line')"), ">/dev/full")
+    said = "standard output: No space left on device; the result is not written completely\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
+    for words in (["--help"], ["schemes"], ["sweep", "--help"]):
+        ended = redirected([sys.executable, "-m", "anabranch", *words], ">/dev/full")
+        assert ended.returncode == 1
+        assert "No space left on device" in ended.stderr
+
+
+def test_closed_standard_stream_is_no_file_of_the_command(tmp_path: Path) -> None:
+    body = f"file = open({str(tmp_path / 'file')!r}, 'w'); print('text', flush=True); file.close()"
+    ended = redirected(stand_in(body), ">&- 2>&- <&-")
+    assert ended.returncode == 0
+    assert (tmp_path / "file").read_text() == ""
+    assert redirected([sys.executable, "-m", "anabranch", "schemes"], ">&- 2>&-").returncode == 0
+
+
 def test_ctrl_c_in_a_command_of_the_package_is_one_line_and_130() -> None:
     with started(stand_in("print('ready', flush=True); import time; time.sleep(3600)")) as process:
         assert process.stdout is not None

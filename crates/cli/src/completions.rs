@@ -94,7 +94,7 @@ pub(crate) fn completions(
     };
     let mut script = Vec::new();
     generate(shell, &mut with_values(command), NAME, &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print(&String::from_utf8_lossy(&script));
     Ok(Status::Success)
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, CommandE
     let seeds = if arguments.quick { Seeds::QUICK } else { Seeds::FULL };
     let bar = progress::bar(points.len(), arguments.json);
     let stop = interrupt::watch(&bar);
-    if !arguments.json && say(HEADER)? == Reader::Gone {
+    if !arguments.json && output::print(HEADER) == Reader::Gone {
         return Ok(Status::Success);
     }
     let mut comparisons = Vec::new();
@@ -60,13 +60,13 @@ pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, CommandE
         }
         bar.inc(1);
         let line = if arguments.json { json(&comparison)? } else { line(&comparison) };
-        if bar.suspend(|| say(&line))? == Reader::Gone {
+        if bar.suspend(|| output::print(&line)) == Reader::Gone {
             return Ok(Status::Success);
         }
         comparisons.push(comparison);
     }
     bar.finish_and_clear();
-    Ok(conclude(arguments, &comparisons, points.len())?)
+    Ok(conclude(arguments, &comparisons, points.len()))
 }
 
 fn chosen(arguments: &CrossvalArguments) -> Result<Vec<Point>, CommandError> {
@@ -82,10 +82,6 @@ fn chosen(arguments: &CrossvalArguments) -> Result<Vec<Point>, CommandError> {
         )));
     }
     Ok(points)
-}
-
-fn say(text: &str) -> anyhow::Result<Reader> {
-    output::print(text)
 }
 
 fn json(comparison: &Comparison) -> anyhow::Result<String> {
@@ -115,20 +111,16 @@ fn line(c: &Comparison) -> String {
     )
 }
 
-fn conclude(
-    arguments: &CrossvalArguments,
-    comparisons: &[Comparison],
-    planned: usize,
-) -> anyhow::Result<Status> {
+fn conclude(arguments: &CrossvalArguments, comparisons: &[Comparison], planned: usize) -> Status {
     let summary = summarise(comparisons);
     if !arguments.json {
-        say(&summary_text(&summary))?;
+        output::print(&summary_text(&summary));
     }
     if comparisons.len() < planned {
-        eprintln!("interrupted: {} of {planned} points", comparisons.len());
-        return Ok(Status::Interrupted);
+        output::notice(format_args!("interrupted: {} of {planned} points", comparisons.len()));
+        return Status::Interrupted;
     }
-    Ok(if summary.meets_goal() { Status::Success } else { Status::Failure })
+    if summary.meets_goal() { Status::Success } else { Status::Failure }
 }
 
 fn summary_text(s: &Summary) -> String {

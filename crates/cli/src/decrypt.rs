@@ -54,6 +54,6 @@ pub(crate) fn decrypt(arguments: &DecryptArguments) -> Result<Status, CommandErr
             done.opened, done.closed, done.plain, done.others
         )
     };
-    output::print(&format!("{text}\n"))?;
+    output::print(&format!("{text}\n"));
     Ok(Status::Success)
 }

@@ -4,6 +4,8 @@ use std::fmt::{self, Display};
 
 use anabranch_transfer::TransferError;
 
+use crate::output;
+
 /// The exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -62,7 +64,7 @@ impl CommandError {
     pub(crate) fn report(self) -> Status {
         // Names of files and what peers say are others' text; line breaks are ours.
         for line in format!("{:#}", self.error).lines() {
-            eprintln!("{}", anabranch_transfer::escape(line));
+            output::notice(anabranch_transfer::escape(line));
         }
         self.status
     }

@@ -74,13 +74,13 @@ pub(crate) fn explain(arguments: &ExplainArguments) -> Result<Status, CommandErr
             }
             false => block(&explanation),
         };
-        if output::print(&text)? == Reader::Gone {
+        if output::print(&text) == Reader::Gone {
             return Ok(Status::Success);
         }
         explained.push(explanation);
     }
     if !arguments.json && explained.len() > 1 {
-        output::print(&comparison(&explained))?;
+        output::print(&comparison(&explained));
     }
     Ok(Status::Success)
 }

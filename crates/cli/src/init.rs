@@ -57,7 +57,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// Carries the command out.
 pub(crate) fn init(arguments: &InitArguments) -> Result<Status, CommandError> {
     let Some(name) = &arguments.name else {
-        output::print(&list())?;
+        output::print(&list());
         return Ok(Status::Success);
     };
     let (dir, files) = match files(name) {
@@ -79,7 +79,7 @@ pub(crate) fn init(arguments: &InitArguments) -> Result<Status, CommandError> {
         write(&path, text, arguments.force).map_err(|error| cannot(&path, &error))?;
         said += &format!("{}\n", path.display());
     }
-    output::print(&said)?;
+    output::print(&said);
     Ok(Status::Success)
 }
 

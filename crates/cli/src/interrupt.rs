@@ -7,6 +7,7 @@ use std::thread;
 use indicatif::ProgressBar;
 
 use crate::exit::Status;
+use crate::output;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicBool = AtomicBool::new(false);
@@ -44,8 +45,8 @@ fn pressed() {
     thread::spawn(|| {
         let (notice, bar) = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match bar {
-            Some(bar) => bar.suspend(|| eprintln!("{notice}")),
-            None => eprintln!("{notice}"),
+            Some(bar) => bar.suspend(|| output::notice(notice)),
+            None => output::notice(notice),
         }
         STOP.store(true, Ordering::SeqCst);
     });

@@ -121,7 +121,7 @@ pub(crate) fn keys(arguments: &KeysArguments) -> Result<Status, CommandError> {
         KeysCommand::Remove { which } => remove(&home, which, json)?,
         KeysCommand::Forget { host } => forget(&home, host, json)?,
     };
-    output::print(&text)?;
+    output::print(&text);
     Ok(Status::Success)
 }
 

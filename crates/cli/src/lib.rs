@@ -110,20 +110,26 @@ where
     I: IntoIterator<Item = A>,
     A: Into<OsString> + Clone,
 {
+    output::forget_failure();
     let typed: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let arguments = match parse(&typed, external) {
-        Ok(arguments) => arguments,
-        Err(error) => return report(&error),
+    let status = match parse(&typed, external) {
+        Ok(arguments) => run(arguments.command, &typed, external),
+        Err(error) => report(&error),
     };
-    let ended = match arguments.command {
+    with_output_failure(status)
+}
+
+/// Runs one command.
+fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) -> Status {
+    let ended = match command_line {
         Command::Run(run) => run::run(&run),
         Command::Init(init) => init::init(&init),
         Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
         Command::Crossval(crossval) => crossval::crossval(&crossval),
-        Command::Send(send) => transfer::send(&send, &typed),
+        Command::Send(send) => transfer::send(&send, typed),
         Command::Serve(serve) => transfer::serve(&serve),
-        Command::Recv(recv) => transfer::recv(&recv, &typed),
+        Command::Recv(recv) => transfer::recv(&recv, typed),
         Command::Keys(keys) => keys::keys(&keys),
         Command::Decrypt(decrypt) => decrypt::decrypt(&decrypt),
         Command::Relay(relay) => relay::relay(&relay),
@@ -148,12 +154,19 @@ fn command(external: &[ExternalCommand]) -> clap::Command {
     Arguments::command().subcommands(external)
 }
 
-/// Prints what the arguments came to: what is wrong with them, or help and version, which succeed.
+/// Reports a result that could not be written. Success becomes failure; any other status stays.
+fn with_output_failure(status: Status) -> Status {
+    let Some(error) = output::failure() else { return status };
+    output::notice(format_args!("standard output: {error}; the result is not written completely"));
+    if status == Status::Success { Status::Failure } else { status }
+}
+
+/// Prints the error in the arguments, or the help or version that they ask for, which succeeds.
 fn report(error: &clap::Error) -> Status {
     match external_commands::hint(error) {
-        Some(hint) => eprintln!("{hint}"),
-        // Nobody is left to be told if this cannot be printed.
-        None => drop(error.print()),
+        Some(hint) => output::notice(hint),
+        None if error.use_stderr() => drop(error.print()),
+        None => drop(output::print_styled(&error.render())),
     }
     if error.use_stderr() { Status::Usage } else { Status::Success }
 }

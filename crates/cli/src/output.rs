@@ -1,8 +1,17 @@
-//! Standard output, whose reader may go away at any time.
+//! Output to people and programs: results on standard output, notices and progress on standard error.
+//!
+//! A failed write never panics and never ends a transfer. A result that could not be written is reported when the command ends; a
+//! notice that could not be written is dropped. The lints `print_stdout` and `print_stderr` forbid the macros, which panic.
 
+#![allow(clippy::disallowed_methods, reason = "this module is the one that writes")]
+
+use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context;
+use clap::builder::StyledStr;
+use console::Term;
+use indicatif::{ProgressDrawTarget, TermLike};
 
 /// A blank at which [`labelled`] does not break the line.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
@@ -11,22 +20,143 @@ const USUAL_WIDTH: usize = 100;
 /// Longer lines of text are hard to read.
 const WIDEST_TEXT: usize = 110;
 
-/// Whether somebody still reads.
+/// First failed write of a result in this command. A closed pipe is no failure.
+static FAILURE: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// State of the reader of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// Everything was written.
     Listening,
-    /// The other end of the pipe is closed, as `head` does once it has enough.
+    /// The pipe is closed, as by `head` once it has enough lines, or writing failed.
     Gone,
 }
 
-/// Writes text to standard output and flushes it.
-pub(crate) fn print(text: &str) -> anyhow::Result<Reader> {
+/// Writes a result to standard output and flushes it. A failure is kept for [`failure`].
+pub(crate) fn print(text: &str) -> Reader {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Reader::Listening),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(error).context("standard output"),
+    reader_after(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Like [`print`], for the help: with colours if standard output is a terminal.
+pub(crate) fn print_styled(text: &StyledStr) -> Reader {
+    if io::stdout().is_terminal() { print(&text.ansi().to_string()) } else { print(&text.to_string()) }
+}
+
+/// Returns standard output for the content of a file. The transfer reports a write that fails.
+pub(crate) fn content() -> io::Stdout {
+    io::stdout()
+}
+
+fn reader_after(written: io::Result<()>) -> Reader {
+    let Err(error) = written else { return Reader::Listening };
+    if error.kind() != ErrorKind::BrokenPipe {
+        FAILURE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+    Reader::Gone
+}
+
+/// Takes the first failed write of a result.
+pub(crate) fn failure() -> Option<io::Error> {
+    FAILURE.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Forgets failures of an earlier command in this process.
+pub(crate) fn forget_failure() {
+    drop(failure());
+}
+
+/// Writes a line to standard error.
+pub(crate) fn notice(text: impl Display) {
+    notices(&format!("{text}\n"));
+}
+
+/// Writes lines to standard error.
+pub(crate) fn notices(lines: &str) {
+    let mut err = io::stderr().lock();
+    // No channel is left on which a failure could be reported.
+    let _ = err.write_all(lines.as_bytes()).and_then(|()| err.flush());
+}
+
+/// Writes a question to standard error; the answer is typed behind it.
+pub(crate) fn prompt(text: &str) {
+    notices(text);
+}
+
+/// Returns `true` if standard error is a terminal, so that progress can be drawn there.
+pub(crate) fn is_err_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Returns a target on standard error for progress bars, redrawn at most this often.
+pub(crate) fn err_target(redraws_per_s: u8) -> ProgressDrawTarget {
+    ProgressDrawTarget::term_like_with_hz(Box::new(ErrTerminal::default()), redraws_per_s)
+}
+
+/// The terminal on standard error, without its errors: indicatif panics if a line cannot be drawn, as after a terminal has hung up.
+#[derive(Debug)]
+struct ErrTerminal(Mutex<Term>);
+
+impl Default for ErrTerminal {
+    fn default() -> Self {
+        ErrTerminal(Mutex::new(Term::buffered_stderr()))
+    }
+}
+
+impl ErrTerminal {
+    fn term(&self) -> MutexGuard<'_, Term> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ignoring_errors(&self, draw: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
+        let mut term = self.term();
+        if draw(&term).is_err() {
+            // The buffer still contains the frame that failed, and would grow with each further one.
+            *term = Term::buffered_stderr();
+        }
+        Ok(())
+    }
+}
+
+impl TermLike for ErrTerminal {
+    fn width(&self) -> u16 {
+        self.term().size().1
+    }
+
+    fn height(&self) -> u16 {
+        self.term().size().0
+    }
+
+    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
+        self.ignoring_errors(|term| term.move_cursor_up(lines))
+    }
+
+    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
+        self.ignoring_errors(|term| term.move_cursor_down(lines))
+    }
+
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        self.ignoring_errors(|term| term.move_cursor_right(columns))
+    }
+
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        self.ignoring_errors(|term| term.move_cursor_left(columns))
+    }
+
+    fn write_line(&self, line: &str) -> io::Result<()> {
+        self.ignoring_errors(|term| term.write_line(line))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.ignoring_errors(|term| term.write_str(text))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.ignoring_errors(Term::clear_line)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.ignoring_errors(Term::flush)
     }
 }
 

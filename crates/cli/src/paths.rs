@@ -61,7 +61,7 @@ fn list(arguments: &PathsArguments) -> Result<Status, CommandError> {
     } else {
         table(&locals.all)
     };
-    output::print(&text)?;
+    output::print(&text);
     Ok(Status::Success)
 }
 

@@ -1,10 +1,11 @@
 //! The progress bar.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::output;
 
 const TEMPLATE: &str = "{bar:30} {pos} of {len} runs{pace}";
 /// For what takes as long as it takes.
@@ -40,8 +41,8 @@ pub(crate) fn seconds(all: Option<u64>, quiet: bool) -> ProgressBar {
 
 /// A bar, and whether anybody sees it.
 fn blank(length: Option<u64>, quiet: bool) -> (ProgressBar, bool) {
-    let seen = !quiet && std::io::stderr().is_terminal();
-    let target = if seen { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+    let seen = !quiet && output::is_err_terminal();
+    let target = if seen { output::err_target(10) } else { ProgressDrawTarget::hidden() };
     (ProgressBar::with_draw_target(length, target), seen)
 }
 

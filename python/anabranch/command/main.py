@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from anabranch import _native
+from anabranch.command import streams
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError
 
 FAILED = 1
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 is for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for Ctrl-C. It is
     the last thing a process does: native commands leave SIGINT as they want it.
     """
+    streams.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["help"] and len(words) == 2:
         words = [words[1], "--help"]
@@ -59,11 +61,14 @@ def _guarded(name: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         if not _reader_has_gone():
             raise
-        # The interpreter flushes once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.abandon_output()
         return 0
     except OSError as error:
-        print(_message(error), file=sys.stderr)
+        if streams.is_of_output(error):
+            print(f"standard output: {error.strerror}; the result is not written completely", file=sys.stderr)
+            streams.abandon_output()
+        else:
+            print(_message(error), file=sys.stderr)
         return FAILED
 
 

@@ -34,7 +34,7 @@ pub(super) async fn test(
         agreed = ask(association, plan) => agreed.map_err(because)?,
     }
     let paths = association.paths().await;
-    if reporter.started(target, &plan, &paths)? == Reader::Gone {
+    if reporter.started(target, &plan, &paths) == Reader::Gone {
         return Ok(Status::Success);
     }
     let (intervals, mut own) = mpsc::unbounded_channel();
@@ -45,11 +45,11 @@ pub(super) async fn test(
         tokio::select! {
             biased;
             () = &mut stop => {
-                reporter.ended(&exchange.so_far().await, Some(exchange.elapsed_s()))?;
+                reporter.ended(&exchange.so_far().await, Some(exchange.elapsed_s()));
                 return interrupted(association).await;
             }
-            Some(heard) = own.recv() => if reporter.interval(&heard)? == Reader::Gone { return Ok(Status::Success) },
-            Some(heard) = theirs.recv() => if reporter.interval(&heard)? == Reader::Gone { return Ok(Status::Success) },
+            Some(heard) = own.recv() => if reporter.interval(&heard) == Reader::Gone { return Ok(Status::Success) },
+            Some(heard) = theirs.recv() => if reporter.interval(&heard) == Reader::Gone { return Ok(Status::Success) },
             ran = exchange.run(&mut heard) => break ran,
         }
     };
@@ -59,16 +59,16 @@ pub(super) async fn test(
         Err(error) => Err(error),
     };
     while let Some(heard) = own.try_recv().ok().or_else(|| theirs.try_recv().ok()) {
-        reporter.interval(&heard)?;
+        reporter.interval(&heard);
     }
     match finished {
         Ok(outcome) => {
-            reporter.ended(&outcome, None)?;
+            reporter.ended(&outcome, None);
             let _ = tokio::time::timeout(END_WITHIN, association.shutdown()).await;
             Ok(Status::Success)
         }
         Err(error) => {
-            reporter.ended(&so_far, None)?;
+            reporter.ended(&so_far, None);
             association.abort();
             let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;
             Err(because(error))

@@ -37,7 +37,7 @@ impl Reporter {
     }
 
     /// A server is ready.
-    pub(super) fn listening(&self, addresses: &[SocketAddr], admitted: &Admitted) -> anyhow::Result<Reader> {
+    pub(super) fn listening(&self, addresses: &[SocketAddr], admitted: &Admitted) -> Reader {
         let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         match self.form {
             Form::Text => output::print(&format!("listening on {}\n", addresses.join(", "))),
@@ -51,7 +51,7 @@ impl Reporter {
     }
 
     /// A server has served a client.
-    pub(super) fn served(&self, name: &str, plan: &Plan, outcome: &Outcome) -> anyhow::Result<Reader> {
+    pub(super) fn served(&self, name: &str, plan: &Plan, outcome: &Outcome) -> Reader {
         match self.form {
             Form::Text => output::print(&format!("{name}:\n{}", end_lines(outcome, ["sent", "received"]))),
             _ => event(
@@ -62,23 +62,18 @@ impl Reporter {
     }
 
     /// A client broke off, or was sent away.
-    pub(super) fn broken(&self, name: &str, error: &anyhow::Error) -> anyhow::Result<Reader> {
+    pub(super) fn broken(&self, name: &str, error: &anyhow::Error) -> Reader {
         match self.form {
             Form::Text => {
-                eprintln!("{name}: {error:#}");
-                Ok(Reader::Listening)
+                output::notice(format_args!("{name}: {error:#}"));
+                Reader::Listening
             }
             _ => event("broken", &json!({ "client": name, "error": format!("{error:#}") })),
         }
     }
 
     /// A client's test begins.
-    pub(super) fn started(
-        &mut self,
-        target: &str,
-        plan: &Plan,
-        paths: &[PathSnapshot],
-    ) -> anyhow::Result<Reader> {
+    pub(super) fn started(&mut self, target: &str, plan: &Plan, paths: &[PathSnapshot]) -> Reader {
         let listed: Vec<Value> = paths
             .iter()
             .map(|path| json!({"path": path.id.index() + 1, "local": path.local, "remote": path.remote}))
@@ -89,25 +84,25 @@ impl Reporter {
             Form::JsonStream => event("start", &start),
             Form::Json => {
                 self.start = start;
-                Ok(Reader::Listening)
+                Reader::Listening
             }
         }
     }
 
     /// An interval is over.
-    pub(super) fn interval(&mut self, heard: &SenderInterval) -> anyhow::Result<Reader> {
+    pub(super) fn interval(&mut self, heard: &SenderInterval) -> Reader {
         match self.form {
             Form::Text => output::print(&interval_lines(heard)),
             Form::JsonStream => event("interval", &interval(heard)),
             Form::Json => {
                 self.intervals.push(interval(heard));
-                Ok(Reader::Listening)
+                Reader::Listening
             }
         }
     }
 
     /// A client's test is over, or was stopped after these seconds.
-    pub(super) fn ended(&self, outcome: &Outcome, stopped_after_s: Option<f64>) -> anyhow::Result<Reader> {
+    pub(super) fn ended(&self, outcome: &Outcome, stopped_after_s: Option<f64>) -> Reader {
         let mut end = end(outcome, ["forward", "reverse"]);
         end["interrupted"] = stopped_after_s.is_some().into();
         match self.form {
@@ -119,13 +114,13 @@ impl Reporter {
             Form::JsonStream => event("end", &end),
             Form::Json => {
                 let whole = json!({ "start": self.start, "intervals": self.intervals, "end": end });
-                output::print(&(serde_json::to_string_pretty(&whole)? + "\n"))
+                output::print(&format!("{whole:#}\n"))
             }
         }
     }
 }
 
-fn event(name: &str, data: &Value) -> anyhow::Result<Reader> {
+fn event(name: &str, data: &Value) -> Reader {
     output::print(&(json!({ "event": name, "data": data }).to_string() + "\n"))
 }
 

@@ -12,7 +12,6 @@ use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
 use crate::endpoint::Admitted;
 use crate::exit::{CommandError, Status};
-use crate::output::Reader;
 
 /// How long a client may take to say what it wants, and to close when all is said.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,7 +25,7 @@ pub(super) async fn serve(
 ) -> Result<Status, CommandError> {
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
-    reporter.listening(host.local_addresses(), admitted)?;
+    reporter.listening(host.local_addresses(), admitted);
     let mut clients = JoinSet::new();
     loop {
         tokio::select! {
@@ -38,11 +37,12 @@ pub(super) async fn serve(
             Some(ended) = clients.join_next() => {
                 let (name, tested) = ended.map_err(|error| CommandError::failure(error.to_string()))?;
                 let tested_well = tested.is_ok();
-                let reader = match tested {
-                    Ok((plan, outcome)) => reporter.served(&name, &plan, &outcome)?,
-                    Err(error) => reporter.broken(&name, &error)?,
+                // Clients are served whether their results can be printed or not.
+                match tested {
+                    Ok((plan, outcome)) => reporter.served(&name, &plan, &outcome),
+                    Err(error) => reporter.broken(&name, &error),
                 };
-                if reader == Reader::Gone || one_off && tested_well {
+                if one_off && tested_well {
                     return Ok(Status::Success);
                 }
             }

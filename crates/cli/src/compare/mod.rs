@@ -82,7 +82,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandErr
         let Some(pair) = run_pair(job, &runtime, &bar, stop)? else { break };
         if arguments.json {
             let line = report::json_line(&pair)?;
-            if bar.suspend(|| output::print(&line))? == Reader::Gone {
+            if bar.suspend(|| output::print(&line)) == Reader::Gone {
                 return Ok(Status::Success);
             }
         }
@@ -92,7 +92,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandErr
     by_scheme(&mut pairs);
     if !arguments.json {
         let text = report::report(&comparison, &pairs);
-        if output::print(&text)? == Reader::Gone {
+        if output::print(&text) == Reader::Gone {
             return Ok(Status::Success);
         }
     }
@@ -133,13 +133,17 @@ fn end(comparison: &Comparison, pairs: &[Pair]) -> Status {
     for pair in pairs {
         for (where_, measured) in [("simulated", &pair.simulated), ("on sockets", &pair.sockets)] {
             for failure in &measured.failures {
-                eprintln!("{}, seed {}, {where_}: {failure}", pair.scheme, pair.seed);
+                output::notice(format_args!("{}, seed {}, {where_}: {failure}", pair.scheme, pair.seed));
                 status = Status::Failure;
             }
         }
     }
     if pairs.len() < comparison.jobs.len() {
-        eprintln!("interrupted: {} of {} pairs of runs", pairs.len(), comparison.jobs.len());
+        output::notice(format_args!(
+            "interrupted: {} of {} pairs of runs",
+            pairs.len(),
+            comparison.jobs.len()
+        ));
         status = Status::Interrupted;
     }
     status

@@ -8,6 +8,7 @@ use anabranch_net::{AcceptFrom, Network, NetworkError, Networks, NetworksError};
 use clap::Args;
 
 use crate::exit::CommandError;
+use crate::output;
 
 /// The most networks of this machine that a message suggests.
 const MOST_SUGGESTED: usize = 4;
@@ -105,7 +106,9 @@ pub(crate) fn networks(from: &AcceptFrom) -> Vec<String> {
 /// Says on standard error from where peers are accepted.
 pub(crate) fn access_notice(from: &AcceptFrom, quiet: bool) {
     match from {
-        AcceptFrom::Networks(_) if !quiet => eprintln!("accepting peers from {}", networks(from).join(", ")),
+        AcceptFrom::Networks(_) if !quiet => {
+            output::notice(format_args!("accepting peers from {}", networks(from).join(", ")));
+        }
         _ => {}
     }
 }

@@ -18,6 +18,7 @@ use clap::Args;
 
 use self::observe::ObserveOptions;
 use crate::exit::CommandError;
+use crate::output;
 
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use connect::ConnectOptions;
@@ -81,9 +82,9 @@ impl AssociationOptions {
         static SAID: Once = Once::new();
         if self.observe.traces() && !self.protection.insecure {
             SAID.call_once(|| {
-                eprintln!(
+                output::notice(
                     "--trace: packets.csv has no packets of protected associations; use --insecure on both sides, or read \
-                     a capture (--pcap) that `anabranch decrypt` has decrypted"
+                     a capture (--pcap) that `anabranch decrypt` has decrypted",
                 );
             });
         }

@@ -10,6 +10,7 @@ use anabranch_observe::{Outputs, Recording, Role};
 use clap::Args;
 
 use crate::exit::CommandError;
+use crate::output;
 
 /// The TCP port of metrics if only an address is given.
 const METRICS_PORT: u16 = 9464;
@@ -54,13 +55,13 @@ impl Drop for Running {
         let Some(recording) = self.recording.take() else { return };
         let report = recording.finish();
         for error in &report.errors {
-            eprintln!("{error}: not written to the end");
+            output::notice(format_args!("{error}: not written to the end"));
         }
         if report.records_dropped > 0 {
-            eprintln!(
+            output::notice(format_args!(
                 "{} records were not written: the disk was slower than the network",
                 report.records_dropped
-            );
+            ));
         }
     }
 }
@@ -126,9 +127,9 @@ fn export(address: SocketAddr) -> Result<Exporter, CommandError> {
     })?;
     let local = exporter.local_address();
     if !local.ip().is_loopback() {
-        eprintln!("metrics: whoever reaches http://{local}/metrics can read them");
+        output::notice(format_args!("metrics: every host that reaches http://{local}/metrics can read them"));
     } else if address.port() == 0 {
-        eprintln!("metrics: http://{local}/metrics");
+        output::notice(format_args!("metrics: http://{local}/metrics"));
     }
     Ok(exporter)
 }

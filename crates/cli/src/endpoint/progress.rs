@@ -1,18 +1,21 @@
 //! Says how an attempt to connect stands.
 
 use std::convert::Infallible;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use anabranch_net::Monitor;
 use anabranch_transfer::escape;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
+
+use crate::output;
 
 /// Most peers answer sooner, and then there is nothing to say.
 const FIRST: Duration = Duration::from_secs(1);
 /// Time between two looks on a terminal.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Most redraws of the line per second.
+const REDRAWS_PER_S: u8 = 20;
 /// Time between two lines where nobody watches.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -29,14 +32,14 @@ impl Attempt<'_> {
         let began = Instant::now();
         tokio::time::sleep(FIRST).await;
         // What is gone with its last handle takes its line along.
-        let bar = std::io::stderr().is_terminal().then(line);
+        let bar = output::is_err_terminal().then(line);
         loop {
             let report = monitor.report().await.unwrap_or_default();
             let tried = report.associations.iter().map(|association| association.snapshot.paths_tried).max();
             let text = escape(&self.text(tried.unwrap_or(0), began.elapsed()));
             match &bar {
                 Some(bar) => bar.set_message(text),
-                None => eprintln!("{text}"),
+                None => output::notice(text),
             }
             tokio::time::sleep(if bar.is_some() { LOOK_EVERY } else { LINE_EVERY }).await;
         }
@@ -54,7 +57,7 @@ impl Attempt<'_> {
 }
 
 fn line() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(None, output::err_target(REDRAWS_PER_S));
     match ProgressStyle::with_template("{msg}") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

@@ -14,6 +14,7 @@ use clap::Args;
 
 use crate::exit::CommandError;
 use crate::keys::read_host;
+use crate::output;
 
 /// Where the help lists these options.
 const HEADING: &str = "Protection";
@@ -78,9 +79,9 @@ impl ProtectionOptions {
         static SAID: Once = Once::new();
         if self.insecure && !quiet {
             SAID.call_once(|| {
-                eprintln!(
-                    "warning: --insecure: content is not encrypted, and nobody proves who they are: \
-                     whoever carries the packets can read and change them"
+                output::notice(
+                    "warning: --insecure: content is not encrypted and neither side proves its identity; \
+                     each network on the way can read and change it",
                 );
             });
         }
@@ -100,8 +101,9 @@ impl ProtectionOptions {
     fn dtls(&self, credentials: Credentials) -> Result<Protection, CommandError> {
         let Some(path) = &self.keylog else { return Ok(Protection::dtls(credentials)) };
         let shown = path.display().to_string();
-        let failed =
-            move |error: &std::io::Error| eprintln!("{shown}: {error}: keys are missing in this file");
+        let failed = move |error: &std::io::Error| {
+            output::notice(format_args!("{shown}: {error}: keys are missing in this file"));
+        };
         let log = KeyLogFile::open(path, failed).map_err(CommandError::failure)?;
         Ok(Protection::dtls(credentials.with_key_log(Arc::new(log))))
     }
@@ -230,7 +232,7 @@ fn trust_known(
     let key = peer_key(association)?;
     let standing = KnownHosts::trust(known_hosts, host, key).map_err(refused)?;
     if standing == Standing::Unknown && !quiet {
-        eprintln!("{}", first_use(host, key.fingerprint(), known_hosts));
+        output::notice(first_use(host, key.fingerprint(), known_hosts));
     }
     Ok(())
 }
@@ -295,7 +297,7 @@ async fn follow(mut authorized: FollowedKeys) {
     while authorized.is_used() {
         tokio::time::sleep(LOOK_EVERY).await;
         if let Some(error) = authorized.look() {
-            eprintln!("{}", anabranch_transfer::escape(&error));
+            output::notice(anabranch_transfer::escape(&error));
         }
     }
 }

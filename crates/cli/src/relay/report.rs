@@ -24,7 +24,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Where the relays listen, which the system may have chosen.
-    pub(super) fn begin(&self) -> anyhow::Result<Reader> {
+    pub(super) fn begin(&self) -> Reader {
         let line = |(index, relay): (usize, &Relay)| {
             let (name, listen, to) = (plan::name(index), relay.local_addr(), relay.target());
             if self.json {
@@ -40,7 +40,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// What there is to say each second.
-    pub(super) fn second(&mut self) -> anyhow::Result<Reader> {
+    pub(super) fn second(&mut self) -> Reader {
         let mut text = String::new();
         for (index, relay) in self.relays.iter().enumerate() {
             let now = relay.now();
@@ -57,7 +57,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// What became of everything.
-    pub(super) fn end(&self) -> anyhow::Result<Reader> {
+    pub(super) fn end(&self) -> Reader {
         let text = |(index, relay): (usize, &Relay)| {
             if self.json { json_line("totals", index, relay, relay.now()) } else { total_lines(index, relay) }
         };

@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Status, CommandError> {
     let reader = if arguments.json {
         lines.finish()?
     } else if arguments.sweep.is_some() {
-        output::print(&matrix::report(&plans, &owners, arguments, &outcome))?
+        output::print(&matrix::report(&plans, &owners, arguments, &outcome))
     } else {
-        output::print(&report::report(&plans[0], arguments, &outcome))?
+        output::print(&report::report(&plans[0], arguments, &outcome))
     };
     Ok(end(arguments, &outcome, reader))
 }
@@ -78,13 +78,13 @@ fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
     }
     let total = outcome.results.len() + outcome.skipped;
     if arguments.json && !arguments.quiet {
-        eprint!("{}", report::written(arguments, outcome.results.len()));
+        output::notices(&report::written(arguments, outcome.results.len()));
         if outcome.skipped > 0 {
-            eprintln!("interrupted: {} of {total} runs", outcome.results.len());
+            output::notice(format_args!("interrupted: {} of {total} runs", outcome.results.len()));
         }
     }
     let failures = report::failures(&outcome.results);
-    eprint!("{failures}");
+    output::notices(&failures);
     match interrupt::was_pressed() {
         true => Status::Interrupted,
         false if failures.is_empty() => Status::Success,
@@ -159,7 +159,7 @@ impl<'a> JsonLines<'a> {
 impl Waiting {
     fn print(&mut self, text: &str) {
         if !text.is_empty() && matches!(self.printed, Ok(Reader::Listening)) {
-            self.printed = output::print(text);
+            self.printed = Ok(output::print(text));
         }
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, CommandErr
             None => expression(arguments, name)?,
         },
     };
-    output::print(&text)?;
+    output::print(&text);
     Ok(Status::Success)
 }
 

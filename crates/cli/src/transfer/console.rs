@@ -1,13 +1,12 @@
 //! What a transfer prints while it runs and at its end: bars on a terminal, lines elsewhere, or JSON.
 
-use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anabranch_net::Host;
 use anabranch_transfer::protocol::{Failure, Kind, Offer, Outcome, Reason};
 use anabranch_transfer::{Event, PeerText, Totals, escape};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
@@ -16,7 +15,6 @@ use super::again::KEPT;
 use super::figures::{amount, clock, part, per_second, rate};
 use super::paths::{Carried, PathLine, Paths};
 use crate::endpoint::{Admitted, ProtectionOptions, access_notice, networks};
-use crate::exit::CommandError;
 use crate::output;
 
 /// Time between two looks at a transfer.
@@ -67,8 +65,8 @@ impl Console {
             Mode::Json
         } else if show.quiet {
             Mode::Quiet
-        } else if std::io::stderr().is_terminal() {
-            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(5));
+        } else if output::is_err_terminal() {
+            let all = MultiProgress::with_draw_target(output::err_target(5));
             let overall = all.add(line_bar());
             Mode::Bars { all, overall, paths: Mutex::default() }
         } else {
@@ -103,8 +101,7 @@ impl Console {
             map.insert("transfer".to_owned(), json!(number));
             map.insert("peer".to_owned(), json!(peer));
         }
-        // A reader that is gone wants no more.
-        let _ = output::print(&format!("{line}\n"));
+        output::print(&format!("{line}\n"));
     }
 
     fn say(&self, text: &str) {
@@ -113,8 +110,8 @@ impl Console {
         let label =
             self.label.as_ref().map(|(number, peer)| format!("{number} {peer}: ")).unwrap_or_default();
         match &self.mode {
-            Mode::Bars { all, .. } => all.suspend(|| eprintln!("{label}{text}")),
-            _ => eprintln!("{label}{text}"),
+            Mode::Bars { all, .. } => all.suspend(|| output::notice(format_args!("{label}{text}"))),
+            _ => output::notice(format_args!("{label}{text}")),
         }
     }
 
@@ -157,8 +154,7 @@ impl Console {
             }
             Event::Deleted { .. } => {}
             Event::Listed(offer) => {
-                // A reader that is gone wants no more.
-                let _ = output::print(&format!("{}\n", list_line(offer)));
+                output::print(&format!("{}\n", list_line(offer)));
             }
             Event::Skipped { failure, .. } if failure.reason == Reason::Link => {
                 self.note(&failure.to_string());
@@ -419,7 +415,7 @@ pub(super) fn listening_notice(
     show: &ShowOptions,
     (admitted, protection): (&Admitted, &ProtectionOptions),
     what: &str,
-) -> Result<(), CommandError> {
+) {
     protection.notice(show.quiet || show.json);
     let is_protected = admitted.listening.is_protected();
     let addresses: Vec<String> = host.local_addresses().iter().map(ToString::to_string).collect();
@@ -428,12 +424,11 @@ pub(super) fn listening_notice(
             "event": "listening", "addresses": addresses, "sctp_port": host.sctp_port(),
             "encrypted": is_protected, "from": networks(&admitted.from), "insecure": !is_protected,
         });
-        output::print(&format!("{line}\n"))?;
+        output::print(&format!("{line}\n"));
     } else if !show.quiet {
-        eprintln!("{what} on {}", addresses.join(", "));
+        output::notice(format_args!("{what} on {}", addresses.join(", ")));
         access_notice(&admitted.from, false);
     }
-    Ok(())
 }
 
 #[cfg(test)]

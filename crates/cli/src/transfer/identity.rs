@@ -32,9 +32,9 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
         Ok(sender) => Ok(sender),
         Err(why) => {
             if show.json {
-                output::print(&format!("{}\n", json!({ "event": "note", "text": why })))?;
+                output::print(&format!("{}\n", json!({ "event": "note", "text": why })));
             } else if !show.quiet {
-                eprintln!("{why}");
+                output::notice(why);
             }
             SenderId::random().map_err(CommandError::failure)
         }

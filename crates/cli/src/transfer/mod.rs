@@ -75,10 +75,9 @@ impl ShowOptions {
     fn note(&self, text: &str) {
         let text = escape(text);
         if self.json {
-            // A reader that is gone wants no more.
-            let _ = output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
+            output::print(&format!("{}\n", json!({ "event": "note", "text": text })));
         } else if !self.quiet {
-            eprintln!("{text}");
+            output::notice(text);
         }
     }
 }

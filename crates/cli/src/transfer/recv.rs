@@ -21,6 +21,7 @@ use super::send::{Connector, finish, goes_on, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
+use crate::output;
 use crate::signal::interrupted;
 
 /// How long journals may take to be brought up to date at the end.
@@ -273,7 +274,7 @@ pub(super) fn open_store(arguments: &RecvArguments) -> Result<(Store, bool), Com
     let store = if arguments.list {
         Store::Pipe(Pipe::new(std::io::sink()))
     } else if to_stdout {
-        Store::Pipe(Pipe::new(std::io::stdout()))
+        Store::Pipe(Pipe::new(output::content()))
     } else {
         let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
         Store::Folder(folder.with_checksum(arguments.select.checksum))
@@ -354,7 +355,7 @@ async fn wait(
     };
     let host = listen.bind_bounded(admitted, options.most_associations(), |_| {})?;
     let secured = (admitted, &listen.association.protection);
-    listening_notice(&host, &arguments.show, secured, "waiting for a transfer")?;
+    listening_notice(&host, &arguments.show, secured, "waiting for a transfer");
     let server = Server::new(store, options);
     let console = Arc::new(Console::new(&arguments.show, false, again));
     let paths = Mutex::new(Paths::default());

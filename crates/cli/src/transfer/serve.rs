@@ -186,7 +186,7 @@ async fn run(
         .bind_bounded(admitted, options.most_associations(), |config| options.share_buffers(config))?;
     let server = Server::new(Store::Folder(folder.clone()), options);
     let secured = (admitted, &arguments.listen.association.protection);
-    listening_notice(&host, &arguments.show, secured, &format!("serving {}", arguments.dir.display()))?;
+    listening_notice(&host, &arguments.show, secured, &format!("serving {}", arguments.dir.display()));
     tokio::task::spawn_blocking({
         let show = arguments.show.clone();
         move || tell_unfinished(&folder, &show)

@@ -1,5 +1,11 @@
 //! The command as its users see it: the real program, its output and its exit status.
 
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod access;
 mod bench;
 mod cards;
@@ -12,6 +18,8 @@ mod init;
 mod keys;
 #[cfg(unix)]
 mod observe;
+#[cfg(unix)]
+mod output;
 mod paths;
 mod protection;
 mod relay;

@@ -1,6 +1,6 @@
 //! `anabranch recv CODE@HOST`, or `recv @HOST` with the code on standard input.
 
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::{BufRead, IsTerminal, Read};
 use std::sync::Arc;
 
 use anabranch_identity::{KnownHosts, OneTimeCode, PublicKey};
@@ -16,6 +16,7 @@ use super::exchange::prove;
 use crate::endpoint::{Expected, peer_key};
 use crate::exit::{CommandError, Status};
 use crate::keys::read_host;
+use crate::output;
 use crate::signal::interrupted;
 
 /// Bytes of a line with a code.
@@ -51,8 +52,7 @@ impl CodeAt {
 fn read_code() -> Result<String, CommandError> {
     let input = std::io::stdin();
     if input.is_terminal() {
-        eprint!("code: ");
-        let _ = std::io::stderr().flush();
+        output::prompt("code: ");
     }
     let mut line = String::new();
     let read = input.lock().take(LONGEST_LINE).read_line(&mut line);
@@ -138,7 +138,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     let is_quiet = arguments.show().quiet || arguments.show().json;
     // Nobody is asked about what was not shown.
     if !(is_quiet && arguments.yes) {
-        eprint!("offered:\n{listed}");
+        output::notices(&format!("offered:\n{listed}"));
     }
     if arguments.yes {
         return refuse_hidden(catalogue);
@@ -148,8 +148,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
             "nothing was taken: there is no terminal to ask at; say --yes to take whatever is offered. The code is used up",
         ));
     }
-    eprint!("take this? [y/N] ");
-    let _ = std::io::stderr().flush();
+    output::prompt("take this? [y/N] ");
     // A thread that waits for the terminal cannot be woken; it ends with the process.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();

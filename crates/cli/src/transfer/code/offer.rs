@@ -23,7 +23,7 @@ use super::exchange::{ExchangeError, check, present};
 use super::strangers::Strangers;
 use crate::endpoint::{Admitted, Listening, peer_key};
 use crate::exit::{CommandError, Status};
-use crate::output;
+use crate::output::{self, Reader};
 use crate::signal::interrupted;
 
 /// How long whoever proved the code may read what is offered before it says yes.
@@ -93,7 +93,7 @@ async fn offer_with_code(
         ServerOptions { rate: arguments.rate(), ..server_options(sender(show)?, arguments.timeouts()) };
     let host = listen.bind_bounded(&admitted, options.most_associations(), |_| {})?;
     let code = OneTimeCode::random()?;
-    listening_notice(&host, show, (&admitted, &listen.association.protection), "waiting for the code")?;
+    listening_notice(&host, show, (&admitted, &listen.association.protection), "waiting for the code");
     tell(&code, arguments, &host)?;
     let shared = Arc::new(Shared::new(code, offering, options));
     let console = Arc::new(Console::new(show, true, None));
@@ -137,8 +137,12 @@ fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<()
         let at = host.local_addresses().first().map_or_else(|| "HOST".to_owned(), ToString::to_string);
         format!("code {code}: on the other machine run\n  anabranch recv {code}@{at}")
     };
-    output::print(&format!("{text}\n"))?;
-    Ok(())
+    match output::print(&format!("{text}\n")) {
+        Reader::Listening => Ok(()),
+        Reader::Gone => Err(CommandError::failure(
+            "standard output: the one-time code cannot be printed there, so no transfer can begin",
+        )),
+    }
 }
 
 /// Waits for somebody with the code, and until everything was fetched.

@@ -1,0 +1,86 @@
+"""Standard streams that cannot be written to: closed, on a full device, or with a reader that has ended.
+
+A notice that cannot be written to standard error is dropped and ends nothing. A result that cannot be written to
+standard output is an error of the command, except where the reader of a pipe has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
+
+
+class _Stream:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Notices(_Stream):
+    """Standard error without its errors."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+
+class Results(_Stream):
+    """Standard output that remembers its error."""
+
+    error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        with self._remembering():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with self._remembering():
+            self._stream.flush()
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.error = error
+            raise
+
+
+def prepare() -> None:
+    """Opens the null device where a standard stream is closed, and drops failed writes to standard error.
+
+    Otherwise the next file or socket would take the closed stream's descriptor and receive what is printed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if not isinstance(sys.stdout, Results):
+        sys.stdout = cast(TextIO, Results(sys.stdout or _null()))
+    if not isinstance(sys.stderr, Notices):
+        sys.stderr = cast(TextIO, Notices(sys.stderr or _null()))
+
+
+def _null() -> TextIO:
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def abandon_output() -> None:
+    """Leads standard output nowhere, so that the interpreter does not fail once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def is_of_output(error: OSError) -> bool:
+    """Returns `True` if this is the error of standard output."""
+    return isinstance(sys.stdout, Results) and sys.stdout.error is error
