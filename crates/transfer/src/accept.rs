@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::filter::Filters;
 use crate::name::{BadName, Name};
+use crate::offering::{Catalogue, Entry};
 use crate::protocol::{MAX_WANTED, MAX_WANTED_BYTES};
 use crate::text::PeerText;
 
@@ -13,6 +14,15 @@ pub struct Accept {
     wanted: Wanted,
     hidden: bool,
     filters: Filters,
+    confirmed: Option<Confirmed>,
+}
+
+/// Offer that a person has confirmed, as an upper bound of what is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Confirmed {
+    pub(crate) entries: Vec<Entry>,
+    /// Bound of each stream, whose size is unknown.
+    pub(crate) most_stream_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +69,7 @@ pub enum BadRequest {
 impl Accept {
     /// Everything, except for names whose first part begins with a dot unless `hidden` is set.
     pub fn all(hidden: bool) -> Self {
-        Accept { wanted: Wanted::All, hidden, filters: Filters::default() }
+        Accept { wanted: Wanted::All, hidden, filters: Filters::default(), confirmed: None }
     }
 
     /// These names and what is below them. Empty parts and `.` are left out of them, so `photos/` and `./photos` are `photos`.
@@ -82,7 +92,23 @@ impl Accept {
         if names.len() > MAX_WANTED || bytes > MAX_WANTED_BYTES {
             return Err(BadRequest::TooMuch);
         }
-        Ok(Accept { wanted: Wanted::Names(names), hidden: false, filters: Filters::default() })
+        Ok(Accept {
+            wanted: Wanted::Names(names),
+            hidden: false,
+            filters: Filters::default(),
+            confirmed: None,
+        })
+    }
+
+    /// The entries of a catalogue that a person has confirmed, and no more: kind, numbers and bytes of each entry are upper bounds.
+    /// A stream, whose size is unknown, may have `most_stream_bytes`. An offer beyond that ends the transfer.
+    ///
+    /// # Errors
+    /// As [`names`](Self::names).
+    pub fn confirmed(catalogue: &Catalogue, most_stream_bytes: u64) -> Result<Self, BadRequest> {
+        let entries = catalogue.entries().to_vec();
+        let accept = Accept::names(entries.iter().map(Entry::name))?;
+        Ok(Accept { confirmed: Some(Confirmed { entries, most_stream_bytes }), ..accept })
     }
 
     /// The same without what these leave out.
@@ -94,6 +120,10 @@ impl Accept {
 
     pub(crate) fn filters(&self) -> &Filters {
         &self.filters
+    }
+
+    pub(crate) fn bounds(&self) -> Option<&Confirmed> {
+        self.confirmed.as_ref()
     }
 
     /// What is asked of a source: every name, or nothing in particular if everything is accepted.

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::name::Name;
 use crate::protocol::{Failure, ProtocolError, Reason};
 use crate::random::RandomError;
+use crate::text::PeerText;
 
 /// Why a transfer could not be carried through. What has arrived is kept, and sending the same again goes on from there.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -38,6 +39,11 @@ pub enum TransferError {
         "the peer offered `{0}`, which was not asked for; the transfer was ended, and nothing of it was stored"
     )]
     NotRequested(Name),
+    /// The peer offered more than a person has confirmed.
+    #[error(
+        "the peer offered more than was confirmed: {0}; the transfer was ended, and nothing beyond it was stored"
+    )]
+    Unconfirmed(PeerText),
     /// The peer said that it cannot go on.
     #[error("the peer refuses: {0}")]
     Peer(Failure),
@@ -53,7 +59,8 @@ impl TransferError {
             | TransferError::Preempted
             | TransferError::Untrusted(_)
             | TransferError::Protocol(_)
-            | TransferError::NotRequested(_) => false,
+            | TransferError::NotRequested(_)
+            | TransferError::Unconfirmed(_) => false,
         }
     }
 }

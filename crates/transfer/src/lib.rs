@@ -35,7 +35,7 @@ pub use error::TransferError;
 pub use filter::{BadRule, Filters, MAX_PATTERN_BYTES, MAX_RULES, Rule};
 pub use identity::SenderId;
 pub use name::{BadLink, BadName, MAX_NAME_BYTES, MAX_PART_BYTES, MAX_PARTS, Name, NameRules};
-pub use offering::{Catalogue, Entry, MAX_OFFERED, Offering, OfferingError};
+pub use offering::{Catalogue, Entry, EntryKind, MAX_OFFERED, Offering, OfferingError};
 pub use protocol::{Links, OnClash, Wishes};
 pub use random::RandomError;
 pub use receive::{Mode, Store};

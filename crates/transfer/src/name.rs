@@ -114,6 +114,11 @@ impl Name {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
+    /// Returns the first part.
+    pub(crate) fn top(&self) -> &str {
+        self.0.split('/').next().unwrap_or(&self.0)
+    }
+
     /// The folder it is in, if that is not where the transfer begins.
     pub fn parent(&self) -> Option<&str> {
         self.0.rsplit_once('/').map(|(parent, _)| parent)

@@ -54,6 +54,14 @@ impl Offering {
         Ok(Offering { catalogue: Catalogue { entries }, sources })
     }
 
+    /// Surveys the same sources again.
+    ///
+    /// # Errors
+    /// As [`survey`](Self::survey).
+    pub async fn survey_again(&self) -> Result<Self, OfferingError> {
+        Self::survey(self.sources.clone()).await
+    }
+
     /// What to tell a peer of it.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
@@ -78,13 +86,7 @@ async fn entry(source: SendSource) -> Result<Entry, OfferingError> {
             Found::Skipped { .. } => continue,
         };
         let first = name.split('/').next().unwrap_or_default();
-        let entry = sum.get_or_insert_with(|| Entry { name: first.to_owned(), files: 0, bytes: 0 });
-        if let Kind::File { size_bytes, .. } = kind {
-            entry.bytes = entry.bytes.saturating_add(size_bytes);
-        }
-        if let Kind::File { .. } | Kind::Stream { .. } = kind {
-            entry.files = entry.files.saturating_add(1);
-        }
+        sum.get_or_insert_with(|| Entry::new(first, &kind)).count(&kind);
     }
     sum.ok_or_else(|| OfferingError::Unreadable("everything in it is left out".into()))
 }
@@ -95,18 +97,65 @@ pub struct Catalogue {
     entries: Vec<Entry>,
 }
 
-/// A file, or a folder with all that is in it.
+/// Kind of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EntryKind {
+    /// A file of known size.
+    File,
+    /// The content of a pipe, whose size is known at its end.
+    Stream,
+    /// A symbolic link.
+    Link,
+    /// A folder with everything in it.
+    Folder,
+}
+
+/// A file, a stream, or a folder with everything in it. A receiver that has [confirmed](crate::Accept::confirmed) it takes no
+/// more than these numbers say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     name: String,
+    kind: EntryKind,
     files: u64,
+    folders: u64,
+    links: u64,
     bytes: u64,
 }
 
 impl Entry {
+    /// An empty entry whose first offer is of this kind.
+    fn new(name: &str, first: &Kind) -> Self {
+        let kind = match first {
+            Kind::File { .. } => EntryKind::File,
+            Kind::Stream { .. } => EntryKind::Stream,
+            Kind::Link { .. } => EntryKind::Link,
+            Kind::Folder | Kind::FolderEnd => EntryKind::Folder,
+        };
+        Entry { name: name.to_owned(), kind, files: 0, folders: 0, links: 0, bytes: 0 }
+    }
+
+    fn count(&mut self, found: &Kind) {
+        let counter = match found {
+            Kind::File { size_bytes, .. } => {
+                self.bytes = self.bytes.saturating_add(*size_bytes);
+                &mut self.files
+            }
+            Kind::Stream { .. } => &mut self.files,
+            Kind::Link { .. } => &mut self.links,
+            Kind::Folder => &mut self.folders,
+            Kind::FolderEnd => return,
+        };
+        *counter = counter.saturating_add(1);
+    }
+
     /// The name to fetch it by. It can be asked for and stored; to be shown it has to be escaped.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Kind of what has this name; everything else is in a folder.
+    pub fn kind(&self) -> EntryKind {
+        self.kind
     }
 
     /// Files in it.
@@ -114,9 +163,30 @@ impl Entry {
         self.files
     }
 
-    /// Bytes of these files.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    /// Folders, itself included.
+    pub fn folders(&self) -> u64 {
+        self.folders
+    }
+
+    /// Symbolic links in it.
+    pub fn links(&self) -> u64 {
+        self.links
+    }
+
+    /// Bytes of its files; `None` for a stream, whose size is unknown.
+    pub fn bytes(&self) -> Option<u64> {
+        (self.kind != EntryKind::Stream).then_some(self.bytes)
+    }
+
+    /// Returns `true` if the numbers fit the kind.
+    fn is_consistent(&self) -> bool {
+        let numbers = (self.files, self.folders, self.links);
+        match self.kind {
+            EntryKind::File => numbers == (1, 0, 0),
+            EntryKind::Stream => numbers == (1, 0, 0) && self.bytes == 0,
+            EntryKind::Link => numbers == (0, 0, 1) && self.bytes == 0,
+            EntryKind::Folder => self.folders > 0,
+        }
     }
 }
 
@@ -143,7 +213,8 @@ impl Catalogue {
         let is_catalogue = rest.is_empty()
             && (1..=MAX_OFFERED).contains(&catalogue.entries.len())
             && names.len() == catalogue.entries.len()
-            && names.iter().all(is_name);
+            && names.iter().all(is_name)
+            && catalogue.entries.iter().all(Entry::is_consistent);
         is_catalogue.then_some(catalogue)
     }
 }
@@ -170,9 +241,15 @@ mod tests {
         fs::write(at("photos/b"), [0; 20]).expect("written");
         fs::write(at("film.mkv"), [0; 7]).expect("written");
         let offering = survey_of(&[at("film.mkv"), at("photos")]).expect("there");
-        let entries: Vec<_> =
-            offering.catalogue().entries().iter().map(|e| (e.name(), e.files(), e.bytes())).collect();
-        assert_eq!(entries, [("film.mkv", 1, 7), ("photos", 2, 120)]);
+        let entries = offering
+            .catalogue()
+            .entries()
+            .iter()
+            .map(|e| (e.name(), e.kind(), e.files(), e.folders(), e.bytes()));
+        let entries: Vec<_> = entries.collect();
+        let expected =
+            [("film.mkv", EntryKind::File, 1, 0, Some(7)), ("photos", EntryKind::Folder, 2, 2, Some(120))];
+        assert_eq!(entries, expected);
         assert_eq!(Catalogue::decode(&offering.catalogue().encode()).as_ref(), Some(offering.catalogue()));
         let wanted = |names: &[&str]| {
             offering.wanted(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).len()
@@ -195,7 +272,12 @@ mod tests {
     #[test]
     fn a_catalogue_with_names_that_cannot_be_asked_for_is_refused() {
         let decoded = |names: &[&str]| {
-            let entry = |name: &&str| Entry { name: (*name).to_owned(), files: 1, bytes: 1 };
+            let entry = |name: &&str| {
+                let file = Kind::File { size_bytes: 1, first: None };
+                let mut entry = Entry::new(name, &file);
+                entry.count(&file);
+                entry
+            };
             Catalogue::decode(&Catalogue { entries: names.iter().map(entry).collect() }.encode())
         };
         assert!(decoded(&["a", "b"]).is_some());
@@ -204,6 +286,36 @@ mod tests {
         let long = "x".repeat(256);
         for names in [&[][..], &["a", "a"], &["a/b"], &[".."], &["/a"], &[""], &[&long], &many] {
             assert_eq!(decoded(names), None, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn catalogue_whose_numbers_do_not_fit_a_kind_is_refused() {
+        let entry = |kind, files, folders, links, bytes| Entry {
+            name: "a".to_owned(),
+            kind,
+            files,
+            folders,
+            links,
+            bytes,
+        };
+        let decoded = |entry| Catalogue::decode(&Catalogue { entries: vec![entry] }.encode()).is_some();
+        for good in [
+            entry(EntryKind::File, 1, 0, 0, 9),
+            entry(EntryKind::Stream, 1, 0, 0, 0),
+            entry(EntryKind::Link, 0, 0, 1, 0),
+            entry(EntryKind::Folder, 0, 1, 0, 0),
+        ] {
+            assert!(decoded(good.clone()), "{good:?}");
+        }
+        for bad in [
+            entry(EntryKind::File, 2, 0, 0, 9),
+            entry(EntryKind::File, 1, 1, 0, 9),
+            entry(EntryKind::Stream, 1, 0, 0, 9),
+            entry(EntryKind::Link, 1, 0, 1, 0),
+            entry(EntryKind::Folder, 5, 0, 0, 0),
+        ] {
+            assert!(!decoded(bad.clone()), "{bad:?}");
         }
     }
 

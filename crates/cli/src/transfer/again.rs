@@ -32,7 +32,10 @@ pub(super) fn remedy_there(error: &TransferError) -> &'static str {
 /// Whether the same command goes on where this one ended.
 pub(super) fn can_go_on(error: &TransferError) -> bool {
     match error {
-        TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
+        TransferError::Lost(_)
+        | TransferError::Stopped
+        | TransferError::Silent(_)
+        | TransferError::Unconfirmed(_) => true,
         TransferError::Replaced
         | TransferError::Preempted
         | TransferError::Untrusted(_)

@@ -39,9 +39,10 @@ const LONGEST_S: u64 = 30 * 86_400;
 /// What all transfers from the side that connects have in common.
 #[derive(Clone, Debug, Args)]
 struct TimeoutOptions {
-    /// How long the peer may be away before the transfer is given up; what has arrived is kept
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = read_seconds)]
-    retry: Duration,
+    /// How long the peer may be away before the transfer is given up; what has arrived is kept [default: 120, with `send --code`
+    /// until Ctrl-C]
+    #[arg(long, value_name = "SECONDS", value_parser = read_seconds)]
+    retry: Option<Duration>,
 
     /// Silence after which the connection counts as lost and another one is tried
     #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = read_silence)]
@@ -50,7 +51,8 @@ struct TimeoutOptions {
 
 impl TimeoutOptions {
     fn timeouts(&self) -> Timeouts {
-        Timeouts { silence: self.timeout, retry: self.retry }
+        let retry = self.retry.unwrap_or(Timeouts::default().retry);
+        Timeouts { silence: self.timeout, retry }
     }
 }
 
@@ -250,7 +252,7 @@ pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Stat
 /// Carries `anabranch recv` out, which was typed so.
 pub(crate) fn recv(arguments: &RecvArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     match code::CodeAt::of(arguments)? {
-        Some(at) => code::fetch(arguments, &at),
+        Some(at) => code::fetch(arguments, &at, typed),
         None => recv::recv(arguments, typed),
     }
 }

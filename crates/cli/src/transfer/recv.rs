@@ -8,7 +8,8 @@ use std::time::Duration;
 use anabranch_net::route_selection::read_address;
 use anabranch_net::{AcceptError, Association, Host};
 use anabranch_transfer::{
-    Accept, Allow, Mode, Pipe, Report, Request, Server, ServerOptions, Store, Timeouts, TransferError, pull,
+    Accept, Allow, Folder, Mode, Pipe, Report, Request, Server, ServerOptions, Store, Timeouts,
+    TransferError, pull,
 };
 use clap::Args;
 use tokio::sync::{Mutex, mpsc};
@@ -18,7 +19,9 @@ use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
-use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
+use super::{
+    Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, read_size, runtime,
+};
 use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::output;
@@ -37,6 +40,8 @@ Examples:
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
   Fetch what somebody offers with `anabranch send --code`, who told you this code:
     anabranch recv 42-maple-river@example.org
+  Without a question, at most 5 GiB, and again after Ctrl-C: the code stays valid for this receiver
+    anabranch recv 42-maple-river@example.org --yes --max 5GiB
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
   Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:
@@ -68,6 +73,11 @@ pub(crate) struct RecvArguments {
     /// With CODE@HOST: take what is offered without asking
     #[arg(long)]
     pub(super) yes: bool,
+
+    /// With CODE@HOST: take at most this much, such as 5GiB; a larger offer is refused [default: what is confirmed, and 1GiB of a
+    /// stream, whose size is unknown]
+    #[arg(long, value_name = "SIZE", value_parser = read_size)]
+    pub(super) max: Option<u64>,
 
     /// With CODE@HOST: know the host by the key that it showed from now on (`anabranch keys`)
     #[arg(long)]
@@ -150,6 +160,11 @@ impl RecvArguments {
         self.timeouts.timeouts()
     }
 
+    /// The folder, as it was typed.
+    pub(super) fn dir_text(&self) -> String {
+        self.dir.display().to_string()
+    }
+
     /// For `CODE@HOST`, which has said itself what it offers.
     pub(super) fn request_of(&self, accept: Accept) -> Result<Request, CommandError> {
         let filters = self.select.filters.filters().map_err(CommandError::usage)?;
@@ -159,8 +174,8 @@ impl RecvArguments {
 
     /// Which side connects, and what is taken.
     fn request(&self) -> Result<(Role<'_>, Accept), CommandError> {
-        if self.yes || self.pin {
-            let option = if self.yes { "--yes" } else { "--pin" };
+        let given = [("--yes", self.yes), ("--pin", self.pin), ("--max", self.max.is_some())];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
             return Err(CommandError::usage(format!("{option} is for CODE@HOST; leave it out")));
         }
         let (host, names) = match self.host_and_names.split_first() {
@@ -277,9 +292,21 @@ pub(super) fn open_store(arguments: &RecvArguments) -> Result<(Store, bool), Com
         Store::Pipe(Pipe::new(output::content()))
     } else {
         let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
+        if !arguments.select.dry_run {
+            check_writable(&folder, &arguments.dir)?;
+        }
         Store::Folder(folder.with_checksum(arguments.select.checksum))
     };
     Ok((store, to_stdout))
+}
+
+fn check_writable(folder: &Folder, dir: &Path) -> Result<(), CommandError> {
+    folder.check_writable().map_err(|error| {
+        let dir = dir.display();
+        CommandError::failure(format!(
+            "--dir {dir}: no file can be made in it: {error}; check its permissions, or name another folder"
+        ))
+    })
 }
 
 /// Carries the command out, which was typed so.
@@ -362,7 +389,7 @@ async fn wait(
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let ended = tokio::select! {
-        ended = one_transfer(&host, &server, &report, &paths, arguments.timeouts.retry) => Some(ended),
+        ended = one_transfer(&host, &server, &report, &paths, arguments.timeouts().retry) => Some(ended),
         () = stop => None,
         () = watch(&console, &report, &paths) => None,
     };

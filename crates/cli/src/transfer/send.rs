@@ -9,7 +9,7 @@ use std::time::Duration;
 use anabranch_net::Association;
 use anabranch_net::route_selection::read_address;
 use anabranch_transfer::{
-    Name, OnClash, RateLimit, Report, SendSource, Sender, Timeouts, Totals, TransferError, Wishes, push,
+    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
 };
 use clap::Args;
 use tokio::sync::Mutex;
@@ -44,6 +44,8 @@ Examples:
   Give a file to somebody who has no account and no key here, with a code to tell on the telephone:
     anabranch send --code film.mkv
 
+With --code the first receiver that types the code is its only one. It may interrupt and repeat its
+command until everything is there; this command waits for it until Ctrl-C, or for --retry.
 An interrupted transfer goes on where it was when the same command is started again.
 Everything is encrypted, and the host is asked for the key that it showed first (`anabranch keys`).
 Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
@@ -122,8 +124,13 @@ impl SendArguments {
         self.limit
     }
 
-    pub(super) fn timeouts(&self) -> Timeouts {
-        self.timeouts.timeouts()
+    pub(super) fn silence(&self) -> Duration {
+        self.timeouts.timeout
+    }
+
+    /// `--retry`, if it was given.
+    pub(super) fn retry_if_given(&self) -> Option<Duration> {
+        self.timeouts.retry
     }
 
     fn sources(&self, paths: &[String]) -> Result<Vec<SendSource>, CommandError> {
@@ -223,6 +230,10 @@ pub(super) struct Connector<'a> {
 impl<'a> Connector<'a> {
     pub(super) fn new(options: &'a ConnectOptions, host: &'a str) -> Self {
         Connector { options, host, paths: Mutex::default() }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        self.host
     }
 
     /// Unless `quiet`, it says how it stands while that takes long.

@@ -65,6 +65,14 @@ impl Users {
         anabranch(&[&fixed[..], &keys, more].concat())
     }
 
+    /// Allocated bytes of unfinished files in the inbox.
+    fn unfinished_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt as _;
+        let parts = files_below(&self.path("inbox")).into_iter();
+        let parts = parts.filter(|path| text(path).ends_with(".anabranch-part"));
+        parts.filter_map(|path| fs::metadata(path).ok()).map(|there| there.blocks() * 512).sum()
+    }
+
     fn arrived(&self) -> bool {
         fs::read(self.path("inbox/film.mkv")).is_ok_and(|content| content == CONTENT)
     }
@@ -369,9 +377,7 @@ fn hidden_names_are_taken_only_from_a_list_that_was_shown() {
     };
     let taken = offered(&["--yes"]).with_status(2);
     assert!(taken.err.contains("`.ssh` is offered, and --yes takes no names"), "{}", taken.err);
-    // Whoever is asked sees what for, although the command is to be quiet.
-    let asked = offered(&["--quiet"]).with_status(2);
-    assert!(asked.err.contains(".ssh  "), "{}", asked.err);
+    assert!(taken.err.contains("the code stays valid"), "{}", taken.err);
     assert!(!users.path("inbox/.ssh").exists());
 }
 
@@ -390,14 +396,69 @@ fn a_wrong_code_is_the_only_guess() {
 }
 
 #[test]
-fn nothing_is_taken_with_a_code_unless_somebody_says_yes() {
+fn command_that_cannot_work_is_refused_before_the_code_is_used() {
     let users = Users::new();
     let (offering, code) = offer(&users, "bert", &[]);
     let misspelt = fetch(&users, "anna", &format!("{code}x"), &offering.address, &["--yes"]).with_status(2);
     assert!(misspelt.err.contains("nothing was tried with it"), "{}", misspelt.err);
     let named = fetch(&users, "anna", &code, &offering.address, &["other"]).with_status(2);
     assert!(named.err.contains("the code says what is offered"), "{}", named.err);
-    let refused = fetch(&users, "anna", &code, &offering.address, &[]).with_status(2);
-    assert!(refused.err.contains("say --yes"), "{}", refused.err);
-    assert!(!users.arrived());
+    let unasked = fetch(&users, "anna", &code, &offering.address, &[]).with_status(2);
+    assert!(unasked.err.contains("say --yes") && unasked.err.contains("was not used"), "{}", unasked.err);
+    let pattern = fetch(&users, "anna", &code, &offering.address, &["--yes", "--exclude", "a["]);
+    assert!(pattern.with_status(2).err.contains("a["));
+    let (keys, at) = (users.text("anna"), format!("{code}@{}", offering.address));
+    let read_only = anabranch(&["recv", &at, "--dir", "/proc", "--keys", &keys, "--yes"]).with_status(1);
+    assert!(read_only.err.contains("--dir /proc: no file can be made in it"), "{}", read_only.err);
+    // Every other receiver could use it still, so nothing has been pinned, either.
+    let fetched = fetch(&users, "carol", &code, &offering.address, &["--yes", "--max", "1kB"]).with_status(0);
+    assert!(users.arrived(), "{}", fetched.err);
+    offering.end().with_status(0);
+}
+
+#[test]
+fn refusal_of_what_is_offered_leaves_the_code_valid() {
+    let users = Users::new();
+    let (offering, code) = offer(&users, "bert", &[]);
+    let large = fetch(&users, "anna", &code, &offering.address, &["--yes", "--max", "10B"]).with_status(1);
+    assert!(large.err.contains("--max allows") && large.err.contains("stays valid"), "{}", large.err);
+    let other = fetch(&users, "carol", &code, &offering.address, &["--yes"]).with_status(4);
+    assert!(other.err.contains("another receiver has used this code"), "{}", other.err);
+    let planned = fetch(&users, "anna", &code, &offering.address, &["--yes", "--dry-run"]).with_status(0);
+    assert!(!users.arrived(), "{}", planned.err);
+    fs::write(users.path("inbox/film.mkv"), "another film").expect("written");
+    let clash = fetch(&users, "anna", &code, &offering.address, &["--yes"]).with_status(3);
+    assert!(clash.err.contains("--on-clash rename"), "{}", clash.err);
+    let more = ["--yes", "--on-clash", "overwrite"];
+    fetch(&users, "anna", &code, &offering.address, &more).with_status(0);
+    assert!(users.arrived());
+    offering.end().with_status(0);
+}
+
+#[test]
+fn interrupted_receiver_completes_with_the_same_command() {
+    let users = Users::new();
+    let film: Vec<u8> = (0..6_u32 << 20).map(|at| (at % 251) as u8).collect();
+    fs::write(users.path("film.mkv"), &film).expect("written");
+    let (offering, code) = offer(&users, "bert", &["--limit", "16Mbit"]);
+    let (keys, inbox, at) = (users.text("anna"), users.text("inbox"), format!("{code}@{}", offering.address));
+    let fetch = ["recv", &at, "--dir", &inbox, "--keys", &keys, "--path", "127.0.0.74", "--yes"];
+    for _ in 0..2 {
+        let received = || users.unfinished_bytes();
+        let before = received();
+        let child = command(&fetch).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+        while received() < before + (1 << 20) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let kill = format!("kill -INT {}", child.id());
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        let ended = child.wait_with_output().expect("it ends");
+        let err = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(130), "{err}");
+        assert!(err.contains(&format!("anabranch recv {at} --dir {inbox}")), "{err}");
+    }
+    let completed = anabranch(&fetch).with_status(0);
+    assert!(completed.err.contains("were there already"), "{}", completed.err);
+    assert!(fs::read(users.path("inbox/film.mkv")).expect("there") == film);
+    offering.end().with_status(0);
 }

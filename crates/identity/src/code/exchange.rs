@@ -1,23 +1,27 @@
-//! How both sides prove to each other that they know a code, without saying it.
+//! Exchange by which both sides prove knowledge of a code without revealing it.
 //!
-//! SPAKE2 (Abdalla and Pointcheval 2005, in the group of Ed25519) turns the code into a key that only somebody who knows the code
-//! shares. Each side then sends a MAC with that key. Everything happens inside a fresh TLS connection, and the exporter of that
-//! connection (RFC 9266) enters both the key and the MACs: somebody in the middle has two connections with two exporters, so
-//! what is relayed from one to the other proves nothing.
+//! SPAKE2 (Abdalla and Pointcheval 2005, in the group of Ed25519) turns the code into a key that only another side with the same
+//! code shares. Each side then sends a MAC with that key. Everything happens inside a fresh TLS connection, and the exporter of
+//! that connection (RFC 9266) enters both the key and the MACs. A man in the middle has two connections with two exporters, so
+//! messages relayed from one to the other prove nothing.
 //!
 //! ```text
 //! initiator                               responder
 //!   version, SPAKE2 share          ──▶
 //!                                  ◀──    version, SPAKE2 share
-//!   version, MAC of the initiator  ──▶    the code is spent from here on
+//!   version, MAC of the initiator  ──▶    the code is pinned to the initiator's TLS key, or spent by a wrong MAC
 //!                                  ◀──    version, MAC of the responder
 //! ```
 //!
-//! The initiator's MAC comes first, and a responder that does not accept it says nothing more, so one exchange tests one guess.
-//! Before that MAC nobody has learnt anything, and nothing is spent.
+//! The initiator's MAC comes first, and a responder that does not accept it sends no MAC, so one exchange tests one guess. Before
+//! that MAC neither side has learnt anything, and nothing is spent.
+//!
+//! After the first accepted proof the code belongs to the key that the initiator proved in TLS. The same key may prove the code
+//! again after an interruption, or [resume](resume) without it as long as it remembers the responder's key. Any message of the
+//! responder may be a refusal: the version and one byte with the reason.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
@@ -25,37 +29,86 @@ use spake2::{Ed25519Group, Identity, Password, Spake2};
 use zeroize::Zeroizing;
 
 use super::OneTimeCode;
+use crate::error::IdentityError;
+use crate::public_key::PublicKey;
 
 /// The label under which TLS exports the binding, with an empty context (RFC 9266 section 4.2).
 pub const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
-/// The version of this exchange, in front of each message.
-const VERSION: u8 = 1;
+/// Version of this exchange and of the catalogue that follows it: the first byte of each message. In every version a message of
+/// two bytes is a refusal, so that each side can read the version of the other.
+pub const EXCHANGE_VERSION: u8 = 2;
 
 /// Bytes of a share: a point, and in front of it which side it is from.
 const SHARE_LEN: usize = 33;
 
 const MAC_LEN: usize = 32;
 
+/// Bytes of the reason of a refusal.
+const REASON_LEN: usize = 1;
+
+/// Stands for a resumption in the place of a reason.
+const RESUME: u8 = 255;
+
 /// Bytes of the longest message.
 pub const LONGEST_MESSAGE: usize = 1 + SHARE_LEN;
 
-/// What an exchange came to, if not to an agreement.
+/// Reason for which an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
-    /// A message has another form or version.
+    /// A message has another form.
     #[error(
-        "the peer does not answer as this version expects; use the same version of anabranch on both sides"
+        "the peer sent a message that is no part of an exchange of codes; the code was not used: check host and port, and use the \
+         same version of anabranch on both sides"
     )]
     Malformed,
-    /// The other side knows another code, or somebody is in the middle.
+    /// The peer speaks another version of the exchange.
     #[error(
-        "the code is wrong, or somebody else answers in the peer's place; a code is good for one attempt, so ask for a new one"
+        "the peer speaks version {0} of the exchange of codes and this program version {EXCHANGE_VERSION}; the code was not used: \
+         install the same version of anabranch on both sides"
+    )]
+    Version(u8),
+    /// The other side knows another code, or a man in the middle answers.
+    #[error(
+        "the code is wrong, or somebody else answers in the peer's place; a wrong code is tried only once, so ask for a new one"
     )]
     Wrong,
-    /// The code was used before, by somebody who knew it or by somebody who guessed.
-    #[error("the code was used already, so it is good for nothing any more; make a new one")]
+    /// A wrong code was tried before.
+    #[error("a wrong code was tried before this one, so the code is valid no more; ask for a new one")]
     Spent,
+    /// Another receiver has proved the code.
+    #[error(
+        "another receiver has used this code, and it stays valid for that one alone (`recv` with the same keys); ask for a new one"
+    )]
+    InUse,
+    /// The receiver resumes a transfer that this offer has not begun.
+    #[error("the sender was started again and does not know this receiver; ask for its new code")]
+    Unknown,
+}
+
+impl CodeError {
+    /// Returns the message that reports this refusal to an initiator.
+    pub fn refusal(self) -> Vec<u8> {
+        let reason = match self {
+            CodeError::Malformed | CodeError::Version(_) => 0,
+            CodeError::Wrong => 1,
+            CodeError::Spent => 2,
+            CodeError::InUse => 3,
+            CodeError::Unknown => 4,
+        };
+        with_version(&[reason])
+    }
+
+    /// Reads a refusal. A message of another version, and an unknown reason, count as malformed.
+    fn of_refusal(reason: u8) -> Self {
+        match reason {
+            1 => CodeError::Wrong,
+            2 => CodeError::Spent,
+            3 => CodeError::InUse,
+            4 => CodeError::Unknown,
+            _ => CodeError::Malformed,
+        }
+    }
 }
 
 /// What TLS exports for one connection: 32 bytes that both of its ends have, and no other connection.
@@ -118,21 +171,70 @@ impl Proof {
     }
 
     /// Takes the same time wherever a MAC differs.
-    fn verify(&self, side: Side, message: &[u8]) -> Result<(), CodeError> {
-        let mac = body(message, MAC_LEN)?;
+    fn verify(&self, side: Side, mac: &[u8]) -> Result<(), CodeError> {
         hmac::verify(self.key(side), &self.said, mac).map_err(|_| CodeError::Wrong)
     }
 }
 
 fn with_version(body: &[u8]) -> Vec<u8> {
-    [&[VERSION], body].concat()
+    [&[EXCHANGE_VERSION], body].concat()
 }
 
+/// Returns what follows the version, if it has this length.
 fn body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
     match message.split_first() {
-        Some((&VERSION, body)) if body.len() == len => Ok(body),
+        Some((&EXCHANGE_VERSION, body)) if body.len() == len => Ok(body),
+        Some((&version, body)) if version != EXCHANGE_VERSION && is_of_any_version(body) => {
+            Err(CodeError::Version(version))
+        }
         _ => Err(CodeError::Malformed),
     }
+}
+
+/// Returns `true` for the lengths that messages of versions 1 and 2 have. Anything else is another protocol.
+fn is_of_any_version(body: &[u8]) -> bool {
+    [REASON_LEN, MAC_LEN, SHARE_LEN].contains(&body.len())
+}
+
+/// As [`body`], for a message of the responder, which may be a refusal.
+fn answer_body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
+    match body(message, REASON_LEN) {
+        Ok(&[reason]) => Err(CodeError::of_refusal(reason)),
+        _ => body(message, len),
+    }
+}
+
+/// First message of an initiator that resumes a transfer whose code it proved before. The responder answers with
+/// [`resumed`](is_resumed) or a refusal.
+pub fn resume() -> Vec<u8> {
+    with_version(&[RESUME])
+}
+
+/// Reads the answer to [`resume`].
+///
+/// # Errors
+/// The reason of the refusal, and [`CodeError::Malformed`] for other messages.
+pub fn is_resumed(message: &[u8]) -> Result<(), CodeError> {
+    match body(message, REASON_LEN)? {
+        &[RESUME] => Ok(()),
+        body => Err(CodeError::of_refusal(body[0])),
+    }
+}
+
+/// First message of an initiator of version 1, which answers it and does not answer later ones. It is made of a random code, so
+/// it reveals nothing.
+///
+/// # Errors
+/// If the system gives no random bytes.
+pub fn version_1_probe(binding: ChannelBinding) -> Result<Vec<u8>, IdentityError> {
+    let (_, mut message) = Initiator::start(&OneTimeCode::random()?, binding);
+    message[0] = 1;
+    Ok(message)
+}
+
+/// Returns `true` if an answer to [`version_1_probe`] is one of that version.
+pub fn is_of_version_1(message: &[u8]) -> bool {
+    body(message, SHARE_LEN) == Err(CodeError::Version(1))
 }
 
 fn finish(state: Spake2<Ed25519Group>, share: &[u8]) -> Result<Zeroizing<Vec<u8>>, CodeError> {
@@ -159,9 +261,9 @@ impl Initiator {
     /// Takes the answer, and gives the message that proves the code.
     ///
     /// # Errors
-    /// [`CodeError::Malformed`].
+    /// The reason of a refusal, and [`CodeError::Malformed`].
     pub fn prove(self, answer: &[u8]) -> Result<(Waiting, Vec<u8>), CodeError> {
-        let share = body(answer, SHARE_LEN)?;
+        let share = answer_body(answer, SHARE_LEN)?;
         let shared = finish(self.state, share)?;
         let proof = Proof::new(&shared, &self.binding, [&self.share, share]);
         let message = proof.message(Side::Initiator);
@@ -180,57 +282,117 @@ impl Waiting {
     /// # Errors
     /// [`CodeError::Wrong`] if the other side does not know the code: nothing it says may be used.
     pub fn verify(self, message: &[u8]) -> Result<(), CodeError> {
-        self.proof.verify(Side::Responder, message)
+        let mac = answer_body(message, MAC_LEN)?;
+        self.proof.verify(Side::Responder, mac)
     }
 }
 
-/// A code that was made here, until somebody has tried it. Several may begin an exchange at the same time, and one may end it.
+/// A code that was made here. Several initiators may begin an exchange at the same time. The first accepted proof pins the code to
+/// the key of its initiator, and a wrong proof before that spends it.
 #[derive(Debug)]
 pub struct Offer {
-    code: Mutex<Option<OneTimeCode>>,
+    code: OneTimeCode,
+    state: Mutex<State>,
+}
+
+/// Receivers that may still prove a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Any receiver.
+    Open,
+    /// The holder of this key, which has proved it before.
+    Pinned(PublicKey),
+    /// None: a wrong code was tried.
+    Spent,
+}
+
+/// First message of an initiator, read by the responder.
+pub enum Opening {
+    /// It begins an exchange: the answer to send.
+    Exchange(Answered, Vec<u8>),
+    /// It is the holder of the code and resumes: the answer to send.
+    Resumed(Vec<u8>),
 }
 
 impl Offer {
-    /// For one attempt with this code.
+    /// Makes an offer of this code to one receiver.
     pub fn new(code: OneTimeCode) -> Self {
-        Offer { code: Mutex::new(Some(code)) }
+        Offer { code, state: Mutex::new(State::Open) }
     }
 
-    /// Whether nobody has tried it.
+    /// Returns `false` once a wrong code was tried.
     pub fn is_open(&self) -> bool {
-        self.code.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        *self.state() != State::Spent
     }
 
-    /// Takes the first message of an initiator, and gives the answer.
+    /// Returns the key of the receiver that has proved the code.
+    pub fn holder(&self) -> Option<PublicKey> {
+        match *self.state() {
+            State::Pinned(key) => Some(key),
+            State::Open | State::Spent => None,
+        }
+    }
+
+    /// Takes the first message of the initiator that holds `key`.
     ///
     /// # Errors
-    /// [`CodeError::Malformed`], and [`CodeError::Spent`].
-    pub fn answer(&self, message: &[u8], binding: &ChannelBinding) -> Result<(Answered, Vec<u8>), CodeError> {
+    /// The refusal to [report](CodeError::refusal) to it. Nothing is spent by that.
+    pub fn open(
+        &self,
+        message: &[u8],
+        binding: &ChannelBinding,
+        key: PublicKey,
+    ) -> Result<Opening, CodeError> {
+        let state = *self.state();
+        if message == resume() {
+            return match state {
+                State::Pinned(holder) if holder == key => Ok(Opening::Resumed(resume())),
+                State::Pinned(_) => Err(CodeError::InUse),
+                State::Open | State::Spent => Err(CodeError::Unknown),
+            };
+        }
         let share = body(message, SHARE_LEN)?;
+        match state {
+            State::Pinned(holder) if holder != key => return Err(CodeError::InUse),
+            State::Spent => return Err(CodeError::Spent),
+            State::Open | State::Pinned(_) => {}
+        }
         let [peer, own] = binding.identities();
-        let guard = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-        let password = Password::new(guard.as_ref().ok_or(CodeError::Spent)?.password().as_bytes());
-        drop(guard);
+        let password = Password::new(self.code.password().as_bytes());
         let (state, own_share) = Spake2::<Ed25519Group>::start_b(&password, &peer, &own);
         let shared = finish(state, share)?;
         let proof = Proof::new(&shared, binding, [share, &own_share]);
-        Ok((Answered { proof }, with_version(&own_share)))
+        Ok(Opening::Exchange(Answered { proof, key }, with_version(&own_share)))
     }
 
-    /// Takes the proof of an initiator. The code is spent by that, whether the proof is right or wrong.
+    /// Takes the proof of an initiator. As long as the code is pinned to no key, a right proof pins it and a wrong one spends it. A
+    /// wrong proof of the holder spends nothing: it has shown that it knows the code.
     ///
     /// # Errors
-    /// [`CodeError::Wrong`], and [`CodeError::Spent`] if somebody else was quicker.
+    /// [`CodeError::Wrong`]; [`CodeError::Spent`] and [`CodeError::InUse`] if another initiator was quicker.
     pub fn verify(&self, answered: Answered, message: &[u8]) -> Result<Accepted, CodeError> {
-        self.code.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(CodeError::Spent)?;
-        answered.proof.verify(Side::Initiator, message)?;
-        Ok(Accepted { message: answered.proof.message(Side::Responder) })
+        let mut state = self.state();
+        match *state {
+            State::Spent => return Err(CodeError::Spent),
+            State::Pinned(holder) if holder != answered.key => return Err(CodeError::InUse),
+            State::Open | State::Pinned(_) => {}
+        }
+        let verified = body(message, MAC_LEN).and_then(|mac| answered.proof.verify(Side::Initiator, mac));
+        if *state == State::Open {
+            *state = verified.map_or(State::Spent, |()| State::Pinned(answered.key));
+        }
+        verified.map(|()| Accepted { message: answered.proof.message(Side::Responder) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An initiator that has begun.
 pub struct Answered {
     proof: Proof,
+    key: PublicKey,
 }
 
 /// An initiator that has proved the code.
@@ -241,105 +403,4 @@ pub struct Accepted {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn code(text: &str) -> OneTimeCode {
-        text.parse().expect("a code")
-    }
-
-    fn binding(byte: u8) -> ChannelBinding {
-        ChannelBinding::new([byte; 32])
-    }
-
-    /// An exchange as far as it goes: what the responder says to it, and what the initiator.
-    fn exchange(
-        offer: &Offer,
-        typed: &str,
-        bindings: [u8; 2],
-    ) -> (Result<(), CodeError>, Option<Result<(), CodeError>>) {
-        let (initiator, first) = Initiator::start(&code(typed), binding(bindings[0]));
-        let (answered, answer) = match offer.answer(&first, &binding(bindings[1])) {
-            Ok(both) => both,
-            Err(error) => return (Err(error), None),
-        };
-        let (waiting, proof) = initiator.prove(&answer).expect("an answer");
-        match offer.verify(answered, &proof) {
-            Ok(accepted) => (Ok(()), Some(waiting.verify(&accepted.message))),
-            Err(error) => (Err(error), None),
-        }
-    }
-
-    #[test]
-    fn both_sides_agree_on_the_same_code_and_only_once() {
-        let offer = Offer::new(code("7-apple-river"));
-        assert!(offer.is_open());
-        assert_eq!(exchange(&offer, "7-apple-river", [1, 1]), (Ok(()), Some(Ok(()))));
-        assert!(!offer.is_open());
-        assert_eq!(exchange(&offer, "7-apple-river", [1, 1]), (Err(CodeError::Spent), None));
-    }
-
-    #[test]
-    fn one_wrong_guess_spends_the_code() {
-        let offer = Offer::new(code("7-apple-river"));
-        assert_eq!(exchange(&offer, "8-apple-river", [1, 1]), (Err(CodeError::Wrong), None));
-        assert_eq!(exchange(&offer, "7-apple-river", [1, 1]), (Err(CodeError::Spent), None));
-    }
-
-    #[test]
-    fn guesses_at_the_same_time_are_one_guess() {
-        let offer = Offer::new(code("7-apple-river"));
-        let begin = |typed| {
-            let (initiator, first) = Initiator::start(&code(typed), binding(1));
-            let (answered, answer) = offer.answer(&first, &binding(1)).expect("nobody has tried");
-            (answered, initiator.prove(&answer).expect("an answer").1)
-        };
-        let (wrong, wrong_proof) = begin("8-apple-river");
-        let (right, right_proof) = begin("7-apple-river");
-        assert_eq!(offer.verify(wrong, &wrong_proof).expect_err("wrong"), CodeError::Wrong);
-        assert_eq!(offer.verify(right, &right_proof).expect_err("too late"), CodeError::Spent);
-    }
-
-    #[test]
-    fn somebody_in_the_middle_of_two_connections_proves_nothing() {
-        let offer = Offer::new(code("7-apple-river"));
-        assert_eq!(exchange(&offer, "7-apple-river", [1, 2]), (Err(CodeError::Wrong), None));
-    }
-
-    #[test]
-    fn a_proof_sent_back_proves_nothing() {
-        let offer = Offer::new(code("7-apple-river"));
-        let (initiator, first) = Initiator::start(&code("7-apple-river"), binding(1));
-        let (_, answer) = offer.answer(&first, &binding(1)).expect("open");
-        let (waiting, proof) = initiator.prove(&answer).expect("an answer");
-        assert_eq!(waiting.verify(&proof), Err(CodeError::Wrong));
-        // Nor does a share.
-        let (initiator, first) = Initiator::start(&code("7-apple-river"), binding(1));
-        assert!(matches!(initiator.prove(&first), Err(CodeError::Malformed)));
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let offer = Offer::new(code("7-apple-river"));
-        let shown = format!("{offer:?} {:?}", binding(0xAB));
-        assert!(!shown.contains("apple") && !shown.contains("171"), "{shown}");
-    }
-
-    proptest! {
-        #[test]
-        fn any_message_is_refused_or_answered(message in prop::collection::vec(any::<u8>(), 0..40), with_version in any::<bool>()) {
-            let mut message = message;
-            if with_version && !message.is_empty() {
-                message[0] = VERSION;
-            }
-            let offer = Offer::new(code("7-apple-river"));
-            prop_assert!(offer.answer(&message, &binding(1)).is_err() || message.len() == LONGEST_MESSAGE);
-            let (initiator, first) = Initiator::start(&code("7-apple-river"), binding(1));
-            let _ = initiator.prove(&message);
-            let (answered, _) = offer.answer(&first, &binding(1)).expect("open");
-            prop_assert!(offer.verify(answered, &message).is_err());
-        }
-    }
-}
+mod tests;

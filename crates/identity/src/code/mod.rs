@@ -10,7 +10,8 @@ use aws_lc_rs::rand;
 use zeroize::{Zeroize as _, Zeroizing};
 
 pub use exchange::{
-    Accepted, Answered, BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE, Offer, Waiting,
+    Accepted, Answered, BINDING_LABEL, ChannelBinding, CodeError, EXCHANGE_VERSION, Initiator,
+    LONGEST_MESSAGE, Offer, Opening, Waiting, is_of_version_1, is_resumed, resume, version_1_probe,
 };
 
 use crate::error::IdentityError;

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::deletion::{Context, Deletion};
 use super::open::{Open, Stage, is_link, size_of};
 use super::refusals::{corrupt, excluded, hidden, refusal, refused_by_pipe};
+use super::tally::Tally;
 use super::{AskedBy, Input, Mode, Receiving, Store};
 use crate::accept::{Accept, Verdict};
 use crate::block::Hash;
@@ -39,6 +40,8 @@ enum Next {
 pub(super) struct Machine {
     store: Store,
     accept: Accept,
+    /// `None` unless a person has confirmed what is taken.
+    tally: Option<Tally>,
     mode: Mode,
     window_blocks: usize,
     report: Report,
@@ -77,6 +80,7 @@ impl Machine {
             Store::Pipe(_) => None,
         };
         Machine {
+            tally: receiving.accept.bounds().map(Tally::new),
             store: receiving.store,
             accept: receiving.accept,
             mode: receiving.mode,
@@ -215,7 +219,11 @@ impl Machine {
             }
         };
         let is_folder = matches!(offer.kind, Kind::Folder | Kind::FolderEnd);
-        match self.accept.judge(&name, is_folder) {
+        let verdict = self.accept.judge(&name, is_folder);
+        if let (Verdict::Accepted, Some(tally)) = (verdict, &mut self.tally) {
+            tally.offered(&name, &offer.kind)?;
+        }
+        match verdict {
             Verdict::Accepted if self.mode == Mode::List => self.list(offer),
             Verdict::Accepted if self.mode == Mode::DryRun => self.plan(name, offer),
             Verdict::Accepted => self.on_accepted(name, offer)?,
@@ -392,7 +400,7 @@ impl Machine {
         }
     }
 
-    fn on_segment(&mut self, segment: Segment) -> Result<(), ProtocolError> {
+    fn on_segment(&mut self, segment: Segment) -> Result<(), TransferError> {
         let (id, index) = (segment.id, segment.index);
         self.report.moved(segment.content.len() as u64);
         let Some(open) = self.open.get_mut(&id) else {
@@ -400,10 +408,13 @@ impl Machine {
             return if id < self.next_id {
                 Ok(())
             } else {
-                Err(ProtocolError::Unexpected("data of nothing offered"))
+                Err(ProtocolError::Unexpected("data of nothing offered").into())
             };
         };
         open.check(index, segment.block_len, self.window_blocks)?;
+        if let (Kind::Stream { .. }, Some(tally)) = (&open.offer.kind, &self.tally) {
+            tally.stream_block(&open.name, index, segment.block_len)?;
+        }
         if let Err(error) = open.check_room(index) {
             let failure = self.store.failure(&open.name, &error);
             self.fail(id, failure, Keep::Yes);
@@ -413,7 +424,7 @@ impl Machine {
         let assembly = self.assemblies.entry((id, index)).or_insert_with(|| Assembly::new(block_len));
         let complete = assembly.take(segment)?;
         if self.assemblies.len() + self.early_blocks() > self.window_blocks {
-            return Err(ProtocolError::Unexpected("more blocks at a time than agreed"));
+            return Err(ProtocolError::Unexpected("more blocks at a time than agreed").into());
         }
         if let Some(block) = complete {
             self.assemblies.remove(&(id, index));
@@ -616,6 +627,9 @@ impl Machine {
         let Some(open) = self.close(id, keep) else { return };
         let size_bytes = size_of(&open.offer);
         if again {
+            if let Some(tally) = &mut self.tally {
+                tally.given_up(&open.name, &open.offer.kind);
+            }
             self.report.unfound(1, size_bytes.unwrap_or(0));
             self.report.emit(Event::Note(failure.text));
         } else {

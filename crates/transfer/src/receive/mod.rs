@@ -9,6 +9,7 @@ mod deletion;
 mod machine;
 mod open;
 mod refusals;
+mod tally;
 #[cfg(test)]
 mod tests;
 

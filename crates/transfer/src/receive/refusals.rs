@@ -22,6 +22,7 @@ pub(super) fn refusal(error: &TransferError) -> Failure {
         TransferError::NotRequested(name) => {
             Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
         }
+        TransferError::Unconfirmed(_) => Failure::new(Reason::NotAllowed, error.to_string()),
         error => Failure::new(Reason::Protocol, error.to_string()),
     }
 }

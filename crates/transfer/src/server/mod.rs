@@ -239,7 +239,9 @@ impl Server {
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
-            Err(TransferError::Peer(_) | TransferError::NotRequested(_)) => link::end(&association).await,
+            Err(TransferError::Peer(_) | TransferError::NotRequested(_) | TransferError::Unconfirmed(_)) => {
+                link::end(&association).await
+            }
         }
         served
     }

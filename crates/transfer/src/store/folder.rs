@@ -317,17 +317,9 @@ impl Folder {
         Err(explain(&self.show(name.as_str()), &io::Error::new(ErrorKind::StorageFull, text)))
     }
 
-    /// What a file takes on the disk; 0 if there is none.
+    /// Returns the bytes that a file takes on the disk; 0 if there is none.
     fn allocated_bytes(&self, path: &str) -> u64 {
-        #[cfg(unix)]
-        {
-            use cap_std::fs::MetadataExt;
-            self.files.dir.symlink_metadata(path).map_or(0, |metadata| metadata.blocks().saturating_mul(512))
-        }
-        #[cfg(not(unix))]
-        {
-            self.files.dir.symlink_metadata(path).map_or(0, |metadata| metadata.len())
-        }
+        self.files.dir.symlink_metadata(path).map_or(0, |metadata| allocated_bytes(&metadata))
     }
 
     /// Fails unless files that differ from what is there may come.
@@ -625,6 +617,19 @@ impl Folder {
     /// Where a symbolic link leads, as it is written in it.
     pub(crate) fn link_target(&self, name: &str) -> io::Result<PathBuf> {
         self.files.dir.read_link_contents(name)
+    }
+}
+
+/// Returns the bytes that a file takes on the disk.
+pub(super) fn allocated_bytes(metadata: &cap_std::fs::Metadata) -> u64 {
+    #[cfg(unix)]
+    {
+        use cap_std::fs::MetadataExt;
+        metadata.blocks().saturating_mul(512)
+    }
+    #[cfg(not(unix))]
+    {
+        metadata.len()
     }
 }
 

@@ -14,6 +14,7 @@ mod listed;
 mod part;
 mod pipe;
 mod record;
+mod room;
 mod syncer;
 mod times;
 

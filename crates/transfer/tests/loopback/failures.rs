@@ -228,6 +228,11 @@ impl Rogue {
         }
     }
 
+    /// Ends the association at once.
+    pub(crate) fn end(&self) {
+        self.0.abort();
+    }
+
     pub(crate) async fn refused(&self) -> Reason {
         match self.hear().await {
             Message::Done { outcome: Outcome::Failed(failure), .. } => failure.reason,

@@ -1,5 +1,6 @@
 //! Transfers over real sockets on loopback addresses.
 
+mod confirmed;
 mod deletion;
 mod failures;
 mod limits;

@@ -14,12 +14,12 @@ use anabranch_transfer::{
 use crate::failures::Rogue;
 use crate::support::{Serving, connect, folder, listener, names, run};
 
-fn file(size_bytes: u64) -> Kind {
+pub(crate) fn file(size_bytes: u64) -> Kind {
     Kind::File { size_bytes, first: None }
 }
 
 /// Fetches from a source that offers these whatever it is asked for; tells how that ended and the reason that the source was given.
-async fn fetch(
+pub(crate) async fn fetch(
     accept: &Accept,
     store: Store,
     offers: &[(&str, Kind)],
@@ -36,7 +36,7 @@ async fn fetch(
     (ended, reason)
 }
 
-async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
+pub(crate) async fn fetch_from(host: &Host, accept: &Accept, store: Store) -> Result<(), TransferError> {
     let timeouts = Timeouts { retry: Duration::ZERO, ..Timeouts::default() };
     let again = || async {
         Err::<anabranch_net::Association, _>(TransferError::Lost("no second association".to_owned()))

@@ -1,23 +1,35 @@
 //! `anabranch recv CODE@HOST`, or `recv @HOST` with the code on standard input.
 
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Read};
 use std::sync::Arc;
 
-use anabranch_identity::{KnownHosts, OneTimeCode, PublicKey};
+use anabranch_identity::code::CodeError;
+use anabranch_identity::{HostName, KnownHosts, OneTimeCode, PublicKey};
 use anabranch_net::Association;
-use anabranch_transfer::{Accept, Catalogue, Report, Request, Store, escape, pull};
+use anabranch_transfer::{
+    Accept, BadRequest, Catalogue, Entry, EntryKind, Report, Request, Store, TransferError, escape, pull,
+};
+use serde_json::json;
 
+use super::super::again::command;
 use super::super::console::Console;
 use super::super::figures::amount;
 use super::super::recv::{RecvArguments, SETTLED_WITHIN, open_store};
 use super::super::runtime;
 use super::super::send::{Connector, finish, watch};
-use super::exchange::prove;
+use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
 use crate::endpoint::{Expected, peer_key};
 use crate::exit::{CommandError, Status};
 use crate::keys::read_host;
 use crate::output;
 use crate::signal::interrupted;
+
+/// Bound of a stream unless `--max` says otherwise.
+const MOST_STREAM_BYTES: u64 = 1 << 30;
+
+/// Remedy after a refusal on this side, which leaves the code valid.
+const STILL_VALID: &str = "the code stays valid for this receiver while the sender waits";
 
 /// Bytes of a line with a code.
 const LONGEST_LINE: u64 = 256;
@@ -60,93 +72,176 @@ fn read_code() -> Result<String, CommandError> {
     Ok(line)
 }
 
-/// Carries the command out.
-pub(in super::super) fn fetch(arguments: &RecvArguments, at: &CodeAt) -> Result<Status, CommandError> {
-    let (store, _) = open_store(arguments)?;
+/// Runs the command. Everything that can be refused without the sender is refused first, while the code is unused.
+pub(in super::super) fn fetch(
+    arguments: &RecvArguments,
+    at: &CodeAt,
+    line: &[OsString],
+) -> Result<Status, CommandError> {
+    if !arguments.yes && !std::io::stdin().is_terminal() {
+        return Err(CommandError::usage(
+            "there is no terminal to ask at; say --yes to take what is offered. The code was not used",
+        ));
+    }
+    let host = read_host(&at.host).map_err(CommandError::usage)?;
+    // Options of the request, such as patterns.
+    arguments.request_of(Accept::default())?;
+    let (store, to_stdout) = open_store(arguments)?;
+    let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
-    let ended = runtime.block_on(fetch_by_code(arguments, at, store));
+    let ended = runtime.block_on(fetch_by_code(arguments, (at, &host), store, again));
     // Threads that write bring their journals up to date.
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
 }
 
-/// The code is used up by the first attempt, so there is no command that would go on with the transfer.
-async fn fetch_by_code(arguments: &RecvArguments, at: &CodeAt, store: Store) -> Result<Status, CommandError> {
+async fn fetch_by_code(
+    arguments: &RecvArguments,
+    (at, host): (&CodeAt, &HostName),
+    store: Store,
+    again: Option<String>,
+) -> Result<Status, CommandError> {
     let stop = interrupted()?;
     tokio::pin!(stop);
-    let is_quiet = arguments.show().quiet || arguments.show().json;
     let connector = Connector::new(arguments.connect(), &at.host);
-    let opened = async {
-        let first = connector.open_to(Expected::Proof, is_quiet).await?;
-        let catalogue = agree(&first, at).await?;
-        Ok::<_, CommandError>((first, catalogue))
-    };
-    let (first, catalogue) = tokio::select! {
-        opened = opened => opened?,
-        () = &mut stop => return Ok(Status::Interrupted),
-    };
-    let key = peer_key(&first)?;
-    tokio::select! {
-        agreed = confirm(&catalogue, arguments) => if let Err(refused) = agreed {
-            connector.close().await;
-            return Err(refused);
-        },
+    let agreed = tokio::select! {
+        agreed = agree(&connector, arguments, at, &store) => agreed,
         () = &mut stop => {
             connector.close().await;
             return Ok(Status::Interrupted);
         }
-    }
+    };
+    let (first, key, request) = match agreed {
+        Ok(agreed) => agreed,
+        Err(refused) => {
+            connector.close().await;
+            return Err(refused);
+        }
+    };
     if arguments.pin {
-        pin(arguments, at, key)?;
+        pin(arguments, host, key)?;
     }
-    let console = Arc::new(Console::new(arguments.show(), false, None).naming_host(&at.host));
+    let console = Arc::new(Console::new(arguments.show(), false, again).naming_host(&at.host));
     console.start("recv", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
-    let request = request(arguments, &catalogue)?;
-    let open = || connector.open_to(Expected::Key(key), true);
+    let open = || open_again(&connector, key);
     let pulled = pull(&request, store, first, open, arguments.timeouts(), &report);
     let ended = tokio::select! {
         ended = pulled => Some(ended),
         () = &mut stop => None,
         () = watch(&console, &report, &connector.paths) => None,
     };
-    Ok(finish(&console, &report, &connector, ended).await)
+    let is_unconfirmed = matches!(ended, Some(Err(TransferError::Unconfirmed(_))));
+    let is_lost = matches!(&ended, Some(Err(error)) if error.is_transient());
+    let status = finish(&console, &report, &connector, ended).await;
+    if is_unconfirmed {
+        arguments.show().note("the same command asks again, with what is offered now");
+    } else if is_lost {
+        arguments.show().note(&format!("{STILL_VALID}; a sender that was started again prints another code"));
+    }
+    Ok(status)
 }
 
-async fn agree(association: &Association, at: &CodeAt) -> Result<Catalogue, CommandError> {
-    prove(association, &at.code).await.map_err(|error| {
-        association.abort();
-        CommandError::untrusted(format!("{}: {error}", at.host))
-    })
+/// Opens an association, agrees on the code, and asks whether to take what is offered.
+async fn agree(
+    connector: &Connector<'_>,
+    arguments: &RecvArguments,
+    at: &CodeAt,
+    store: &Store,
+) -> Result<(Association, PublicKey, Request), CommandError> {
+    let is_quiet = arguments.show().quiet || arguments.show().json;
+    let first = connector.open_to(Expected::Proof, is_quiet).await?;
+    let key = peer_key(&first)?;
+    let catalogue = match prove(&first, &at.code).await {
+        Ok(catalogue) => catalogue,
+        Err(error) => {
+            first.abort();
+            return Err(refused(connector, error).await);
+        }
+    };
+    check_room(&catalogue, arguments, store)?;
+    confirm(&catalogue, arguments).await?;
+    let accept = accepted(&catalogue, arguments).map_err(CommandError::failure)?;
+    Ok((first, key, arguments.request_of(accept)?))
 }
 
-/// The names that were offered, and nothing else: a peer that then sends more is left.
-fn request(arguments: &RecvArguments, catalogue: &Catalogue) -> Result<Request, CommandError> {
-    let accept =
-        Accept::names(catalogue.entries().iter().map(|entry| entry.name())).map_err(CommandError::failure)?;
-    arguments.request_of(accept)
+/// Explains why the code was not agreed on. A sender of version 1 gives no reason, so it is asked for its version.
+async fn refused(connector: &Connector<'_>, error: ExchangeError) -> CommandError {
+    let error = match error {
+        ExchangeError::Gone => match connector.open_to(Expected::Proof, true).await {
+            Ok(second) => {
+                let is_old = is_sender_of_version_1(&second).await;
+                second.abort();
+                if is_old { CodeError::Version(1).into() } else { error }
+            }
+            Err(_) => error,
+        },
+        error => error,
+    };
+    let text = format!("{}: {error}", connector.host());
+    match error {
+        ExchangeError::Gone | ExchangeError::Lost => CommandError::failure(text),
+        ExchangeError::Code(_) | ExchangeError::Spent(_) => CommandError::untrusted(text),
+    }
+}
+
+/// Connects to the sender that has proved the code, and resumes.
+async fn open_again(connector: &Connector<'_>, key: PublicKey) -> Result<Association, CommandError> {
+    let association = connector.open_to(Expected::Key(key), true).await?;
+    match resume(&association).await {
+        Ok(()) => Ok(association),
+        Err(error) => {
+            association.abort();
+            Err(match error {
+                ExchangeError::Gone => CommandError::failure(error),
+                error => CommandError::untrusted(error),
+            })
+        }
+    }
+}
+
+/// The entries that were confirmed, and no more: a peer that sends more is left.
+fn accepted(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<Accept, BadRequest> {
+    Accept::confirmed(catalogue, arguments.max.unwrap_or(MOST_STREAM_BYTES))
+}
+
+fn check_room(catalogue: &Catalogue, arguments: &RecvArguments, store: &Store) -> Result<(), CommandError> {
+    let known = catalogue.entries().iter().filter_map(Entry::bytes).fold(0, u64::saturating_add);
+    if let Some(most) = arguments.max.filter(|most| known > *most) {
+        return Err(CommandError::failure(format!(
+            "nothing was taken: {} are offered, and --max allows {}; {STILL_VALID}: type the command with a larger --max",
+            amount(known),
+            amount(most)
+        )));
+    }
+    let Store::Folder(folder) = store else { return Ok(()) };
+    let names: Vec<&str> = catalogue.entries().iter().map(Entry::name).collect();
+    match folder.missing_room(known, &names) {
+        Some(free) => Err(CommandError::failure(format!(
+            "nothing was taken: {} are offered and {} are free in {}; {STILL_VALID}: make room and type the same command again",
+            amount(known),
+            amount(free),
+            arguments.dir_text()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Shows what is offered, and asks whether to take it.
 async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(), CommandError> {
-    let lines = catalogue.entries().iter().map(|entry| {
-        let files = if entry.files() == 1 { "1 file".to_owned() } else { format!("{} files", entry.files()) };
-        format!("  {}  {files}, {}\n", escape(entry.name()), amount(entry.bytes()))
-    });
-    let listed: String = lines.collect();
-    let is_quiet = arguments.show().quiet || arguments.show().json;
-    // Nobody is asked about what was not shown.
-    if !(is_quiet && arguments.yes) {
+    let most_stream_bytes = arguments.max.unwrap_or(MOST_STREAM_BYTES);
+    let listed: String = catalogue.entries().iter().map(|entry| listed(entry, most_stream_bytes)).collect();
+    let show = arguments.show();
+    if show.json {
+        output::print(&format!("{}\n", offered_json(catalogue, most_stream_bytes)));
+    }
+    // A person is never asked about a list that was not shown.
+    if !((show.quiet || show.json) && arguments.yes) {
         output::notices(&format!("offered:\n{listed}"));
     }
     if arguments.yes {
         return refuse_hidden(catalogue);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(CommandError::usage(
-            "nothing was taken: there is no terminal to ask at; say --yes to take whatever is offered. The code is used up",
-        ));
     }
     output::prompt("take this? [y/N] ");
     // A thread that waits for the terminal cannot be woken; it ends with the process.
@@ -156,25 +251,99 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     });
     match answer.await {
         Ok(Ok(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(CommandError::failure("nothing was taken")),
+        _ => Err(CommandError::failure(format!("nothing was taken; {STILL_VALID}"))),
     }
 }
 
-/// Without a question, names that begin with a dot are not taken: programs read them without being told to.
+/// One line of the list that is confirmed.
+fn listed(entry: &Entry, most_stream_bytes: u64) -> String {
+    let count = |number, one: &str| match number {
+        1 => format!("1 {one}"),
+        number => format!("{number} {one}s"),
+    };
+    let what = match (entry.kind(), entry.bytes()) {
+        (EntryKind::Link, _) => "a symbolic link".to_owned(),
+        (_, None) => format!("a stream of unknown size, at most {} (--max)", amount(most_stream_bytes)),
+        (EntryKind::Folder, Some(bytes)) => {
+            let links =
+                if entry.links() > 0 { format!(", {}", count(entry.links(), "link")) } else { String::new() };
+            let (files, folders) = (count(entry.files(), "file"), count(entry.folders(), "folder"));
+            format!("{files} in {folders}{links}, {}", amount(bytes))
+        }
+        (EntryKind::File | EntryKind::Stream, Some(bytes)) => format!("1 file, {}", amount(bytes)),
+    };
+    format!("  {}  {what}\n", escape(entry.name()))
+}
+
+fn offered_json(catalogue: &Catalogue, most_stream_bytes: u64) -> serde_json::Value {
+    let entries = catalogue.entries().iter().map(|entry| {
+        let kind = match entry.kind() {
+            EntryKind::File => "file",
+            EntryKind::Stream => "stream",
+            EntryKind::Link => "link",
+            EntryKind::Folder => "folder",
+        };
+        json!({
+            "name": escape(entry.name()), "kind": kind, "files": entry.files(), "folders": entry.folders(),
+            "links": entry.links(), "bytes": entry.bytes(),
+            "most_bytes": entry.bytes().unwrap_or(most_stream_bytes),
+        })
+    });
+    json!({ "event": "offered", "entries": entries.collect::<Vec<_>>() })
+}
+
+/// Without a question, names that begin with a dot are not taken: programs read such files unasked.
 fn refuse_hidden(catalogue: &Catalogue) -> Result<(), CommandError> {
     match catalogue.entries().iter().find(|entry| entry.name().starts_with('.')) {
         Some(hidden) => Err(CommandError::usage(format!(
-            "nothing was taken: `{}` is offered, and --yes takes no names that begin with a dot; leave --yes out to be asked. The code is used up",
+            "nothing was taken: `{}` is offered, and --yes takes no names that begin with a dot; leave --yes out to be asked. \
+             {STILL_VALID}",
             escape(hidden.name())
         ))),
         None => Ok(()),
     }
 }
 
-fn pin(arguments: &RecvArguments, at: &CodeAt, key: PublicKey) -> Result<(), CommandError> {
-    let host = read_host(&at.host).map_err(CommandError::usage)?;
+fn pin(arguments: &RecvArguments, host: &HostName, key: PublicKey) -> Result<(), CommandError> {
     let file = arguments.connect().association.protection.home()?.known_hosts();
-    KnownHosts::add(&file, &host, key)?;
+    KnownHosts::add(&file, host, key)?;
     arguments.show().note(&format!("{host} is known from now on: {}", file.display()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use anabranch_transfer::{Offering, SendSource};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn list_shows_kind_numbers_and_size_of_each_entry() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("photos/2026")).expect("made");
+        fs::write(at("photos/2026/a"), [0; 20]).expect("written");
+        fs::write(at("film\u{202e}.mkv"), [0; 7]).expect("written");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("2026/a", at("photos/link")).expect("made");
+        let sources = vec![
+            SendSource::path(at("film\u{202e}.mkv")),
+            SendSource::path(at("photos")),
+            SendSource::stream("piped", std::io::empty()),
+        ];
+        let offering = Offering::survey(sources).await.expect("there");
+        let lines: String = offering.catalogue().entries().iter().map(|entry| listed(entry, 5)).collect();
+        assert_eq!(
+            lines,
+            "  film\\u{202e}.mkv  1 file, 7 B\n  photos  1 file in 2 folders, 1 link, 20 B\n  \
+             piped  a stream of unknown size, at most 5 B (--max)\n"
+        );
+        let shown = offered_json(offering.catalogue(), 5);
+        assert_eq!(
+            (&shown["entries"][1]["folders"], &shown["entries"][2]["bytes"]),
+            (&json!(2), &json!(null))
+        );
+    }
 }

@@ -1,13 +1,15 @@
-//! `anabranch send --code`: listens, prints a code, and gives the files to whoever knows it.
+//! `anabranch send --code`: listens, prints a code, and gives the files to the first receiver that proves it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anabranch_identity::code::Offer;
-use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode, PublicKey};
+use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode};
 use anabranch_net::{Association, Host};
+use anabranch_transfer::protocol::Outcome;
 use anabranch_transfer::{
-    Deadlines, Offering, Report, SendSource, SenderId, Server, ServerOptions, Timeouts, Totals,
+    Catalogue, Deadlines, Event, Offering, Report, SendSource, SenderId, Server, ServerOptions,
     TransferError, escape,
 };
 use serde_json::json;
@@ -19,52 +21,55 @@ use super::super::identity::sender;
 use super::super::paths::Paths;
 use super::super::runtime;
 use super::super::send::{SendArguments, goes_on, judge, watch};
-use super::exchange::{ExchangeError, check, present};
+use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
 use super::strangers::Strangers;
 use crate::endpoint::{Admitted, Listening, peer_key};
 use crate::exit::{CommandError, Status};
 use crate::output::{self, Reader};
 use crate::signal::interrupted;
 
-/// How long whoever proved the code may read what is offered before it says yes.
+/// Time that a receiver has to read the catalogue before it says yes. After that it connects again.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 
-/// How long the last messages may take.
+/// Time that the last messages may take.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// The label of a key that is kept with `--pin`.
+/// Label of a key that is kept with `--pin`.
 const LABEL: &str = "one-time code";
 
-/// What an association's task says of it.
+/// Result of an association's task.
 enum Said {
-    /// It proved nothing.
+    /// The receiver was not admitted.
     Refused(ExchangeError),
-    /// It proved the code, and goes on with a transfer.
-    Proved,
-    /// It went on with a transfer, which came to this.
+    /// The receiver was admitted, and a transfer may begin.
+    Admitted { association: Association, is_new_run: bool },
+    /// The transfer ended.
     Ended(Result<(), TransferError>),
 }
 
-/// What all associations share.
+/// State that all associations of an offer share.
 pub(super) struct Shared {
     offer: Offer,
     offering: Offering,
     server: Server,
     strangers: Strangers<Association>,
-    /// Who proved the code, and may come back after its association was lost.
-    trusted: Mutex<Option<PublicKey>>,
 }
 
-/// How it stands with whoever proved the code.
+/// Absence of the receiver that has proved the code.
 struct Waiting {
-    /// How long it may be away.
-    retry: Duration,
-    /// Its associations.
+    /// Longest absence; `None` waits until Ctrl-C.
+    retry: Option<Duration>,
+    /// Associations that transfer.
     running: usize,
-    /// Until when it may say yes, as long as it has not.
-    answers_until: Option<Instant>,
-    /// Until when it may come back, and why it has to.
+    /// Time at which the offer ends, and the reason, while the receiver is absent.
     lost: Option<(Instant, TransferError)>,
+}
+
+/// Outcomes of one association that leave the transfer incomplete at the receiver.
+#[derive(Debug, Default)]
+pub(super) struct Remainder {
+    is_planned: AtomicBool,
+    has_failed: AtomicBool,
 }
 
 /// Carries the command out.
@@ -90,7 +95,7 @@ async fn offer_with_code(
     let from = listen.access.accept_from()?;
     let admitted = Admitted { from, listening: Listening::with(protection) };
     let options =
-        ServerOptions { rate: arguments.rate(), ..server_options(sender(show)?, arguments.timeouts()) };
+        ServerOptions { rate: arguments.rate(), ..server_options(sender(show)?, arguments.silence()) };
     let host = listen.bind_bounded(&admitted, options.most_associations(), |_| {})?;
     let code = OneTimeCode::random()?;
     listening_notice(&host, show, (&admitted, &listen.association.protection), "waiting for the code");
@@ -98,10 +103,16 @@ async fn offer_with_code(
     let shared = Arc::new(Shared::new(code, offering, options));
     let console = Arc::new(Console::new(show, true, None));
     let telling = Arc::clone(&console);
-    let report = Report::new(move |event| telling.event(&event));
+    let remainder = Arc::new(Remainder::default());
+    let noting = Arc::clone(&remainder);
+    let report = Report::new(move |event| {
+        noting.note(&event);
+        telling.event(&event);
+    });
     let paths = tokio::sync::Mutex::new(Paths::default());
+    let transfer = one_transfer(&host, &shared, (&report, &remainder), &paths, arguments.retry_if_given());
     let ended = tokio::select! {
-        ended = one_transfer(&host, &shared, &report, &paths, arguments.timeouts().retry) => Some(ended?),
+        ended = transfer => Some(ended?),
         () = &mut stop => None,
         () = watch(&console, &report, &paths) => None,
     };
@@ -119,11 +130,11 @@ async fn offer_with_code(
     Ok(status)
 }
 
-/// Whoever is asked needs longer than a program before it begins.
-fn server_options(sender: SenderId, timeouts: Timeouts) -> ServerOptions {
+/// Returns options that leave a person time to answer before the transfer begins.
+fn server_options(sender: SenderId, silence: Duration) -> ServerOptions {
     ServerOptions {
         sender: Some(sender),
-        silence: timeouts.silence,
+        silence,
         deadlines: Deadlines { start: ANSWER_WITHIN, ..Deadlines::default() },
         ..ServerOptions::default()
     }
@@ -145,13 +156,13 @@ fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<()
     }
 }
 
-/// Waits for somebody with the code, and until everything was fetched.
+/// Serves the receiver that proves the code until it has everything.
 pub(super) async fn one_transfer(
     host: &Host,
     shared: &Arc<Shared>,
-    report: &Report,
+    (report, remainder): (&Report, &Remainder),
     paths: &tokio::sync::Mutex<Paths>,
-    retry: Duration,
+    retry: Option<Duration>,
 ) -> Result<Result<(), TransferError>, CommandError> {
     let (says, mut said) = mpsc::unbounded_channel();
     let mut waiting = Waiting::new(retry);
@@ -159,19 +170,23 @@ pub(super) async fn one_transfer(
         tokio::select! {
             accepted = host.accept() => {
                 let association = accepted.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
-                if shared.trusts(&association) {
-                    waiting.came_back();
-                    paths.lock().await.switch(association.clone()).await;
-                    report.forget_all();
-                    tokio::spawn(transfer(Arc::clone(shared), association, report.clone(), says.clone()));
-                } else {
-                    shared.meet(association, report, &says);
-                }
+                shared.meet(association, &says);
             }
             Some(said) = said.recv() => match said {
-                Said::Proved => waiting.proved(Instant::now()),
+                Said::Admitted { association, is_new_run } => {
+                    waiting.came();
+                    let mut paths = paths.lock().await;
+                    // A receiver that resumes takes the place of its own transfer alone.
+                    if let Some(earlier) = paths.association().filter(|_| is_new_run) {
+                        earlier.abort();
+                    }
+                    paths.switch(association.clone()).await;
+                    report.forget_all();
+                    remainder.clear();
+                    tokio::spawn(transfer(Arc::clone(shared), association, report.clone(), says.clone()));
+                }
                 Said::Refused(error) => refused(error, report)?,
-                Said::Ended(ended) => if let Some(ended) = waiting.ended(ended, &report.totals(), Instant::now()) {
+                Said::Ended(ended) => if let Some(ended) = waiting.ended(ended, remainder, report, Instant::now()) {
                     return Ok(ended);
                 }
             },
@@ -180,13 +195,16 @@ pub(super) async fn one_transfer(
     }
 }
 
-/// Only the association that used the code up ends the command.
+/// Only the association that spent the code ends the command.
 fn refused(error: ExchangeError, report: &Report) -> Result<(), CommandError> {
     match error {
-        ExchangeError::Used(_) => Err(CommandError::untrusted(
+        ExchangeError::Spent(_) => Err(CommandError::untrusted(
             "somebody tried a wrong code, so it is good for nothing any more; start again for another one",
         )),
-        ExchangeError::Lost => Err(CommandError::failure(error)),
+        ExchangeError::Lost => {
+            report.note("the receiver was lost before it saw what is offered; the code stays valid for it");
+            Ok(())
+        }
         ExchangeError::Code(_) | ExchangeError::Gone => {
             report.note(format!("a connection was refused: {error}"));
             Ok(())
@@ -194,7 +212,7 @@ fn refused(error: ExchangeError, report: &Report) -> Result<(), CommandError> {
     }
 }
 
-/// Serves somebody who has proved the code.
+/// Serves the receiver that holds the code.
 async fn transfer(
     shared: Arc<Shared>,
     association: Association,
@@ -202,29 +220,28 @@ async fn transfer(
     says: mpsc::UnboundedSender<Said>,
 ) {
     let ended = shared.server.serve(association, &report).await.map(drop);
-    // Nobody listens any more when one transfer is done.
+    // The command ends when one transfer is complete.
     let _ = says.send(Said::Ended(ended));
 }
 
-/// Lets somebody in who proves the code.
-async fn stranger(
+/// Admits a receiver that proves the code. A stranger is one that has not proved it on an earlier association.
+async fn receiver(
     shared: Arc<Shared>,
-    (number, association): (u64, Association),
-    report: Report,
+    (stranger, association): (Option<u64>, Association),
     says: mpsc::UnboundedSender<Said>,
 ) {
-    let admitted = shared.admit(number, &association).await;
-    shared.strangers.leave(number);
-    match admitted {
-        Ok(()) => {
-            let _ = says.send(Said::Proved);
-            transfer(shared, association, report, says).await;
-        }
+    let admitted = shared.admit(stranger, &association).await;
+    if let Some(number) = stranger {
+        shared.strangers.leave(number);
+    }
+    let said = match admitted {
+        Ok(is_new_run) => Said::Admitted { association, is_new_run },
         Err(error) => {
             association.abort();
-            let _ = says.send(Said::Refused(error));
+            Said::Refused(error)
         }
-    }
+    };
+    let _ = says.send(said);
 }
 
 impl Shared {
@@ -234,80 +251,112 @@ impl Shared {
             server: Server::offering(offering.clone(), options),
             offering,
             strangers: Strangers::default(),
-            trusted: Mutex::new(None),
         }
     }
 
-    fn trusted(&self) -> Option<PublicKey> {
-        *self.trusted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+    /// Returns `true` for associations of the receiver that has proved the code.
     fn trusts(&self, association: &Association) -> bool {
-        self.trusted().is_some_and(|trusted| peer_key(association).is_ok_and(|key| key == trusted))
+        self.offer.holder().is_some_and(|holder| peer_key(association).is_ok_and(|key| key == holder))
     }
 
-    /// Listens to somebody who has proved nothing, as long as the code is good for something.
-    fn meet(self: &Arc<Self>, association: Association, report: &Report, says: &mpsc::UnboundedSender<Said>) {
+    /// Listens to an association as long as the code is valid. The holder of the code needs no place among the strangers.
+    fn meet(self: &Arc<Self>, association: Association, says: &mpsc::UnboundedSender<Said>) {
         if !self.offer.is_open() {
             association.abort();
             return;
         }
-        let (number, oldest) = self.strangers.enter(association.clone());
-        if let Some(oldest) = oldest {
-            oldest.abort();
-        }
-        tokio::spawn(stranger(Arc::clone(self), (number, association), report.clone(), says.clone()));
+        let stranger = (!self.trusts(&association)).then(|| {
+            let (number, oldest) = self.strangers.enter(association.clone());
+            if let Some(oldest) = oldest {
+                oldest.abort();
+            }
+            number
+        });
+        tokio::spawn(receiver(Arc::clone(self), (stranger, association), says.clone()));
     }
 
-    /// Has the code proved. Whoever does that has left the strangers before, so it is not ended for another one.
-    async fn admit(&self, number: u64, association: &Association) -> Result<(), ExchangeError> {
-        let accepted = check(association, &self.offer, || self.strangers.leave(number)).await?;
-        *self.trusted.lock().unwrap_or_else(PoisonError::into_inner) = peer_key(association).ok();
-        present(association, accepted, self.offering.catalogue()).await
+    /// Has the code proved, and returns whether a new run of the receiver has done so, in place of resuming. A stranger has left
+    /// the others by then, so it is not ended for another one.
+    async fn admit(&self, stranger: Option<u64>, association: &Association) -> Result<bool, ExchangeError> {
+        let key = peer_key(association).map_err(|_| ExchangeError::Gone)?;
+        let may_prove = || stranger.is_none_or(|number| self.strangers.leave(number));
+        match admit(association, (&self.offer, key), may_prove).await? {
+            AdmittedBy::Resumed => Ok(false),
+            AdmittedBy::Proved(accepted) => {
+                present(association, accepted, self.catalogue()).await?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Reads the files and folders again: a receiver may come long after the start, or again after it has refused.
+    async fn catalogue(&self) -> Catalogue {
+        let now = self.offering.survey_again().await;
+        now.map_or_else(|_| self.offering.catalogue().clone(), |offering| offering.catalogue().clone())
+    }
+}
+
+impl Remainder {
+    pub(super) fn note(&self, event: &Event) {
+        match event {
+            Event::Done { outcome: Outcome::Planned, .. } => self.is_planned.store(true, Ordering::Relaxed),
+            Event::Done { outcome: Outcome::Failed(_), .. } => self.has_failed.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    fn clear(&self) {
+        self.is_planned.store(false, Ordering::Relaxed);
+        self.has_failed.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns the reason for which the receiver may want to fetch again.
+    fn reason(&self) -> Option<&'static str> {
+        if self.is_planned.load(Ordering::Relaxed) {
+            return Some("the receiver made a dry run");
+        }
+        self.has_failed.load(Ordering::Relaxed).then_some("the receiver left files out")
     }
 }
 
 impl Waiting {
-    fn new(retry: Duration) -> Self {
-        Waiting { retry, running: 0, answers_until: None, lost: None }
+    fn new(retry: Option<Duration>) -> Self {
+        Waiting { retry, running: 0, lost: None }
     }
 
-    /// The code was proved: a person is asked now.
-    fn proved(&mut self, now: Instant) {
+    /// Notes that the receiver is present.
+    fn came(&mut self) {
         self.running += 1;
-        self.answers_until = Some(now + ANSWER_WITHIN);
+        self.lost = None;
     }
 
-    /// Whoever comes back has said yes.
-    fn came_back(&mut self) {
-        self.running += 1;
-        self.answers_until = None;
-    }
-
-    /// What the command comes to, if this association's end is its end.
+    /// Returns the result of the command if the end of this association is its end.
     fn ended(
         &mut self,
         ended: Result<(), TransferError>,
-        totals: &Totals,
+        remainder: &Remainder,
+        report: &Report,
         now: Instant,
     ) -> Option<Result<(), TransferError>> {
         self.running -= 1;
-        match ended {
-            Err(TransferError::Replaced) => None,
-            Err(error) if error.is_transient() => {
-                let retried_until = now + self.retry;
-                let has_answered = error == TransferError::Stopped || *totals != Totals::default();
-                // A loss that the other side does not notice while it asks is no answer.
-                let answers_until = self.answers_until.filter(|_| !has_answered);
-                let until = answers_until.map_or(retried_until, |until| until.max(retried_until));
-                self.lost = Some((until, error));
-                None
-            }
-            ended => Some(ended),
+        let (why, error) = match ended {
+            Err(TransferError::Replaced) => return None,
+            Err(error) => (error.to_string(), error),
+            Ok(()) => match remainder.reason() {
+                None => return Some(Ok(())),
+                Some(reason) => (reason.to_owned(), TransferError::Lost(reason.to_owned())),
+            },
+        };
+        if self.running == 0 {
+            report.note(format!(
+                "{why}; still waiting: the code stays valid for this receiver (Ctrl-C ends the offer)"
+            ));
+            self.lost = self.retry.map(|retry| (now + retry, error));
         }
+        None
     }
 
-    /// Ends when whoever proved the code has been away for too long.
+    /// Ends when the receiver has been absent for too long.
     async fn given_up(&self) -> TransferError {
         match &self.lost {
             Some((until, error)) if self.running == 0 => {
@@ -320,7 +369,7 @@ impl Waiting {
 }
 
 fn pin(arguments: &SendArguments, shared: &Shared) -> Result<(), CommandError> {
-    let Some(key) = shared.trusted() else { return Ok(()) };
+    let Some(key) = shared.offer.holder() else { return Ok(()) };
     let file = arguments.listen_options().association.protection.home()?.authorized_keys();
     let label = LABEL.parse().map_err(CommandError::failure)?;
     AuthorizedKeys::add(&file, &AuthorizedKey { key, label })?;
@@ -340,40 +389,59 @@ mod tests {
         TransferError::Lost("no answer".to_owned())
     }
 
-    /// In seconds after the proof.
-    fn given_up_after(waiting: &Waiting, proved: Instant) -> u64 {
-        waiting.lost.as_ref().expect("lost").0.duration_since(proved).as_secs()
+    /// Ends the only association of a receiver ten seconds after it came.
+    fn ended(
+        retry: Option<Duration>,
+        ended: Result<(), TransferError>,
+        event: Option<Event>,
+    ) -> (Option<Result<(), TransferError>>, Option<Duration>) {
+        let (now, remainder) = (Instant::now(), Remainder::default());
+        event.iter().for_each(|event| remainder.note(event));
+        let mut waiting = Waiting::new(retry);
+        waiting.came();
+        let result = waiting.ended(ended, &remainder, &Report::default(), now);
+        (result, waiting.lost.map(|(until, _)| until - now))
+    }
+
+    fn done(outcome: Outcome) -> Option<Event> {
+        Some(Event::Done { name: "a".into(), size_bytes: Some(1), outcome })
     }
 
     #[test]
-    fn whoever_is_asked_is_waited_for_until_it_may_have_answered() {
-        let sender = SenderId::random().expect("random");
-        let options = server_options(sender, Timeouts::default());
-        assert_eq!(options.deadlines.start, ANSWER_WITHIN);
-        let (proved, second) = (Instant::now(), Duration::from_secs(1));
-        let begun = Totals { found_files: 1, ..Totals::default() };
-        for (error, totals, after) in [
-            (lost(), Totals::default(), 600),
-            (lost(), begun, 130),
-            (TransferError::Stopped, Totals::default(), 130),
+    fn offer_ends_with_the_complete_transfer_only() {
+        let stored = Outcome::Stored { renamed: None };
+        assert_eq!(ended(None, Ok(()), done(stored)), (Some(Ok(())), None));
+        let failed = Outcome::Failed(anabranch_transfer::protocol::Failure::new(
+            anabranch_transfer::protocol::Reason::NoSpace,
+            "full",
+        ));
+        for (result, event) in [
+            (Ok(()), done(Outcome::Planned)),
+            (Ok(()), done(failed)),
+            (Err(lost()), None),
+            (Err(TransferError::Stopped), None),
+            (Err(anabranch_transfer::protocol::ProtocolError::Version(9).into()), None),
+            (Err(TransferError::Replaced), None),
         ] {
-            let mut waiting = Waiting::new(120 * second);
-            waiting.proved(proved);
-            assert_eq!(waiting.ended(Err(error), &totals, proved + 10 * second), None);
-            assert_eq!(given_up_after(&waiting, proved), after);
+            assert_eq!(ended(None, result, event), (None, None));
         }
     }
 
     #[test]
-    fn whoever_has_come_back_has_answered() {
-        let (proved, second) = (Instant::now(), Duration::from_secs(1));
-        let mut waiting = Waiting::new(120 * second);
-        waiting.proved(proved);
-        waiting.came_back();
-        assert_eq!(waiting.ended(Err(TransferError::Replaced), &Totals::default(), proved), None);
-        assert!(waiting.lost.is_none());
-        assert_eq!(waiting.ended(Err(lost()), &Totals::default(), proved + 30 * second), None);
-        assert_eq!(given_up_after(&waiting, proved), 150);
-        assert_eq!(waiting.running, 0);
+    fn absent_receiver_is_waited_for_as_long_as_asked() {
+        let retry = Some(Duration::from_secs(120));
+        assert_eq!(ended(retry, Err(TransferError::Stopped), None), (None, retry));
+        let mut waiting = Waiting::new(retry);
+        waiting.came();
+        waiting.came();
+        let (remainder, report) = (Remainder::default(), Report::default());
+        assert_eq!(waiting.ended(Err(lost()), &remainder, &report, Instant::now()), None);
+        assert!(waiting.lost.is_none(), "another association is there");
+    }
+
+    #[test]
+    fn person_who_is_asked_has_ten_minutes() {
+        let sender = SenderId::random().expect("random");
+        assert_eq!(server_options(sender, Duration::from_secs(15)).deadlines.start, ANSWER_WITHIN);
     }
 }

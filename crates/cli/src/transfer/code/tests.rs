@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_identity::code::{BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE};
+use anabranch_identity::code::{
+    BINDING_LABEL, ChannelBinding, CodeError, Initiator, LONGEST_MESSAGE, version_1_probe,
+};
 use anabranch_identity::{Admission, Home, KeyPair, OneTimeCode};
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_transfer::{
@@ -16,8 +18,8 @@ use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use super::super::paths::Paths;
-use super::exchange::{ExchangeError, prove};
-use super::offer::{Shared, one_transfer};
+use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
+use super::offer::{Remainder, Shared, one_transfer};
 use super::strangers::MOST_STRANGERS;
 use crate::exit::CommandError;
 
@@ -54,9 +56,16 @@ impl Rig {
         Rig { folder, server, clients: Mutex::default(), shared: Arc::new(shared) }
     }
 
+    /// Connects as a receiver that has not connected before.
     async fn connect(&self) -> Association {
+        let number = self.clients.lock().await.len();
+        self.connect_as(&format!("client-{number}")).await
+    }
+
+    /// Connects with the key of this receiver.
+    async fn connect_as(&self, receiver: &str) -> Association {
         let mut clients = self.clients.lock().await;
-        let client = host(&self.folder.path().join(format!("client-{}", clients.len())), false);
+        let client = host(&self.folder.path().join(receiver), false);
         let (from, to) = (client.local_addresses()[0], self.server.local_addresses()[0]);
         let peer = Peer::new([PathAddress::over_udp(from.ip(), to)]).sctp_port(self.server.sctp_port());
         let association = client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected");
@@ -77,7 +86,14 @@ impl Rig {
     /// The offer as it ends by itself while this goes on.
     async fn offering(&self, meanwhile: impl Future<Output = ()>) -> Result<(), CommandError> {
         let (report, paths) = (Report::default(), Mutex::new(Paths::default()));
-        let offered = one_transfer(&self.server, &self.shared, &report, &paths, Duration::from_secs(60));
+        let remainder = Remainder::default();
+        let offered = one_transfer(
+            &self.server,
+            &self.shared,
+            (&report, &remainder),
+            &paths,
+            Some(Duration::from_secs(60)),
+        );
         let (ended, ()) = tokio::join!(offered, meanwhile);
         ended.map(|transfer| transfer.expect("a transfer"))
     }
@@ -123,7 +139,8 @@ async fn a_stranger_who_comes_too_late_with_a_wrong_code_ends_nothing() {
         let association = rig.connect().await;
         prove(&association, &code(CODE)).await.expect("the code is right");
         late.send(proof, SendOptions::default()).await.expect("sent");
-        assert!(late.recv().await.is_err(), "the code is used up");
+        let refused = late.recv().await.expect("a refusal").expect("a refusal");
+        assert_eq!(refused.payload[..], CodeError::InUse.refusal(), "the code is another receiver's");
         rig.fetch(association).await;
     };
     rig.offering(meanwhile).await.expect("one transfer");
@@ -138,4 +155,95 @@ async fn the_association_that_used_the_code_up_without_knowing_it_ends_the_offer
     };
     let ended = rig.offering(meanwhile).await.expect_err("the code is used up");
     assert!(ended.to_string().contains("somebody tried a wrong code"), "{ended}");
+}
+
+/// Stops a receiver after it has proved the code, as Ctrl-C does.
+async fn interrupt(association: Association) {
+    association.abort();
+    let _ = association.closed().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn interrupted_receiver_proves_the_code_again_and_fetches() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let first = rig.connect_as("receiver").await;
+        prove(&first, &code(CODE)).await.expect("the code is right");
+        interrupt(first).await;
+        // Another receiver with the right code is refused, and spends nothing.
+        let other = prove(&rig.connect().await, &code(CODE)).await;
+        assert!(matches!(other, Err(ExchangeError::Code(CodeError::InUse))), "{other:?}");
+        // So is one that claims to resume.
+        let other = resume(&rig.connect().await).await;
+        assert!(matches!(other, Err(ExchangeError::Code(CodeError::InUse))), "{other:?}");
+        // A slip of the same receiver costs it nothing.
+        let slip = prove(&rig.connect_as("receiver").await, &code("8-apple-river")).await;
+        assert!(matches!(slip, Err(ExchangeError::Code(CodeError::Wrong))), "{slip:?}");
+        let again = rig.connect_as("receiver").await;
+        prove(&again, &code(CODE)).await.expect("the code is right");
+        rig.fetch(again).await;
+    };
+    rig.offering(meanwhile).await.expect("one transfer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receiver_with_the_pinned_key_resumes_without_the_code() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let early = resume(&rig.connect_as("receiver").await).await;
+        assert!(matches!(early, Err(ExchangeError::Code(CodeError::Unknown))), "{early:?}");
+        let first = rig.connect_as("receiver").await;
+        prove(&first, &code(CODE)).await.expect("the code is right");
+        interrupt(first).await;
+        let again = rig.connect_as("receiver").await;
+        resume(&again).await.expect("its key is pinned");
+        rig.fetch(again).await;
+    };
+    rig.offering(meanwhile).await.expect("one transfer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receiver_of_version_1_spends_nothing_and_is_told_the_version() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let old = rig.connect().await;
+        let probe = version_1_probe(binding(&old).await).expect("random");
+        old.send(probe, SendOptions::default()).await.expect("sent");
+        let refused = old.recv().await.expect("a refusal").expect("a refusal");
+        assert_eq!(refused.payload[..], [2, 0]);
+        assert!(!is_sender_of_version_1(&rig.connect().await).await);
+        let association = rig.connect().await;
+        prove(&association, &code(CODE)).await.expect("the code is right");
+        rig.fetch(association).await;
+    };
+    rig.offering(meanwhile).await.expect("one transfer");
+}
+
+/// Sender of version 1, as far as a receiver of a later version gets with it.
+async fn serve_version_1(server: &Host) {
+    loop {
+        let association = server.accept().await.expect("listening");
+        tokio::spawn(async move {
+            let Ok(Some(first)) = association.recv().await else { return };
+            if first.payload.len() == LONGEST_MESSAGE && first.payload[0] == 1 {
+                let _ = association.send(first.payload.to_vec(), SendOptions::default()).await;
+                let _ = association.recv().await;
+            }
+            association.abort();
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sender_of_version_1_is_recognised_without_the_code() {
+    let rig = Rig::new().await;
+    let recognised = async {
+        let refused = prove(&rig.connect().await, &code(CODE)).await;
+        assert!(matches!(refused, Err(ExchangeError::Gone)), "{refused:?}");
+        is_sender_of_version_1(&rig.connect().await).await
+    };
+    tokio::select! {
+        is_old = recognised => assert!(is_old),
+        () = serve_version_1(&rig.server) => unreachable!("it serves for ever"),
+    }
 }

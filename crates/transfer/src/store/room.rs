@@ -1,0 +1,71 @@
+//! Checks of a folder before anything is asked of a peer.
+
+use std::io;
+
+use cap_std::fs::Metadata;
+
+use super::folder::{Folder, allocated_bytes};
+use crate::name::{MAX_PARTS, PART_ENDING};
+
+/// Name of the file that shows that a folder can be written to. It is removed at once.
+const PROBE: &str = ".anabranch-probe-";
+
+/// Most entries of a folder that are read for one estimate.
+const MOST_READ: usize = 1_000_000;
+
+impl Folder {
+    /// Makes a file in it and removes that again.
+    ///
+    /// # Errors
+    /// Why it cannot be written to.
+    pub fn check_writable(&self) -> io::Result<()> {
+        let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        let probe = format!("{PROBE}{number:016x}");
+        drop(self.files.open_or_create(&probe)?);
+        self.files.remove_if_there(&probe)
+    }
+
+    /// Returns the free bytes if files of `needed` bytes in all, below these names, have no room. Files that are there already, and
+    /// parts of files, count as if they belonged to them.
+    pub fn missing_room(&self, needed: u64, names: &[&str]) -> Option<u64> {
+        let here = self.open_file(".").ok()?;
+        let free = self.files.disk.free_bytes(&here)?;
+        if needed <= free {
+            return None;
+        }
+        let there = self.sum_below(
+            |name, is_top| !is_top || name.ends_with(PART_ENDING) || names.contains(&name),
+            |_, metadata| allocated_bytes(metadata),
+        );
+        (needed > free.saturating_add(there)).then_some(free)
+    }
+
+    /// Sums up files below it, as far as `counts` picks names at the top and below.
+    fn sum_below(&self, counts: impl Fn(&str, bool) -> bool, size: impl Fn(&str, &Metadata) -> u64) -> u64 {
+        let (mut bytes, mut read) = (0_u64, 0);
+        let mut open: Vec<_> = self.files.dir.read_dir(".").into_iter().collect();
+        while let Some(entries) = open.last_mut() {
+            let Some(entry) = entries.next() else {
+                open.pop();
+                continue;
+            };
+            read += 1;
+            if read > MOST_READ {
+                break;
+            }
+            let (Ok(entry), is_top) = (entry, open.len() == 1) else { continue };
+            let (Ok(metadata), name) = (entry.metadata(), entry.file_name()) else { continue };
+            // Names that are no text come from elsewhere.
+            let name = name.to_string_lossy();
+            if !counts(&name, is_top) {
+                continue;
+            }
+            if metadata.is_dir() && open.len() < MAX_PARTS {
+                open.extend(entry.open_dir().and_then(|folder| folder.entries()));
+            } else if metadata.is_file() {
+                bytes = bytes.saturating_add(size(&name, &metadata));
+            }
+        }
+        bytes
+    }
+}
