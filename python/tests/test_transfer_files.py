@@ -41,7 +41,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def server(inbox: Path, keys: None) -> Iterator[str]:
     """The address of a server in a process of its own."""
-    options = ["serve", "--dir", str(inbox), "--json", "--listen", f"{HERE}:0"]
+    options = ["serve", "--dir", str(inbox), "--allow", "both", "--json", "--listen", f"{HERE}:0"]
     environment = {**os.environ, "HOME": str(inbox.parent)}
     process = subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anabranch_identity::{
     AuthorizedKey, AuthorizedKeys, Home, HostName, IdentityError, KeyPair, KnownHosts, Label, PublicKey,
+    Rights,
 };
 use anabranch_net::route_selection::Target;
 use clap::{Args, Subcommand};
@@ -20,6 +21,8 @@ Examples:
   Let somebody connect who has sent such a key, and no longer:
     anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch keys remove 'Anna, laptop'
+  Let somebody only add files, of 10 GB in all, to a folder of the one that is served:
+    anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
   Trust a host before the first connection, or forget its key once it has another one:
     anabranch keys add --host example.org ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE
     anabranch keys forget example.org
@@ -85,11 +88,24 @@ enum KeysCommand {
 
 #[derive(Debug, Args)]
 struct AddArguments {
+    /// The most that its holder may do with files here, within what a server allows: read, write, overwrite (needs write), delete
+    /// (needs write); separated by commas [default: what the server allows]
+    #[arg(long, value_name = "RIGHTS", value_delimiter = ',', conflicts_with = "host")]
+    allow: Vec<String>,
+
+    /// The folder below the served one that its holder sees as the whole; it is made at first use
+    #[arg(long, value_name = "DIR", conflicts_with = "host")]
+    folder: Option<String>,
+
+    /// Bytes that the files in that folder may have, such as 10GB
+    #[arg(long, value_name = "SIZE", conflicts_with = "host")]
+    quota: Option<String>,
+
     /// The key, as its owner's `anabranch keys show` prints it
     #[arg(value_name = "KEY")]
     key: PublicKey,
 
-    /// Whose it is
+    /// Whose it is; options go before the key
     #[arg(value_name = "LABEL", trailing_var_arg = true, conflicts_with = "host")]
     label: Vec<String>,
 
@@ -139,27 +155,38 @@ fn list(home: &Home, json: bool) -> Result<String, CommandError> {
     let authorized = AuthorizedKeys::load(home.authorized_keys())?;
     let hosts = KnownHosts::load(home.known_hosts())?;
     if json {
-        let authorized: Vec<_> =
-            authorized.entries().map(|entry| entry_json(entry.key, "label", &entry.label)).collect();
+        let authorized: Vec<_> = authorized.entries().map(authorized_json).collect();
         let hosts: Vec<_> = hosts.entries().map(|entry| entry_json(entry.key, "host", &entry.host)).collect();
         return Ok(json!({ "authorized": authorized, "hosts": hosts }).to_string() + "\n");
     }
-    let mut table = TextTable::new().text("kind").text("who").text("fingerprint");
+    let mut table = TextTable::new().text("kind").text("who").text("rights").text("fingerprint");
     for entry in authorized.entries() {
         table.row(vec![
             "connecting".to_owned(),
             entry.label.to_string(),
+            if entry.rights.is_empty() { "-".to_owned() } else { entry.rights.to_string() },
             entry.key.fingerprint().to_string(),
         ]);
     }
     for entry in hosts.entries() {
-        table.row(vec!["host".to_owned(), entry.host.to_string(), entry.key.fingerprint().to_string()]);
+        table.row(vec![
+            "host".to_owned(),
+            entry.host.to_string(),
+            String::new(),
+            entry.key.fingerprint().to_string(),
+        ]);
     }
     Ok(if table.is_empty() {
         format!("no keys in {}\n", anabranch_transfer::escape(&home.folder().to_string_lossy()))
     } else {
         table.print()
     })
+}
+
+fn authorized_json(entry: &AuthorizedKey) -> serde_json::Value {
+    let mut json = entry_json(entry.key, "label", &entry.label);
+    json["rights"] = (!entry.rights.is_empty()).then(|| entry.rights.to_string()).into();
+    json
 }
 
 fn entry_json(key: PublicKey, what: &str, name: &impl ToString) -> serde_json::Value {
@@ -170,16 +197,47 @@ fn add_key(home: &Home, add: &AddArguments, json: bool) -> Result<String, Comman
     let fingerprint = add.key.fingerprint();
     let added = match &add.host {
         Some(host) => KnownHosts::add(&home.known_hosts(), host, add.key)?,
-        None => {
-            let label: Label = add.label.join(" ").parse().map_err(CommandError::usage)?;
-            AuthorizedKeys::add(&home.authorized_keys(), &AuthorizedKey { key: add.key, label })?
-        }
+        None => authorize(home, add)?,
     };
     Ok(match (json, added) {
         (true, _) => json!({ "added": added, "fingerprint": fingerprint.to_string() }).to_string() + "\n",
         (false, true) => format!("added {fingerprint}\n"),
         (false, false) => format!("{fingerprint} is there already\n"),
     })
+}
+
+/// Adds a line to `authorized_keys`. A key that is there keeps its line, so other rights for it are an error.
+fn authorize(home: &Home, add: &AddArguments) -> Result<bool, CommandError> {
+    if let Some(option) = add.label.iter().find(|word| word.starts_with("--")) {
+        return Err(CommandError::usage(format!(
+            "{option}: options go before KEY, and behind it is the label"
+        )));
+    }
+    let label: Label = add.label.join(" ").parse().map_err(CommandError::usage)?;
+    let rights = Rights::from_parts(&add.allow, add.folder.as_deref(), add.quota.as_deref())
+        .map_err(CommandError::usage)?;
+    let path = home.authorized_keys();
+    let entry = AuthorizedKey { rights, key: add.key, label };
+    if AuthorizedKeys::add(&path, &entry)? {
+        return Ok(true);
+    }
+    let keys = AuthorizedKeys::load(&path)?;
+    let there = keys.entries().find(|there| there.key == entry.key);
+    match there {
+        Some(there) if there.rights != entry.rights && !entry.rights.is_empty() => {
+            Err(CommandError::failure(format!(
+                "{}: this key is there already with {}; run `anabranch keys remove {}` first",
+                path.display(),
+                if there.rights.is_empty() {
+                    "no rights of its own".to_owned()
+                } else {
+                    there.rights.to_string()
+                },
+                entry.key.fingerprint()
+            )))
+        }
+        _ => Ok(false),
+    }
 }
 
 fn remove(home: &Home, which: &str, json: bool) -> Result<String, CommandError> {

@@ -1,20 +1,24 @@
 //! Who may connect to this user's servers.
 
 mod followed;
+mod rights;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::IdentityError;
 use crate::label::Label;
-use crate::public_key::PublicKey;
+use crate::public_key::{PREFIX as KEY_PREFIX, PublicKey, WrongPublicKey};
 use crate::trust_file;
 
 pub use followed::FollowedKeys;
+pub use rights::{Operations, Rights};
 
-/// A line of `authorized_keys`: `KEY`, and a label that may be left out.
+/// A line of `authorized_keys`: `[OPTIONS] KEY [LABEL]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizedKey {
+    /// Rights of its holder.
+    pub rights: Rights,
     /// The key.
     pub key: PublicKey,
     /// Whose it is, in the words of whoever added it.
@@ -64,9 +68,14 @@ impl AuthorizedKeys {
 }
 
 fn read(line: &str) -> Result<AuthorizedKey, String> {
+    let (rights, line) = match line.starts_with(KEY_PREFIX) {
+        true => (Rights::default(), line),
+        false => Rights::parse_line(line).map_err(|why| format!("{why}; {}", WrongPublicKey::Text))?,
+    };
     let (key, label) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     Ok(AuthorizedKey {
-        key: key.parse().map_err(|wrong: crate::WrongPublicKey| wrong.to_string())?,
+        rights,
+        key: key.parse().map_err(|wrong: WrongPublicKey| wrong.to_string())?,
         label: label.parse().map_err(|wrong: crate::WrongLabel| wrong.to_string())?,
     })
 }
@@ -74,7 +83,10 @@ fn read(line: &str) -> Result<AuthorizedKey, String> {
 /// As in the file.
 impl fmt::Display for AuthorizedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AuthorizedKey { key, label } = self;
+        let AuthorizedKey { rights, key, label } = self;
+        if !rights.is_empty() {
+            write!(f, "{rights} ")?;
+        }
         if label.is_empty() { write!(f, "{key}") } else { write!(f, "{key} {label}") }
     }
 }

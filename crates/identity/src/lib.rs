@@ -24,7 +24,7 @@ mod raw_key;
 mod testing;
 mod trust_file;
 
-pub use authorized_keys::{AuthorizedKey, AuthorizedKeys, FollowedKeys};
+pub use authorized_keys::{AuthorizedKey, AuthorizedKeys, FollowedKeys, Operations, Rights};
 pub use certificates::Certificates;
 pub use code::OneTimeCode;
 pub use error::{ChangedKey, IdentityError};

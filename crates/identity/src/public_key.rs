@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use crate::fingerprint::Fingerprint;
 
 /// What the text of a key begins with.
-const PREFIX: &str = "ed25519:";
+pub(crate) const PREFIX: &str = "ed25519:";
 
 /// The SubjectPublicKeyInfo of every Ed25519 key but for the key itself (RFC 8410 section 4).
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];

@@ -41,7 +41,7 @@ pub use random::RandomError;
 pub use receive::{Mode, Store};
 pub use report::{Counters, Event, Report, Totals};
 pub use send::{RateLimit, SendSource, Sender};
-pub use server::{Allow, Deadlines, Served, Server, ServerOptions};
+pub use server::{Allow, Deadlines, Rights, Served, Server, ServerOptions};
 pub use session::{Request, Timeouts, pull, push};
 pub use store::{Durability, Folder, Pipe, Unfinished};
 pub use text::{PeerText, escape};

@@ -18,7 +18,7 @@ pub(crate) const PART_ENDING: &str = ".anabranch-part";
 /// Ending of the file that says which blocks of it are there.
 pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
 /// What all names of our own begin with that belong to no other file.
-const OWN_BEGINNING: &str = ".anabranch-";
+pub(crate) const OWN_BEGINNING: &str = ".anabranch-";
 /// The file at the top of a folder that says what is stored in it.
 pub(crate) const RECORD_NAME: &str = ".anabranch-stored";
 /// What the name of a symbolic link begins with that is to take the place of something else.

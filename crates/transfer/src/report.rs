@@ -51,6 +51,13 @@ pub struct Totals {
 /// Something that happened in a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// A transfer begins at a server: the peer has said what it wants, and may have it.
+    Started {
+        /// Set if the peer fetches files, and not if it sends them.
+        is_fetched: bool,
+        /// Names that a peer fetches; none for everything.
+        names: Vec<PeerText>,
+    },
     /// The transfer of a file begins.
     Begun {
         /// Its name.

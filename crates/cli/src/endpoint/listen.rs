@@ -5,11 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use anabranch_net::route_selection::{ListenAddresses, LocalAddresses, read_address};
-use anabranch_net::{AcceptFrom, AssociationConfig, BindError, DEFAULT_UDP_PORT, Host, HostBuilder};
+use anabranch_net::{
+    AcceptFrom, Association, AssociationConfig, BindError, DEFAULT_UDP_PORT, Host, HostBuilder,
+};
 use anabranch_observe::Role;
 use clap::Args;
 
 use super::access::{AccessOptions, networks_of, question};
+use super::caller::Caller;
 use super::protection::{Listening, NobodyAuthorized};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
@@ -33,6 +36,18 @@ pub(crate) struct ListenOptions {
 pub(crate) struct Admitted {
     pub(crate) from: AcceptFrom,
     pub(crate) listening: Listening,
+}
+
+impl Admitted {
+    /// Returns identity and rights of an accepted peer.
+    ///
+    /// # Errors
+    /// If it may not do anything here any more.
+    pub(crate) fn caller(&self, association: &Association) -> Result<Caller, CommandError> {
+        self.listening
+            .authorized()
+            .map_or_else(|| Ok(Caller::default()), |keys| Caller::of(keys, association))
+    }
 }
 
 impl ListenOptions {

@@ -1,6 +1,7 @@
 //! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths.
 
 mod access;
+mod caller;
 mod connect;
 mod listen;
 mod observe;
@@ -21,6 +22,7 @@ use crate::exit::CommandError;
 use crate::output;
 
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
+pub(crate) use caller::Caller;
 pub(crate) use connect::ConnectOptions;
 pub(crate) use listen::{Admitted, ListenOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};

@@ -280,6 +280,11 @@ impl Listening {
         self.protection.clone()
     }
 
+    /// The keys that are accepted, where `authorized_keys` has them.
+    pub(super) fn authorized(&self) -> Option<&FollowedKeys> {
+        self.authorized.as_ref()
+    }
+
     /// Whether packets are protected.
     pub(crate) fn is_protected(&self) -> bool {
         matches!(self.protection, Protection::Dtls(_))

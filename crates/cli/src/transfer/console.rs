@@ -14,11 +14,13 @@ use super::ShowOptions;
 use super::again::KEPT;
 use super::figures::{amount, clock, part, per_second, rate};
 use super::paths::{Carried, PathLine, Paths};
-use crate::endpoint::{Admitted, ProtectionOptions, access_notice, networks};
+use crate::endpoint::{Admitted, Caller, ProtectionOptions, access_notice, networks};
 use crate::output;
 
 /// Time between two looks at a transfer.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Names that the first line of a transfer shows.
+const MOST_NAMED: usize = 3;
 /// Time between two lines about it where nobody watches.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -33,8 +35,8 @@ enum Mode {
 /// Prints for one transfer.
 pub(super) struct Console {
     mode: Mode,
-    /// Goes with every line, such as the number of a server's transfer.
-    label: Option<(u64, String)>,
+    /// Goes with every line of a server's transfer.
+    origin: Option<Origin>,
     /// Whether blocks leave from here.
     sends: bool,
     /// The command that goes on with the transfer.
@@ -45,6 +47,41 @@ pub(super) struct Console {
     verbose: bool,
     began: Instant,
     last: Mutex<(Instant, u64)>,
+}
+
+/// Origin of one of a server's transfers.
+pub(super) struct Origin {
+    /// Number of its association.
+    pub(super) number: u64,
+    /// Address that it came from.
+    pub(super) peer: String,
+    /// Identity of the peer.
+    pub(super) caller: Caller,
+}
+
+impl Origin {
+    /// Beginning of each line.
+    fn text(&self) -> String {
+        let Origin { number, peer, caller } = self;
+        match caller.name() {
+            Some(name) => format!("{number} {} ({peer}): ", escape(name)),
+            None => format!("{number} {peer}: "),
+        }
+    }
+}
+
+/// Line at the beginning of a server's transfer.
+fn started(is_fetched: bool, names: &[PeerText]) -> String {
+    match (is_fetched, names) {
+        (false, _) => "sends files".to_owned(),
+        (true, []) => "fetches everything".to_owned(),
+        (true, names) => {
+            let shown: Vec<String> = names.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+            let more = names.len().saturating_sub(MOST_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("fetches {}{more}", shown.join(", "))
+        }
+    }
 }
 
 /// How a transfer ended, for its summary.
@@ -74,20 +111,20 @@ impl Console {
         };
         let now = Instant::now();
         let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
-        Console { mode, label: None, sends, again, source: None, verbose, began: now, last }
+        Console { mode, origin: None, sends, again, source: None, verbose, began: now, last }
     }
 
-    /// For one of a server's transfers, whose lines tell which it is.
-    pub(super) fn of_transfer(show: &ShowOptions, number: u64, peer: String) -> Self {
+    /// For one of a server's transfers, whose lines name it.
+    pub(super) fn of_transfer(show: &ShowOptions, origin: Origin) -> Self {
         let mode = match (show.json, show.quiet) {
             (true, _) => Mode::Json,
             (_, true) => Mode::Quiet,
             _ => Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) },
         };
         let now = Instant::now();
-        let label = Some((number, peer));
+        let origin = Some(origin);
         let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
-        Console { mode, label, sends: false, again: None, source: None, verbose, began: now, last }
+        Console { mode, origin, sends: false, again: None, source: None, verbose, began: now, last }
     }
 
     /// For files that are fetched from this host.
@@ -97,9 +134,11 @@ impl Console {
     }
 
     fn json(&self, mut line: Value) {
-        if let (Some((number, peer)), Some(map)) = (&self.label, line.as_object_mut()) {
-            map.insert("transfer".to_owned(), json!(number));
-            map.insert("peer".to_owned(), json!(peer));
+        if let (Some(origin), Some(map)) = (&self.origin, line.as_object_mut()) {
+            map.insert("transfer".to_owned(), json!(origin.number));
+            map.insert("peer".to_owned(), json!(origin.peer));
+            map.insert("label".to_owned(), json!(origin.caller.label));
+            map.insert("fingerprint".to_owned(), json!(origin.caller.fingerprint));
         }
         output::print(&format!("{line}\n"));
     }
@@ -107,8 +146,7 @@ impl Console {
     fn say(&self, text: &str) {
         // Names of files here and of interfaces are others' text, too.
         let text = escape(text);
-        let label =
-            self.label.as_ref().map(|(number, peer)| format!("{number} {peer}: ")).unwrap_or_default();
+        let label = self.origin.as_ref().map(Origin::text).unwrap_or_default();
         match &self.mode {
             Mode::Bars { all, .. } => all.suspend(|| output::notice(format_args!("{label}{text}"))),
             _ => output::notice(format_args!("{label}{text}")),
@@ -136,6 +174,11 @@ impl Console {
             return self.json(event_json(event));
         }
         match event {
+            // The other side has begun by itself, and only a server needs to say so.
+            Event::Started { is_fetched, names } if self.origin.is_some() => {
+                self.note(&started(*is_fetched, names));
+            }
+            Event::Started { .. } => {}
             Event::Begun { name, reused_bytes, .. } if *reused_bytes > 0 && self.verbose => {
                 self.say(&format!("{name}: {} are there already", amount(*reused_bytes)));
             }
@@ -339,6 +382,11 @@ fn event_json(event: &Event) -> Value {
     let failed =
         |failure: &Failure| json!({ "reason": format!("{:?}", failure.reason), "text": failure.to_string() });
     match event {
+        Event::Started { is_fetched, names } => {
+            let direction = if *is_fetched { "fetched" } else { "sent" };
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            json!({ "event": "transfer", "direction": direction, "names": names })
+        }
         Event::Begun { name, size_bytes, reused_bytes } => {
             json!({ "event": "begin", "file": name.to_string(), "size_bytes": size_bytes, "reused_bytes": reused_bytes })
         }
@@ -472,6 +520,20 @@ mod tests {
         for seconds in [i64::MIN, i64::MAX] {
             assert!(list_line(&offer(Kind::Folder, seconds)).starts_with("drwxr-xr--"));
         }
+    }
+
+    #[test]
+    fn lines_of_a_server_name_the_key() {
+        let caller = Caller { label: Some("Anna\u{1b}".to_owned()), ..Caller::default() };
+        let origin = |caller| Origin { number: 3, peer: "192.0.2.7:5".to_owned(), caller };
+        assert_eq!(origin(caller).text(), "3 Anna\\u{1b} (192.0.2.7:5): ");
+        let unnamed = Caller { fingerprint: Some("SHA256:x".to_owned()), ..Caller::default() };
+        assert_eq!(origin(unnamed).text(), "3 SHA256:x (192.0.2.7:5): ");
+        assert_eq!(origin(Caller::default()).text(), "3 192.0.2.7:5: ");
+        let names = ["a", "b", "c", "d", "e"].map(PeerText::from);
+        assert_eq!(started(true, &names), "fetches a, b, c and 2 more");
+        assert_eq!(started(true, &[]), "fetches everything");
+        assert_eq!(started(false, &[]), "sends files");
     }
 
     #[test]

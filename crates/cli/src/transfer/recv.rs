@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_net::route_selection::read_address;
 use anabranch_net::{AcceptError, Association, Host};
 use anabranch_transfer::{
-    Accept, Allow, Folder, Mode, Pipe, Report, Request, Server, ServerOptions, Store, Timeouts,
+    Accept, Allow, Folder, Mode, Pipe, Report, Request, Rights, Server, ServerOptions, Store, Timeouts,
     TransferError, pull,
 };
 use clap::Args;
@@ -40,7 +40,7 @@ Examples:
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
   Fetch what somebody offers with `anabranch send --code`, who told you this code:
     anabranch recv 42-maple-river@example.org
-  Without a question, at most 5 GiB, and again after Ctrl-C: the code stays valid for this receiver
+  The same without a question and at most 5 GiB; after Ctrl-C the same command goes on:
     anabranch recv 42-maple-river@example.org --yes --max 5GiB
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
@@ -389,7 +389,7 @@ async fn wait(
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let ended = tokio::select! {
-        ended = one_transfer(&host, &server, &report, &paths, arguments.timeouts().retry) => Some(ended),
+        ended = one_transfer((&host, admitted), &server, &report, &paths, arguments.timeouts().retry) => Some(ended),
         () = stop => None,
         () = watch(&console, &report, &paths) => None,
     };
@@ -407,7 +407,7 @@ async fn wait(
 
 /// Serves associations until a transfer is done. After the first one that was lost, the peer has so long to come back.
 async fn one_transfer(
-    host: &Host,
+    (host, admitted): (&Host, &Admitted),
     server: &Server,
     report: &Report,
     paths: &Mutex<Paths>,
@@ -429,12 +429,20 @@ async fn one_transfer(
         tokio::select! {
             accepted = host.accept() => {
                 let association = accepted.map_err(gone)?;
+                let rights = match admitted.caller(&association) {
+                    Ok(caller) => caller.rights,
+                    Err(refused) => {
+                        association.abort();
+                        report.note(format!("a connection was refused: {refused}"));
+                        continue;
+                    }
+                };
                 paths.lock().await.switch(association.clone()).await;
                 running += 1;
                 if running == 1 && lost.is_some() {
                     report.forget_all();
                 }
-                serve_one(server, association, report, ends.clone());
+                serve_one(server, (association, rights), report, ends.clone());
             }
             Some(end) = ended.recv() => {
                 running -= 1;
@@ -453,13 +461,13 @@ async fn one_transfer(
 
 fn serve_one(
     server: &Server,
-    association: Association,
+    (association, rights): (Association, Rights),
     report: &Report,
     ends: mpsc::UnboundedSender<Result<(), TransferError>>,
 ) {
     let (server, report) = (server.clone(), report.clone());
     tokio::spawn(async move {
-        let ended = server.serve(association, &report).await;
+        let ended = server.serve_with(association, &rights, &report).await;
         // Nobody listens any more when one transfer is done.
         let _ = ends.send(ended.map(drop));
     });

@@ -13,13 +13,13 @@ use clap::{Args, ValueEnum};
 use tokio::sync::Mutex;
 
 use super::again::remedy_there;
-use super::console::{Console, End, listening_notice};
+use super::console::{Console, End, Origin, listening_notice};
 use super::figures::amount;
 use super::identity::sender;
 use super::paths::Paths;
 use super::send::watch;
 use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, read_size, runtime};
-use crate::endpoint::{Admitted, ListenOptions, typed};
+use crate::endpoint::{Admitted, Caller, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 
@@ -30,18 +30,22 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Let somebody connect who has sent what `anabranch keys show` prints, and take and offer files:
+  Let somebody connect who has sent what `anabranch keys show` prints, and take files:
     anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch serve --dir inbox
+  Offer what is in the folder as well:
+    anabranch serve --dir inbox --allow both
+  Give Bert a folder of his own, to which he may add files of 10 GB in all:
+    anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
   Only take files, at two addresses, and answer nobody outside of a network:
     anabranch serve --dir inbox --allow write --listen 192.0.2.1 --listen 198.51.100.1 \\
       --from 192.0.2.0/24
 
-Everything is encrypted. Whoever has a key in authorized_keys may do what --allow says; nobody else
-may connect. Keys that are added while this runs count within seconds. --insecure, here and at the
-other side, goes without encryption and keys: then all may connect whom --from does not keep out.
-With --from packets from elsewhere get no answer. Names that begin with a dot are stored only with
---hidden.
+Everything is encrypted. The holder of a key in authorized_keys may do what --allow says, as far as
+the rights of that key go (`anabranch keys add --help`); nobody else may connect. Keys that are
+added while this runs count within seconds. --insecure, here and at the other side, goes without
+encryption and keys: then all may connect whom --from does not keep out. With --from packets from
+elsewhere get no answer. Names that begin with a dot are stored only with --hidden.
 It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent
 again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
@@ -54,7 +58,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
 
-    /// What others may do
+    /// The most that others may do; options of their keys in authorized_keys narrow it (`anabranch keys add --help`)
     #[arg(long, value_enum, default_value_t)]
     allow: Allowed,
 
@@ -103,9 +107,9 @@ pub(crate) struct ServeArguments {
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Allowed {
     /// Send files here and fetch files from here
-    #[default]
     Both,
     /// Send files here only
+    #[default]
     Write,
     /// Fetch files from here only
     Read,
@@ -192,7 +196,7 @@ async fn run(
         move || tell_unfinished(&folder, &show)
     });
     let status = tokio::select! {
-        status = accept(&host, &server, &arguments.show) => status?,
+        status = accept(&host, &server, admitted, &arguments.show) => status?,
         () = stop => Status::Interrupted,
     };
     server.abort_all();
@@ -223,18 +227,32 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     show.note(&text);
 }
 
-async fn accept(host: &Host, server: &Server, show: &ShowOptions) -> Result<Status, CommandError> {
+async fn accept(
+    host: &Host,
+    server: &Server,
+    admitted: &Admitted,
+    show: &ShowOptions,
+) -> Result<Status, CommandError> {
     for number in 1.. {
         let association =
             host.accept().await.context("cannot accept transfers any more").map_err(CommandError::from)?;
-        tokio::spawn(one(server.clone(), association, show.clone(), number));
+        match admitted.caller(&association) {
+            Ok(caller) => {
+                tokio::spawn(one(server.clone(), (association, caller), show.clone(), number));
+            }
+            Err(refused) => {
+                association.abort();
+                show.note(&format!("{number}: a connection was refused: {refused}"));
+            }
+        }
     }
     Ok(Status::Success)
 }
 
-async fn one(server: Server, association: Association, show: ShowOptions, number: u64) {
+async fn one(server: Server, (association, caller): (Association, Caller), show: ShowOptions, number: u64) {
     let peer = association.paths().await.first().map_or_else(String::new, |path| path.remote.to_string());
-    let console = Arc::new(Console::of_transfer(&show, number, peer));
+    let rights = caller.rights.clone();
+    let console = Arc::new(Console::of_transfer(&show, Origin { number, peer, caller }));
     let mut paths = Paths::default();
     paths.switch(association.clone()).await;
     console.start("serve", &mut paths).await;
@@ -242,7 +260,7 @@ async fn one(server: Server, association: Association, show: ShowOptions, number
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
     let served = tokio::select! {
-        served = server.serve(association, &report) => served,
+        served = server.serve_with(association, &rights, &report) => served,
         () = watch(&console, &report, &paths) => return,
     };
     let totals = report.totals();

@@ -23,6 +23,7 @@ mod output;
 mod paths;
 mod protection;
 mod relay;
+mod rights;
 mod run;
 mod schemes;
 #[cfg(unix)]

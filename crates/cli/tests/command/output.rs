@@ -114,8 +114,18 @@ impl Files {
 fn serve(files: &Files, inbox: &str, port: u16, broken: (u8, Broken)) -> Running {
     let listen = format!("127.0.0.1:{port}");
     let dir = files.path(inbox);
-    let mut arguments =
-        vec!["serve", "--dir", &dir, "--listen", &listen, "--from", "127.0.0.0/8", "--verbose"];
+    let mut arguments = vec![
+        "serve",
+        "--dir",
+        &dir,
+        "--allow",
+        "both",
+        "--listen",
+        &listen,
+        "--from",
+        "127.0.0.0/8",
+        "--verbose",
+    ];
     if broken.0 == 1 {
         arguments.pop();
         arguments.push("--json");

@@ -16,32 +16,32 @@ use crate::support::{Ended, anabranch, command, scrape};
 const CONTENT: &[u8] = b"the content that nobody else is to see";
 
 /// Folders of two users, and what is sent.
-struct Users {
+pub(crate) struct Users {
     folder: TempDir,
 }
 
 impl Users {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let users = Users { folder: tempfile::tempdir().expect("a folder") };
         fs::create_dir(users.path("inbox")).expect("a folder");
         fs::write(users.path("film.mkv"), CONTENT).expect("written");
         users
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         text(&self.path(name)).to_owned()
     }
 
-    fn key_of(&self, user: &str) -> String {
+    pub(crate) fn key_of(&self, user: &str) -> String {
         let shown = anabranch(&["keys", "show", "--keys", &self.text(user)]).with_status(0).out;
         shown.lines().next().expect("a key").to_owned()
     }
 
-    fn fingerprint_of(&self, user: &str) -> String {
+    pub(crate) fn fingerprint_of(&self, user: &str) -> String {
         let shown = anabranch(&["keys", "show", "--keys", &self.text(user)]).with_status(0).out;
         shown.lines().nth(1).expect("a fingerprint").to_owned()
     }
@@ -51,14 +51,14 @@ impl Users {
     }
 
     /// `serve` of a user.
-    fn serve(&self, user: &str, more: &[&str]) -> Listening {
+    pub(crate) fn serve(&self, user: &str, more: &[&str]) -> Listening {
         let (keys, inbox) = (self.text(user), self.text("inbox"));
         let fixed = ["serve", "--json", "--dir", &inbox, "--listen", "127.0.0.71:0"];
         let keys = if more.contains(&"--insecure") { vec![] } else { vec!["--keys", keys.as_str()] };
         Listening::start(&[&fixed[..], &keys, more].concat())
     }
 
-    fn send(&self, user: &str, to: &str, more: &[&str]) -> Ended {
+    pub(crate) fn send(&self, user: &str, to: &str, more: &[&str]) -> Ended {
         let (keys, film) = (self.text(user), self.text("film.mkv"));
         let fixed = ["send", film.as_str(), to, "--path", "127.0.0.72", "--connect-timeout", "5"];
         let keys = if more.contains(&"--insecure") { vec![] } else { vec!["--keys", keys.as_str()] };
@@ -73,7 +73,7 @@ impl Users {
         parts.filter_map(|path| fs::metadata(path).ok()).map(|there| there.blocks() * 512).sum()
     }
 
-    fn arrived(&self) -> bool {
+    pub(crate) fn arrived(&self) -> bool {
         fs::read(self.path("inbox/film.mkv")).is_ok_and(|content| content == CONTENT)
     }
 }
@@ -83,14 +83,14 @@ fn text(path: &Path) -> &str {
 }
 
 /// A command that listens and prints JSON, ended when dropped.
-struct Listening {
+pub(crate) struct Listening {
     child: Child,
     out: BufReader<ChildStdout>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Listening {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child =
             command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -100,7 +100,7 @@ impl Listening {
         listening
     }
 
-    fn event(&mut self, event: &str) -> Value {
+    pub(crate) fn event(&mut self, event: &str) -> Value {
         loop {
             let mut line = String::new();
             assert!(self.out.read_line(&mut line).expect("a line") > 0, "no event {event}");

@@ -105,7 +105,8 @@ impl Serving {
     fn start(more: &[&str]) -> Serving {
         let dir = tempfile::tempdir().expect("a folder");
         let fixed = ["serve", "--json", "--dir", text(dir.path())];
-        let running = Running::start(command(&[&fixed[..], &LISTEN, more].concat()));
+        let both: &[&str] = if more.contains(&"--allow") { &[] } else { &["--allow", "both"] };
+        let running = Running::start(command(&[&fixed[..], &LISTEN, both, more].concat()));
         Serving::of(running, dir)
     }
 
@@ -331,7 +332,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     // A small disk that nobody else sees.
     let script = format!(
         "mount -t tmpfs -o size=5m tmpfs '{0}' && \
-         cd '{0}' && exec {program} serve --json --dir . --from 127.0.0.0/8 --listen 127.0.0.1:0 --listen 127.0.0.2:0",
+         cd '{0}' && exec {program} serve --json --dir . --allow both --from 127.0.0.0/8 --listen 127.0.0.1:0 --listen 127.0.0.2:0",
         text(dir.path())
     );
     let mut unshared = Command::new("unshare");
@@ -515,7 +516,7 @@ fn a_receiver_that_lets_nothing_be_removed_says_what_can_be_done() {
 fn a_folder_that_is_not_there_is_made_and_that_is_said_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let inbox = dir.path().join("new/inbox");
-    let fixed = ["serve", "--json", "--dir", text(&inbox)];
+    let fixed = ["serve", "--json", "--allow", "both", "--dir", text(&inbox)];
     let mut running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
     assert_eq!(running.line()["text"], format!("made the folder {}", text(&inbox)));
     let serving = Serving::of(running, dir);

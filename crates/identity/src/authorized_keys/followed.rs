@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
-use super::AuthorizedKeys;
+use super::{AuthorizedKey, AuthorizedKeys};
 use crate::error::IdentityError;
 use crate::key_set::KeySet;
 use crate::public_key::PublicKey;
@@ -16,6 +16,8 @@ use crate::public_key::PublicKey;
 pub struct FollowedKeys {
     file: PathBuf,
     keys: Arc<KeySet>,
+    /// The lines with these keys, for the servers that handshakes admit to. Clones share them.
+    entries: Arc<RwLock<Vec<AuthorizedKey>>>,
     /// The state that was read, and no other: permissions can be corrected without a trace in it.
     seen: Option<State>,
     /// Why it could not be read when it was tried last.
@@ -33,13 +35,21 @@ impl FollowedKeys {
     pub fn load(file: impl Into<PathBuf>) -> Result<Self, IdentityError> {
         let file = file.into();
         let seen = state_of(&file);
-        let keys = Arc::new(read(&file)?.into_iter().collect());
-        Ok(FollowedKeys { file, keys, seen, said: None })
+        let entries = read(&file)?;
+        let keys = Arc::new(entries.iter().map(|entry| entry.key).collect());
+        Ok(FollowedKeys { file, keys, entries: Arc::new(RwLock::new(entries)), seen, said: None })
     }
 
     /// The keys. Handshakes that begin after [`look`](Self::look) has found others use those.
     pub fn keys(&self) -> Arc<KeySet> {
         Arc::clone(&self.keys)
+    }
+
+    /// Returns the line of a key; the first one if there are several.
+    pub fn entry(&self, key: PublicKey) -> Option<AuthorizedKey> {
+        // Nothing panics while it holds the lock.
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().find(|entry| entry.key == key).cloned()
     }
 
     /// Whether somebody besides this has the [keys](Self::keys).
@@ -57,7 +67,8 @@ impl FollowedKeys {
         }
         match read(&self.file) {
             Ok(read) => {
-                self.keys.replace(read);
+                self.keys.replace(read.iter().map(|entry| entry.key));
+                *self.entries.write().unwrap_or_else(PoisonError::into_inner) = read;
                 self.seen = now;
                 self.said = None;
                 None
@@ -72,8 +83,8 @@ impl FollowedKeys {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<PublicKey>, IdentityError> {
-    Ok(AuthorizedKeys::load(file)?.entries().map(|entry| entry.key).collect())
+fn read(file: &Path) -> Result<Vec<AuthorizedKey>, IdentityError> {
+    Ok(AuthorizedKeys::load(file)?.entries().cloned().collect())
 }
 
 fn state_of(file: &Path) -> Option<State> {
@@ -104,8 +115,10 @@ mod tests {
         assert!(keys.contains(removed));
 
         set_mode(&file, 0o600);
+        let shared = followed.clone();
         assert_eq!(followed.look(), None);
         assert!(keys.contains(kept) && !keys.contains(removed));
+        assert!(shared.entry(removed).is_none() && shared.entry(kept).is_some());
 
         fs::write(&file, "no key\n").expect("written");
         assert!(followed.look().is_some_and(|error| error.contains("authorized_keys:1")));

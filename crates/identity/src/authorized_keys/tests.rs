@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::{key, write};
 
 fn entry(byte: u8, label: &str) -> AuthorizedKey {
-    AuthorizedKey { key: key(byte), label: label.parse().expect("a label") }
+    AuthorizedKey { rights: Rights::default(), key: key(byte), label: label.parse().expect("a label") }
 }
 
 #[test]
@@ -30,9 +30,24 @@ fn a_wrong_line_ends_it_all_so_that_nobody_is_left_out_in_silence() {
         (format!("{} a\u{1b}[2Jb", key(1)), "printable"),
         (format!("{} {}", key(1), "x".repeat(129)), "at most 128 bytes"),
         ("Anna ed25519:AA".to_owned(), "a key is"),
+        (format!("write,overwrit {} Anna", key(1)), "option 2: it is none of read, write"),
+        ("write ssh-ed25519 AAAA".to_owned(), "a key is"),
     ] {
         write(&path, &format!("{}\n\n# three\n{line}\n", key(2)));
         let text = AuthorizedKeys::load(&path).expect_err(reason).to_string();
         assert!(text.contains(&format!("{}:4: ", path.display())) && text.contains(reason), "{text}");
     }
+}
+
+#[test]
+fn rights_stand_before_the_key_and_are_written_as_they_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("authorized_keys");
+    let line = format!("read,write,folder=\"a b\",quota=10GB {} Anna, laptop", key(1));
+    write(&path, &format!("{line}\n{}\n", key(2)));
+    let keys = AuthorizedKeys::load(&path).expect("read");
+    let entries: Vec<_> = keys.entries().cloned().collect();
+    assert_eq!(entries[0].to_string(), line);
+    assert_eq!(entries[0].rights.folder.as_deref(), Some("a b"));
+    assert_eq!(entries[1], entry(2, ""));
 }

@@ -63,10 +63,18 @@ impl Store {
         }
     }
 
+    /// The same store for a sender without the right to replace files.
+    pub(crate) fn without_overwriting(self) -> Self {
+        match self {
+            Store::Folder(folder) => Store::Folder(folder.without_overwriting()),
+            Store::Pipe(pipe) => Store::Pipe(pipe),
+        }
+    }
+
     /// The part file of an offered name, by which transfers that want the same one find each other.
     fn part_of(&self, name: &Name) -> String {
         match self {
-            Store::Folder(folder) => folder.part_of(name),
+            Store::Folder(folder) => format!("{}/{}", folder.within(), folder.part_of(name)),
             Store::Pipe(_) => String::new(),
         }
     }

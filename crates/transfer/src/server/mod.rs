@@ -2,6 +2,7 @@
 
 mod buffers;
 mod memory;
+mod rights;
 mod slots;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use anabranch_net::Association;
 use tokio::time::timeout;
 
 use self::memory::{Grant, Memory};
+pub use self::rights::Rights;
+use self::rights::{Rooms, lacks};
 use self::slots::{Begin, Limits, Site, Slots};
 use crate::accept::Accept;
 use crate::claims::{Claimant, Claims};
@@ -26,7 +29,7 @@ use crate::protocol::{
     WINDOW_BLOCKS, Wishes,
 };
 use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
-use crate::report::Report;
+use crate::report::{Event, Report};
 use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
 use crate::store::{Folder, Pipe};
 
@@ -141,6 +144,7 @@ pub struct Server {
     transfers: Arc<Mutex<Transfers>>,
     memory: Memory,
     claims: Claims,
+    rooms: Rooms,
 }
 
 struct Transfers {
@@ -210,6 +214,7 @@ impl Server {
             transfers: Arc::new(Mutex::new(transfers)),
             memory,
             claims: Claims::default(),
+            rooms: Rooms::default(),
         }
     }
 
@@ -225,7 +230,20 @@ impl Server {
     /// # Errors
     /// Why the transfer was not carried through. What has arrived is kept.
     pub async fn serve(&self, association: Association, report: &Report) -> Result<Served, TransferError> {
-        let served = self.converse(&association, report).await;
+        self.serve_with(association, &Rights::default(), report).await
+    }
+
+    /// As [`serve`](Self::serve), for a peer with these rights.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub async fn serve_with(
+        &self,
+        association: Association,
+        rights: &Rights,
+        report: &Report,
+    ) -> Result<Served, TransferError> {
+        let served = self.converse(&association, rights, report).await;
         match &served {
             Ok(_) => link::await_end(&association).await,
             Err(
@@ -277,7 +295,12 @@ impl Server {
         TransferError::Peer(failure)
     }
 
-    async fn converse(&self, association: &Association, report: &Report) -> Result<Served, TransferError> {
+    async fn converse(
+        &self,
+        association: &Association,
+        rights: &Rights,
+        report: &Report,
+    ) -> Result<Served, TransferError> {
         let Some(place) = self.enter(association).await else {
             let text = "too many connections from this address at a time; try again later";
             return Err(self.refuse(association, busy(text)).await);
@@ -292,11 +315,12 @@ impl Server {
         }
         let ended = match intent {
             Intent::Push { sender, wishes } => {
-                self.take(association, sender, wishes, &place, report).await.map(|()| Served::Received)
+                let source = (sender, wishes);
+                self.take(association, source, rights, &place, report).await.map(|()| Served::Received)
             }
             Intent::Pull { window_blocks, links, delete } => {
-                let source = (links, delete);
-                self.give(association, window_blocks, source, &place, report).await.map(|()| Served::Sent)
+                let asked = (window_blocks, links, delete);
+                self.give(association, asked, rights, &place, report).await.map(|()| Served::Sent)
             }
         };
         match (ended, self.fate(&place)) {
@@ -364,6 +388,19 @@ impl Server {
         }
     }
 
+    /// The store as a peer with these rights sees it.
+    async fn store_for(&self, rights: &Rights) -> Result<Store, Failure> {
+        let Store::Folder(folder) = &self.store else { return Ok(self.store.clone()) };
+        if rights.folder.is_none() && rights.quota_bytes.is_none() {
+            return Ok(self.store.clone());
+        }
+        let (folder, rights, rooms) = (folder.clone(), rights.clone(), self.rooms.clone());
+        // Counting the files of a folder takes long.
+        let opened = tokio::task::spawn_blocking(move || rooms.open(&folder, &rights)).await;
+        let ended = || Failure::new(Reason::System, "the folder could not be opened; try again");
+        opened.unwrap_or_else(|_| Err(ended())).map(Store::Folder)
+    }
+
     /// A share of the memory for one more transfer.
     fn grant(&self, most_blocks: u32) -> Option<Grant> {
         let others = lock(&self.transfers).slots.free();
@@ -394,8 +431,8 @@ impl Server {
     async fn take(
         &self,
         association: &Association,
-        sender: SenderId,
-        wishes: Wishes,
+        (sender, wishes): (SenderId, Wishes),
+        rights: &Rights,
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
@@ -404,11 +441,22 @@ impl Server {
                 "files can only be fetched from there; start it with --allow write or both to send some";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
+        if !rights.write {
+            return Err(self.refuse(association, lacks("nothing is taken there", "write")).await);
+        }
         let may_delete = self.options.allow_delete && matches!(self.store, Store::Folder(_));
         if wishes.delete && !may_delete {
             let text = "nothing is removed there; start it with --allow-delete, or send without --delete";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
         }
+        if wishes.delete && !rights.delete {
+            return Err(self.refuse(association, lacks("nothing is removed there", "delete")).await);
+        }
+        let store = match self.store_for(rights).await {
+            Ok(store) => store.of_sender(sender).with_wishes(wishes, self.options.on_clash),
+            Err(failure) => return Err(self.refuse(association, failure).await),
+        };
+        let store = if rights.overwrite { store } else { store.without_overwriting() };
         let Some(grant) = self.grant(WINDOW_BLOCKS) else {
             return Err(self.refuse(association, busy(NO_MEMORY)).await);
         };
@@ -417,8 +465,9 @@ impl Server {
             .await?;
         let (transfers, silence) = (Arc::clone(&self.transfers), self.options.deadlines.contended);
         let contend = move |holder| end_silent(&transfers, holder, silence);
+        report.emit(Event::Started { is_fetched: false, names: Vec::new() });
         let receiving = Receiving {
-            store: self.store.of_sender(sender).with_wishes(wishes, self.options.on_clash),
+            store,
             accept: self.options.accept.clone(),
             window_blocks,
             silence: self.options.silence,
@@ -435,14 +484,25 @@ impl Server {
     async fn give(
         &self,
         association: &Association,
-        window_blocks: u32,
-        (links, delete): (Links, bool),
+        (window_blocks, links, delete): (u32, Links, bool),
+        rights: &Rights,
         place: &Place,
         report: &Report,
     ) -> Result<(), TransferError> {
         let Some(offered) = self.offered() else {
             let text = "files can only be sent to there; start it with --allow read or both to fetch some";
             return Err(self.refuse(association, Failure::new(Reason::NotAllowed, text)).await);
+        };
+        if !rights.read {
+            return Err(self.refuse(association, lacks("nothing can be fetched there", "read")).await);
+        }
+        let offered = match offered {
+            Offered::Folder(_) => match self.store_for(rights).await {
+                Ok(Store::Folder(folder)) => Offered::Folder(folder),
+                Ok(Store::Pipe(_)) => offered,
+                Err(failure) => return Err(self.refuse(association, failure).await),
+            },
+            Offered::Chosen(_) => offered,
         };
         let sender = self.options.sender.map_or_else(SenderId::random, Ok)?;
         let Some(grant) = self.grant(SENDER_BLOCKS) else {
@@ -458,6 +518,8 @@ impl Server {
                 return Err(self.refuse(association, Failure::new(Reason::BadName, bad.to_string())).await);
             }
         };
+        let wanted = names.iter().map(|name| name.as_str().into()).collect();
+        report.emit(Event::Started { is_fetched: true, names: wanted });
         let sources = offered.sources(names).into_iter();
         let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
         let sender = Sender::new(sources, self.options.rate, report.clone());

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 
 use cap_std::fs::{Dir, DirEntry, Metadata, ReadDir};
 
-use super::directory::identity_of;
+use super::directory::{identity_of, open_dir_nofollow};
 use super::folder::{Folder, MOST_RENAMED};
 use super::listed::ListedNames;
 use crate::cancel::Cancel;
@@ -72,7 +71,7 @@ impl Folder {
     fn open_without_links(&self, name: &Name) -> io::Result<Option<Dir>> {
         let mut dir = self.files.dir.try_clone()?;
         for part in name.as_str().split('/') {
-            dir = match open_folder(dir, part) {
+            dir = match open_dir_nofollow(dir, part) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                 opened => opened?,
             };
@@ -111,7 +110,11 @@ impl Folder {
             return;
         }
         let opened = if metadata.is_dir() {
-            level.dir.try_clone().and_then(|dir| Level::open(open_folder(dir, last)?, name.clone())).map(Some)
+            level
+                .dir
+                .try_clone()
+                .and_then(|dir| Level::open(open_dir_nofollow(dir, last)?, name.clone()))
+                .map(Some)
         } else {
             remove(deletion, || level.dir.remove_file(last)).map(|()| None)
         };
@@ -162,10 +165,6 @@ impl Folder {
             is_number && listed.contains(name)
         })
     }
-}
-
-fn open_folder(dir: Dir, last: &str) -> io::Result<Dir> {
-    cap_primitives::fs::open_dir_nofollow(&dir.into_std_file(), Path::new(last)).map(Dir::from_std_file)
 }
 
 fn remove(deletion: &Deletion<'_>, removal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {

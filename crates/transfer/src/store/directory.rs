@@ -33,6 +33,18 @@ impl Directory {
         Ok(Directory { dir: Arc::new(dir), disk: Disk::default(), owner: Owner::default() })
     }
 
+    /// Opens a directory below it, which is made if it is not there. Follows no link, neither there nor on the way.
+    pub(super) fn below(&self, name: &Name) -> io::Result<Self> {
+        let mut dir = self.dir.try_clone()?;
+        for part in name.as_str().split('/') {
+            match dir.create_dir(part) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+                _ => dir = open_dir_nofollow(dir, part)?,
+            }
+        }
+        Ok(Directory { dir: Arc::new(dir), ..self.clone() })
+    }
+
     /// The same directory, as this sender puts files into it.
     pub(super) fn owned_by(&self, owner: Owner) -> Self {
         Directory { owner, ..self.clone() }
@@ -154,6 +166,11 @@ impl Directory {
             settled => settled,
         }
     }
+}
+
+/// Opens a directory in another one, unless it is a symbolic link.
+pub(super) fn open_dir_nofollow(dir: Dir, last: &str) -> io::Result<Dir> {
+    cap_primitives::fs::open_dir_nofollow(&dir.into_std_file(), Path::new(last)).map(Dir::from_std_file)
 }
 
 /// What a file or folder is told from others by, whatever name it is looked up under.

@@ -12,6 +12,7 @@ use super::disk::Disk;
 use super::disk::Step;
 use super::durability::Durability;
 use super::part::Part;
+use super::quota::Quota;
 use super::record::{FileState, Record, Version};
 use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root};
@@ -38,6 +39,10 @@ pub struct Folder {
     checksum: bool,
     /// What a sender or user may do about a clash.
     advice: &'static str,
+    /// Its name below the folder that is served; empty for that one.
+    within: String,
+    /// Bytes that files in it may have, where they are bounded.
+    quota: Option<Quota>,
 }
 
 /// What came of comparing a file with what is offered.
@@ -117,6 +122,8 @@ impl Folder {
             durability: Durability::default(),
             checksum: false,
             advice: "receive with --on-clash rename to keep both, or overwrite",
+            within: String::new(),
+            quota: None,
         })
     }
 
@@ -149,6 +156,37 @@ impl Folder {
             None => "send with --on-clash rename to keep both, or overwrite",
             Some(_) => "the receiver keeps what it has, whatever senders ask (--on-clash refuse)",
         };
+        self
+    }
+
+    /// The same folder for a sender without the right to replace files.
+    pub(crate) fn without_overwriting(mut self) -> Self {
+        if self.on_clash == OnClash::Overwrite {
+            self.on_clash = OnClash::Refuse;
+            self.advice = "the line of this key in authorized_keys there lacks the right `overwrite`; \
+                           send with --on-clash rename to keep both";
+        }
+        self
+    }
+
+    /// A folder in it as a folder of its own, which is made if it is not there.
+    ///
+    /// # Errors
+    /// Why it cannot be made or opened; a symbolic link is not followed.
+    pub(crate) fn below(&self, name: &Name) -> io::Result<Self> {
+        let files = self.files.below(name)?;
+        let (made, record, within) = (CreatedFolders::default(), Record::default(), name.as_str().to_owned());
+        Ok(Folder { files, made, record, within, ..self.clone() })
+    }
+
+    /// Its name below the folder that is served.
+    pub(crate) fn within(&self) -> &str {
+        &self.within
+    }
+
+    /// The same folder, whose files may have so many bytes.
+    pub(crate) fn with_quota(mut self, quota: Quota) -> Self {
+        self.quota = Some(quota);
         self
     }
 
@@ -254,12 +292,21 @@ impl Folder {
     /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
     pub(crate) fn take(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
         let system = |error: io::Error| self.failure(name, &error);
-        if let Kind::File { size_bytes, .. } = offer.kind {
-            self.check_room(name, size_bytes)?;
-        }
+        let there = self.allocated_bytes(&self.part_of(name));
+        let missing = match offer.kind {
+            Kind::File { size_bytes, .. } => size_bytes.saturating_sub(there),
+            _ => 0,
+        };
+        self.check_room(name, missing)?;
+        let charge =
+            self.quota.as_ref().map(|quota| quota.charge(there, missing)).transpose().map_err(system)?;
         self.files.disk.before(Step::OpenPart).map_err(system)?;
         let part = Part::open(&self.files, name.clone(), offer, cancel).map_err(system)?;
-        Ok(part.map_or(Begin::Busy, |part| Begin::Take(Box::new(part))))
+        let Some(mut part) = part.map(Box::new) else { return Ok(Begin::Busy) };
+        if let Some(charge) = charge {
+            part.charged(charge);
+        }
+        Ok(Begin::Take(part))
     }
 
     /// Whether a file is known, without reading it, to be what is offered.
@@ -304,12 +351,14 @@ impl Folder {
         })
     }
 
-    /// Fails if a file of this size does not fit beside what there is, of it and of others.
-    fn check_room(&self, name: &Name, size_bytes: u64) -> Result<(), Failure> {
+    /// Fails if the missing bytes of a file do not fit beside what there is.
+    fn check_room(&self, name: &Name, missing: u64) -> Result<(), Failure> {
+        if missing == 0 {
+            return Ok(());
+        }
         let parent =
             self.open_file(name.parent().unwrap_or(".")).map_err(|error| self.failure(name, &error))?;
         let Some(free) = self.files.disk.free_bytes(&parent) else { return Ok(()) };
-        let missing = size_bytes.saturating_sub(self.allocated_bytes(&self.part_of(name)));
         if missing <= free {
             return Ok(());
         }
@@ -517,8 +566,12 @@ impl Folder {
         let system = |error: io::Error| self.failure(name, &error);
         self.check_parents(name)?;
         self.files.disk.before(Step::Commit).map_err(system)?;
+        let mut replaced_bytes = 0;
         let given = match self.on_clash {
             OnClash::Overwrite => {
+                if let Ok(Present::File { size_bytes }) = self.present(name) {
+                    replaced_bytes = size_bytes;
+                }
                 self.files.dir.rename(self.part_of(name), &self.files.dir, name.as_str()).map_err(system)?;
                 None
             }
@@ -530,6 +583,7 @@ impl Folder {
             }
             OnClash::Rename => self.beside(name, |to| self.link(&self.part_of(name), to)).map_err(system)?,
         };
+        part.named(replaced_bytes);
         self.files.remove_if_there(&self.part_of(name)).map_err(system)?;
         self.files.remove_if_there(&self.files.journal_of(name)).map_err(system)?;
         Ok(given)

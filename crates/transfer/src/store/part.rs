@@ -5,15 +5,16 @@
 //! written to it, and the journal is believed without reading what it tells of.
 
 use std::collections::VecDeque;
-use std::fs::{File, FileTimes};
+use std::fs::{File, FileTimes, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::directory::{Directory, set_mode};
 use super::disk::{Disk, Step};
 use super::held::{HeldBlocks, contain};
 use super::journal::{Entry, Journal};
+use super::quota::Charge;
 use super::record::FileState;
 use super::syncer::{Batch, SharedJournal, Syncer};
 use super::times::to_system_time;
@@ -59,6 +60,35 @@ pub(crate) struct Part {
     pub(crate) restarted: bool,
     disk: Disk,
     cancel: Cancel,
+    /// Its share of a quota, where there is one.
+    charge: Option<Charge>,
+    is_discarded: bool,
+    /// Bytes of the file that it has replaced; set when it has its name.
+    replaced: OnceLock<u64>,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let Some(charge) = &mut self.charge else { return };
+        let now = match self.file.metadata() {
+            _ if self.is_discarded => 0,
+            Ok(metadata) if self.replaced.get().is_some() => metadata.len(),
+            Ok(metadata) => allocated_bytes(&metadata),
+            // What was charged stays charged until the folder is counted again.
+            Err(_) => self.size_bytes.unwrap_or(0),
+        };
+        charge.settle(now, self.replaced.get().copied().unwrap_or(0));
+    }
+}
+
+#[cfg(unix)]
+fn allocated_bytes(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata).saturating_mul(512)
+}
+
+#[cfg(not(unix))]
+fn allocated_bytes(metadata: &Metadata) -> u64 {
+    metadata.len()
 }
 
 /// The identity of a source: where it changes, what was taken of it is of no use.
@@ -102,6 +132,9 @@ impl Part {
             restarted: false,
             disk: folder.disk.clone(),
             cancel: cancel.clone(),
+            charge: None,
+            is_discarded: false,
+            replaced: OnceLock::new(),
         };
         if size_bytes.is_some_and(|size| blocks_of(size) <= 1) {
             part.file.set_len(0)?;
@@ -233,6 +266,16 @@ impl Part {
         Ok(Hash::of(content))
     }
 
+    /// Has its bytes counted in a quota.
+    pub(super) fn charged(&mut self, charge: Charge) {
+        self.charge = Some(charge);
+    }
+
+    /// Notes that it has its name, and the bytes of the file that it has replaced.
+    pub(super) fn named(&self, replaced_bytes: u64) {
+        let _ = self.replaced.set(replaced_bytes);
+    }
+
     /// The blocks that were there at the beginning.
     pub(crate) fn told(&self) -> &[Run] {
         &self.told
@@ -272,6 +315,9 @@ impl Part {
 
     /// Writes a verified block.
     pub(crate) fn write(&mut self, index: u64, block: &Block, hash: Hash) -> io::Result<()> {
+        if let (None, Some(charge)) = (self.size_bytes, &mut self.charge) {
+            charge.grow(block.len())?;
+        }
         self.file.seek(SeekFrom::Start(block_at(index)))?;
         let mut written = self.disk.before(Step::WriteBlock);
         if written.is_ok() {
@@ -397,8 +443,9 @@ impl Part {
     }
 
     /// Throws away what has arrived.
-    pub(super) fn discard(self, folder: &Directory) -> io::Result<()> {
+    pub(super) fn discard(mut self, folder: &Directory) -> io::Result<()> {
         folder.remove_if_there(&folder.part_of(&self.name))?;
+        self.is_discarded = true;
         folder.remove_if_there(&folder.journal_of(&self.name))
     }
 
@@ -436,8 +483,9 @@ mod tests {
         let kind = Kind::Stream { token: [1; 16] };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o644 };
         let name = Name::new("file").expect("a name");
-        let part = Part::open(&folder, name, &offer, &Cancel::default()).expect("opened").expect("free");
-        Part { last_sync: Instant::now() + Duration::from_secs(3600), ..part }
+        let mut part = Part::open(&folder, name, &offer, &Cancel::default()).expect("opened").expect("free");
+        part.last_sync = Instant::now() + Duration::from_secs(3600);
+        part
     }
 
     /// Writes blocks of one byte.

@@ -5,7 +5,7 @@ use std::io;
 use cap_std::fs::Metadata;
 
 use super::folder::{Folder, allocated_bytes};
-use crate::name::{MAX_PARTS, PART_ENDING};
+use crate::name::{JOURNAL_ENDING, MAX_PARTS, OWN_BEGINNING, PART_ENDING};
 
 /// Name of the file that shows that a folder can be written to. It is removed at once.
 const PROBE: &str = ".anabranch-probe-";
@@ -40,6 +40,16 @@ impl Folder {
         (needed > free.saturating_add(there)).then_some(free)
     }
 
+    /// Returns the bytes of files below it that count for a [quota](super::quota).
+    pub(crate) fn quota_bytes(&self) -> u64 {
+        let size = |name: &str, metadata: &Metadata| match name {
+            name if name.ends_with(PART_ENDING) => allocated_bytes(metadata),
+            name if is_own(name) => 0,
+            _ => metadata.len(),
+        };
+        self.sum_below(|_, _| true, size)
+    }
+
     /// Sums up files below it, as far as `counts` picks names at the top and below.
     fn sum_below(&self, counts: impl Fn(&str, bool) -> bool, size: impl Fn(&str, &Metadata) -> u64) -> u64 {
         let (mut bytes, mut read) = (0_u64, 0);
@@ -68,4 +78,9 @@ impl Folder {
         }
         bytes
     }
+}
+
+/// Returns `true` for the program's own records.
+fn is_own(name: &str) -> bool {
+    name.ends_with(JOURNAL_ENDING) || name.starts_with(OWN_BEGINNING)
 }

@@ -8,6 +8,7 @@ mod links;
 mod options;
 mod requests;
 mod resume;
+mod rights;
 mod storage;
 mod support;
 mod vanish;

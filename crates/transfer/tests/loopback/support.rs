@@ -9,8 +9,8 @@ use anabranch_net::Credentials;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, config};
 use anabranch_tests::credentials::Mode;
 use anabranch_transfer::{
-    Accept, Event, Folder, OnClash, RateLimit, Report, SendSource, Sender, SenderId, Server, ServerOptions,
-    Store, Timeouts, Totals, TransferError, pull, push,
+    Accept, Event, Folder, OnClash, RateLimit, Report, Rights, SendSource, Sender, SenderId, Server,
+    ServerOptions, Store, Timeouts, Totals, TransferError, pull, push,
 };
 use tempfile::TempDir;
 
@@ -135,16 +135,26 @@ impl Serving {
         Serving::start_with(mode, dir, OnClash::Refuse, options)
     }
 
+    /// For peers with these rights. Options decide about clashes.
+    pub(crate) fn start_as(dir: TempDir, options: ServerOptions, rights: Rights) -> Serving {
+        let server = Server::new(folder(dir.path(), OnClash::Refuse), options);
+        Serving::serve(Mode::Plain, dir, server, rights)
+    }
+
     fn start_with(mode: Mode, dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
-        let (host, events) = (listener_in(mode), Events::default());
         // What senders ask is asked for where a test is about that.
         let options = ServerOptions { on_clash: Some(on_clash), ..options };
         let server = Server::new(folder(dir.path(), on_clash), options);
+        Serving::serve(mode, dir, server, Rights::default())
+    }
+
+    fn serve(mode: Mode, dir: TempDir, server: Server, rights: Rights) -> Serving {
+        let (host, events) = (listener_in(mode), Events::default());
         let (accepting, serving, report) = (host.clone(), server.clone(), events.clone());
         tokio::spawn(async move {
             while let Ok(association) = accepting.accept().await {
-                let (server, report) = (serving.clone(), report.report());
-                tokio::spawn(async move { server.serve(association, &report).await });
+                let (server, report, rights) = (serving.clone(), report.report(), rights.clone());
+                tokio::spawn(async move { server.serve_with(association, &rights, &report).await });
             }
         });
         Serving { host, server, dir, events, mode }

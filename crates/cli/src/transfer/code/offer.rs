@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anabranch_identity::code::Offer;
-use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode};
+use anabranch_identity::{AuthorizedKey, AuthorizedKeys, OneTimeCode, Rights};
 use anabranch_net::{Association, Host};
 use anabranch_transfer::protocol::Outcome;
 use anabranch_transfer::{
@@ -372,7 +372,7 @@ fn pin(arguments: &SendArguments, shared: &Shared) -> Result<(), CommandError> {
     let Some(key) = shared.offer.holder() else { return Ok(()) };
     let file = arguments.listen_options().association.protection.home()?.authorized_keys();
     let label = LABEL.parse().map_err(CommandError::failure)?;
-    AuthorizedKeys::add(&file, &AuthorizedKey { key, label })?;
+    AuthorizedKeys::add(&file, &AuthorizedKey { rights: Rights::default(), key, label })?;
     arguments.show().note(&escape(&format!(
         "{} may connect from now on: {}",
         key.fingerprint(),

@@ -1,0 +1,55 @@
+//! Identity and rights of a peer that a side has accepted.
+
+use anabranch_identity::{AuthorizedKey, FollowedKeys, Operations};
+use anabranch_net::Association;
+use anabranch_transfer::{Name, Rights};
+
+use super::protection::peer_key;
+use crate::exit::CommandError;
+
+/// Identity and rights of an accepted peer. Both are empty where nothing is protected or certificates decide.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Caller {
+    /// Label of its key in `authorized_keys`, if it has one.
+    pub(crate) label: Option<String>,
+    /// Fingerprint of its key.
+    pub(crate) fingerprint: Option<String>,
+    /// Rights of its key.
+    pub(crate) rights: Rights,
+}
+
+impl Caller {
+    /// Looks the key of an association up.
+    ///
+    /// # Errors
+    /// If the key has been removed since the handshake, or its folder has a name that no folder can have.
+    pub(super) fn of(authorized: &FollowedKeys, association: &Association) -> Result<Self, CommandError> {
+        let key = peer_key(association)?;
+        let fingerprint = key.fingerprint().to_string();
+        let Some(entry) = authorized.entry(key) else {
+            return Err(CommandError::untrusted(format!(
+                "{fingerprint}: this key was removed from authorized_keys during the handshake"
+            )));
+        };
+        let label = Some(entry.label.to_string()).filter(|label| !label.is_empty());
+        Ok(Caller { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
+    }
+
+    /// Its label, or else its fingerprint.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.label.as_deref().or(self.fingerprint.as_deref())
+    }
+}
+
+/// Rights of a line as a server of files takes them.
+fn rights_of(entry: &AuthorizedKey) -> Result<Rights, CommandError> {
+    let every = Operations { read: true, write: true, overwrite: true, delete: true };
+    let Operations { read, write, overwrite, delete } = entry.rights.operations.unwrap_or(every);
+    let folder = entry.rights.folder.as_deref().map(Name::new).transpose().map_err(|bad| {
+        CommandError::failure(format!(
+            "authorized_keys: the folder of {} cannot be used: {bad}; correct the line of this key",
+            entry.key.fingerprint()
+        ))
+    })?;
+    Ok(Rights { read, write, overwrite, delete, folder, quota_bytes: entry.rights.quota_bytes })
+}

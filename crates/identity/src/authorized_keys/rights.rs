@@ -1,0 +1,324 @@
+//! Rights of a key: the options in front of it in `authorized_keys`.
+//!
+//! ```text
+//! write,folder="anna",quota=10GB ed25519:... Anna, laptop
+//! ```
+//!
+//! Options are separated by commas, as in OpenSSH's file of the same name. A value may be quoted; then `\"` and `\\` stand for a
+//! quote and a backslash. Options narrow what the server's own options give, and never extend it.
+
+use std::fmt;
+
+/// Options as messages list them.
+const OPTIONS: &str = "read, write, overwrite, delete, folder=\"NAME\" and quota=SIZE";
+
+/// Bytes of a folder's name.
+const LONGEST_FOLDER: usize = 255;
+
+/// Units of a quota, largest first, so that the first that divides a size prints it shortest.
+const UNITS: [(&str, u64); 9] = [
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+    ("B", 1),
+];
+
+/// Rights of the holder of a key. The default leaves everything to the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Operations that are allowed; `None` if the line names none, so that the server's options decide.
+    pub operations: Option<Operations>,
+    /// Folder below the served one that the holder sees as the whole.
+    pub folder: Option<String>,
+    /// Bytes that files in that folder may have.
+    pub quota_bytes: Option<u64>,
+}
+
+/// Operations on the files of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operations {
+    /// Fetch files.
+    pub read: bool,
+    /// Store new files.
+    pub write: bool,
+    /// Replace files that are there. Needs `write`.
+    pub overwrite: bool,
+    /// Remove files that the sender does not have (`send --delete`). Needs `write`.
+    pub delete: bool,
+}
+
+impl Operations {
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("read", self.read),
+            ("write", self.write),
+            ("overwrite", self.overwrite),
+            ("delete", self.delete),
+        ];
+        all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
+
+    fn flag(&mut self, name: &str) -> Option<&mut bool> {
+        match name {
+            "read" => Some(&mut self.read),
+            "write" => Some(&mut self.write),
+            "overwrite" => Some(&mut self.overwrite),
+            "delete" => Some(&mut self.delete),
+            _ => None,
+        }
+    }
+}
+
+impl Rights {
+    /// Returns `true` if the server's options alone decide.
+    pub fn is_empty(&self) -> bool {
+        *self == Rights::default()
+    }
+
+    /// Parses options, and returns them with the rest of the line behind the blank that ends them.
+    pub(super) fn parse_line(line: &str) -> Result<(Self, &str), String> {
+        let (mut rights, mut rest, mut number) = (Rights::default(), line, 1);
+        loop {
+            let (name, value, behind) = next_option(rest).map_err(|why| format!("option {number}: {why}"))?;
+            rights.set(name, value).map_err(|why| format!("option {number}: {why}"))?;
+            match behind.strip_prefix(',') {
+                Some(more) => (rest, number) = (more, number + 1),
+                None => {
+                    rights.check()?;
+                    return Ok((rights, behind.trim_start()));
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Option<String>) -> Result<(), String> {
+        let twice = || format!("{name} is there twice; leave one of them out");
+        match (name, value) {
+            ("folder", Some(value)) if self.folder.is_none() => self.folder = Some(checked_folder(value)?),
+            ("quota", Some(value)) if self.quota_bytes.is_none() => {
+                self.quota_bytes = Some(parse_size(&value)?)
+            }
+            ("folder" | "quota", Some(_)) => return Err(twice()),
+            ("folder" | "quota", None) => return Err(format!("{name} needs a value, as in {OPTIONS}")),
+            (name, None) => match self.operations.get_or_insert_default().flag(name) {
+                Some(flag) if *flag => return Err(twice()),
+                Some(flag) => *flag = true,
+                // The text is not repeated: the line may be a private key that is in the wrong file.
+                None => return Err(unknown()),
+            },
+            (_, Some(_)) => return Err(unknown()),
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// Rights that mean nothing without another one.
+    fn check(&self) -> Result<(), String> {
+        let Some(operations) = self.operations else { return Ok(()) };
+        let needy = [("overwrite", operations.overwrite), ("delete", operations.delete)];
+        match needy.into_iter().find(|(_, is_set)| *is_set && !operations.write) {
+            Some((name, _)) => Err(format!("{name} means nothing without write; add write")),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes rights from what a command line has: operations separated by commas, a folder and a size.
+    ///
+    /// # Errors
+    /// What is wrong with them and what to write.
+    pub fn from_parts(
+        operations: &[String],
+        folder: Option<&str>,
+        quota: Option<&str>,
+    ) -> Result<Self, String> {
+        let mut rights = Rights::default();
+        for name in operations {
+            rights.set(name, None)?;
+        }
+        for (name, value) in [("folder", folder), ("quota", quota)] {
+            if let Some(value) = value {
+                rights.set(name, Some(value.to_owned()))?;
+            }
+        }
+        rights.check().map(|()| rights)
+    }
+}
+
+fn unknown() -> String {
+    format!("it is none of {OPTIONS}; a line is [OPTIONS] KEY [LABEL]")
+}
+
+/// Takes one option apart: its name, its value, and what follows.
+fn next_option(text: &str) -> Result<(&str, Option<String>, &str), String> {
+    let is_end = |c: char| c == ',' || c == ' ' || c == '\t';
+    let end = text.find(|c| is_end(c) || c == '=').unwrap_or(text.len());
+    let (name, behind) = text.split_at(end);
+    let Some(value) = behind.strip_prefix('=') else { return Ok((name, None, behind)) };
+    let Some(quoted) = value.strip_prefix('"') else {
+        let (value, behind) = value.split_at(value.find(is_end).unwrap_or(value.len()));
+        return Ok((name, Some(value.to_owned()), behind));
+    };
+    let mut unquoted = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => {
+                let behind = &quoted[at + 1..];
+                let is_ended = behind.is_empty() || behind.starts_with(is_end);
+                return is_ended
+                    .then_some((name, Some(unquoted), behind))
+                    .ok_or_else(|| "the closing quote has to end the option".to_owned());
+            }
+            '\\' => match characters.next() {
+                Some((_, escaped @ ('"' | '\\'))) => unquoted.push(escaped),
+                _ => return Err("a backslash stands before a quote or a backslash only".to_owned()),
+            },
+            character => unquoted.push(character),
+        }
+    }
+    Err("a quote is not closed; add \" at the end of the value".to_owned())
+}
+
+/// Admits a folder that is below the served one whatever is there.
+fn checked_folder(folder: String) -> Result<String, String> {
+    let wrong =
+        |why: &str| Err(format!("folder {why}; name a folder below the served one, such as folder=\"anna\""));
+    if folder.len() > LONGEST_FOLDER {
+        return wrong(&format!("has more than {LONGEST_FOLDER} B"));
+    }
+    if folder.starts_with('/') {
+        return wrong("is absolute");
+    }
+    if folder.chars().any(char::is_control) {
+        return wrong("has a control character");
+    }
+    for part in folder.split('/') {
+        match part {
+            "" => return wrong("has an empty part"),
+            "." | ".." => return wrong("has a part `.` or `..`"),
+            _ => {}
+        }
+    }
+    Ok(folder)
+}
+
+/// Parses a size such as `10GB` or `512 MiB`.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, scale)| *scale);
+    let bytes = number.parse::<u64>().ok().zip(scale).and_then(|(number, scale)| number.checked_mul(scale));
+    bytes.ok_or_else(|| {
+        "quota is a whole number with a unit of B, kB, MB, GB, TB, KiB, MiB, GiB and TiB, such as quota=10GB".to_owned()
+    })
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// As in the file, without a blank at the end.
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options: Vec<String> =
+            self.operations.into_iter().flat_map(Operations::names).map(ToOwned::to_owned).collect();
+        options.extend(self.folder.as_deref().map(|folder| format!("folder={}", quoted(folder))));
+        options.extend(self.quota_bytes.map(|bytes| {
+            let divides = |(_, scale): &&(&str, u64)| bytes % scale == 0;
+            let (unit, scale) = UNITS.iter().find(divides).unwrap_or(&UNITS[UNITS.len() - 1]);
+            format!("quota={}{unit}", bytes / scale)
+        }));
+        f.write_str(&options.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Rights, String> {
+        let line = format!("{text} KEY");
+        Rights::parse_line(&line).map(|(rights, rest)| {
+            assert_eq!(rest, "KEY");
+            rights
+        })
+    }
+
+    #[test]
+    fn options_are_read_as_in_openssh() {
+        let all = Operations { read: true, write: true, overwrite: true, delete: true };
+        for (text, operations, folder, quota_bytes) in [
+            ("read", Some(Operations { read: true, ..Operations::default() }), None, None),
+            ("delete,overwrite,write,read", Some(all), None, None),
+            ("folder=anna/in,quota=10GB", None, Some("anna/in"), Some(10_000_000_000)),
+            (r#"folder="a b,\"c\"\\d",quota="5 MiB""#, None, Some(r#"a b,"c"\d"#), Some(5 << 20)),
+            ("quota=0B", None, None, Some(0)),
+        ] {
+            let folder = folder.map(ToOwned::to_owned);
+            assert_eq!(parse(text), Ok(Rights { operations, folder, quota_bytes }), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_option_is_refused_with_its_number_and_the_remedy() {
+        for (text, expected) in [
+            ("read,wirte", "option 2: it is none of read, write"),
+            ("Anna", "a line is [OPTIONS] KEY [LABEL]"),
+            ("read,read", "option 2: read is there twice"),
+            ("read=yes", "option 1: it is none of"),
+            ("overwrite", "add write"),
+            ("read,delete", "add write"),
+            ("folder", "option 1: folder needs a value"),
+            ("folder=\"a", "a quote is not closed"),
+            ("folder=\"a\"b", "closing quote"),
+            (r#"folder="a\b""#, "a backslash stands before"),
+            ("folder=/anna", "absolute"),
+            ("folder=anna/../bert", "`.` or `..`"),
+            (&format!("folder={}", "x".repeat(256)), "more than 255 B"),
+            ("folder=.", "`.` or `..`"),
+            ("folder=\"\"", "empty part"),
+            ("folder=\"a//b\"", "empty part"),
+            ("folder=\"a\u{1b}\"", "control character"),
+            ("quota=10", "such as quota=10GB"),
+            ("quota=-1GB", "such as quota=10GB"),
+            ("quota=99999999999TB", "such as quota=10GB"),
+            ("quota=1GB,quota=2GB", "option 2: quota is there twice"),
+            ("", "option 1"),
+            ("read,", "option 2"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+            assert!(!error.contains("wirte") && !error.contains("Anna"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rights_are_read_as_they_were_written(
+            flags in any::<[bool; 4]>(), folder in "[a-z \"\\\\,=]{1,9}", quota in any::<Option<u64>>()
+        ) {
+            let [read, write, overwrite, delete] = flags;
+            let rights = Rights {
+                operations: (read || write).then_some(Operations {
+                    read, write, overwrite: overwrite && write, delete: delete && write,
+                }),
+                folder: Some(folder),
+                quota_bytes: quota,
+            };
+            prop_assert_eq!(parse(&rights.to_string()), Ok(rights));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in any::<String>()) {
+            let _ = Rights::parse_line(&text);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Rights of a peer, and the folder that it sees.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::name::Name;
+use crate::protocol::{Failure, Reason};
+use crate::store::{Folder, Usage, explain};
+
+/// Rights of one peer. They narrow the options of the server and never extend them. The default narrows nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// Fetch files.
+    pub read: bool,
+    /// Store new files.
+    pub write: bool,
+    /// Replace files that are there.
+    pub overwrite: bool,
+    /// Have removed what it does not have itself.
+    pub delete: bool,
+    /// Folder below the served one that the peer sees as the whole. It is made if it is not there.
+    pub folder: Option<Name>,
+    /// Bytes that files in that folder may have: sizes of regular files, and allocated bytes of unfinished ones.
+    pub quota_bytes: Option<u64>,
+}
+
+impl Default for Rights {
+    fn default() -> Self {
+        Rights { read: true, write: true, overwrite: true, delete: true, folder: None, quota_bytes: None }
+    }
+}
+
+/// Refusal of a request that a right would allow.
+pub(super) fn lacks(what: &str, right: &str) -> Failure {
+    let text = format!("{what}: the line of this key in authorized_keys there lacks the right `{right}`");
+    Failure::new(Reason::NotAllowed, text)
+}
+
+/// Folders below the served one that peers see, and their bytes. Transfers into one folder share its records.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rooms(Arc<Mutex<BTreeMap<String, (Folder, Usage)>>>);
+
+impl Rooms {
+    /// Opens the folder that a peer with these rights sees. May count the files in it, so it belongs on a thread that may wait.
+    pub(super) fn open(&self, served: &Folder, rights: &Rights) -> Result<Folder, Failure> {
+        let name = rights.folder.as_ref().map_or("", Name::as_str);
+        let (folder, usage) = self.room(served, rights, name)?;
+        Ok(match rights.quota_bytes {
+            Some(limit) => {
+                let quota = usage.begin(limit, || folder.quota_bytes());
+                folder.with_quota(quota)
+            }
+            None => folder,
+        })
+    }
+
+    fn room(&self, served: &Folder, rights: &Rights, name: &str) -> Result<(Folder, Usage), Failure> {
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((folder, usage)) = rooms.get(name) {
+            return Ok((folder.clone(), usage.clone()));
+        }
+        let folder = match &rights.folder {
+            Some(below) => served.below(below).map_err(|error| explain(name, &error))?,
+            None => served.clone(),
+        };
+        let room = (folder, Usage::default());
+        rooms.insert(name.to_owned(), room.clone());
+        Ok(room)
+    }
+}
