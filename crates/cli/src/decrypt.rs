@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use anabranch_keylog::Decrypted;
 use clap::Args;
 use serde_json::json;
 
 use crate::exit::{CommandError, Status};
-use crate::output;
+use crate::output::{self, count};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,8 +18,10 @@ Examples:
 The keys of either side will do. A capture made elsewhere on the way, in the format pcapng or pcap,
 will do as well; only packets of SCTP are in the output, as long as they would be unprotected.
 Whoever has the keys can read the transfer: remove them when they are not needed any more.
-Exit status: 0 if a capture was written, 1 if a file cannot be used, 2 if the command line is
-wrong.";
+Link types that tcpdump writes on Linux and macOS are read: Ethernet with VLAN tags and PPPoE, Linux
+cooked (SLL, SLL2), raw IP, loopback, PPP, NFLOG, PKTAP. Wi-Fi frames are not.
+Exit status: 0 if packets were decrypted, 1 if none was or a file cannot be used, 2 if the command
+line is wrong.";
 
 /// Decrypt a capture of protected associations.
 #[derive(Debug, Args)]
@@ -46,14 +49,40 @@ pub(crate) fn decrypt(arguments: &DecryptArguments) -> Result<Status, CommandErr
     let DecryptArguments { capture, keylog, output: to, json } = arguments;
     let done = anabranch_keylog::decrypt(capture, keylog, to).map_err(CommandError::failure)?;
     let text = if *json {
-        json!({ "decrypted": done.opened, "without_key": done.closed, "plain": done.plain, "left_out": done.others })
-            .to_string()
+        json!({
+            "decrypted": done.opened, "without_key": done.closed, "plain": done.plain, "cut_off": done.cut_off,
+            "fragments": done.fragments, "left_out": done.others, "unknown_link_types": done.unknown_links,
+        })
+        .to_string()
     } else {
-        format!(
-            "{} packets decrypted, {} without a key for them, {} not protected; {} of something else left out",
-            done.opened, done.closed, done.plain, done.others
-        )
+        lines(&done)
     };
     output::print(&format!("{text}\n"));
-    Ok(Status::Success)
+    match done.why_nothing() {
+        None => Ok(Status::Success),
+        Some(why) => Err(CommandError::failure(format!(
+            "{}: nothing was decrypted with {}: {why}",
+            capture.display(),
+            keylog.display()
+        ))),
+    }
+}
+
+fn lines(done: &Decrypted) -> String {
+    let unknown: u64 = done.unknown_links.values().sum();
+    let packets = count(done.opened, "packet", "packets");
+    let mut text = format!(
+        "{packets} decrypted, {} without a key for them, {} not protected; left out: {} of other protocols",
+        done.closed, done.plain, done.others
+    );
+    for (left_out, what) in [
+        (done.cut_off, "cut off"),
+        (done.fragments, "fragmented"),
+        (unknown, "of link types that are not read"),
+    ] {
+        if left_out > 0 {
+            text += &format!(", {left_out} {what}");
+        }
+    }
+    text
 }

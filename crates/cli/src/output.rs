@@ -170,6 +170,11 @@ pub(crate) fn text_width() -> usize {
     terminal_width().unwrap_or(USUAL_WIDTH).clamp(40, WIDEST_TEXT)
 }
 
+/// Returns a number with the noun that it counts, in the singular for one.
+pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
+
 /// Text below a label, wrapped; lines after the first are indented to stand below the first one's text.
 pub(crate) fn labelled(label: &str, text: &str, label_width: usize) -> String {
     let first = format!("{label:label_width$}");

@@ -1,4 +1,4 @@
-//! Packets of SCTP in a capture, in either format and of either byte order.
+//! Packets of SCTP in a capture, in either format and of either byte order, with one link type for each interface.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -6,12 +6,14 @@ use std::path::Path;
 
 use anabranch_core::time::Time;
 use anabranch_sim::Encapsulation;
+use anabranch_wire::PacketView;
 use etherparse::{IpNumber, NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::pcapng::Block;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader};
 
 use crate::error::KeyLogError;
+use crate::link::{self, Link};
 
 /// Bytes that are read at a time, and so the longest block.
 const BUFFER: usize = 1 << 20;
@@ -34,24 +36,51 @@ pub(crate) struct Captured<'c> {
     pub(crate) sctp: &'c [u8],
 }
 
-/// What a capture says of an interface.
+/// Description of an interface in the capture.
 #[derive(Clone, Debug)]
 struct Interface {
     link: Linktype,
     units_per_s: u64,
     offset_s: i64,
+    /// Most bytes captured of a packet; 0 for no limit.
+    snap_length: u32,
 }
 
-/// What is found in a capture.
+/// Interfaces of a capture.
+#[derive(Debug, Default)]
+struct Interfaces {
+    all: Vec<Interface>,
+    /// Index of the first interface of the current section.
+    section: usize,
+}
+
+impl Interfaces {
+    /// Returns the interface with this number in the current section, and its index in the capture.
+    fn get(&self, number: u32) -> Option<(usize, &Interface)> {
+        let index = self.section.checked_add(usize::try_from(number).ok()?)?;
+        self.all.get(index).map(|interface| (index, interface))
+    }
+}
+
+/// Item of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found<'c> {
     /// One more interface.
     Interface(&'c str),
     /// A packet of SCTP.
     Packet(Captured<'c>),
-    /// A packet of something else, or one that was cut off.
+    /// A packet of another protocol, or a damaged one.
     Other,
+    /// A packet whose end was not captured.
+    CutOff,
+    /// A fragment of an IP packet.
+    Fragment,
+    /// A packet of a link type that is not read.
+    UnknownLink(Linktype),
 }
+
+/// Bits of a link type in a capture of the older format. Those above state the length of the frame check sequence.
+const LINK_BITS: i32 = 0x03FF_FFFF;
 
 /// Reads a capture from its beginning to its end.
 pub(crate) fn read(
@@ -62,7 +91,7 @@ pub(crate) fn read(
     let damaged = |reason: String| KeyLogError::Capture { path: path.to_owned(), reason };
     let mut reader = create_reader(BUFFER, file)
         .map_err(|_| damaged("no capture in the format pcapng or pcap".to_owned()))?;
-    let mut interfaces = Vec::new();
+    let mut interfaces = Interfaces::default();
     loop {
         let step = match reader.next() {
             Ok((length, block)) => {
@@ -107,50 +136,51 @@ fn kind(error: &PcapError<&[u8]>) -> &'static str {
 
 fn look(
     block: &PcapBlockOwned<'_>,
-    interfaces: &mut Vec<Interface>,
+    interfaces: &mut Interfaces,
     found: &mut impl FnMut(Found<'_>) -> Result<(), KeyLogError>,
     damaged: &impl Fn(String) -> KeyLogError,
 ) -> Result<(), KeyLogError> {
     match block {
         PcapBlockOwned::LegacyHeader(header) => {
-            interfaces.push(legacy(header));
+            interfaces.all.push(legacy(header));
             found(Found::Interface("capture"))
         }
         PcapBlockOwned::NG(Block::SectionHeader(_)) => {
-            if interfaces.is_empty() {
-                Ok(())
-            } else {
-                Err(damaged("it has several sections: divide it".to_owned()))
-            }
+            interfaces.section = interfaces.all.len();
+            Ok(())
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
             let units_per_s = description.ts_resolution().filter(|units| *units > 0);
             let units_per_s = units_per_s
                 .ok_or_else(|| damaged("an interface has no clock that can be read".to_owned()))?;
-            if interfaces.len() >= MOST_INTERFACES {
+            if interfaces.all.len() >= MOST_INTERFACES {
                 return Err(damaged(format!("it has more than {MOST_INTERFACES} interfaces")));
             }
-            interfaces.push(Interface {
+            interfaces.all.push(Interface {
                 link: description.linktype,
                 units_per_s,
                 offset_s: description.ts_offset(),
+                snap_length: description.snaplen,
             });
             let name = description.if_name().and_then(Result::ok);
             found(Found::Interface(name.unwrap_or("interface")))
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-            let index = packet.if_id as usize;
             let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
             let bytes = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
-            let is_whole = packet.caplen == packet.origlen;
-            found(
-                interfaces.get(index).map_or(Found::Other, |on| packet_on(on, index, units, bytes, is_whole)),
-            )
+            found(interfaces.get(packet.if_id).map_or(Found::Other, |on| packet_on(on, units, bytes)))
+        }
+        // Packets of this kind have no time, and are of the first interface.
+        PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
+            let Some((index, on)) = interfaces.get(0) else { return found(Found::Other) };
+            let limit = if on.snap_length == 0 { packet.origlen } else { packet.origlen.min(on.snap_length) };
+            let bytes = packet.data.get(..limit as usize).unwrap_or(packet.data);
+            found(packet_on((index, on), 0, bytes))
         }
         PcapBlockOwned::Legacy(packet) => {
-            let Some(on) = interfaces.first() else { return found(Found::Other) };
+            let Some((index, on)) = interfaces.get(0) else { return found(Found::Other) };
             let units = u64::from(packet.ts_sec) * on.units_per_s + u64::from(packet.ts_usec);
-            found(packet_on(on, 0, units, packet.data, packet.caplen == packet.origlen))
+            found(packet_on((index, on), units, packet.data))
         }
         PcapBlockOwned::NG(_) => Ok(()),
     }
@@ -158,20 +188,16 @@ fn look(
 
 fn legacy(header: &PcapHeader) -> Interface {
     let units_per_s = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
-    Interface { link: header.network, units_per_s, offset_s: 0 }
+    Interface { link: Linktype(header.network.0 & LINK_BITS), units_per_s, offset_s: 0, snap_length: 0 }
 }
 
-fn packet_on<'c>(on: &Interface, interface: usize, units: u64, bytes: &'c [u8], is_whole: bool) -> Found<'c> {
-    let sliced = match on.link {
-        _ if !is_whole => return Found::Other,
-        Linktype::ETHERNET => SlicedPacket::from_ethernet(bytes),
-        Linktype::LINUX_SLL => SlicedPacket::from_linux_sll(bytes),
-        // Packets begin with their IP headers.
-        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 => SlicedPacket::from_ip(bytes),
-        _ => return Found::Other,
-    };
-    let packet = sliced.ok().and_then(|sliced| sctp(&sliced, interface, time(on, units)));
-    packet.map_or(Found::Other, Found::Packet)
+fn packet_on<'c>((index, on): (usize, &Interface), units: u64, bytes: &'c [u8]) -> Found<'c> {
+    match link::read(on.link, bytes) {
+        Link::Ip(sliced) => sctp(&sliced, index, time(on, units)),
+        Link::NoIp => Found::Other,
+        Link::CutOff => Found::CutOff,
+        Link::Unknown => Found::UnknownLink(on.link),
+    }
 }
 
 fn time(on: &Interface, units: u64) -> Time {
@@ -182,24 +208,35 @@ fn time(on: &Interface, units: u64) -> Time {
     Time::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
 }
 
-fn sctp<'c>(sliced: &SlicedPacket<'c>, interface: usize, time: Time) -> Option<Captured<'c>> {
-    let (source, destination) = match sliced.net.as_ref()? {
-        NetSlice::Ipv4(ip) => {
+fn sctp<'c>(sliced: &SlicedPacket<'c>, interface: usize, time: Time) -> Found<'c> {
+    let (source, destination) = match &sliced.net {
+        Some(NetSlice::Ipv4(ip)) => {
             (IpAddr::from(ip.header().source_addr()), IpAddr::from(ip.header().destination_addr()))
         }
-        NetSlice::Ipv6(ip) => {
+        Some(NetSlice::Ipv6(ip)) => {
             (IpAddr::from(ip.header().source_addr()), IpAddr::from(ip.header().destination_addr()))
         }
-        NetSlice::Arp(_) => return None,
+        Some(NetSlice::Arp(_)) | None => return Found::Other,
     };
-    let payload = sliced.ip_payload().filter(|payload| !payload.fragmented)?;
+    let Some(payload) = sliced.ip_payload() else { return Found::Other };
+    if payload.fragmented {
+        return Found::Fragment;
+    }
     let (encapsulation, sctp) = match &sliced.transport {
-        Some(TransportSlice::Udp(udp)) => {
+        Some(TransportSlice::Udp(udp)) if is_sctp(udp.payload()) => {
             let ports = (udp.source_port(), udp.destination_port());
             (Encapsulation::Udp { source_port: ports.0, destination_port: ports.1 }, udp.payload())
         }
         None if payload.ip_number == IpNumber::SCTP => (Encapsulation::None, payload.payload),
-        _ => return None,
+        _ => return Found::Other,
     };
-    Some(Captured { interface, time, source, destination, encapsulation, sctp })
+    Found::Packet(Captured { interface, time, source, destination, encapsulation, sctp })
+}
+
+/// Returns `true` if the payload of a UDP datagram is a packet of SCTP: the checksum is right, or whole chunks fill it. The checksum
+/// may be zero (RFC 9653), and a damaged packet is still one.
+fn is_sctp(payload: &[u8]) -> bool {
+    let Ok(view) = PacketView::parse(payload) else { return false };
+    let has_whole_chunks = || view.chunks().next().is_some() && view.chunks().all(|chunk| chunk.is_ok());
+    view.checksum_is_valid() || has_whole_chunks()
 }

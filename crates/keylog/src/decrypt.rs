@@ -1,5 +1,6 @@
 //! A capture as it would have been without protection.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -7,16 +8,18 @@ use std::path::Path;
 use anabranch_sim::Datagram;
 use anabranch_sim::pcapng::{InterfaceId, PcapngWriter};
 use anabranch_wire::{COMMON_HEADER_LEN, Chunk, PacketView, checksum};
+use pcap_parser::Linktype;
 
 use crate::capture::{self, Captured, Found};
 use crate::error::KeyLogError;
 use crate::keys::{Flow, KeyRing};
+use crate::link;
 
 /// Where the checksum is in the common header (RFC 9260 section 3.1).
 const CHECKSUM: std::ops::Range<usize> = 8..12;
 
-/// What became of the packets of a capture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Outcome of decrypting a capture: its packets by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decrypted {
     /// Packets whose DTLS chunk was replaced by what it held.
     pub opened: u64,
@@ -24,8 +27,52 @@ pub struct Decrypted {
     pub closed: u64,
     /// Packets of SCTP without a DTLS chunk. They are in the output as they were.
     pub plain: u64,
-    /// Packets of something else, fragments, and packets that were cut off. They are not in the output.
+    /// Packets whose end was not captured. They are not in the output.
+    pub cut_off: u64,
+    /// Fragments of IP packets. They are not in the output.
+    pub fragments: u64,
+    /// Packets of other protocols. They are not in the output.
     pub others: u64,
+    /// Packets of link types that are not read, by the number of the type. They are not in the output.
+    pub unknown_links: BTreeMap<i32, u64>,
+}
+
+impl Decrypted {
+    /// Returns the reasons why no packet was decrypted and what to do about each, or `None` if one was.
+    pub fn why_nothing(&self) -> Option<String> {
+        if self.opened > 0 {
+            return None;
+        }
+        let counted = |count: u64, one: &str, more: &str, text: &str| {
+            let packets = if count == 1 { one } else { more };
+            (count > 0).then(|| format!("{count} {packets} {text}"))
+        };
+        let packets = |count, text: &str| counted(count, "packet", "packets", text);
+        let mut reasons = vec![
+            packets(
+                self.closed,
+                "of SCTP without a matching key: name the key log that one of the two hosts wrote during this transfer",
+            ),
+            packets(self.plain, "of SCTP without protection: there is nothing to decrypt in them"),
+            packets(self.cut_off, "cut off when captured: capture whole packets, as with `tcpdump -s 0`"),
+            counted(
+                self.fragments,
+                "fragment",
+                "fragments",
+                "of IP packets: capture at one of the two hosts",
+            ),
+            packets(self.others, "of other protocols: neither SCTP nor SCTP in UDP"),
+        ];
+        reasons.extend(self.unknown_links.iter().map(|(link, count)| {
+            let text = format!(
+                "of link type {}, which is not read: capture on the interface of one of the two hosts",
+                link::name(Linktype(*link))
+            );
+            packets(*count, &text)
+        }));
+        let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+        Some(if reasons.is_empty() { "it has no packets".to_owned() } else { reasons.join("; ") })
+    }
 }
 
 /// Decrypts the DTLS chunks of a capture (pcapng or pcap) with the keys of a log, and writes the capture that results (pcapng).
@@ -113,10 +160,23 @@ impl<W: Write> Output<W> {
                 let datagram = Datagram { source, destination, encapsulation, payload };
                 self.capture.packet(self.interfaces[packet.interface], packet.time, datagram, comment)
             }
-            Found::Other => {
-                done.others += 1;
+            left_out => {
+                done.leave_out(left_out);
                 Ok(())
             }
+        }
+    }
+}
+
+impl Decrypted {
+    /// Counts a packet that is not in the output.
+    fn leave_out(&mut self, found: Found<'_>) {
+        match found {
+            Found::Interface(_) | Found::Packet(_) => {}
+            Found::Other => self.others += 1,
+            Found::CutOff => self.cut_off += 1,
+            Found::Fragment => self.fragments += 1,
+            Found::UnknownLink(link) => *self.unknown_links.entry(link.0).or_default() += 1,
         }
     }
 }

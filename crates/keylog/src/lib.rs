@@ -9,6 +9,7 @@ mod error;
 mod file;
 mod keys;
 mod line;
+mod link;
 
 pub use decrypt::{Decrypted, decrypt};
 pub use error::KeyLogError;

@@ -239,6 +239,25 @@ fn a_capture_shows_nothing_until_it_is_decrypted_with_the_keys() {
     assert!(missing.err.contains("plain"), "{}", missing.err);
 }
 
+#[test]
+fn decrypting_nothing_is_an_error_with_its_reason() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    let server = users.serve("bert", &[]);
+    let [capture, keys, others, out] = ["capture", "keys", "others", "out"].map(|name| users.text(name));
+    users.send("anna", &server.address, &["--pcap", &capture, "--keylog", &keys]).with_status(0);
+    users.send("anna", &server.address, &["--keylog", &others]).with_status(0);
+    let ended = anabranch(&["decrypt", &capture, "--keylog", &others, "-o", &out]).with_status(1);
+    assert!(ended.out.starts_with("0 packets decrypted, "), "{}", ended.out);
+    assert!(ended.err.contains("without a matching key: name the key log"), "{}", ended.err);
+    let again = anabranch(&["decrypt", &out, "--keylog", &keys, "-o", &users.text("plain")]).with_status(0);
+    assert!(
+        !again.out.starts_with("0 packets"),
+        "the output contains the packets as they were: {}",
+        again.out
+    );
+}
+
 /// The files in a folder and in those below it.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());

@@ -8,6 +8,7 @@ use anabranch_dtls::{CipherSuite, KeyMaterial};
 use anabranch_keying::{Direction, KeyLog as _, LoggedKeys};
 use anabranch_sim::Encapsulation;
 use anabranch_wire::{ChunkType, DtlsUse, Header, PacketWriter};
+use etherparse::PacketBuilder;
 
 use super::*;
 use crate::file::KeyLogFile;
@@ -216,4 +217,193 @@ fn a_damaged_capture_is_read_or_refused() {
         fs::write(files.path("capture"), &bytes).expect("written");
         let _ = files.decrypt();
     }
+}
+
+/// A packet of SCTP in UDP behind an IPv4 header.
+fn in_ip(sctp: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(9899, 40_000);
+    builder.write(&mut packet, sctp).expect("memory");
+    packet
+}
+
+/// Order of the bytes in a capture.
+#[derive(Clone, Copy)]
+enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    fn words(self, words: &[u32]) -> Vec<u8> {
+        let bytes = |word: &u32| match self {
+            Order::Little => word.to_le_bytes(),
+            Order::Big => word.to_be_bytes(),
+        };
+        words.iter().flat_map(bytes).collect()
+    }
+}
+
+/// A capture of the older format: magic number, link type, and packets with the length that each had on the wire.
+fn pcap(order: Order, magic: u32, link: u32, packets: &[(Vec<u8>, usize)]) -> Vec<u8> {
+    let mut bytes = order.words(&[magic]);
+    bytes.extend(match order {
+        Order::Little => [2, 0, 4, 0],
+        Order::Big => [0, 2, 0, 4],
+    });
+    bytes.extend(order.words(&[0, 0, 262_144, link]));
+    for (packet, length) in packets {
+        bytes.extend(order.words(&[7, 5, packet.len() as u32, *length as u32]));
+        bytes.extend(packet);
+    }
+    bytes
+}
+
+/// A block of pcapng.
+fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
+    let padded = body.len().next_multiple_of(4);
+    let length = 12 + padded as u32;
+    let padding = vec![0; padded - body.len()];
+    [&order.words(&[kind, length])[..], body, &padding, &order.words(&[length])].concat()
+}
+
+/// A section whose interfaces have these link types, with one packet on each and one without time on the first.
+fn section(order: Order, links: &[u16], frame: impl Fn(u16) -> Vec<u8>) -> Vec<u8> {
+    let half = |value: u16| match order {
+        Order::Little => value.to_le_bytes(),
+        Order::Big => value.to_be_bytes(),
+    };
+    let header = [&order.words(&[0x1A2B_3C4D])[..], &half(1), &half(0), &[0xFF; 8]].concat();
+    let mut bytes = block(order, 0x0A0D_0D0A, &header);
+    for link in links {
+        bytes.extend(block(order, 1, &[&half(*link)[..], &[0; 2], &order.words(&[0])].concat()));
+    }
+    for (number, link) in links.iter().enumerate() {
+        let packet = frame(*link);
+        let length = packet.len() as u32;
+        let body = [&order.words(&[number as u32, 0, 9, length, length])[..], &packet].concat();
+        bytes.extend(block(order, 6, &body));
+    }
+    let packet = frame(links[0]);
+    bytes.extend(block(order, 3, &[&order.words(&[packet.len() as u32])[..], &packet].concat()));
+    bytes
+}
+
+#[test]
+fn older_format_is_read_in_both_byte_orders_and_resolutions() {
+    const SLL2: u32 = 276;
+    for order in [Order::Little, Order::Big] {
+        for (magic, nanos) in [(0xA1B2_C3D4, 5_000), (0xA1B2_3C4D, 5)] {
+            let files = Files::new();
+            let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+            let frame = [&[8, 0][..], &[0; 18], &in_ip(&sealed(&mut context, 1))].concat();
+            let length = frame.len();
+            // Four bytes of a frame check sequence, as the high bits state.
+            let link = SLL2 | 0x2400_0000;
+            fs::write(files.path("capture"), pcap(order, magic, link, &[(frame, length)])).expect("written");
+            assert_eq!(files.decrypt().expect("decrypted").opened, 1);
+            let mut times = Vec::new();
+            let found = |found: Found<'_>| {
+                if let Found::Packet(packet) = found {
+                    times.push(packet.time);
+                }
+                Ok(())
+            };
+            capture::read(&files.path("out"), found).expect("a capture");
+            assert_eq!(times, [Time::from_nanos(7_000_000_000 + nanos)]);
+        }
+    }
+}
+
+#[test]
+fn interfaces_have_link_types_of_their_own_in_each_section() {
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    let packet = in_ip(&sealed(&mut context, 1));
+    let frame = |link: u16| match link {
+        0 => [&[2, 0, 0, 0][..], &packet].concat(),
+        1 => [&[0; 12][..], &[0x81, 0, 0, 5, 8, 0], &packet].concat(),
+        113 => [&[0; 14][..], &[8, 0], &packet].concat(),
+        _ => packet.clone(),
+    };
+    let sections = [
+        section(Order::Little, &[1, 113, 101], frame),
+        section(Order::Big, &[0, 1], frame),
+        section(Order::Little, &[228], frame),
+    ];
+    fs::write(files.path("capture"), sections.concat()).expect("written");
+    assert_eq!(files.decrypt().expect("decrypted"), Decrypted { opened: 9, ..Decrypted::default() });
+}
+
+#[test]
+fn reason_is_given_where_nothing_is_decrypted() {
+    let files = Files::new();
+    let log = files.log();
+    let mut context = logged(&log, CipherSuite::Aes128Gcm, 1, 3);
+    let elsewhere = Files::new();
+    let mut foreign = logged(&elsewhere.log(), CipherSuite::Aes128Gcm, 2, 3);
+    let whole = |packet: Vec<u8>| (packet.clone(), packet.len());
+    let dns = [0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, b'a', 0, 0, 1, 0, 1];
+    let mut fragment = in_ip(&sealed(&mut context, 1));
+    fragment[6] = 0x20;
+    let sum = etherparse::Ipv4HeaderSlice::from_slice(&fragment)
+        .expect("a header")
+        .to_header()
+        .calc_header_checksum();
+    fragment[10..12].copy_from_slice(&sum.to_be_bytes());
+    let cut = in_ip(&sealed(&mut context, 1))[..40].to_vec();
+    let cases = [
+        (101, Vec::new(), Decrypted::default(), "it has no packets"),
+        (
+            101,
+            vec![whole(in_ip(&sealed(&mut foreign, 1)))],
+            Decrypted { closed: 1, ..Decrypted::default() },
+            "1 packet of SCTP without a matching key",
+        ),
+        (
+            101,
+            vec![whole(in_ip(&plain(1))), whole(in_ip(&plain(2)))],
+            Decrypted { plain: 2, ..Decrypted::default() },
+            "2 packets of SCTP without protection",
+        ),
+        (101, vec![(cut, 100)], Decrypted { cut_off: 1, ..Decrypted::default() }, "`tcpdump -s 0`"),
+        (
+            101,
+            vec![whole(fragment)],
+            Decrypted { fragments: 1, ..Decrypted::default() },
+            "1 fragment of IP packets",
+        ),
+        (
+            101,
+            vec![whole(in_ip(&dns))],
+            Decrypted { others: 1, ..Decrypted::default() },
+            "neither SCTP nor SCTP in UDP",
+        ),
+        (
+            127,
+            vec![whole(vec![0; 60]), whole(vec![0; 60])],
+            Decrypted { unknown_links: [(127, 2)].into(), ..Decrypted::default() },
+            "2 packets of link type 127 (IEEE802_11_RADIO",
+        ),
+    ];
+    for (link, packets, expected, reason) in cases {
+        fs::write(files.path("capture"), pcap(Order::Little, 0xA1B2_C3D4, link, &packets)).expect("written");
+        let done = files.decrypt().expect("read");
+        assert_eq!(done, expected, "{reason}");
+        let why = done.why_nothing().expect("nothing was decrypted");
+        assert!(why.contains(reason), "{why}");
+    }
+    assert_eq!(Decrypted { opened: 1, closed: 1, ..Decrypted::default() }.why_nothing(), None);
+}
+
+/// The end of a frame may be missing where the packet in it is whole: it is padding or a frame check sequence.
+#[test]
+fn frame_without_its_trailer_is_whole() {
+    let files = Files::new();
+    let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
+    let frame = [&[0; 12][..], &[8, 0], &in_ip(&sealed(&mut context, 1))].concat();
+    let length = frame.len() + 4;
+    fs::write(files.path("capture"), pcap(Order::Little, 0xA1B2_C3D4, 1, &[(frame, length)]))
+        .expect("written");
+    assert_eq!(files.decrypt().expect("decrypted").opened, 1);
 }
