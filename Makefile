@@ -19,6 +19,8 @@ PREFIX ?= /usr/local
 INSTRUCTIONS ?= check
 # Cargo's profile for what `make install` installs: `release` compiles in less time, and runs take more.
 INSTALL_PROFILE ?= fast
+# Removes debug information from the installed command, which has 85 MB with it. `true` keeps it.
+STRIP ?= strip
 # More for maturin in `make wheel`, as --zig --compatibility manylinux2014 for machines with an old glibc.
 WHEEL_ARGS ?=
 # What `make papers` reproduces.
@@ -44,7 +46,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards ledger book clean
+.PHONY: help install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards ledger book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -58,11 +60,24 @@ install: ## Install the command, its man pages and completions of three shells b
 	install -d '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/bash-completion/completions' \
 		'$(SHARE)/zsh/site-functions' '$(SHARE)/fish/vendor_completions.d'; \
 	install -m 755 "$$command" '$(DESTDIR)$(PREFIX)/bin/anabranch'; \
+	$(STRIP) '$(DESTDIR)$(PREFIX)/bin/anabranch'; \
 	"$$command" man '$(SHARE)/man/man1'; \
 	"$$command" completions bash > '$(SHARE)/bash-completion/completions/anabranch'; \
 	"$$command" completions zsh > '$(SHARE)/zsh/site-functions/_anabranch'; \
 	"$$command" completions fish > '$(SHARE)/fish/vendor_completions.d/anabranch.fish'; \
 	echo 'Installed: $(DESTDIR)$(PREFIX)/bin/anabranch, man pages and completions for bash, zsh and fish'
+
+# The installed command lists its man pages: they are those of its version, and other programs' pages may have names like theirs.
+uninstall: ## Remove what `make install` installed below PREFIX; folders stay.
+	@set -eu; \
+	command='$(DESTDIR)$(PREFIX)/bin/anabranch'; \
+	[ -x "$$command" ] || { echo "$$command: not there, so nothing was removed; name the PREFIX and DESTDIR of make install"; exit 1; }; \
+	pages=$$(mktemp -d); trap 'rm -rf "$$pages"' EXIT; \
+	"$$command" man "$$pages"; \
+	for page in "$$pages"/*; do rm -f "$(SHARE)/man/man1/$${page##*/}"; done; \
+	rm -f '$(SHARE)/bash-completion/completions/anabranch' '$(SHARE)/zsh/site-functions/_anabranch' \
+		'$(SHARE)/fish/vendor_completions.d/anabranch.fish' "$$command"; \
+	echo "Removed: $$command, man pages and completions for bash, zsh and fish"
 
 demo: venv ## Compare three schemes over two paths, send a file of 8 MB through the simulated network and one over real sockets, and report on a sweep.
 	@set -eu; \
