@@ -133,7 +133,7 @@ def test_options_of_other_figures_are_refused(plot, results, trace):
         ((), "--figure"),
         (("--figure", "metric", "--list"), "not allowed with"),
         (("--figure", "metric", "--at", "0.05"), "expected KEY=VALUE"),
-        (("--figure", "tsn", "--between", "10"), "expected two numbers of seconds"),
+        (("--figure", "tsn", "--between", "10"), "expected two times such as 10s,11s"),
         (("--figure", "metric", "--confidence", "most"), "invalid float"),
     ],
 )

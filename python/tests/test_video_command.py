@@ -147,7 +147,7 @@ def test_a_deadline_of_nothing_or_of_hours_is_a_wrong_command_line(
         ["clip", "synthetic", "--out", "x", "--rate", "1e9"],
         ["evaluate", "x", "--out", "x", "--deadline", "1s"],
         ["evaluate", "x", "--out", "x", "--arrivals", "a", "--deadline", "150"],
-        ["evaluate", "x", "--out", "x", "--arrivals", "a", "--deadline", "1 h"],
+        ["evaluate", "x", "--out", "x", "--arrivals", "a", "--deadline", "1 day"],
         ["evaluate", "x", "--out", "x", "--arrivals", "a", "--deadline", "1s", "--against", "psnr"],
     ],
 )

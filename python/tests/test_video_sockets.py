@@ -369,9 +369,9 @@ def free_port() -> int:
         (["play", "--out", "x", "--keys", "x", "--insecure"], "not allowed with argument --keys"),
         (["play"], "--out"),
         (["play", "--out", "x", "--from", "192.0.2.1", "--sctp-port", "65536"], "no port from 1 to 65535"),
-        (["play", "--out", "x", "--from", "192.0.2.1", "--timeout", "nan"], "no number of seconds"),
+        (["play", "--out", "x", "--from", "192.0.2.1", "--timeout", "nan"], "is no time: expected seconds"),
         (["send", "photographs"], "HOST[:PORT]"),
-        (["send", "photographs", "192.0.2.1", "--connect-timeout", "0"], "no number of seconds"),
+        (["send", "photographs", "192.0.2.1", "--connect-timeout", "0"], "is not between 0.001s and 86400s"),
     ],
 )
 def test_a_wrong_command_line_says_so(words: list[str], message: str) -> None:

@@ -16,6 +16,7 @@ mod keys;
 mod output;
 mod paths;
 mod progress;
+mod quantity;
 mod relay;
 mod run;
 pub mod schemes;

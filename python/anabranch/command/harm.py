@@ -90,7 +90,7 @@ def _parser() -> Parser:
     add("--beside", metavar="LIST", default=_OTHERS, help=f"schemes of other flows [default: {_OTHERS}]")
     add("--seeds", metavar="N|LIST", help="seeds that are compared [default: 20]")
     add("--choosing", metavar="N", type=positive, help="other seeds to choose what is compared with [default: 5]")
-    add("--duration", metavar="S", type=seconds, help="simulated seconds of a run [default: 60]")
+    add("--duration", metavar="TIME", type=seconds, help="simulated time of a run [default: 60s]")
     add_options(parser)
     return parser
 

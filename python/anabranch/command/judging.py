@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from anabranch.command.parser import Parser
+from anabranch.command.quantities import time_within
 from anabranch.errors import PlanError, ScenarioError, SchemeError, SweepError
 from anabranch.trials import Options
 from anabranch.trials.known import Broken, news, read_known, write_known
@@ -82,13 +83,7 @@ def positive(text: str) -> int:
 
 def seconds(text: str) -> float:
     """A time in seconds, of which something is left after handshake and slow start."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 5 <= number <= 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 5 to 100000")
-    return number
+    return time_within(text, 5, 100_000)
 
 
 def seeds_of(text: str) -> tuple[int, ...]:

@@ -74,7 +74,7 @@ def _parser() -> Parser:
     add("--classes", metavar="LIST", help="classes of points [default: all]")
     add("--points", metavar="FILE", type=Path, help="a file with other points, in the form of those of the package")
     add("--seeds", metavar="N|LIST", help="seeds [default: 30]")
-    add("--duration", metavar="S", type=seconds, help="simulated seconds of a run [default: 200]")
+    add("--duration", metavar="TIME", type=seconds, help="simulated time of a run [default: 200s]")
     add("--no-alone", dest="alone", action="store_false", help="leave out the runs over each path alone")
     add_options(parser)
     return parser

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.command.parser import Parser
+from anabranch.command.quantities import time_s
 from anabranch.errors import AnabranchError, FigureError, StatisticsError
 
 if TYPE_CHECKING:
@@ -83,8 +84,10 @@ def _add_result_options(group: argparse._ArgumentGroup) -> None:
 def _add_trace_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--flow", metavar="NAME", help="this flow, if there are several")
     group.add_argument("--direction", choices=("forward", "reverse"), help="this direction, if data goes both ways")
-    group.add_argument("--between", metavar="A,B", type=_times, help="from A to B seconds")
-    group.add_argument("--every", metavar="S", type=float, dest="every_s", help="throughput: seconds of each step (1)")
+    group.add_argument("--between", metavar="A,B", type=_times, help="from time A to time B")
+    group.add_argument(
+        "--every", metavar="TIME", type=time_s, dest="every_s", help="throughput: length of each step (1s)"
+    )
     group.add_argument("--ssthresh", action="store_true", default=None, help="cwnd: draw slow-start thresholds as well")
 
 
@@ -221,7 +224,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _times(text: str) -> tuple[float, float]:
     try:
-        start, end = (float(part) for part in text.split(","))
+        start, end = (time_s(part) for part in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected two numbers of seconds such as 10,11, not {text!r}") from None
+        raise argparse.ArgumentTypeError(f"expected two times such as 10s,11s, not {text!r}") from None
     return start, end

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.command.parser import Parser
+from anabranch.command.quantities import time_s
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError, SweepError
 
 if TYPE_CHECKING:
@@ -100,10 +101,10 @@ def _parser() -> Parser:
     )
     add(
         "--worker-timeout",
-        metavar="S",
-        type=float,
+        metavar="TIME",
+        type=time_s,
         default=60.0,
-        help="seconds that a Dask cluster may be without workers [default: 60]",
+        help="how long a Dask cluster may be without workers [default: 60s]",
     )
     cache = parser.add_mutually_exclusive_group()
     cache.add_argument(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.command import video_compare, video_live
 from anabranch.command.parser import Parser
+from anabranch.command.quantities import size_bytes
 from anabranch.command.video_values import deadline_ms, frame_rate, frame_size, whole_number
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _add_encode(commands: Any) -> None:
     add("--gop", metavar="N", type=whole_number, default=9, help="frames from one I frame to the next [default: 9]")
     add("--b-frames", metavar="N", type=whole_number, default=2, help="B frames between references [default: 2]")
     add("--quantiser", metavar="Q", type=whole_number, default=8, help="1 (best) to 31, for all frames [default: 8]")
-    add("--payload", metavar="BYTES", type=whole_number, default=1452, help="most data in a packet [default: 1452]")
+    add("--payload", metavar="SIZE", type=size_bytes, default=1452, help="most data in a packet [default: 1452]")
     add("--json", action="store_true", help="print the manifest in place of the summary")
     parser.set_defaults(run=_encode)
 

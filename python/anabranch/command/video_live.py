@@ -99,10 +99,10 @@ def add_send(commands: Any) -> None:
     )
     add(
         "--connect-timeout",
-        metavar="SECONDS",
+        metavar="TIME",
         type=seconds,
         default=15.0,
-        help="how long to wait until somebody answers [default: 15]",
+        help="how long to wait until the peer answers [default: 15s]",
     )
     _add_association(parser)
     parser.set_defaults(run=_send)
@@ -159,10 +159,10 @@ def _add_association(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--timeout",
-        metavar="SECONDS",
+        metavar="TIME",
         type=seconds,
         default=_SILENCE_S,
-        help="silence after which the peer counts as lost [default: 15]",
+        help="silence after which the peer counts as lost [default: 15s]",
     )
     protection = parser.add_mutually_exclusive_group()
     protection.add_argument(

@@ -6,14 +6,14 @@ import argparse
 import re
 from fractions import Fraction
 
+from anabranch.command.quantities import time_s, time_within
 from anabranch.video.bounds import MOST_DEADLINE_MS
 
 _SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,6})?) ?(ms|s)")
 _RATE = re.compile(r"\d{1,6}(?:/\d{1,6}|\.\d{1,6})?")
-_SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 _PORT = re.compile(r"[0-9]{1,5}")
 _MOST_NUMBER = 10**9
+_LEAST_SECONDS = 0.001
 _MOST_SECONDS = 86_400
 _MOST_PORT = 65_535
 
@@ -45,10 +45,10 @@ def frame_rate(text: str) -> Fraction:
 
 def deadline_ms(text: str) -> float:
     """Milliseconds from sending to playout."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    # Milliseconds are usual here, and a number without a unit would be seconds.
+    if text.strip()[-1:].isdigit():
         raise argparse.ArgumentTypeError(f"expected a time with its unit, as 150ms or 0.3s, found {text[:32]!r}")
-    time_ms = float(found[1]) * (1000 if found[2] == "s" else 1)
+    time_ms = 1000 * time_s(text)
     if not 0 < time_ms <= MOST_DEADLINE_MS:
         raise argparse.ArgumentTypeError(
             f"a deadline of {time_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s"
@@ -58,10 +58,7 @@ def deadline_ms(text: str) -> float:
 
 def seconds(text: str) -> float:
     """How long to wait."""
-    number = float(text) if _SECONDS.fullmatch(text) else 0.0
-    if not 0 < number <= _MOST_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no number of seconds above 0, up to {_MOST_SECONDS}")
-    return number
+    return time_within(text, _LEAST_SECONDS, _MOST_SECONDS)
 
 
 def port(text: str) -> int:

@@ -64,7 +64,7 @@ impl Exchange {
         intervals: Option<mpsc::UnboundedSender<SenderInterval>>,
     ) -> Self {
         let start = Instant::now();
-        let sent = Arc::new(Mutex::new(Tally::new(start, plan.omit())));
+        let sent = Arc::new(Mutex::new(Tally::of_sender(&plan, start)));
         let drained = Arc::new(Notify::new());
         let (say, waiting) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
@@ -74,7 +74,7 @@ impl Exchange {
             let sending = Sending { association: association.clone(), plan, start, sent, drained };
             tasks.spawn(sending.run(say.clone(), intervals));
         }
-        let received = Tally::new(start, plan.omit());
+        let received = Tally::of_receiver(&plan, start);
         let association = association.clone();
         let outcome = Outcome::default();
         Exchange {
@@ -140,7 +140,7 @@ impl Exchange {
             outcome.out.sent = Some(how_sent(&self.association, &self.sent).await);
         }
         if self.plan.receives(self.side) && outcome.back.received.is_none() {
-            outcome.back.received = Some(self.received.figure());
+            outcome.back.received = Some(self.received.figure_at(Instant::now()));
         }
         outcome
     }
@@ -186,7 +186,7 @@ impl Exchange {
             bail!("the peer says that it sent {announced} bytes, and {got} arrived");
         }
         if got == announced && self.outcome.back.received.is_none() {
-            let figure = self.received.figure();
+            let figure = self.received.final_figure();
             self.outcome.back.received = Some(figure);
             // A writer that has ended says why itself.
             let _ = self.say.send(Control::Received(figure));
@@ -210,7 +210,7 @@ async fn write(
 async fn how_sent(association: &Association, tally: &Mutex<Tally>) -> Sent {
     let snapshot = association.snapshot().await;
     Sent {
-        figure: lock(tally).figure(),
+        figure: lock(tally).final_figure(),
         lost_bytes: snapshot.paths.iter().map(|path| path.lost_bytes).sum(),
         retransmissions: snapshot.statistics.retransmissions,
     }

@@ -22,6 +22,7 @@ use self::plan::{Direction, LONGEST_MESSAGE, Limit, MOST_STREAMS, Plan, VERSION}
 use self::report::{Form, Reporter};
 use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions, access_notice};
 use crate::exit::{CommandError, Status};
+use crate::{output, quantity};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,9 +39,12 @@ Examples:
 
 A server takes clients whose keys are in authorized_keys (`anabranch keys add`), or with --insecure
 on both sides everyone. With --from packets from elsewhere get no answer.
-Bytes can be written with K, M, G (powers of 1024), rates with K, M, G (powers of 1000).
+Sizes and rates are in bytes and bits per second, or have a unit: 64K, 64KiB (powers of 1024), 64kB;
+8M, 8Mbit, 8Mbit/s (powers of 1000). Times are in seconds, or have a unit: 500ms, 2min.
 The figures of intervals are of DATA chunks acknowledged, those at the end of user bytes.";
 
+/// Longest test.
+const DAY: Duration = Duration::from_secs(86_400);
 /// The test's length unless told otherwise.
 const USUAL_TIME: Duration = Duration::from_secs(10);
 /// A message's length unless told otherwise.
@@ -73,16 +77,16 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     access: AccessOptions,
 
-    /// Seconds to send for [default: 10]
-    #[arg(short, long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with_all = ["bytes", "server"])]
+    /// Time to send for [default: 10s]
+    #[arg(short, long, value_name = "TIME", value_parser = read_at_most_a_day, conflicts_with_all = ["bytes", "server"])]
     time: Option<Duration>,
 
     /// User bytes to send, instead of a time
-    #[arg(short = 'n', long, value_name = "BYTES", value_parser = amount::read_bytes, conflicts_with = "server")]
+    #[arg(short = 'n', long, value_name = "SIZE", value_parser = read_bytes, conflicts_with = "server")]
     bytes: Option<u64>,
 
     /// User bytes of a message [default: 64K]
-    #[arg(short, long, value_name = "BYTES", value_parser = amount::read_bytes, conflicts_with = "server")]
+    #[arg(short, long, value_name = "SIZE", value_parser = read_bytes, conflicts_with = "server")]
     length: Option<u64>,
 
     /// Streams that messages take in turn [default: 1]
@@ -97,12 +101,12 @@ pub(crate) struct BenchArguments {
     #[arg(long, conflicts_with = "server")]
     bidir: bool,
 
-    /// Seconds between two reports; 0 for none but the last [default: 1]
-    #[arg(short, long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with = "server")]
+    /// Time between two reports; 0 for none but the last [default: 1s]
+    #[arg(short, long, value_name = "TIME", value_parser = read_at_most_a_day, conflicts_with = "server")]
     interval: Option<Duration>,
 
-    /// Seconds at the beginning that are not in the figures
-    #[arg(short = 'O', long, value_name = "SECONDS", value_parser = amount::read_seconds, conflicts_with_all = ["bytes", "server"])]
+    /// Time at the beginning that is not in the figures
+    #[arg(short = 'O', long, value_name = "TIME", value_parser = read_at_most_a_day, conflicts_with_all = ["bytes", "server"])]
     omit: Option<Duration>,
 
     /// Most user bits per second of each sender; 0 for no bound
@@ -137,12 +141,23 @@ fn read_listen(text: &str) -> Result<Listen, String> {
     read_address(text).map(|address| Listen { address, names_port })
 }
 
+fn read_at_most_a_day(text: &str) -> Result<Duration, String> {
+    quantity::read_time_within(text, Duration::ZERO, DAY)
+}
+
+fn read_bytes(text: &str) -> Result<u64, String> {
+    match quantity::read_size(text)? {
+        0 => Err("expected bytes, and found none".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// A rate, or none.
 #[derive(Clone, Copy, Debug)]
 struct Bound(Option<u64>);
 
 fn read_bound(text: &str) -> Result<Bound, String> {
-    if text == "0" { Ok(Bound(None)) } else { amount::read_rate(text).map(|rate| Bound(Some(rate))) }
+    quantity::read_rate(text).map(|rate| Bound(Some(rate.as_bps()).filter(|rate| *rate > 0)))
 }
 
 /// Carries the command out.
@@ -240,7 +255,22 @@ fn plan(arguments: &BenchArguments) -> Result<Plan, CommandError> {
     if plan.length > LONGEST_MESSAGE {
         return Err(CommandError::usage(format!("--length: a message has at most {LONGEST_MESSAGE} bytes")));
     }
-    plan.check().map(|()| plan).map_err(CommandError::usage)
+    plan.check().map_err(CommandError::usage)?;
+    Ok(bounded_by_rate(plan, arguments))
+}
+
+/// Shortens messages that a low rate would send at once although they are due over a longer time.
+fn bounded_by_rate(plan: Plan, arguments: &BenchArguments) -> Plan {
+    let length = plan.message_bytes();
+    let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
+    if length < plan.length && arguments.length.is_some() && !is_quiet {
+        output::notice(format_args!(
+            "--length: messages of {} instead of {}, so that --bitrate is kept each second",
+            amount::bytes(length),
+            amount::bytes(plan.length)
+        ));
+    }
+    Plan { length, ..plan }
 }
 
 /// The target with the port of `--port`.

@@ -13,6 +13,9 @@ pub(super) const MOST_STREAMS: u16 = 64;
 /// The longest message: larger ones would only test how much memory there is.
 pub(super) const LONGEST_MESSAGE: u64 = 16 << 20;
 
+/// Messages per second at least, where a rate is set: a longer message would leave at once what is due later.
+const LEAST_MESSAGES_PER_S: u64 = 10;
+
 /// A day in milliseconds.
 const LONGEST_TEST_MS: u64 = 86_400_000;
 
@@ -81,6 +84,35 @@ impl Plan {
         }
     }
 
+    /// User bytes of a message. A message is at most a tenth of a second long at the plan's rate, so that a low rate is even and a
+    /// test of some seconds is met exactly.
+    pub(super) fn message_bytes(&self) -> u64 {
+        match self.rate_bps {
+            Some(rate) => self.length.min((rate / 8 / LEAST_MESSAGES_PER_S).max(1)),
+            None => self.length,
+        }
+    }
+
+    /// Duration of a test by time, without the part left out.
+    pub(super) fn time(&self) -> Option<Duration> {
+        match self.limit {
+            Limit::TimeMs(time) => Some(Duration::from_millis(time)),
+            Limit::Bytes(_) => None,
+        }
+    }
+
+    /// User bytes that a sender sends at most: those of the limit, or those of the rate in the time.
+    pub(super) fn target_bytes(&self) -> u64 {
+        match (self.limit, self.rate_bps) {
+            (Limit::Bytes(bytes), _) => bytes,
+            (Limit::TimeMs(_), None) => u64::MAX,
+            (Limit::TimeMs(time), Some(rate)) => {
+                let all_ms = u128::from(time) + u128::from(self.omit_ms);
+                u64::try_from(u128::from(rate) * all_ms / 8000).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
     pub(super) fn omit(&self) -> Duration {
         Duration::from_millis(self.omit_ms)
     }
@@ -142,6 +174,27 @@ pub(super) mod tests {
             assert_eq!((plan.sends(Side::Client), plan.sends(Side::Server)), (client, server));
             assert_eq!((plan.receives(Side::Server), plan.receives(Side::Client)), (client, server));
         }
+    }
+
+    #[test]
+    fn low_rate_bounds_the_length_of_messages() {
+        let length = |rate_bps| Plan { length: 65_536, rate_bps, ..PLAN }.message_bytes();
+        assert_eq!(length(None), 65_536);
+        assert_eq!(length(Some(10_000_000_000)), 65_536);
+        assert_eq!(length(Some(100_000)), 1250);
+        assert_eq!(length(Some(1000)), 12);
+        assert_eq!(length(Some(1)), 1);
+    }
+
+    #[test]
+    fn target_is_what_the_rate_carries_in_the_time() {
+        let timed = Plan { limit: Limit::TimeMs(10_000), ..PLAN };
+        assert_eq!(timed.target_bytes(), u64::MAX);
+        assert_eq!(Plan { rate_bps: Some(1000), ..timed }.target_bytes(), 1250);
+        assert_eq!(Plan { rate_bps: Some(1000), omit_ms: 1000, ..timed }.target_bytes(), 1375);
+        let most = Plan { limit: Limit::TimeMs(LONGEST_TEST_MS), rate_bps: Some(u64::MAX), ..PLAN };
+        assert_eq!(most.target_bytes(), u64::MAX);
+        assert_eq!(Plan { rate_bps: Some(1000), ..PLAN }.target_bytes(), 1000);
     }
 
     #[test]

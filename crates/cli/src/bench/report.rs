@@ -11,7 +11,7 @@ use super::meter::{Interval, PathRow};
 use super::plan::{Direction, Limit, Plan};
 use super::protocol::{Figure, Sent};
 use crate::endpoint::{Admitted, networks};
-use crate::output::{self, Reader};
+use crate::output::{self, Reader, count};
 
 /// How it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,9 +165,9 @@ fn interval_lines(SenderInterval { interval, ours }: &SenderInterval) -> String 
     }
     if interval.paths.len() > 1 {
         text += &format!(
-            "{head}   sum  {}  {} retransmissions{omitted}\n",
+            "{head}   sum  {}  {}{omitted}\n",
             carried(interval.delivered_bytes()),
-            interval.retransmissions
+            count(interval.retransmissions, "retransmission", "retransmissions")
         );
     }
     text
@@ -183,8 +183,9 @@ fn end_lines(outcome: &Outcome, names: [&str; 2]) -> String {
         if let Some(Sent { figure, lost_bytes, retransmissions }) = way.sent {
             let lost = amount::bytes(lost_bytes);
             text += &format!(
-                "{name} sender:   {}, {lost} lost, {retransmissions} retransmissions\n",
-                carried(&figure)
+                "{name} sender:   {}, {lost} lost, {}\n",
+                carried(&figure),
+                count(retransmissions, "retransmission", "retransmissions")
             );
         }
         if let Some(figure) = way.received {
@@ -196,11 +197,11 @@ fn end_lines(outcome: &Outcome, names: [&str; 2]) -> String {
 
 fn carried(figure: &Figure) -> String {
     format!(
-        "{} in {:.2} s, {}, {} messages",
+        "{} in {:.2} s, {}, {}",
         amount::bytes(figure.bytes),
         figure.seconds,
         amount::rate(figure.rate_bps()),
-        figure.messages
+        count(figure.messages, "message", "messages")
     )
 }
 

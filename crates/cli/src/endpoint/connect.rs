@@ -16,8 +16,10 @@ use super::progress::Attempt;
 use super::protection::{Connecting, Expected};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
+use crate::quantity;
 
-const LONGEST_TIMEOUT_S: f64 = 86_400.0;
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// Whom to connect to is given beside these.
 #[derive(Clone, Debug, Args)]
@@ -30,8 +32,8 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "ADDR:PORT", value_parser = read_destination)]
     pub(crate) to: Vec<SocketAddr>,
 
-    /// How long to wait until somebody answers [default: 15]
-    #[arg(long, value_name = "SECONDS", value_parser = read_timeout)]
+    /// How long to wait until the peer answers [default: 15s]
+    #[arg(long, value_name = "TIME", value_parser = read_timeout)]
     pub(crate) connect_timeout: Option<Duration>,
 
     #[command(flatten)]
@@ -39,10 +41,7 @@ pub(crate) struct ConnectOptions {
 }
 
 fn read_timeout(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT_S => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("expected seconds, more than 0 and at most a day".to_owned()),
-    }
+    quantity::read_time_within(text, SHORTEST_TIMEOUT, LONGEST_TIMEOUT)
 }
 
 impl ConnectOptions {

@@ -7,6 +7,7 @@ use anabranch_lab::scenario::units;
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 
 use super::rate::read_rate;
+use crate::quantity;
 
 /// A full packet: with less, nothing large would ever pass.
 const LEAST_BURST_BYTES: u64 = 1500;
@@ -19,7 +20,7 @@ pub(super) fn read_policer(text: &str) -> Result<Policer, String> {
     let Some((rate, burst)) = text.rsplit_once('/') else {
         return Err(format!("`policer`: expected a rate and a burst such as `1.5Mbit/30kB`, found `{text}`"));
     };
-    let burst = units::parse_size(burst.trim()).map_err(|error| format!("`policer`: {error}"))?;
+    let burst = quantity::read_size(burst.trim()).map_err(|error| format!("`policer`: {error}"))?;
     if burst < LEAST_BURST_BYTES {
         return Err(format!(
             "`policer`: a burst of {burst} B lets no full packet through; give at least 1500 B"

@@ -10,8 +10,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use anabranch_core::time::Span;
-use anabranch_lab::scenario::units;
 use anabranch_relay::{Relay, RelayConfig, RelayError};
 use anyhow::Context;
 use clap::Args;
@@ -20,6 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use self::report::Reporter;
 use self::spec::Cut;
 use crate::exit::{CommandError, Status};
+use crate::quantity;
 use crate::signal::interrupted;
 
 const EXAMPLES: &str = "\
@@ -81,7 +80,7 @@ pub(crate) struct RelayArguments {
     from: Vec<IpAddr>,
 
     /// The largest IP packet that goes through, in bytes; larger ones are dropped
-    #[arg(long, value_name = "BYTES", default_value_t = RelayConfig::MTU_BYTES, value_parser = clap::value_parser!(u64).range(68..=RelayConfig::ANY_SIZE))]
+    #[arg(long, value_name = "SIZE", default_value_t = RelayConfig::MTU_BYTES, value_parser = read_mtu)]
     mtu: u64,
 
     /// Let nothing through in this time after the start, such as 5s..10s; holds for all relays, can be repeated
@@ -97,11 +96,11 @@ pub(crate) struct RelayArguments {
     clients: NonZeroU16,
 
     /// How long a client is remembered that is silent and hears nothing
-    #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = read_duration)]
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = read_duration)]
     idle: Duration,
 
     /// End after this time instead of at Ctrl-C
-    #[arg(long = "for", value_name = "DURATION", value_parser = read_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = read_duration)]
     lasting: Option<Duration>,
 
     /// Print one JSON object per relay, second and line
@@ -119,10 +118,17 @@ fn read_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn read_duration(text: &str) -> Result<Duration, String> {
-    match units::parse_span(text) {
-        Ok(Span::ZERO) => Err("expected more than no time at all".to_owned()),
-        Ok(span) => Ok(Duration::from_nanos(span.as_nanos())),
-        Err(error) => Err(error.to_string()),
+    match quantity::read_time(text)? {
+        Duration::ZERO => Err("expected more than no time at all".to_owned()),
+        time => Ok(time),
+    }
+}
+
+fn read_mtu(text: &str) -> Result<u64, String> {
+    let (least, most) = (68, RelayConfig::ANY_SIZE);
+    match quantity::read_size(text)? {
+        bytes if (least..=most).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("`{text}` is not in {least}..={most}")),
     }
 }
 

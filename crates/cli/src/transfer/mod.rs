@@ -17,7 +17,6 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
-use anabranch_lab::scenario::units;
 use anabranch_transfer::{Durability, Folder, Links, NameRules, OnClash, RateLimit, Timeouts, escape};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -25,7 +24,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::exit::{CommandError, Status};
-use crate::output;
+use crate::{output, quantity};
 
 use self::filters::FilterOptions;
 
@@ -34,18 +33,20 @@ pub(crate) use send::SendArguments;
 pub(crate) use serve::{ServeArguments, serve};
 
 /// Longest time that can be asked for.
-const LONGEST_S: u64 = 30 * 86_400;
+const LONGEST: Duration = Duration::from_secs(30 * 86_400);
+/// Shortest silence that can be asked for: each side sends a sign of life every two seconds.
+const SHORTEST_SILENCE: Duration = Duration::from_secs(5);
 
 /// What all transfers from the side that connects have in common.
 #[derive(Clone, Debug, Args)]
 struct TimeoutOptions {
-    /// How long the peer may be away before the transfer is given up; what has arrived is kept [default: 120, with `send --code`
+    /// How long the peer may be away before the transfer is given up; what has arrived is kept [default: 120s, with `send --code`
     /// until Ctrl-C]
-    #[arg(long, value_name = "SECONDS", value_parser = read_seconds)]
+    #[arg(long, value_name = "TIME", value_parser = read_retry)]
     retry: Option<Duration>,
 
     /// Silence after which the connection counts as lost and another one is tried
-    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = read_silence)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = read_silence)]
     timeout: Duration,
 }
 
@@ -190,32 +191,19 @@ struct SelectOptions {
     dry_run: bool,
 }
 
-fn read_seconds(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(seconds) if seconds <= LONGEST_S => Ok(Duration::from_secs(seconds)),
-        _ => Err("expected whole seconds, at most 30 days".to_owned()),
-    }
+fn read_retry(text: &str) -> Result<Duration, String> {
+    quantity::read_time_within(text, Duration::ZERO, LONGEST)
 }
 
-/// Each side says every two seconds that it is there.
 fn read_silence(text: &str) -> Result<Duration, String> {
-    match read_seconds(text)? {
-        silence if silence >= Duration::from_secs(5) => Ok(silence),
-        _ => Err("expected 5 seconds or more: a peer that waits is heard every 2".to_owned()),
-    }
-}
-
-fn read_size(text: &str) -> Result<u64, String> {
-    units::parse_size(text).map_err(|error| error.to_string())
+    quantity::read_time_within(text, SHORTEST_SILENCE, LONGEST)
 }
 
 fn read_limit(text: &str) -> Result<RateLimit, String> {
-    let rate = units::parse_rate(
-        text.strip_suffix("bit").map_or(text.to_owned(), |rate| format!("{rate}bit/s")).as_str(),
-    )
-    .map_err(|error| error.to_string())?;
-    let bytes = NonZeroU64::new(rate.as_bps() / 8);
-    bytes.map(RateLimit).ok_or_else(|| "expected a rate, such as 10Mbit or 500kbit/s".to_owned())
+    let bytes = NonZeroU64::new(quantity::read_rate(text)?.as_bps() / 8);
+    bytes
+        .map(RateLimit)
+        .ok_or_else(|| format!("`{text}` is less than a byte per second: leave --limit out, or give more"))
 }
 
 /// Opens the folder that files go to, and makes it if there is none.
@@ -272,8 +260,13 @@ mod tests {
         assert_eq!(read_limit("8Mbit").expect("a rate").0.get(), 1_000_000);
         assert_eq!(read_limit("80 kbit/s").expect("a rate").0.get(), 10_000);
         assert!(read_limit("0Mbit").is_err() && read_limit("fast").is_err());
-        assert_eq!(read_seconds("0"), Ok(Duration::ZERO));
-        assert_eq!(read_size("512MiB"), Ok(512 << 20));
-        assert!(read_seconds("-1").is_err() && read_silence("4").is_err());
+        assert_eq!(read_limit("8M").expect("a rate").0.get(), 1_000_000);
+        assert_eq!(read_retry("0"), Ok(Duration::ZERO));
+        assert_eq!(read_retry("2min"), Ok(Duration::from_secs(120)));
+        assert_eq!(
+            (read_silence("5s"), read_silence("60")),
+            (Ok(SHORTEST_SILENCE), Ok(Duration::from_secs(60)))
+        );
+        assert!(read_retry("-1").is_err() && read_retry("31000h").is_err() && read_silence("4").is_err());
     }
 }

@@ -129,6 +129,46 @@ fn a_rate_is_kept_and_what_is_omitted_does_not_count() {
     assert!((1..700_000).contains(&sent), "{sent}");
 }
 
+/// The end of a test of one direction: what the sender sent and the receiver counted, and how long the command took.
+fn measured(server: &Server, more: &[&str]) -> (Value, f64) {
+    let began = std::time::Instant::now();
+    let ended =
+        server.client(&[&["--path", "127.0.0.43", "--json", "--quiet"], more].concat()).with_status(0);
+    (whole(&ended)["end"].clone(), began.elapsed().as_secs_f64())
+}
+
+#[test]
+fn low_rate_is_measured_as_asked_and_for_the_time_asked() {
+    let server = Server::start(&["127.0.0.41"], &[]);
+    for (rate, bytes) in [("1k", 250), ("100k", 25_000), ("300kbit/s", 75_000)] {
+        for way in [&[][..], &["-R"]] {
+            let (end, took_s) = measured(&server, &[&["-b", rate, "-t", "2s"], way].concat());
+            let side = &end[if way.is_empty() { "forward" } else { "reverse" }];
+            assert_eq!(side["sender"]["bytes"], bytes, "{rate}: {end}");
+            assert_eq!(side["receiver"]["seconds"], 2.0, "{rate}: {end}");
+            // What a busy machine delays is not counted.
+            let received = side["receiver"]["bytes"].as_u64().expect("bytes");
+            assert!((bytes / 2..=bytes).contains(&received), "{rate}: {end}");
+            assert!(took_s >= 2.0, "{rate}: {took_s} s");
+        }
+    }
+    // Of bytes the last one leaves when the rate has paid for it: 2 KiB at 16 kbit/s take 1.024 s.
+    let (end, took_s) = measured(&server, &["-b", "16k", "-n", "2K"]);
+    let receiver = &end["forward"]["receiver"];
+    assert_eq!(receiver["bytes"], 2048);
+    let rate = receiver["bits_per_second"].as_f64().expect("a rate");
+    assert!(rate <= 16_500.0 && took_s >= 1.0, "{rate} bit/s, {took_s} s");
+}
+
+#[test]
+fn message_longer_than_the_rate_allows_is_shortened_with_a_notice() {
+    let server = Server::start(&["127.0.0.41"], &["-1"]);
+    let ended =
+        server.client(&["--path", "127.0.0.43", "-b", "80k", "-l", "64K", "-t", "0.2"]).with_status(0);
+    assert!(ended.err.contains("--length: messages of 1000 B instead of 64.0 KiB"), "{}", ended.err);
+    assert!(ended.out.contains(" in messages of 1000 B on 1 stream"), "{}", ended.out);
+}
+
 #[test]
 fn lines_for_people_have_every_path_and_the_sum() {
     let server = Server::start(&["127.0.0.41", "127.0.0.42"], &["-1"]);

@@ -51,7 +51,7 @@ fn what_is_wrong_is_said_with_what_to_write() {
         (&["--check", "nobody.invalid"], 1, "nobody.invalid: no address is known for this name"),
         (&["--check", "0.0.0.0"], 1, "0.0.0.0 is nobody's address"),
         (&["--check", "127.0.0.1", "--failover-ms", "0"], 2, "--failover-ms"),
-        (&["--check", "127.0.0.1", "--connect-timeout", "0"], 2, "more than 0"),
+        (&["--check", "127.0.0.1", "--connect-timeout", "0"], 2, "`0` is not between 1ms and 24h"),
         (&["--check", "127.0.0.1", "--sctp-port", "0"], 2, "--sctp-port"),
     ] {
         let ended = anabranch(&[&["paths"], arguments].concat()).with_status(status);

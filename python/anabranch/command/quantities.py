@@ -1,0 +1,62 @@
+"""Sizes and times of options, read as the native commands read them (`crates/cli/src/quantity.rs`).
+
+A quantity is a number and a unit, with or without a blank between them: `64KiB`, `1.5 s`. Without a unit it is bytes or
+seconds. `K`, `M` and `G`, in either case, are powers of 1024 bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from fractions import Fraction
+
+_QUANTITY = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)", re.ASCII)
+_SECONDS = {
+    "": Fraction(1),
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+}
+_BYTES = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+_SHORT_BYTES = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def time_s(text: str) -> float:
+    """A time in seconds.
+
+    >>> time_s("250ms"), time_s("2 min"), time_s("5")
+    (0.25, 120.0, 5.0)
+    """
+    found = _QUANTITY.fullmatch(text.strip())
+    if found is None or found[2] not in _SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text[:32]!r} is no time: expected seconds, or a unit as in 500ms, 5s, 2min or 1h"
+        )
+    return float(Fraction(found[1]) * _SECONDS[found[2]])
+
+
+def time_within(text: str, least_s: float, most_s: float) -> float:
+    """A time in seconds between two bounds."""
+    time = time_s(text)
+    if not least_s <= time <= most_s:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is not between {least_s:g}s and {most_s:g}s")
+    return time
+
+
+def size_bytes(text: str) -> int:
+    """A size in bytes.
+
+    >>> size_bytes("1452"), size_bytes("64K"), size_bytes("1.5 kB")
+    (1452, 65536, 1500)
+    """
+    found = _QUANTITY.fullmatch(text.strip())
+    unit = None if found is None else _BYTES.get(found[2], _SHORT_BYTES.get(found[2].upper()))
+    size = None if found is None or unit is None else Fraction(found[1]) * unit
+    if size is None or size.denominator != 1:
+        raise argparse.ArgumentTypeError(
+            f"{text[:32]!r} is no size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G"
+        )
+    return int(size)

@@ -1,0 +1,45 @@
+"""Sizes and times of options, which the native commands read in the same way."""
+
+import argparse
+
+import pytest
+
+from anabranch.command.quantities import size_bytes, time_s, time_within
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("5", 5.0), ("0.5", 0.5), ("5s", 5.0), ("250 ms", 0.25), ("2min", 120.0), ("1h", 3600.0), ("7us", 7e-6)],
+)
+def test_time_without_a_unit_is_in_seconds(text: str, seconds: float) -> None:
+    assert time_s(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("17", 17),
+        ("64K", 65_536),
+        ("64k", 65_536),
+        ("64 KiB", 65_536),
+        ("64kB", 64_000),
+        ("1.5m", 1_572_864),
+        ("1G", 2**30),
+    ],
+)
+def test_size_without_a_unit_is_in_bytes(text: str, size: int) -> None:
+    assert size_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "K", "-1", "1X", "ten", "1e30", "nan", "1.2.3", "9" * 30, "\u0663"])
+def test_other_text_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="5s"):
+        time_s(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="64K"):
+        size_bytes(text)
+
+
+def test_time_out_of_bounds_is_refused_with_both() -> None:
+    assert time_within("5", 5, 10) == 5
+    with pytest.raises(argparse.ArgumentTypeError, match="'4s' is not between 5s and 10s"):
+        time_within("4s", 5, 10)
