@@ -9,7 +9,7 @@ use clap::{Args, Command, ValueHint};
 use clap_complete::{Shell, generate};
 
 use crate::exit::{CommandError, Status};
-use crate::{init, output};
+use crate::{init, man, output};
 
 /// The program's name.
 const NAME: &str = "anabranch";
@@ -98,10 +98,10 @@ pub(crate) fn completions(
     Ok(Status::Success)
 }
 
-/// Writes a page for the program and one for each of its commands.
+/// Writes a page for the program and one for each of its commands, which are not hidden.
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<Status, CommandError> {
     let dir = &arguments.dir;
-    let written = fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+    let written = fs::create_dir_all(dir).and_then(|()| man::write_pages(command, dir));
     written.map_err(|error| {
         CommandError::failure(format!("{}: man pages cannot be written: {error}", dir.display()))
     })?;

@@ -117,7 +117,11 @@ fn conclude(arguments: &CrossvalArguments, comparisons: &[Comparison], planned: 
         output::print(&summary_text(&summary));
     }
     if comparisons.len() < planned {
-        output::notice(format_args!("interrupted: {} of {planned} points", comparisons.len()));
+        output::notice(format_args!(
+            "interrupted: {} of {}",
+            comparisons.len(),
+            output::count(planned as u64, "point", "points")
+        ));
         return Status::Interrupted;
     }
     if summary.meets_goal() { Status::Success } else { Status::Failure }

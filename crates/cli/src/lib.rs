@@ -13,6 +13,7 @@ mod external_commands;
 mod init;
 mod interrupt;
 mod keys;
+mod man;
 mod output;
 mod paths;
 mod progress;

@@ -16,6 +16,9 @@ pub enum TransferError {
     /// The association is gone.
     #[error("the connection was lost: {0}")]
     Lost(String),
+    /// This side ended the association, as at Ctrl-C.
+    #[error("this side stopped")]
+    StoppedHere,
     /// The peer ended the association: somebody stopped it.
     #[error("the peer stopped")]
     Stopped,
@@ -53,7 +56,10 @@ impl TransferError {
     /// Whether it may go better over another association.
     pub fn is_transient(&self) -> bool {
         match self {
-            TransferError::Lost(_) | TransferError::Stopped | TransferError::Silent(_) => true,
+            TransferError::Lost(_)
+            | TransferError::StoppedHere
+            | TransferError::Stopped
+            | TransferError::Silent(_) => true,
             TransferError::Peer(failure) => failure.reason == Reason::Busy,
             TransferError::Replaced
             | TransferError::Preempted
@@ -76,6 +82,7 @@ impl From<CloseReason> for TransferError {
     fn from(ended: CloseReason) -> Self {
         match ended {
             CloseReason::Aborted(AbortReason::ByPeer) => TransferError::Stopped,
+            CloseReason::Aborted(AbortReason::ByApplication) => TransferError::StoppedHere,
             CloseReason::Aborted(reason) => TransferError::Lost(reason.to_string()),
             CloseReason::Undelivered { .. } => TransferError::Lost("the peer ended it early".to_owned()),
             CloseReason::Restarted => TransferError::Lost("the peer restarted".to_owned()),
@@ -117,6 +124,7 @@ mod tests {
         for ended in [
             CloseReason::Aborted(AbortReason::ByPeer),
             CloseReason::Aborted(AbortReason::PeerUnreachable),
+            CloseReason::Aborted(AbortReason::ByApplication),
             CloseReason::Undelivered { messages: 3 },
             CloseReason::Restarted,
         ] {
@@ -125,7 +133,12 @@ mod tests {
             {
                 assert!(error.is_transient(), "{error:?}");
                 let text = error.to_string();
-                assert!(!text.contains("is lost") && !text.contains("open a new"), "{text}");
+                assert!(
+                    !text.contains("is lost")
+                        && !text.contains("open a new")
+                        && !text.contains("application"),
+                    "{text}"
+                );
             }
         }
         let stopped = TransferError::from(RecvError::Closed(CloseReason::Aborted(AbortReason::ByPeer)));

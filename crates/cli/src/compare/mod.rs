@@ -140,9 +140,9 @@ fn end(comparison: &Comparison, pairs: &[Pair]) -> Status {
     }
     if pairs.len() < comparison.jobs.len() {
         output::notice(format_args!(
-            "interrupted: {} of {} pairs of runs",
+            "interrupted: {} of {}",
             pairs.len(),
-            comparison.jobs.len()
+            output::count(comparison.jobs.len() as u64, "pair of runs", "pairs of runs")
         ));
         status = Status::Interrupted;
     }

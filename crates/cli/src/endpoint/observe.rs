@@ -59,8 +59,8 @@ impl Drop for Running {
         }
         if report.records_dropped > 0 {
             output::notice(format_args!(
-                "{} records were not written: the disk was slower than the network",
-                report.records_dropped
+                "{} not written: the disk was slower than the network",
+                output::count(report.records_dropped, "record was", "records were")
             ));
         }
     }

@@ -5,7 +5,7 @@ use anabranch_relay::{Amount, Direction, Relay, Totals};
 use serde_json::{Value, json};
 
 use super::plan;
-use crate::output::{self, Reader};
+use crate::output::{self, Reader, count};
 
 const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Forward, "forward"), (Direction::Reverse, "reverse")];
 
@@ -116,8 +116,8 @@ fn total_lines(index: usize, relay: &Relay) -> String {
     for (direction, name) in DIRECTIONS {
         let totals = relay.totals(direction);
         text += &format!(
-            "  {name}: {} packets ({} B) came, {} ({} B) delivered, {} lost, {} dropped by the queue, {} by cuts, {} on the way\n",
-            totals.offered.packets,
+            "  {name}: {} ({} B) came, {} ({} B) delivered, {} lost, {} dropped by the queue, {} by cuts, {} on the way\n",
+            count(totals.offered.packets, "packet", "packets"),
             totals.offered.bytes,
             totals.delivered.packets,
             totals.delivered.bytes,
@@ -134,19 +134,16 @@ fn total_lines(index: usize, relay: &Relay) -> String {
             );
         }
         if totals.unsent.packets > 0 {
-            text += &format!("  {name}: {} delivered packets could not be sent\n", totals.unsent.packets);
+            let unsent = count(totals.unsent.packets, "delivered packet", "delivered packets");
+            text += &format!("  {name}: {unsent} could not be sent\n");
         }
         if totals.refused.packets > 0 {
-            let refused = totals.refused.packets;
-            text += &format!(
-                "  {name}: {refused} packets of clients that there was no room for; see --clients\n"
-            );
+            let refused = count(totals.refused.packets, "packet", "packets");
+            text += &format!("  {name}: {refused} of clients that there was no room for; see --clients\n");
         }
         if totals.too_large.packets > 0 {
-            let too_large = totals.too_large.packets;
-            text += &format!(
-                "  {name}: {too_large} packets were larger than the relay lets through; see --mtu\n"
-            );
+            let too_large = count(totals.too_large.packets, "packet was", "packets were");
+            text += &format!("  {name}: {too_large} larger than the relay lets through; see --mtu\n");
         }
     }
     text

@@ -8,7 +8,7 @@ use anabranch_lab::statistics::Summary;
 use super::arguments::RunArguments;
 use super::plan::Plan;
 use super::report::{LABEL, definitions, length, written};
-use crate::output::{NO_BREAK, labelled};
+use crate::output::{NO_BREAK, count, labelled};
 use crate::seeds;
 use crate::table::{TextTable, interval};
 
@@ -60,7 +60,8 @@ pub(crate) fn report(
     let mut text = String::new();
     if outcome.skipped > 0 {
         let done = outcome.results.len();
-        text = format!("interrupted: {done} of {} runs\n\n", done + outcome.skipped);
+        text =
+            format!("interrupted: {done} of {}\n\n", count((done + outcome.skipped) as u64, "run", "runs"));
     }
     if rows.is_empty() {
         return text;

@@ -80,7 +80,11 @@ fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
     if arguments.json && !arguments.quiet {
         output::notices(&report::written(arguments, outcome.results.len()));
         if outcome.skipped > 0 {
-            output::notice(format_args!("interrupted: {} of {total} runs", outcome.results.len()));
+            output::notice(format_args!(
+                "interrupted: {} of {}",
+                outcome.results.len(),
+                output::count(total as u64, "run", "runs")
+            ));
         }
     }
     let failures = report::failures(&outcome.results);

@@ -13,7 +13,7 @@ use super::arguments::RunArguments;
 use super::delivery::{self, SchemeRuns};
 use super::plan::Plan;
 use super::window;
-use crate::output::{NO_BREAK, labelled};
+use crate::output::{NO_BREAK, count, labelled};
 use crate::seeds;
 use crate::table::{TextTable, interval, interval_of, mean, shares};
 
@@ -86,7 +86,8 @@ pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -
     let mut text = String::new();
     if outcome.skipped > 0 {
         let done = outcome.results.len();
-        text = format!("interrupted: {done} of {} runs\n\n", done + outcome.skipped);
+        text =
+            format!("interrupted: {done} of {}\n\n", count((done + outcome.skipped) as u64, "run", "runs"));
     }
     if groups.is_empty() {
         return text;

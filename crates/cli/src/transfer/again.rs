@@ -33,6 +33,7 @@ pub(super) fn remedy_there(error: &TransferError) -> &'static str {
 pub(super) fn can_go_on(error: &TransferError) -> bool {
     match error {
         TransferError::Lost(_)
+        | TransferError::StoppedHere
         | TransferError::Stopped
         | TransferError::Silent(_)
         | TransferError::Unconfirmed(_) => true,

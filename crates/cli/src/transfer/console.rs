@@ -15,7 +15,7 @@ use super::again::KEPT;
 use super::figures::{amount, clock, part, per_second, rate};
 use super::paths::{Carried, PathLine, Paths};
 use crate::endpoint::{Admitted, Caller, ProtectionOptions, access_notice, networks};
-use crate::output;
+use crate::output::{self, count};
 
 /// Time between two looks at a transfer.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -45,6 +45,8 @@ pub(super) struct Console {
     source: Option<String>,
     /// Whether there is a line for each file.
     verbose: bool,
+    /// Set if nothing is stored or deleted.
+    is_dry_run: bool,
     began: Instant,
     last: Mutex<(Instant, u64)>,
 }
@@ -111,7 +113,17 @@ impl Console {
         };
         let now = Instant::now();
         let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
-        Console { mode, origin: None, sends, again, source: None, verbose, began: now, last }
+        Console {
+            mode,
+            origin: None,
+            sends,
+            again,
+            source: None,
+            verbose,
+            is_dry_run: false,
+            began: now,
+            last,
+        }
     }
 
     /// For one of a server's transfers, whose lines name it.
@@ -124,12 +136,28 @@ impl Console {
         let now = Instant::now();
         let origin = Some(origin);
         let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
-        Console { mode, origin, sends: false, again: None, source: None, verbose, began: now, last }
+        Console {
+            mode,
+            origin,
+            sends: false,
+            again: None,
+            source: None,
+            verbose,
+            is_dry_run: false,
+            began: now,
+            last,
+        }
     }
 
     /// For files that are fetched from this host.
     pub(super) fn naming_host(mut self, host: &str) -> Self {
         self.source = Some(host.to_owned());
+        self
+    }
+
+    /// For a transfer that only says what would be done.
+    pub(super) fn dry_run(mut self, is_dry_run: bool) -> Self {
+        self.is_dry_run = is_dry_run;
         self
     }
 
@@ -164,7 +192,7 @@ impl Console {
                 paths.association().is_some_and(|association| association.peer_identity().is_some());
             let paths = paths.look().await;
             self.json(
-                json!({ "event": "start", "command": command, "encrypted": encrypted, "paths": paths }),
+                json!({ "event": "start", "command": command, "encrypted": encrypted, "dry_run": self.is_dry_run, "paths": paths }),
             );
         }
     }
@@ -283,6 +311,7 @@ impl Console {
             Mode::Json => self.json(json!({
                 "event": "end",
                 "result": end.result,
+                "dry_run": self.is_dry_run,
                 "error": end.error,
                 "seconds": took.as_secs_f64(),
                 "goodput_bytes_per_s": per_second(new_bytes, took),
@@ -291,7 +320,8 @@ impl Console {
             })),
             Mode::Quiet => {}
             _ => {
-                self.say(&summary(end.result, totals, new_bytes, took));
+                let summary = summary(end.result, totals, new_bytes, took);
+                self.say(&if self.is_dry_run { of_dry_run(end.result, totals) } else { summary });
                 let all = end.carried.iter().map(Carried::sent_bytes).sum();
                 if self.sends {
                     end.carried.iter().for_each(|path| self.say(&path.text(all)));
@@ -341,9 +371,9 @@ fn overall_text(totals: &Totals, pace: f64) -> String {
 
 fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> String {
     let mut text = format!(
-        "{result}: {} of {} files, {} in {:.1} s, {}",
+        "{result}: {} of {}, {} in {:.1} s, {}",
         totals.done_files,
-        totals.found_files,
+        count(totals.found_files, "file", "files"),
         amount(new_bytes),
         took.as_secs_f64(),
         rate(per_second(new_bytes, took))
@@ -354,6 +384,23 @@ fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> Str
     if totals.deleted > 0 {
         text += &format!("; {} deleted", totals.deleted);
     }
+    if totals.deletable > 0 {
+        text += &format!("; {} would be deleted", totals.deletable);
+    }
+    if totals.failed_files > 0 {
+        text += &format!("; {} left out", totals.failed_files);
+    }
+    text
+}
+
+/// The summary of a transfer that only says what would be done.
+fn of_dry_run(result: &str, totals: &Totals) -> String {
+    let mut text = format!(
+        "dry run, {result}: {} of {}, {} there already; nothing was stored",
+        totals.done_files,
+        count(totals.found_files, "file", "files"),
+        amount(totals.reused_bytes)
+    );
     if totals.deletable > 0 {
         text += &format!("; {} would be deleted", totals.deletable);
     }

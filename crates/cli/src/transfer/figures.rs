@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::output::count;
+
 const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
 
 fn scale(bytes: f64) -> (f64, &'static str) {
@@ -41,6 +43,17 @@ pub(super) fn clock(time: Duration) -> String {
     }
 }
 
+/// Such as `3 days` or `1 minute`: whole units of the largest that fits.
+pub(super) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => "less than a minute".to_owned(),
+        60..3600 => count(seconds / 60, "minute", "minutes"),
+        3600..86_400 => count(seconds / 3600, "hour", "hours"),
+        _ => count(seconds / 86_400, "day", "days"),
+    }
+}
+
 /// A mean over the time, or nothing if that is none.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn per_second(amount: u64, time: Duration) -> f64 {
@@ -60,6 +73,8 @@ mod tests {
         assert_eq!(part(2_340, 3_000_000), "0/3 MB");
         assert_eq!(rate(1_234_567.0), "1.2 MB/s");
         assert_eq!(clock(Duration::from_secs(3_701)), "1:01:41");
+        let durations = [0, 60, 7_199, 86_399, 86_400, 200_000].map(|s| duration(Duration::from_secs(s)));
+        assert_eq!(durations, ["less than a minute", "1 minute", "1 hour", "23 hours", "1 day", "2 days"]);
         assert!(per_second(10, Duration::ZERO).abs() < f64::EPSILON);
     }
 }

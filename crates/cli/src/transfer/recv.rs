@@ -19,13 +19,11 @@ use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
-use super::{
-    Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, read_size, runtime,
-};
+use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
-use crate::output;
 use crate::signal::interrupted;
+use crate::{output, quantity};
 
 /// How long journals may take to be brought up to date at the end.
 pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(5);
@@ -76,7 +74,7 @@ pub(crate) struct RecvArguments {
 
     /// With CODE@HOST: take at most this much, such as 5GiB; a larger offer is refused [default: what is confirmed, and 1GiB of a
     /// stream, whose size is unknown]
-    #[arg(long, value_name = "SIZE", value_parser = read_size)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::read_size)]
     pub(super) max: Option<u64>,
 
     /// With CODE@HOST: know the host by the key that it showed from now on (`anabranch keys`)
@@ -148,6 +146,11 @@ enum Role<'a> {
 }
 
 impl RecvArguments {
+    /// Returns `true` if nothing is to be stored.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.select.dry_run
+    }
+
     pub(super) fn show(&self) -> &ShowOptions {
         &self.show
     }
@@ -348,7 +351,9 @@ async fn fetch(
         first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, false, again).naming_host(host));
+    let console = Arc::new(
+        Console::new(&arguments.show, false, again).naming_host(host).dry_run(arguments.select.dry_run),
+    );
     console.start("recv", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));

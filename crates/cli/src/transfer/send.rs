@@ -205,7 +205,9 @@ async fn run(
         first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(Console::new(&arguments.show, true, again::command(typed)));
+    let console = Arc::new(
+        Console::new(&arguments.show, true, again::command(typed)).dry_run(arguments.select.dry_run),
+    );
     console.start("send", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));

@@ -14,13 +14,15 @@ use tokio::sync::Mutex;
 
 use super::again::remedy_there;
 use super::console::{Console, End, Origin, listening_notice};
-use super::figures::amount;
+use super::figures::{amount, duration};
 use super::identity::sender;
 use super::paths::Paths;
 use super::send::watch;
-use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, read_size, runtime};
+use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, runtime};
 use crate::endpoint::{Admitted, Caller, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
+use crate::output::count;
+use crate::quantity;
 use crate::signal::interrupted;
 
 /// Files and folders that are looked at for unfinished ones at the start.
@@ -86,7 +88,7 @@ pub(crate) struct ServeArguments {
     transfers_per_address: u16,
 
     /// What all transfers together may hold of data that is not written yet or waits to leave, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = read_size)]
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = quantity::read_size)]
     memory: u64,
 
     /// Send at most this fast, for each transfer, such as 10Mbit
@@ -94,7 +96,7 @@ pub(crate) struct ServeArguments {
     limit: Option<RateLimit>,
 
     /// Silence after which a connection counts as lost
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = read_silence)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = read_silence)]
     timeout: Duration,
 
     #[command(flatten)]
@@ -149,8 +151,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
     let least = ServerOptions::least_memory_bytes(usize::from(arguments.transfers));
     if arguments.memory < least {
         return Err(CommandError::usage(format!(
-            "--memory: {} transfers need {} MiB; give more, or take fewer with --transfers",
-            arguments.transfers,
+            "--memory: {} {} MiB; give more, or take fewer with --transfers",
+            count(arguments.transfers.into(), "transfer needs", "transfers need"),
             least >> 20
         )));
     }
@@ -217,14 +219,14 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
         return;
     }
     let more = if found.is_all { "" } else { " or more" };
-    let age = found.oldest.and_then(|oldest| oldest.elapsed().ok()).map_or(0, |age| age.as_secs() / 86_400);
-    let text = format!(
-        "{} unfinished files{more}, {}, the oldest untouched for {age} days: they go on when they are sent again by whoever \
-         sent them, and can be removed (.*.anabranch-part and .*.anabranch-journal)",
-        found.files,
-        amount(found.bytes)
-    );
-    show.note(&text);
+    let age = found.oldest.and_then(|oldest| oldest.elapsed().ok()).unwrap_or_default();
+    show.note(&format!(
+        "{}{more}, {}, the oldest unchanged for {}: each continues when its sender sends it again, and can be removed \
+         (.*.anabranch-part and .*.anabranch-journal)",
+        count(found.files as u64, "unfinished file", "unfinished files"),
+        amount(found.bytes),
+        duration(age)
+    ));
 }
 
 async fn accept(

@@ -118,5 +118,14 @@ fn every_command_has_a_man_page() {
         assert!(pages.contains(&page.to_owned()), "{page} is missing: {pages:?}");
     }
     let send = fs::read_to_string(dir.join("anabranch-send.1")).expect("a page");
-    assert!(send.contains(".TH") && send.contains("limit") && send.contains("Examples"), "{send}");
+    assert!(send.contains(".TH") && send.contains("limit"), "{send}");
+    let examples = send.split_once(".SH EXAMPLES\n.nf\n").and_then(|(_, rest)| rest.split_once("\n.fi\n"));
+    let help = anabranch(&["send", "--help"]).out;
+    let shown = examples
+        .expect("lines that are not filled")
+        .0
+        .replace("\\-", "-")
+        .replace("\\*(Aq", "'")
+        .replace("\\e", "\\");
+    assert!(help.contains(&shown.replace("\\`", "`")), "the lines of the help: {shown}");
 }

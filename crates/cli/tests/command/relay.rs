@@ -68,8 +68,8 @@ fn datagrams_pass_and_ctrl_c_says_what_became_of_them() {
         let (rest, status) = relay.end(signal);
         assert_eq!(status, Some(130), "{rest}");
         assert!(rest.starts_with("relay-1 after "), "{rest}");
-        assert!(rest.contains("  forward: 1 packets (5 B) came, 1 (5 B) delivered, 0 lost"), "{rest}");
-        assert!(rest.contains("  reverse: 1 packets (8 B) came, 1 (8 B) delivered, 0 lost"), "{rest}");
+        assert!(rest.contains("  forward: 1 packet (5 B) came, 1 (5 B) delivered, 0 lost"), "{rest}");
+        assert!(rest.contains("  reverse: 1 packet (8 B) came, 1 (8 B) delivered, 0 lost"), "{rest}");
     }
 }
 
@@ -150,7 +150,7 @@ fn what_is_wrong_is_said_with_what_to_write() {
         (&["--clients", "0"], "--clients"),
         (&["--mtu", "67"], "--mtu"),
         (&["--idle", "0s"], "more than no time at all"),
-        (&["--for", "3"], "without a unit"),
+        (&["--for", "soon"], "as in 500ms, 5s"),
         (&["--json", "--stats"], "cannot be used with"),
     ] {
         let ended = with(more).with_status(2);

@@ -418,7 +418,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (&["send", "-", "-", address], 2, "there is one standard input"),
         (&["send", "-", address, "--name", "../x"], 2, "--name ../x: it contains `.` or `..`"),
         (&["send", file, address, "--limit", "quick"], 2, "--limit"),
-        (&["send", file, address, "--timeout", "1"], 2, "5 seconds or more"),
+        (&["send", file, address, "--timeout", "1"], 2, "`1` is not between 5s and 720h"),
         (&["send", file, address, "--scheme", "cmtt"], 2, "did you mean `cmt`"),
         (&["recv"], 2, "HOST"),
         (
@@ -483,12 +483,15 @@ fn what_only_the_receiver_has_is_removed_where_both_want_that() {
     let planned = anabranch(&[&send[..], &["--dry-run"]].concat()).with_status(0);
     assert!(planned.err.contains("tree/sub/old: would be deleted"), "{}", planned.err);
     assert!(planned.err.contains("; 2 would be deleted"), "{}", planned.err);
+    assert!(planned.err.contains("dry run, complete: "), "{}", planned.err);
+    assert!(planned.err.contains("; nothing was stored"), "{}", planned.err);
     assert_eq!(serving.there("tree/old"), b"content");
     let done = anabranch(&[&send[..], &["-v"]].concat()).with_status(0);
     assert!(done.err.contains("tree/old: deleted") && done.err.contains("; 2 deleted"), "{}", done.err);
     assert_eq!(names(&serving.dir.path().join("tree")), ["file", "keep.o", "sub"]);
     assert_eq!(serving.running.event("deleted")["planned"], true);
-    assert_eq!(serving.running.event("end")["totals"]["deletable"], 2);
+    let end = serving.running.event("end");
+    assert_eq!(end["totals"]["deletable"], 2);
     assert_eq!(serving.running.event("end")["totals"]["deleted"], 2);
     // And the other way.
     fs::write(tree.join("old"), "content").expect("written");
@@ -542,7 +545,7 @@ fn links_are_copied_and_those_that_lead_out_are_told_and_no_failure() {
     }
     let ended = anabranch(&["send", text(&tree), &serving.addresses[0]]).with_status(0);
     assert!(ended.err.contains("tree/out was left out: it leads out of the folder"), "{}", ended.err);
-    assert!(!ended.err.contains("failed") && ended.err.contains("complete: 1 of 1 files"), "{}", ended.err);
+    assert!(!ended.err.contains("failed") && ended.err.contains("complete: 1 of 1 file, "), "{}", ended.err);
     let there = serving.dir.path().join("tree");
     assert_eq!(names(&there), ["file", "link"]);
     assert_eq!(fs::read_link(there.join("link")).expect("a link"), Path::new("file"));
@@ -628,7 +631,10 @@ fn a_server_tells_of_what_is_unfinished_and_keeps_it() {
     let fixed = ["serve", "--json", "--dir", text(dir.path())];
     let mut running = Running::start(command(&[&fixed[..], &LISTEN].concat()));
     let note = running.event("note")["text"].as_str().expect("text").to_owned();
-    assert!(note.starts_with("1 unfinished files, 3 kB"), "{note}");
+    assert!(
+        note.starts_with("1 unfinished file, 3 kB, the oldest unchanged for less than a minute: "),
+        "{note}"
+    );
     running.signal("INT");
     running.end().with_status(130);
     assert_eq!(names(&dir.path().join("d")).len(), 2);

@@ -248,6 +248,7 @@ impl Server {
             Ok(_) => link::await_end(&association).await,
             Err(
                 TransferError::Lost(_)
+                | TransferError::StoppedHere
                 | TransferError::Stopped
                 | TransferError::Silent(_)
                 | TransferError::Replaced

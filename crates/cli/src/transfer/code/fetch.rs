@@ -121,7 +121,9 @@ async fn fetch_by_code(
     if arguments.pin {
         pin(arguments, host, key)?;
     }
-    let console = Arc::new(Console::new(arguments.show(), false, again).naming_host(&at.host));
+    let console = Arc::new(
+        Console::new(arguments.show(), false, again).naming_host(&at.host).dry_run(arguments.is_dry_run()),
+    );
     console.start("recv", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));
