@@ -14,6 +14,18 @@ pub struct Counters {
     found_files: AtomicU64,
     found_bytes: AtomicU64,
     all_found: AtomicBool,
+    expected_files: AtomicU64,
+    expected_bytes: AtomicU64,
+    /// Set once `expected_files` is known.
+    has_expected_files: AtomicBool,
+    /// Set once `expected_bytes` is known.
+    has_expected_bytes: AtomicBool,
+    /// Set once a pipe is offered, whose size is known only at its end.
+    has_pipe: AtomicBool,
+    /// Sizes of files that failed or are only planned.
+    unsent_bytes: AtomicU64,
+    /// Bytes of failed files that the receiver keeps, which `held_bytes` counts already.
+    kept_bytes: AtomicU64,
     done_files: AtomicU64,
     failed_files: AtomicU64,
     held_bytes: AtomicU64,
@@ -32,6 +44,14 @@ pub struct Totals {
     pub found_bytes: u64,
     /// Whether nothing more will be offered.
     pub all_found: bool,
+    /// Files that the source counted ahead of offering them. `None` until it has counted all of them.
+    pub expected_files: Option<u64>,
+    /// User bytes of them. `None` until they are counted, and if one of them is a pipe.
+    pub expected_bytes: Option<u64>,
+    /// User bytes that will not be sent: the rest of files that failed, and all of those that a dry run plans.
+    pub skipped_bytes: u64,
+    /// Set once a pipe is offered, whose size is known only at its end.
+    pub has_pipe: bool,
     /// Files that are there now, complete and verified, or were there already.
     pub done_files: u64,
     /// Files and folders that could not be transferred. Symbolic links that were left out by a rule are not counted.
@@ -46,6 +66,28 @@ pub struct Totals {
     pub deleted: u64,
     /// Those that would be, in a dry run.
     pub deletable: u64,
+}
+
+impl Totals {
+    /// Returns the number of files in the whole transfer, if it is known.
+    pub fn all_files(&self) -> Option<u64> {
+        if self.all_found {
+            return Some(self.found_files);
+        }
+        // Files may have been added since they were counted.
+        self.expected_files.map(|files| files.max(self.found_files))
+    }
+
+    /// Returns the user bytes of the whole transfer, if they are known.
+    pub fn all_bytes(&self) -> Option<u64> {
+        if self.has_pipe {
+            return None;
+        }
+        if self.all_found {
+            return Some(self.found_bytes);
+        }
+        self.expected_bytes.map(|bytes| bytes.max(self.found_bytes))
+    }
 }
 
 /// Something that happened in a transfer.
@@ -116,11 +158,19 @@ impl Report {
     /// The counters now.
     pub fn totals(&self) -> Totals {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let known = |is_known: &AtomicBool, counter: &AtomicU64| {
+            // Acquire pairs with the release in `expect`: the value is there once the flag is.
+            is_known.load(Ordering::Acquire).then(|| get(counter))
+        };
         let counters = &self.counters;
         Totals {
             found_files: get(&counters.found_files),
             found_bytes: get(&counters.found_bytes),
             all_found: counters.all_found.load(Ordering::Relaxed),
+            expected_files: known(&counters.has_expected_files, &counters.expected_files),
+            expected_bytes: known(&counters.has_expected_bytes, &counters.expected_bytes),
+            skipped_bytes: get(&counters.unsent_bytes).saturating_sub(get(&counters.kept_bytes)),
+            has_pipe: counters.has_pipe.load(Ordering::Relaxed),
             done_files: get(&counters.done_files),
             failed_files: get(&counters.failed_files),
             held_bytes: get(&counters.held_bytes),
@@ -138,6 +188,28 @@ impl Report {
     pub(crate) fn found(&self, files: u64, bytes: u64) {
         add(&self.counters.found_files, files);
         add(&self.counters.found_bytes, bytes);
+    }
+
+    /// Records that a pipe is offered.
+    pub(crate) fn found_pipe(&self) {
+        self.counters.has_pipe.store(true, Ordering::Relaxed);
+        self.found(1, 0);
+    }
+
+    /// Records the size of the whole transfer, as the source counted it.
+    pub(crate) fn expect(&self, files: u64, bytes: Option<u64>) {
+        let counters = &self.counters;
+        counters.expected_files.store(files, Ordering::Relaxed);
+        counters.has_expected_files.store(true, Ordering::Release);
+        if let Some(bytes) = bytes {
+            counters.expected_bytes.store(bytes, Ordering::Relaxed);
+            counters.has_expected_bytes.store(true, Ordering::Release);
+        }
+    }
+
+    /// Records the bytes that the receiver keeps of a file that fails. Call it before [`done`](Self::done).
+    pub(crate) fn kept(&self, bytes: u64) {
+        add(&self.counters.kept_bytes, bytes);
     }
 
     /// What was found is found anew.
@@ -162,6 +234,8 @@ impl Report {
             &counters.held_bytes,
             &counters.reused_bytes,
             &counters.deletable,
+            &counters.unsent_bytes,
+            &counters.kept_bytes,
         ] {
             counter.store(0, Ordering::Relaxed);
         }
@@ -200,6 +274,9 @@ impl Report {
         match outcome {
             Outcome::Failed(_) => add(&self.counters.failed_files, 1),
             _ => add(&self.counters.done_files, u64::from(size_bytes.is_some())),
+        }
+        if matches!(outcome, Outcome::Failed(_) | Outcome::Planned) {
+            add(&self.counters.unsent_bytes, size_bytes.unwrap_or(0));
         }
         self.emit(Event::Done { name: name.into(), size_bytes, outcome });
     }

@@ -201,6 +201,35 @@ fn numbers_that_do_not_grow_and_too_many_offers_end_the_transfer() {
 }
 
 #[test]
+fn total_of_any_size_is_only_shown_and_second_one_ends_transfer() {
+    run(async {
+        let (_inbox, _serving, peer) = pushing().await;
+        peer.say(&Message::Total { files: u64::MAX, bytes: Some(u64::MAX) }).await.expect("said");
+        peer.offer(0, "folder", Kind::Folder).await.expect("said");
+        assert_eq!(outcome(&peer).await, Outcome::Stored { renamed: None });
+        peer.say(&Message::Total { files: 1, bytes: None }).await.expect("said");
+        assert!(is_refused(&peer).await);
+    });
+}
+
+#[test]
+fn size_of_folder_is_announced_before_all_files_are_offered() {
+    run(async {
+        let inbox = Inbox::new().expect("made");
+        fs::create_dir(inbox.path().join("many")).expect("a folder");
+        for number in 0..MAX_OPEN_OFFERS + 50 {
+            fs::write(inbox.path().join(format!("many/{number}")), b"abc").expect("written");
+        }
+        let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
+        let peer = Peer::pull_from(&serving.host, [1; 16], 4, &["many"]).await.expect("welcome");
+        // No offer is answered, so the last files are never offered.
+        let total = peer.hear_until(|message| matches!(message, Message::Total { .. })).await;
+        let files = MAX_OPEN_OFFERS as u64 + 50;
+        assert_eq!(total.expect("a total"), Message::Total { files, bytes: Some(3 * files) });
+    });
+}
+
+#[test]
 fn a_size_allocates_nothing_and_no_block_lies_behind_it() {
     run(async {
         let before = resources::peak_resident_bytes();

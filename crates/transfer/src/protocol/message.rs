@@ -10,7 +10,7 @@ use crate::name::{MAX_NAME_BYTES, MAX_PART_BYTES};
 use crate::text::{self, PeerText};
 
 /// The version of the protocol that this crate speaks.
-pub const PROTOCOL_VERSION: u16 = 4;
+pub const PROTOCOL_VERSION: u16 = 5;
 
 /// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
@@ -331,6 +331,14 @@ pub enum Message {
     Finished,
     /// Keep-alive, sent every few seconds.
     Alive,
+    /// Size of the whole transfer, from the source: once on each association, when it has counted ahead of its offers. It is only
+    /// shown, so a source that was changed meanwhile may offer more or less.
+    Total {
+        /// Number of files.
+        files: u64,
+        /// Their user bytes; `None` if one comes through a pipe.
+        bytes: Option<u64>,
+    },
 }
 
 /// What is wrong with what a peer sent.
@@ -502,6 +510,8 @@ mod tests {
             Message::Deleted { name: "a/b".into(), failure: Some(Failure::new(Reason::Permission, "no")) },
             Message::Compared,
             Message::Alive,
+            Message::Total { files: u64::MAX, bytes: Some(u64::MAX) },
+            Message::Total { files: 0, bytes: None },
         ] {
             assert_eq!(Message::decode(&message.encode()), Ok(message));
         }

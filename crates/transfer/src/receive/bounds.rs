@@ -23,12 +23,16 @@ use crate::store::{Folder, Pipe};
 const WINDOW_BLOCKS: u32 = 4;
 
 fn machine(store: Store, output: mpsc::Sender<Outgoing>) -> Machine {
+    machine_with_report(store, output, Report::default())
+}
+
+fn machine_with_report(store: Store, output: mpsc::Sender<Outgoing>, report: Report) -> Machine {
     let receiving = Receiving {
         store,
         accept: Accept::default(),
         window_blocks: WINDOW_BLOCKS,
         silence: std::time::Duration::from_secs(60),
-        report: Report::default(),
+        report,
         activity: Activity::now(),
         first_offer_within: None,
         claimant: Claimant::alone(),
@@ -187,4 +191,16 @@ fn folders_without_their_end_are_as_many_as_agreed() {
         take(&mut machine, offer(1024, "further", Kind::Folder)),
         Err(ProtocolError::Unexpected("more folders at a time than agreed"))
     );
+}
+
+#[test]
+fn announced_total_is_reported_and_second_one_is_refused() {
+    let (output, _outputs) = answers();
+    let ((_dir, store), report) = (folder(), Report::default());
+    let mut machine = machine_with_report(store, output, report.clone());
+    assert_eq!((report.totals().all_files(), report.totals().all_bytes()), (None, None));
+    let total = || control(Message::Total { files: 2001, bytes: Some(u64::MAX) });
+    take(&mut machine, total()).expect("the first one");
+    assert_eq!((report.totals().all_files(), report.totals().all_bytes()), (Some(2001), Some(u64::MAX)));
+    assert_eq!(take(&mut machine, total()), Err(ProtocolError::Unexpected("a second total")));
 }

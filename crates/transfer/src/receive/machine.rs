@@ -59,6 +59,8 @@ pub(super) struct Machine {
     /// A pipe was offered a folder, and takes nothing of what is in it.
     is_folder_refused: bool,
     is_finished: bool,
+    /// Set once the source has announced the size of the transfer.
+    has_total: bool,
     /// `None` for a pipe.
     committer: Option<Committer>,
     /// `None` unless something may be removed.
@@ -96,6 +98,7 @@ impl Machine {
             folder_ends: VecDeque::new(),
             is_folder_refused: false,
             is_finished: false,
+            has_total: false,
             committer,
             deletion: receiving.deletion.map(|asked| Deletion::new(asked == AskedBy::Source)),
             cancel,
@@ -153,6 +156,7 @@ impl Machine {
                 Some(deletion) => Ok(deletion.rule(rule)?),
                 None => Err(ProtocolError::Unexpected("a pattern out of turn").into()),
             },
+            Message::Total { files, bytes } => Ok(self.on_total(files, bytes)?),
             Message::Listing(listing) => self.on_listing(&listing),
             Message::Finished => {
                 let is_listing = self.deletion.as_ref().is_some_and(Deletion::is_open);
@@ -167,6 +171,15 @@ impl Machine {
             }
             _ => Err(ProtocolError::Unexpected("a message that only receivers send").into()),
         }
+    }
+
+    /// Shows the size of the transfer. Nothing is allocated or decided by it.
+    fn on_total(&mut self, files: u64, bytes: Option<u64>) -> Result<(), ProtocolError> {
+        if std::mem::replace(&mut self.has_total, true) {
+            return Err(ProtocolError::Unexpected("a second total"));
+        }
+        self.report.expect(files, bytes);
+        Ok(())
     }
 
     /// Nothing is removed as long as anything that was offered may still fail.
@@ -278,7 +291,7 @@ impl Machine {
                 self.begin(name, offer);
             }
             (Kind::Stream { .. }, _) => {
-                self.report.found(1, 0);
+                self.report.found_pipe();
                 self.begin(name, offer);
             }
         }
@@ -659,8 +672,9 @@ impl Machine {
                 let _ = folder.discard(*part);
             }
         }
-        if keep == Keep::No {
-            self.report.forget(open.reused_bytes, open.held_bytes);
+        match keep {
+            Keep::No => self.report.forget(open.reused_bytes, open.held_bytes),
+            Keep::Yes => self.report.kept(open.reused_bytes + open.held_bytes),
         }
         Some(open)
     }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::block::{BLOCK_BYTES, Root, block_len, blocks_of};
-use crate::protocol::{BlockMessages, FileTime, Kind, Offer, Run};
+use crate::protocol::{BlockMessages, FileTime, Kind, Offer, Outcome, Run};
+use crate::report::Report;
 use crate::store::contain;
 
 use super::walk::Origin;
@@ -99,6 +100,14 @@ impl Entry {
             Kind::Stream { .. } if self.kept.is_at_end => Some(self.kept.bytes),
             Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => None,
         }
+    }
+
+    /// Reports the result, and the bytes that the receiver keeps where the file failed.
+    pub(super) fn report_end(&self, report: &Report, outcome: Outcome) {
+        if matches!(outcome, Outcome::Failed(_)) {
+            report.kept(self.counted_bytes);
+        }
+        report.done(self.name.as_str(), self.size_bytes(), outcome);
     }
 
     pub(super) fn is_stream(&self) -> bool {

@@ -3,6 +3,7 @@
 //! A walker finds what is to be offered, a reader opens, reads and hashes, each on a thread of its own. A task decides what
 //! goes when, and passes messages.
 
+mod count;
 mod deletion;
 mod files;
 mod folders;

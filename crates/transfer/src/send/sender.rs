@@ -9,6 +9,7 @@ use anabranch_net::Association;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::count::Total;
 use super::deletion::{Deletion, common_rules};
 use super::files::{Entry, Kept, Sending, Stage, Wanted};
 use super::folders::OpenFolders;
@@ -51,6 +52,7 @@ const MOST_TAKES: u32 = 2;
 pub struct Sender {
     items: mpsc::Receiver<Item>,
     is_walked: bool,
+    total: Total,
     /// What was offered and is not done, in the order of offers.
     open: BTreeMap<u32, Entry>,
     folders: OpenFolders,
@@ -105,10 +107,12 @@ impl Sender {
     pub fn new(sources: Vec<SendSource>, rate: Option<RateLimit>, report: Report) -> Self {
         let (reply, replies) = mpsc::unbounded_channel();
         let rules = common_rules(&sources);
+        let total = Total::new(&sources);
         let (items, roots) = walk::walk(sources);
         Sender {
             items,
             is_walked: false,
+            total,
             open: BTreeMap::new(),
             folders: OpenFolders::default(),
             deletion: Deletion::new(rules, roots),
@@ -197,6 +201,7 @@ impl Sender {
                     let message = self.deletion.on_listed(listed, &self.report);
                     message.iter().for_each(|message| link.say(message));
                 }
+                total = self.total.next(&self.report) => link.say(&total),
                 Some(reply) = self.replies.recv() => self.on_reply(&mut link, reply),
                 _ = tick.tick() => {
                     if activity.heard.elapsed() >= silence {
@@ -230,6 +235,7 @@ impl Sender {
         self.sending.clear();
         self.wrong.clear();
         self.deletion.restart();
+        self.total.restart();
         let before = std::mem::take(&mut self.open);
         for entry in self.folders.offers(!self.deletion.is_done()) {
             let id = self.new_id();
@@ -274,6 +280,7 @@ impl Sender {
             None => {
                 self.is_walked = true;
                 self.report.all_found();
+                self.total.walked(&self.report);
             }
             Some(Item::Skipped { name, failure }) => {
                 let mut end = name.len().min(crate::MAX_NAME_BYTES);
@@ -286,7 +293,7 @@ impl Sender {
             Some(Item::Found { name, kind, changed, mode, origin }) => {
                 match &kind {
                     Kind::File { size_bytes, .. } => self.report.found(1, *size_bytes),
-                    Kind::Stream { .. } => self.report.found(1, 0),
+                    Kind::Stream { .. } => self.report.found_pipe(),
                     Kind::Folder => self.folders.begin(&name, changed, mode),
                     Kind::Link { .. } | Kind::FolderEnd => {}
                 }
@@ -619,7 +626,7 @@ impl Sender {
             Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => true,
         };
         if is_worth_telling {
-            self.report.done(entry.name.as_str(), entry.size_bytes(), outcome);
+            entry.report_end(&self.report, outcome);
         }
         Ok(())
     }
@@ -637,7 +644,7 @@ impl Sender {
     fn give_up(&mut self, link: &mut Link, id: u32, failure: Failure) {
         if let Some(entry) = self.close(link, id) {
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
-            self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
+            entry.report_end(&self.report, Outcome::Failed(failure));
         }
     }
 
@@ -658,7 +665,7 @@ impl Sender {
             let text = format!("{text}, again and again; send it when nobody writes to it");
             let failure = Failure::new(Reason::Changed, text);
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
-            return self.report.done(entry.name.as_str(), entry.size_bytes(), Outcome::Failed(failure));
+            return entry.report_end(&self.report, Outcome::Failed(failure));
         };
         let failure = Failure::new(Reason::Changed, format!("{text}; it begins anew"));
         self.report.emit(Event::Note(failure.text.clone()));

@@ -64,6 +64,10 @@ impl SendSource {
         self
     }
 
+    pub(super) fn selection(&self) -> Selection {
+        Selection { links: self.links, filters: self.filters.clone() }
+    }
+
     pub(super) fn filters(&self) -> &Filters {
         &self.filters
     }
@@ -125,10 +129,10 @@ pub(super) fn walk(sources: Vec<SendSource>) -> (mpsc::Receiver<Item>, Roots) {
     let ((items, found), roots) = (mpsc::channel(WAITING_ITEMS), Roots::default());
     let for_thread = Arc::clone(&roots);
     tokio::task::spawn_blocking(move || {
-        for SendSource { what, links, filters } in sources {
-            let selection = Selection { links, filters };
+        for source in sources {
+            let selection = source.selection();
             let walker = Walker { items: items.clone(), roots: Arc::clone(&for_thread), selection };
-            if walker.source(what).is_err() {
+            if walker.source(source.what).is_err() {
                 return;
             }
         }
@@ -178,7 +182,7 @@ struct Walker {
 pub(super) struct Place {
     pub(super) folder: Folder,
     /// The folder's own place, where links may be followed out of it.
-    root: Option<PathBuf>,
+    pub(super) root: Option<PathBuf>,
     pub(super) path: String,
 }
 
@@ -496,7 +500,7 @@ fn mode_of(metadata: &Metadata) -> u16 {
 
 /// The folder that a path's last part is in, its name there, and the name it is offered under. A link is followed here, where
 /// somebody has asked for it by name.
-fn locate(path: &Path) -> Result<(Place, String), (String, Failure)> {
+pub(super) fn locate(path: &Path) -> Result<(Place, String), (String, Failure)> {
     let shown = path.display().to_string();
     let refuse = |failure| (shown.clone(), failure);
     let real = path.canonicalize().map_err(|error| refuse(explain(&shown, &error)))?;

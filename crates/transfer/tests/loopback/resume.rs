@@ -29,7 +29,8 @@ fn a_second_sender_sends_only_what_is_missing() {
         ended.expect("sent");
         assert!(second.reused_bytes >= first.held_bytes, "{first:?} {second:?}");
         assert_eq!(second.held_bytes, content.len() as u64);
-        let twice = second.moved_bytes + first.held_bytes - content.len() as u64;
+        // The receiver may hold more than the first sender has heard of.
+        let twice = (second.moved_bytes + first.held_bytes).saturating_sub(content.len() as u64);
         assert!(twice as usize * 20 < content.len(), "{twice} B were sent twice");
         assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);
         assert_eq!(names(serving.dir.path()), ["file"]);
@@ -109,7 +110,10 @@ fn a_fetch_goes_on_over_another_association() {
         fs::write(serving.dir.path().join("file"), &content).expect("written");
         let to = tempfile::tempdir().expect("a folder");
         let cut = async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            // The file has begun to arrive.
+            while names(to.path()).is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             serving.server.abort_all();
             std::future::pending::<()>().await;
         };

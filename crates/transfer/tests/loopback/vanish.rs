@@ -116,7 +116,8 @@ async fn ask(rogue: Rogue, point: Point) -> Rogue {
         return rogue;
     }
     rogue.say(&Message::WantEnd).await;
-    assert!(matches!(rogue.hear().await, Message::Offer(_)));
+    // The size of the transfer may be announced before it.
+    while !matches!(rogue.hear().await, Message::Offer(_)) {}
     if let Point::MidFetch = point {
         rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
         rogue.0.recv().await.expect("open");

@@ -11,7 +11,7 @@ use crate::dictionary::{changed, hash, name, number, runs, small_number, target,
 use crate::packet::Packet;
 
 /// How many messages there are to choose from.
-const KINDS: u8 = 20;
+const KINDS: u8 = 21;
 
 pub(super) fn packet(dice: &mut Rng) -> Packet {
     match dice.u8(..10) {
@@ -58,6 +58,7 @@ pub(super) fn message(dice: &mut Rng) -> Message {
             Message::Deleted { name: name(dice).into(), failure }
         }
         18 => Message::Compared,
+        19 => Message::Total { files: number(dice), bytes: dice.bool().then(|| number(dice)) },
         _ => Message::Alive,
     }
 }

@@ -263,7 +263,8 @@ impl Actor for Source {
                 let (name, failure) = (dictionary::name(dice).into(), arbitrary::failure(dice));
                 vec![Packet::control(&Message::Passed { name, failure })]
             }
-            180..185 => vec![Packet::control(&Message::Alive)],
+            180..184 => vec![Packet::control(&Message::Alive)],
+            184 => vec![Packet::control(&Message::Total { files: dice.u64(..), bytes: Some(dice.u64(..)) })],
             185..187 => dice.choice(&self.said).cloned().into_iter().collect(),
             187 => vec![self.anything(dice)],
             _ => Vec::new(),

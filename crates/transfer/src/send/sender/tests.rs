@@ -360,3 +360,19 @@ async fn the_end_of_a_folder_fails_it_unless_it_was_refused_before() {
         assert_eq!(stalled.sender.report.totals().failed_files, 1, "refused: {is_refused}");
     }
 }
+
+#[tokio::test]
+async fn refused_file_counts_as_skipped_without_bytes_that_receiver_keeps() {
+    let mut stalled = Stalled::new(SENDER_BLOCKS);
+    assert!(stalled.offer(3) && stalled.offer(1));
+    stalled.hear_take(0);
+    stalled.read_all();
+    stalled.hear_stored(0, 0);
+    for id in [0, 1] {
+        let failure = Failure::new(Reason::NoSpace, "full");
+        stalled.hear(Message::Done { id, outcome: Outcome::Failed(failure) }).expect("it was offered");
+    }
+    let totals = stalled.sender.report.totals();
+    assert_eq!(totals.held_bytes, u64::from(BLOCK_BYTES));
+    assert_eq!(totals.skipped_bytes, 3 * u64::from(BLOCK_BYTES));
+}
