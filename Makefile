@@ -247,8 +247,8 @@ lint-rust:
 
 lint-others: venv
 	@$(CHECKS); \
-	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
-	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/first_use.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/check_excerpts.py docs/first_use.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/check_excerpts.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger tests/cost; \
 	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
@@ -257,6 +257,7 @@ lint-others: venv
 	check $(PYTHON) .ci/check_rfc.py; \
 	check $(PYTHON) docs/check_links.py; \
 	check $(PYTHON) docs/check_commands.py --marks; \
+	check $(PYTHON) docs/check_excerpts.py; \
 	check $(PYTHON) docs/figures/from_tables.py --check; \
 	check $(PYTHON) -m unittest discover --quiet --start-directory docs --pattern '*_test.py'; \
 	exit $$status
@@ -440,6 +441,7 @@ book: ## Check links, marks of commands and placeholders, and build the book int
 	@set -eu; mkdir -p '$(OUT)'; \
 	$(PYTHON) docs/check_links.py; \
 	$(PYTHON) docs/check_commands.py --marks; \
+	$(PYTHON) docs/check_excerpts.py; \
 	$(PYTHON) docs/figures/from_tables.py --check; \
 	tools="$(TARGET)/tools"; \
 	if ! "$$tools/bin/mdbook" --version 2> /dev/null | grep -qx 'mdbook v$(MDBOOK_VERSION)'; then \

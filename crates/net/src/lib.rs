@@ -11,24 +11,37 @@
 //!   says what that means for it.
 //! * An association that ends other than gracefully says so to senders and to receivers.
 //!
-//! [`Host::builder`] wants to know how packets are protected: with which [`Credentials`], or not at all, as below, where both ends
-//! are in one program. Then everyone on the way can read and change them.
+//! # Protected hosts
+//!
+//! [`Host::builder`] takes the [`Protection`] of packets; there is no default. A protected host proves its identity with
+//! [`Credentials`], and accepts the peers that these name. The crate `anabranch-identity` makes them from an Ed25519 key and the
+//! public keys of peers; [`Credentials::new`] takes any two rustls configurations, such as those with certificates of your own.
 //!
 //! ```
+//! # // ANCHOR: protected-server
 //! use std::net::{IpAddr, SocketAddr};
+//! use std::sync::Arc;
 //!
+//! use anabranch_identity::{Admission, KeyPair};
 //! use anabranch_net::{Host, PathAddress, Peer, Protection, SendOptions};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (server_file, client_file) = (folder.path().join("server.pem"), folder.path().join("client.pem"));
+//! # let peer = KeyPair::load_or_create(&client_file)?.public();
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
-//! // Port 0 takes a free one; a program that others are to find would bind `anabranch_net::DEFAULT_UDP_PORT`.
-//! let server = Host::builder(Protection::Insecure)
+//! # let config = anabranch_net::config(anabranch_net::DEFAULT_SCHEME)?;
+//! // The key pair is made at the first start. `key.public()` is for the other end, whose public key `peer` is.
+//! let key = KeyPair::load_or_create(&server_file)?;
+//! let admission = Admission::Only(Arc::new([peer].into_iter().collect()));
+//! let server = Host::builder(Protection::dtls(key.credentials(admission)?))
 //!     .local(SocketAddr::from(([127, 0, 0, 1], 0)))
 //!     .local(SocketAddr::from(([127, 0, 0, 2], 0)))
 //!     .accept(config.clone())
 //!     .bind()?;
-//! let to = server.local_addresses().to_vec();
+//! # // ANCHOR_END: protected-server
+//! # let to = server.local_addresses().to_vec();
+//! # let peer = key.public();
 //! tokio::spawn(async move {
 //!     let association = server.accept().await?;
 //!     while let Some(message) = association.recv().await? {
@@ -38,22 +51,31 @@
 //!     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 //! });
 //!
+//! // The other end has a key pair of its own, and connects over two paths.
+//! # // ANCHOR: protected-client
+//! let key = KeyPair::load_or_create(&client_file)?;
+//! let admission = Admission::Only(Arc::new([peer].into_iter().collect()));
 //! let from = [IpAddr::from([127, 0, 0, 3]), IpAddr::from([127, 0, 0, 4])];
-//! let client = Host::builder(Protection::Insecure)
+//! let client = Host::builder(Protection::dtls(key.credentials(admission)?))
 //!     .local(SocketAddr::new(from[0], 0))
 //!     .local(SocketAddr::new(from[1], 0))
 //!     .bind()?;
 //! let paths = from.into_iter().zip(to).map(|(local, remote)| PathAddress::over_udp(local, remote));
 //! let association = client.connect(Peer::new(paths), config).await?;
 //! association.send("over two paths", SendOptions::default()).await?;
+//! # // ANCHOR_END: protected-client
 //! let echo = association.recv().await?.ok_or("it was closed")?;
 //! assert_eq!(&echo.payload[..], b"over two paths");
 //! assert_eq!(association.paths().await.len(), 2);
+//! assert!(association.peer_identity().is_some());
 //! association.shutdown().await?;
 //! # Ok(())
 //! # })
 //! # }
 //! ```
+//!
+//! [`Protection::Insecure`] does without keys: everyone on the way can read and change the packets. It is for tests, and for ends
+//! that are in one program.
 
 mod accept_queue;
 mod association;
