@@ -159,21 +159,22 @@ fn list(home: &Home, json: bool) -> Result<String, CommandError> {
         let hosts: Vec<_> = hosts.entries().map(|entry| entry_json(entry.key, "host", &entry.host)).collect();
         return Ok(json!({ "authorized": authorized, "hosts": hosts }).to_string() + "\n");
     }
-    let mut table = TextTable::new().text("kind").text("who").text("rights").text("fingerprint");
+    let mut table = TextTable::new().text("kind").text("who").text("fingerprint").text("rights");
     for entry in authorized.entries() {
         table.row(vec![
             "connecting".to_owned(),
             entry.label.to_string(),
-            if entry.rights.is_empty() { "-".to_owned() } else { entry.rights.to_string() },
             entry.key.fingerprint().to_string(),
+            // One option a line, so that no fingerprint is broken on a narrow terminal.
+            if entry.rights.is_empty() { "-".to_owned() } else { entry.rights.options().join(",\n") },
         ]);
     }
     for entry in hosts.entries() {
         table.row(vec![
             "host".to_owned(),
             entry.host.to_string(),
-            String::new(),
             entry.key.fingerprint().to_string(),
+            String::new(),
         ]);
     }
     Ok(if table.is_empty() {

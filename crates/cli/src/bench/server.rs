@@ -10,7 +10,7 @@ use super::exchange::{Exchange, Outcome};
 use super::plan::{Plan, Side};
 use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
-use crate::endpoint::Admitted;
+use crate::endpoint::{Admitted, Caller};
 use crate::exit::{CommandError, Status};
 
 /// How long a client may take to say what it wants, and to close when all is said.
@@ -32,7 +32,15 @@ pub(super) async fn serve(
             () = &mut stop => return Ok(Status::Interrupted),
             association = host.accept() => {
                 let association = association.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
-                clients.spawn(client(association));
+                match admitted.caller(&association) {
+                    Ok(caller) => {
+                        clients.spawn(client(association, caller));
+                    }
+                    Err(refused) => {
+                        association.abort();
+                        reporter.broken("a client", &anyhow!("{refused}"));
+                    }
+                }
             }
             Some(ended) = clients.join_next() => {
                 let (name, tested) = ended.map_err(|error| CommandError::failure(error.to_string()))?;
@@ -51,9 +59,10 @@ pub(super) async fn serve(
 }
 
 /// A client from its first message to its last, and what it is called.
-async fn client(association: Association) -> (String, anyhow::Result<(Plan, Outcome)>) {
+async fn client(association: Association, caller: Caller) -> (String, anyhow::Result<(Plan, Outcome)>) {
     let paths = association.paths().await;
-    let name = paths.first().map_or_else(|| "a client".to_owned(), |path| path.remote.to_string());
+    let address = paths.first().map_or_else(|| "a client".to_owned(), |path| path.remote.to_string());
+    let name = caller.at(&address);
     let tested = test(&association).await;
     if tested.is_err() {
         // The peer is told, and what it still sends is not taken any more.

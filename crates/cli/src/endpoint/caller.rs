@@ -35,9 +35,12 @@ impl Caller {
         Ok(Caller { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
     }
 
-    /// Its label, or else its fingerprint.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.label.as_deref().or(self.fingerprint.as_deref())
+    /// Returns its label or else its fingerprint, with the address that it calls from; the address alone without a key.
+    pub(crate) fn at(&self, address: &str) -> String {
+        match self.label.as_deref().or(self.fingerprint.as_deref()) {
+            Some(name) => format!("{} ({address})", anabranch_transfer::escape(name)),
+            None => address.to_owned(),
+        }
     }
 }
 

@@ -65,10 +65,7 @@ impl Origin {
     /// Beginning of each line.
     fn text(&self) -> String {
         let Origin { number, peer, caller } = self;
-        match caller.name() {
-            Some(name) => format!("{number} {} ({peer}): ", escape(name)),
-            None => format!("{number} {peer}: "),
-        }
+        format!("{number} {}: ", caller.at(peer))
     }
 }
 

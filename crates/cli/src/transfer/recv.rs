@@ -435,7 +435,10 @@ async fn one_transfer(
             accepted = host.accept() => {
                 let association = accepted.map_err(gone)?;
                 let rights = match admitted.caller(&association) {
-                    Ok(caller) => caller.rights,
+                    Ok(caller) => {
+                        report.note(format!("{} has connected", caller.at(&peer_address(&association).await)));
+                        caller.rights
+                    }
                     Err(refused) => {
                         association.abort();
                         report.note(format!("a connection was refused: {refused}"));
@@ -462,6 +465,11 @@ async fn one_transfer(
             error = give_up => return Err(error),
         }
     }
+}
+
+/// The address that an association comes from.
+pub(super) async fn peer_address(association: &Association) -> String {
+    association.paths().await.first().map_or_else(String::new, |path| path.remote.to_string())
 }
 
 fn serve_one(

@@ -17,6 +17,7 @@ use super::console::{Console, End, Origin, listening_notice};
 use super::figures::{amount, duration};
 use super::identity::sender;
 use super::paths::Paths;
+use super::recv::peer_address;
 use super::send::watch;
 use super::{Clash, ShowOptions, StoreOptions, open_folder, read_limit, read_silence, runtime};
 use crate::endpoint::{Admitted, Caller, ListenOptions, typed};
@@ -252,7 +253,7 @@ async fn accept(
 }
 
 async fn one(server: Server, (association, caller): (Association, Caller), show: ShowOptions, number: u64) {
-    let peer = association.paths().await.first().map_or_else(String::new, |path| path.remote.to_string());
+    let peer = peer_address(&association).await;
     let rights = caller.rights.clone();
     let console = Arc::new(Console::of_transfer(&show, Origin { number, peer, caller }));
     let mut paths = Paths::default();

@@ -338,12 +338,17 @@ fn fetch(users: &Users, user: &str, code: &str, address: &str, more: &[&str]) ->
 #[test]
 fn two_who_share_a_code_and_nothing_else_transfer_a_file() {
     let users = Users::new();
-    let (offering, code) = offer(&users, "bert", &["--pin"]);
+    let (mut offering, code) = offer(&users, "bert", &["--pin"]);
     // As people type it.
     let typed = code.replace('-', " ").to_uppercase();
     let fetched = fetch(&users, "anna", &typed, &offering.address, &["--yes", "--pin"]).with_status(0);
     assert!(fetched.err.contains("film.mkv  1 file, 38 B"), "{}", fetched.err);
     assert!(users.arrived());
+    let proved = offering.event("note")["text"].as_str().expect("text").to_owned();
+    assert!(
+        proved.contains("has proved the code") && proved.contains(&users.fingerprint_of("anna")),
+        "{proved}"
+    );
     let address = offering.address.clone();
     offering.end().with_status(0);
     // Both are known from now on.

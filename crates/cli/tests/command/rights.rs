@@ -80,7 +80,9 @@ fn rights_are_listed_and_wrong_ones_refused() {
     let users = Users::new();
     authorize(&users, "anna", &["--allow", "read,write", "--quota", "10GB"], "Anna").with_status(0);
     let listed = anabranch(&["keys", "list", "--keys", &users.text("bert")]).with_status(0);
-    assert!(listed.out.contains("read,write,quota=10GB"), "{}", listed.out);
+    for option in ["read,\n", "write,\n", "quota=10GB\n"] {
+        assert!(listed.out.contains(option), "{}", listed.out);
+    }
     let json = anabranch(&["keys", "list", "--json", "--keys", &users.text("bert")]).with_status(0);
     assert_eq!(json.json_lines()[0]["authorized"][0]["rights"], "read,write,quota=10GB");
     let other = authorize(&users, "anna", &["--allow", "read"], "Anna").with_status(1);
@@ -113,7 +115,9 @@ fn key_that_waits_for_one_transfer_follows_rights_too() {
     authorize(&users, "anna", &["--allow", "read"], "Anna").with_status(0);
     let (inbox, keys) = (users.text("inbox"), users.text("bert"));
     let wait = ["recv", "--all", "--json", "--dir", &inbox, "--listen", "127.0.0.71:0", "--keys", &keys];
-    let waiting = Listening::start(&wait);
+    let mut waiting = Listening::start(&wait);
     let refused = users.send("anna", &waiting.address, &[]).with_status(1);
     assert!(refused.err.contains("lacks the right `write`"), "{}", refused.err);
+    let note = waiting.event("note")["text"].as_str().expect("text").to_owned();
+    assert!(note.starts_with("Anna (127.0.0.72:") && note.ends_with("has connected"), "{note}");
 }

@@ -101,7 +101,7 @@ impl Rights {
         match (name, value) {
             ("folder", Some(value)) if self.folder.is_none() => self.folder = Some(checked_folder(value)?),
             ("quota", Some(value)) if self.quota_bytes.is_none() => {
-                self.quota_bytes = Some(parse_size(&value)?)
+                self.quota_bytes = Some(parse_size(&value)?);
             }
             ("folder" | "quota", Some(_)) => return Err(twice()),
             ("folder" | "quota", None) => return Err(format!("{name} needs a value, as in {OPTIONS}")),
@@ -223,9 +223,9 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// As in the file, without a blank at the end.
-impl fmt::Display for Rights {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Rights {
+    /// Returns the options as they are written, one by one.
+    pub fn options(&self) -> Vec<String> {
         let mut options: Vec<String> =
             self.operations.into_iter().flat_map(Operations::names).map(ToOwned::to_owned).collect();
         options.extend(self.folder.as_deref().map(|folder| format!("folder={}", quoted(folder))));
@@ -234,7 +234,14 @@ impl fmt::Display for Rights {
             let (unit, scale) = UNITS.iter().find(divides).unwrap_or(&UNITS[UNITS.len() - 1]);
             format!("quota={}{unit}", bytes / scale)
         }));
-        f.write_str(&options.join(","))
+        options
+    }
+}
+
+/// As in the file, without a blank at the end.
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.options().join(","))
     }
 }
 

@@ -309,7 +309,7 @@ enum State {
 /// First message of an initiator, read by the responder.
 pub enum Opening {
     /// It begins an exchange: the answer to send.
-    Exchange(Answered, Vec<u8>),
+    Exchange(Box<Answered>, Vec<u8>),
     /// It is the holder of the code and resumes: the answer to send.
     Resumed(Vec<u8>),
 }
@@ -362,7 +362,7 @@ impl Offer {
         let (state, own_share) = Spake2::<Ed25519Group>::start_b(&password, &peer, &own);
         let shared = finish(state, share)?;
         let proof = Proof::new(&shared, binding, [share, &own_share]);
-        Ok(Opening::Exchange(Answered { proof, key }, with_version(&own_share)))
+        Ok(Opening::Exchange(Box::new(Answered { proof, key }), with_version(&own_share)))
     }
 
     /// Takes the proof of an initiator. As long as the code is pinned to no key, a right proof pins it and a wrong one spends it. A

@@ -259,7 +259,7 @@ impl Server {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
             }
             Err(TransferError::Peer(_) | TransferError::NotRequested(_) | TransferError::Unconfirmed(_)) => {
-                link::end(&association).await
+                link::end(&association).await;
             }
         }
         served

@@ -116,7 +116,7 @@ async fn hear(
             if !may_prove() {
                 return Err(ExchangeError::Gone);
             }
-            let verified = offer.verify(answered, &proof);
+            let verified = offer.verify(*answered, &proof);
             verified.map(Admitted::Proved).map_err(|error| match error {
                 error if !offer.is_open() && error != CodeError::Spent => ExchangeError::Spent(error),
                 error => ExchangeError::Code(error),

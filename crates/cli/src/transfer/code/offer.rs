@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::super::console::{Console, End, listening_notice};
 use super::super::identity::sender;
 use super::super::paths::Paths;
+use super::super::recv::peer_address;
 use super::super::runtime;
 use super::super::send::{SendArguments, goes_on, judge, watch};
 use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
@@ -176,6 +177,9 @@ pub(super) async fn one_transfer(
                 Said::Admitted { association, is_new_run } => {
                     waiting.came();
                     let mut paths = paths.lock().await;
+                    if is_new_run {
+                        report.note(proved_by(&association).await);
+                    }
                     // A receiver that resumes takes the place of its own transfer alone.
                     if let Some(earlier) = paths.association().filter(|_| is_new_run) {
                         earlier.abort();
@@ -193,6 +197,13 @@ pub(super) async fn one_transfer(
             error = waiting.given_up() => return Ok(Err(error)),
         }
     }
+}
+
+/// Says who has proved the code, so that both sides can compare the key.
+async fn proved_by(association: &Association) -> String {
+    let address = peer_address(association).await;
+    let key = peer_key(association).map_or_else(|_| "a key".to_owned(), |key| key.fingerprint().to_string());
+    format!("{address} has proved the code with the key {key}")
 }
 
 /// Only the association that spent the code ends the command.

@@ -14,7 +14,7 @@ fn binding(byte: u8) -> ChannelBinding {
 /// Begins an exchange at an offer.
 fn open(offer: &Offer, message: &[u8], by: u8, bound: u8) -> Result<(Answered, Vec<u8>), CodeError> {
     match offer.open(message, &binding(bound), key(by))? {
-        Opening::Exchange(answered, answer) => Ok((answered, answer)),
+        Opening::Exchange(answered, answer) => Ok((*answered, answer)),
         Opening::Resumed(_) => panic!("it was a share"),
     }
 }
