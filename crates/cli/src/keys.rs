@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::exit::{CommandError, Status};
 use crate::output;
+use crate::quantity;
 use crate::table::TextTable;
 
 const EXAMPLES: &str = "\
@@ -98,8 +99,8 @@ struct AddArguments {
     folder: Option<String>,
 
     /// Bytes that the files in that folder may have, such as 10GB
-    #[arg(long, value_name = "SIZE", conflicts_with = "host")]
-    quota: Option<String>,
+    #[arg(long, value_name = "SIZE", value_parser = quantity::read_size, conflicts_with = "host")]
+    quota: Option<u64>,
 
     /// The key, as its owner's `anabranch keys show` prints it
     #[arg(value_name = "KEY")]
@@ -215,8 +216,8 @@ fn authorize(home: &Home, add: &AddArguments) -> Result<bool, CommandError> {
         )));
     }
     let label: Label = add.label.join(" ").parse().map_err(CommandError::usage)?;
-    let rights = Rights::from_parts(&add.allow, add.folder.as_deref(), add.quota.as_deref())
-        .map_err(CommandError::usage)?;
+    let rights =
+        Rights::from_parts(&add.allow, add.folder.as_deref(), add.quota).map_err(CommandError::usage)?;
     let path = home.authorized_keys();
     let entry = AuthorizedKey { rights, key: add.key, label };
     if AuthorizedKeys::add(&path, &entry)? {

@@ -134,17 +134,13 @@ impl Rights {
     pub fn from_parts(
         operations: &[String],
         folder: Option<&str>,
-        quota: Option<&str>,
+        quota_bytes: Option<u64>,
     ) -> Result<Self, String> {
-        let mut rights = Rights::default();
+        let mut rights = Rights { quota_bytes, ..Rights::default() };
         for name in operations {
             rights.set(name, None)?;
         }
-        for (name, value) in [("folder", folder), ("quota", quota)] {
-            if let Some(value) = value {
-                rights.set(name, Some(value.to_owned()))?;
-            }
-        }
+        rights.folder = folder.map(|folder| checked_folder(folder.to_owned())).transpose()?;
         rights.check().map(|()| rights)
     }
 }
@@ -207,15 +203,24 @@ fn checked_folder(folder: String) -> Result<String, String> {
     Ok(folder)
 }
 
-/// Parses a size such as `10GB` or `512 MiB`.
+/// Parses a size such as `10GB`, `512 MiB` or `10G`. Without a unit it is in bytes, and K, M, G and T are powers of 1024, as on the
+/// command line.
 fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let scale = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, scale)| *scale);
+    let unit = match unit.trim() {
+        "" => "B",
+        "K" | "k" => "KiB",
+        "M" | "m" => "MiB",
+        "G" | "g" => "GiB",
+        "T" | "t" => "TiB",
+        unit => unit,
+    };
+    let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
     let bytes = number.parse::<u64>().ok().zip(scale).and_then(|(number, scale)| number.checked_mul(scale));
     bytes.ok_or_else(|| {
-        "quota is a whole number with a unit of B, kB, MB, GB, TB, KiB, MiB, GiB and TiB, such as quota=10GB".to_owned()
+        "quota is a whole number of bytes, or one with a unit, such as quota=10GB, quota=512MiB or quota=10G".to_owned()
     })
 }
 
@@ -268,6 +273,8 @@ mod tests {
             ("folder=anna/in,quota=10GB", None, Some("anna/in"), Some(10_000_000_000)),
             (r#"folder="a b,\"c\"\\d",quota="5 MiB""#, None, Some(r#"a b,"c"\d"#), Some(5 << 20)),
             ("quota=0B", None, None, Some(0)),
+            ("quota=10", None, None, Some(10)),
+            ("quota=10g", None, None, Some(10 << 30)),
         ] {
             let folder = folder.map(ToOwned::to_owned);
             assert_eq!(parse(text), Ok(Rights { operations, folder, quota_bytes }), "{text}");
@@ -294,7 +301,7 @@ mod tests {
             ("folder=\"\"", "empty part"),
             ("folder=\"a//b\"", "empty part"),
             ("folder=\"a\u{1b}\"", "control character"),
-            ("quota=10", "such as quota=10GB"),
+            ("quota=ten", "such as quota=10GB"),
             ("quota=-1GB", "such as quota=10GB"),
             ("quota=99999999999TB", "such as quota=10GB"),
             ("quota=1GB,quota=2GB", "option 2: quota is there twice"),
