@@ -189,7 +189,7 @@ def test_results_of_a_stopped_sweep_are_drawn_and_called_incomplete(plot, result
     (partial / "manifest.json").write_text(json.dumps({**manifest, "missing": 7}))
     status, out, err = plot("partial", "--figure", "bars")
     assert (status, out) == (0, "bars.svg\n")
-    assert "7 runs of the sweep are missing" in err
+    assert "7 runs missing of the sweep" in err
 
 
 def test_an_interrupted_trace_is_drawn_and_called_incomplete(plot, trace, tmp_path):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.command.parser import Parser
 from anabranch.command.quantities import time_s
+from anabranch.counting import counted
 from anabranch.errors import AnabranchError, FigureError, StatisticsError
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _notes(data: Results | Series) -> list[str]:
     if not isinstance(data, Results):
         return data.notes
     missing = data.manifest.get("missing", 0)
-    return [f"{missing} runs of the sweep are missing, because it was stopped"] if missing else []
+    return [f"{counted(missing, 'run')} missing of the sweep, because it was stopped"] if missing else []
 
 
 def _list(folder: Path) -> int:

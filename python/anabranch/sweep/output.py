@@ -7,6 +7,7 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
+from anabranch.counting import counted
 from anabranch.results import TABLES, Results
 from anabranch.results.files import MANIFEST, file_name
 from anabranch.sweep.cache import Cache
@@ -58,18 +59,20 @@ def _notes(results: Results, cache: Cache | None) -> list[str]:
     notes: list[str] = []
     if effort := results.effort:
         found = f"{effort.cached} from the cache in {cache.folder}" if cache else "no cache"
-        notes.append(f"{results.runs.num_rows} runs: {effort.computed} computed, {found}")
+        notes.append(f"{counted(results.runs.num_rows, 'run')}: {effort.computed} computed, {found}")
         if effort.resumed:
-            notes.append(f"{effort.resumed} runs from the same sweep, which had been interrupted")
+            notes.append(f"{counted(effort.resumed, 'run')} from the same sweep, which had been interrupted")
         if effort.uncached:
-            notes.append(f"{effort.uncached} runs are not in the cache: {'; '.join(effort.uncached_why)}")
+            notes.append(
+                f"{counted(effort.uncached, 'run is', 'runs are')} not in the cache: {'; '.join(effort.uncached_why)}"
+            )
         if effort.unkept:
-            notes.append(f"{effort.unkept} runs could not be written to the cache")
+            notes.append(f"{counted(effort.unkept, 'run')} could not be written to the cache")
         if effort.overhead is not None:
-            notes.append(f"{effort.units} units of work, with an overhead of {effort.overhead:.1%}")
+            notes.append(f"{counted(effort.units, 'unit')} of work, with an overhead of {effort.overhead:.1%}")
         notes += [f"not as exact as asked for with the most seeds: {cell}" for cell in effort.capped[:_ROWS_SHOWN]]
         if len(effort.capped) > _ROWS_SHOWN:
             notes.append(f"and {len(effort.capped) - _ROWS_SHOWN} more")
     if failed := failures(results):
-        notes.append(f"{len(failed)} runs failed, the first: {failed[0]}")
+        notes.append(f"{counted(len(failed), 'run')} failed, the first: {failed[0]}")
     return notes

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from anabranch.counting import counted
 from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ExecutorError
 from anabranch.results import Results
@@ -155,7 +156,7 @@ class Runner:
     def _kept(self) -> str:
         """How far it has come, and how to go on."""
         done = self._computed + self._cached + self._resumed
-        count = f"{done} of {'at least ' if self._until else ''}{self._planned} runs are finished"
+        count = f"{done} of {'at least ' if self._until else ''}{counted(self._planned, 'run is', 'runs are')} finished"
         if self._store is None:
             return f"{count}; there is no cache that keeps them"
         lost = f", {self._store.unkept} of them could not be kept" if self._store.unkept else ""
@@ -173,7 +174,7 @@ class Runner:
         why = self._uncached_why()
         count = self._uncached()
         if why and count:
-            runs = "1 run is" if count == 1 else f"{count} runs are"
+            runs = counted(count, "run is", "runs are")
             self._notify(f"{runs} not in the cache, and made again by the next sweep: {'; '.join(why)}. {_REMEDY}")
 
     def _uncached(self) -> int:

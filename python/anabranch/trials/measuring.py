@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anabranch import _native
+from anabranch.counting import counted
 from anabranch.engine import engine
 from anabranch.sweep.axis import Axis
 from anabranch.sweep.cache import Cache
@@ -67,7 +68,7 @@ def measure(what: str, trials: Sequence[Trial], seeds: Sequence[int], options: O
         return measured
     grid = _grid(distinct, seeds)
     holes = [at for at in range(len(grid)) if not _from_cache(grid, at, distinct, measured, options.cache)]
-    _say(f"{what}: {len(grid)} runs, {measured.cached} of them kept from before", options)
+    _say(f"{what}: {counted(len(grid), 'run')}, {measured.cached} of them kept from before", options)
     lines = _Lines(what, len(holes), options)
     with Progress(options.progress) as bar:
         bar.add(len(holes))
@@ -99,7 +100,7 @@ class _Lines:
         """So many runs are made."""
         if self._shown and time.monotonic() - self._last >= LINE_EVERY_S:
             self._last = time.monotonic()
-            print(f"{self._what}: {runs} of {self._runs} runs made", file=sys.stderr, flush=True)
+            print(f"{self._what}: {runs} of {counted(self._runs, 'run')} made", file=sys.stderr, flush=True)
 
 
 LINE_EVERY_S = 20.0
@@ -112,7 +113,7 @@ def _say(text: str, options: Options) -> None:
 
 
 def _stopped(what: str, measured: Measured, runs: int, options: Options) -> str:
-    done = f"{what}: {measured.computed + measured.cached} of {runs} runs are finished"
+    done = f"{what}: {measured.computed + measured.cached} of {counted(runs, 'run is', 'runs are')} finished"
     if options.cache is None:
         return f"{done}; there is no cache that keeps them"
     return f"{done} and kept in {options.cache.folder}: the same command goes on from there"
