@@ -15,6 +15,10 @@ pub(super) const LONGEST_MESSAGE: u64 = 16 << 20;
 
 /// Messages per second at least, where a rate is set: a longer message would leave at once what is due later.
 const LEAST_MESSAGES_PER_S: u64 = 10;
+/// The same where a message fits into a packet: smaller messages would mostly be headers.
+const LEAST_SMALL_MESSAGES_PER_S: u64 = 4;
+/// User bytes that fit into a packet on each path.
+const SMALL_MESSAGE: u64 = 1000;
 
 /// A day in milliseconds.
 const LONGEST_TEST_MS: u64 = 86_400_000;
@@ -84,11 +88,14 @@ impl Plan {
         }
     }
 
-    /// User bytes of a message. A message is at most a tenth of a second long at the plan's rate, so that a low rate is even and a
-    /// test of some seconds is met exactly.
+    /// User bytes of a message. At the plan's rate a message lasts at most a tenth of a second, or a quarter if it fits into a
+    /// packet. So a low rate is even, and a test of some seconds is met exactly.
     pub(super) fn message_bytes(&self) -> u64 {
         match self.rate_bps {
-            Some(rate) => self.length.min((rate / 8 / LEAST_MESSAGES_PER_S).max(1)),
+            Some(rate) => {
+                let small = (rate / 8 / LEAST_SMALL_MESSAGES_PER_S).min(SMALL_MESSAGE);
+                self.length.min((rate / 8 / LEAST_MESSAGES_PER_S).max(small).max(1))
+            }
             None => self.length,
         }
     }
@@ -182,7 +189,9 @@ pub(super) mod tests {
         assert_eq!(length(None), 65_536);
         assert_eq!(length(Some(10_000_000_000)), 65_536);
         assert_eq!(length(Some(100_000)), 1250);
-        assert_eq!(length(Some(1000)), 12);
+        assert_eq!(length(Some(50_000)), 1000);
+        assert_eq!(length(Some(10_000)), 312);
+        assert_eq!(length(Some(1000)), 31);
         assert_eq!(length(Some(1)), 1);
     }
 

@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(lengths, [Some(100), Some(100), Some(50), None]);
         let timed = Plan { limit: Limit::TimeMs(1000), rate_bps: Some(2000), ..PLAN };
         let lengths: Vec<_> = [0, 225, 240, 250].map(|sent| next_length(&timed, sent)).into();
-        assert_eq!(lengths, [Some(25), Some(25), Some(10), None]);
+        assert_eq!(lengths, [Some(62), Some(25), Some(10), None]);
     }
 
     #[test]
