@@ -1,5 +1,7 @@
 //! Takes the engine's fingerprint, so that whoever keeps results knows which engine they came from.
 
+#![allow(clippy::disallowed_macros, reason = "cargo reads what a build script prints")]
+
 #[path = "build/fingerprint.rs"]
 mod fingerprint;
 #[path = "build/lock.rs"]

@@ -1,5 +1,7 @@
 //! Finds the commit that this is built from.
 
+#![allow(clippy::disallowed_macros, reason = "cargo reads what a build script prints")]
+
 #[path = "../lab/build/sources.rs"]
 mod sources;
 

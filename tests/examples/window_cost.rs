@@ -3,6 +3,8 @@
 //!
 //! Usage: window_cost SCHEME PATHS LOSS CHUNKS ROUNDS
 
+#![allow(clippy::disallowed_macros, reason = "the program prints its results")]
+
 #[path = "../tests/rig/mod.rs"]
 mod rig;
 

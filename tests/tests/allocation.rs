@@ -1,5 +1,10 @@
 //! A transfer in full swing allocates nothing.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod rig;
 
 use std::alloc::System;

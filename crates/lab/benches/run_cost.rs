@@ -3,6 +3,7 @@
 //! Schemes send different numbers of packets in the same simulated time, so times are compared per packet. Runs of a scheme
 //! and of `cmt` take turns; the ratio is the median over the turns.
 
+#![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,6 +1,8 @@
 //! What protection costs a transfer over loopback: plain and protected in turn, several rounds, and the median of the protected
 //! one's rate over that of the plain one of the same round.
 
+#![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
+
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 

@@ -7,6 +7,8 @@
 //!
 //! The client sends each line of its standard input, prints what comes back, and says at the end how much each path carried.
 
+#![allow(clippy::disallowed_macros, reason = "the program prints its results")]
+
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 

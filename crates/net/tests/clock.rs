@@ -3,6 +3,10 @@
 //! The test starts this program again under libfaketime, which makes CLOCK_REALTIME what a file says and leaves CLOCK_MONOTONIC
 //! alone. Without libfaketime it is skipped: `make wire` installs it.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
 #![cfg(target_os = "linux")]
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,6 +1,11 @@
 //! Strangers before a host that protects packets: they complete the exchange of cookies and then send garbage, half a handshake or
 //! nothing. That costs the host a bounded memory, and no other peer its place.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 use std::alloc::System;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -1,6 +1,8 @@
 //! What observing a transfer over loopback costs: each kind in turn, several rounds, and the median of its time over that of
 //! the unobserved transfer of the same round.
 
+#![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
+
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,10 @@
 //! Wireshark reads what a run writes.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 use std::io::Write;
 use std::process::{Command, Stdio};
 

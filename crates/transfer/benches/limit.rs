@@ -1,5 +1,7 @@
 //! How close a limited sender comes to its limit: from memory, over two loopback paths, into nothing.
 
+#![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
+
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU64;

@@ -4,6 +4,8 @@
 //! `cp -r` brings nothing to the disk, and a transfer everything that it reports as stored: the last row says what a copy costs that
 //! does so.
 
+#![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
+
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,6 +1,11 @@
 //! Transfers one after another leave nothing behind: no memory, no descriptor. Three hundred and sixty here; `make transfers` runs
 //! ten thousand, with `ANABRANCH_TRANSFERS`.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 use std::alloc::System;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};

@@ -1,5 +1,10 @@
 //! What a peer makes a server hold that offers without end and reads no answer, against the figure that the book gives.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 use std::alloc::System;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

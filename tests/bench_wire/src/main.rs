@@ -3,6 +3,8 @@
 //! Every measurement is a process of its own, so that none has the memory, the timers or the sockets of another. Rounds take all
 //! of them in turn, and a ratio is that of two measurements of one round: a busy moment of the machine meets both.
 
+#![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
+
 mod bulk;
 mod crowd;
 mod process;

@@ -3,6 +3,8 @@
 //! A program and not a test: the release profile builds it of what it has built for the command, where a test would have the
 //! libraries built again with the features that tests ask for.
 
+#![allow(clippy::disallowed_macros, reason = "the program prints its results")]
+
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;

@@ -2,6 +2,11 @@
 //!
 //! `ANABRANCH_HOSTILE_MESSAGES` says how many messages it sends, `ANABRANCH_HOSTILE_SEED` which ones.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 use std::alloc::System;
 use std::time::{Duration, Instant};
 

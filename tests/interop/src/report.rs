@@ -1,5 +1,7 @@
 //! What is told to whoever started this program.
 
+#![allow(clippy::disallowed_macros, reason = "the program prints its results")]
+
 use anabranch_core::Discard;
 use anabranch_net::{CloseReason, Host, Snapshot};
 use serde_json::{Value, json};

@@ -1,5 +1,10 @@
 //! Associations of two endpoints over a network that the tests control, one subject a file.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod binding;
 mod buffers;
 mod contents;

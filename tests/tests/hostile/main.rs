@@ -1,5 +1,10 @@
 //! Peers that complete a handshake and then misbehave, or are never heard of again.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod heap;
 mod random;
 mod vanishing;

@@ -1,5 +1,10 @@
 //! Other stacks understand us and we understand them.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod dcsctp;
 mod dcsctp_host;
 mod exchange;

@@ -1,10 +1,6 @@
 //! The command as its users see it: the real program, its output and its exit status.
 
-#![allow(
-    clippy::print_stderr,
-    clippy::print_stdout,
-    reason = "a test prints why it is left out, and its figures for `--nocapture`"
-)]
+#![allow(clippy::disallowed_macros, reason = "a test prints why it is left out")]
 
 mod access;
 mod bench;

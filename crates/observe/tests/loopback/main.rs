@@ -1,5 +1,10 @@
 //! Hosts on loopback addresses, and what is recorded of them.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod capture;
 mod events;
 mod exporter;

@@ -1,5 +1,10 @@
 //! Transfers over real sockets on loopback addresses.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod confirmed;
 mod deletion;
 mod failures;

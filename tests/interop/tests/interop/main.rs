@@ -1,5 +1,10 @@
 //! Other SCTP stacks over real UDP sockets, each test in network namespaces of its own. `make interop` runs them.
 
+#![allow(
+    clippy::disallowed_macros,
+    reason = "a test prints why it is left out, and its figures for `--nocapture`"
+)]
+
 mod addresses;
 mod ends;
 mod examples;
