@@ -33,6 +33,7 @@ const MOST_TAGS: usize = 8;
 
 /// Result of reading a link layer.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and none is stored")]
 pub(crate) enum Link<'c> {
     /// The headers from IP on.
     Ip(SlicedPacket<'c>),

@@ -1,5 +1,7 @@
 //! Compares the scheme with plain CMT, seed by seed.
 
+#![allow(clippy::disallowed_macros, reason = "the program prints its results")]
+
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -224,7 +224,7 @@ fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     show.note(&format!(
         "{}{more}, {}, the oldest unchanged for {}: each continues when its sender sends it again, and can be removed \
          (.*.anabranch-part and .*.anabranch-journal)",
-        count(found.files as u64, "unfinished file", "unfinished files"),
+        count(found.files, "unfinished file", "unfinished files"),
         amount(found.bytes),
         duration(age)
     ));
