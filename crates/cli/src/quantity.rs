@@ -5,6 +5,7 @@
 //! in either case, are powers of 1024 in sizes and of 1000 in rates, and the `/s` of a rate may be omitted.
 //! `python/anabranch/command/quantities.py` reads the same.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use anabranch_core::time::Rate;
@@ -59,6 +60,15 @@ pub(crate) fn read_time_within(text: &str, least: Duration, most: Duration) -> R
         time if (least..=most).contains(&time) => Ok(time),
         _ => Err(format!("`{text}` is not between {} and {}", shown(least), shown(most))),
     }
+}
+
+/// Reads a time in milliseconds, of an option whose name states them. Another unit may be given.
+pub(crate) fn read_milliseconds(text: &str) -> Result<NonZeroU64, String> {
+    let whole = match text.trim().parse() {
+        Ok(milliseconds) => milliseconds,
+        Err(_) => u64::try_from(read_time(text)?.as_millis()).unwrap_or(u64::MAX),
+    };
+    NonZeroU64::new(whole).ok_or_else(|| format!("`{text}` is less than a millisecond"))
 }
 
 /// A time as it can be written on the command line.
@@ -128,6 +138,9 @@ mod tests {
             assert!(read_rate(text).is_err_and(|error| error.contains("8M")), "{text}");
             assert!(read_time(text).is_err_and(|error| error.contains("5s")), "{text}");
         }
+        let milliseconds = |text| read_milliseconds(text).map(NonZeroU64::get);
+        assert_eq!((milliseconds("300"), milliseconds("1.5s")), (Ok(300), Ok(1500)));
+        assert!(milliseconds("0").is_err() && milliseconds("5us").is_err() && milliseconds("-1").is_err());
         let day = Duration::from_secs(86_400);
         let error = read_time_within("4s", Duration::from_secs(5), day).expect_err("too short");
         assert_eq!(error, "`4s` is not between 5s and 24h");

@@ -19,7 +19,7 @@ use clap::Args;
 
 use self::observe::ObserveOptions;
 use crate::exit::CommandError;
-use crate::output;
+use crate::{output, quantity};
 
 pub(crate) use access::{AccessOptions, access_notice, networks, typed};
 pub(crate) use caller::Caller;
@@ -37,8 +37,8 @@ pub(crate) struct AssociationOptions {
     #[arg(long, value_name = "SCHEME")]
     pub(crate) scheme: Option<String>,
 
-    /// Give a path up for new data when it has acknowledged nothing for this long, in ms [default: after its time-outs]
-    #[arg(long, value_name = "MS")]
+    /// Give a path up for new data when it has acknowledged nothing for this long, in ms or with a unit [default: after its time-outs]
+    #[arg(long, value_name = "MS", value_parser = quantity::read_milliseconds)]
     pub(crate) failover_ms: Option<NonZeroU64>,
 
     /// The SCTP port that is listened on, inside UDP [default: 9899]
