@@ -62,6 +62,7 @@ def test_a_file_and_a_folder_go_there_and_back(server: str, inbox: Path, tmp_pat
     assert {file.name: file.result for file in sent.files}["photos/one.bin"] == "stored"
     assert (inbox / "photos" / "one.bin").read_bytes() == bytes(range(256)) * 400
     assert (seen[-1].held_bytes, seen[-1].all_found) == (102_400 + 250_000, True)
+    assert (seen[-1].all_bytes, seen[-1].all_files, seen[-1].done_files) == (102_400 + 250_000, 2, 2)
     assert sent.moved_bytes >= 352_400
     (tmp_path / "back").mkdir()
     fetched = ab.recv(server, "video.bin", tmp_path / "back", paths=[HERE])

@@ -2,6 +2,7 @@
 
 mod bench;
 mod builtin;
+mod columns;
 mod compare;
 mod completions;
 mod crossval;

@@ -7,9 +7,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output;
 
-const TEMPLATE: &str = "{bar:30} {pos} of {len} runs{pace}";
+const TEMPLATE: &str = "{wide_bar} {pos} of {len} runs{pace}";
 /// For what takes as long as it takes.
-const SECONDS: &str = "{bar:30} {pos} of {len} s";
+const SECONDS: &str = "{wide_bar} {pos} of {len} s";
 const ENDLESS: &str = "{pos} s";
 
 /// A bar on standard error, or one that is never seen if nobody would see it.

@@ -1,4 +1,4 @@
-//! Signals that end what waits for sockets.
+//! Signals: those that end a command that waits for sockets, and the one for a resized terminal.
 
 use anyhow::Context;
 
@@ -19,4 +19,36 @@ pub(crate) fn interrupted() -> anyhow::Result<impl Future<Output = ()> + use<>> 
 #[cfg(not(unix))]
 pub(crate) fn interrupted() -> anyhow::Result<impl Future<Output = ()> + use<>> {
     Ok(async { drop(tokio::signal::ctrl_c().await) })
+}
+
+/// Changes of the terminal's size. The default reports none.
+#[derive(Debug, Default)]
+pub(crate) struct Resizes {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Resizes {
+    /// Reports changes from now on, where the system has a signal for them.
+    pub(crate) fn watch() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            // Without the signal, the next redraw takes the new size.
+            Resizes { signal: signal(SignalKind::window_change()).ok() }
+        }
+        #[cfg(not(unix))]
+        Resizes::default()
+    }
+
+    /// Waits for the next change. Cancel-safe.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
 }

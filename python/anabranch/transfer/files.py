@@ -36,9 +36,19 @@ class TransferProgress:
 
     seconds: float
     found_bytes: int
-    """Bytes of the files that are known so far."""
+    """Bytes of the files that were offered so far."""
     all_found: bool
-    """Whether these are all."""
+    """`True` once these are all."""
+    all_bytes: int | None
+    """Bytes of the whole transfer. `None` until the source has counted its files."""
+    all_files: int | None
+    """Files of the whole transfer. `None` until the source has counted them."""
+    done_files: int
+    """Files that are complete."""
+    file: str | None
+    """The file that is transferred, escaped where its name has characters that a terminal obeys."""
+    eta_s: float | None
+    """Seconds that remain at the current rate. `None` if they cannot be estimated."""
     held_bytes: int
     """Bytes that the receiver holds, with what it had before."""
     reused_bytes: int
@@ -221,6 +231,11 @@ def _progress(event: Mapping[str, Any]) -> TransferProgress:
         seconds=event["seconds"],
         found_bytes=totals["found_bytes"],
         all_found=totals["all_found"],
+        all_bytes=totals["all_bytes"],
+        all_files=totals["all_files"],
+        done_files=totals["done_files"],
+        file=event.get("file"),
+        eta_s=event.get("eta_s"),
         held_bytes=totals["held_bytes"],
         reused_bytes=totals["reused_bytes"],
         rate_bytes_per_s=event["rate_bytes_per_s"],
@@ -281,7 +296,7 @@ class _Display:
         if self._bar is not None:
             # What was there before is no work of this transfer, so that it has no part in the rate.
             self._bar.initial = now.reused_bytes
-            self._bar.total = now.found_bytes
+            self._bar.total = now.all_bytes
             self._bar.n = now.held_bytes
             self._bar.refresh()
 

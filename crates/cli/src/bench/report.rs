@@ -10,6 +10,7 @@ use super::exchange::{DirectionOutcome, Outcome, SenderInterval};
 use super::meter::{Interval, PathRow};
 use super::plan::{Direction, Limit, Plan};
 use super::protocol::{Figure, Sent};
+use crate::columns::fitting;
 use crate::endpoint::{Admitted, networks};
 use crate::output::{self, Reader, count};
 
@@ -92,7 +93,7 @@ impl Reporter {
     /// An interval is over.
     pub(super) fn interval(&mut self, heard: &SenderInterval) -> Reader {
         match self.form {
-            Form::Text => output::print(&interval_lines(heard)),
+            Form::Text => output::print(&interval_lines(heard, output::terminal_width())),
             Form::JsonStream => event("interval", &interval(heard)),
             Form::Json => {
                 self.intervals.push(interval(heard));
@@ -134,7 +135,7 @@ fn start_lines(target: &str, plan: &Plan, paths: &[PathSnapshot]) -> String {
         Limit::TimeMs(time) => format!("{} s", time as f64 / 1e3),
         Limit::Bytes(bytes) => amount::bytes(bytes),
     };
-    let streams = if plan.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", plan.streams) };
+    let streams = count(plan.streams.into(), "stream", "streams");
     let mut text =
         format!("{limit} {direction} {target} in messages of {} on {streams}\n", amount::bytes(plan.length));
     for path in paths {
@@ -143,32 +144,41 @@ fn start_lines(target: &str, plan: &Plan, paths: &[PathSnapshot]) -> String {
     text
 }
 
-/// A line for each path, and their sum if there are several.
-fn interval_lines(SenderInterval { interval, ours }: &SenderInterval) -> String {
+/// Returns a line for each path, and their sum if there are several. On a terminal the least important columns of a line that does
+/// not fit are left out.
+fn interval_lines(SenderInterval { interval, ours }: &SenderInterval, terminal: Option<usize>) -> String {
     let way = if *ours { "forward" } else { "reverse" };
-    let head = format!("{:>6.2}-{:<6.2} s {way}", interval.from_s, interval.to_s);
+    let time = format!("{:>6.2}-{:<6.2} s", interval.from_s, interval.to_s);
     let carried = |bytes: u64| {
         format!("{:>9} {:>12}", amount::bytes(bytes), amount::rate(rate(bytes, interval.seconds())))
     };
-    let omitted = if interval.omitted { "  left out" } else { "" };
+    let line = |columns: Vec<(u8, String)>| {
+        let omitted = interval.omitted.then(|| (1, "left out".to_owned()));
+        let columns = columns.into_iter().chain(omitted).collect();
+        fitting(columns, "  ", terminal.unwrap_or(usize::MAX)).join("  ").trim_end().to_owned() + "\n"
+    };
     let mut text = String::new();
     for row in &interval.paths {
         let rtt = row.srtt_ms.map_or_else(|| "?".to_owned(), |rtt| format!("{rtt:.2}"));
-        text += &format!(
-            "{head} path {} {}  RTT {rtt:>6} ms  cwnd {:>9}  lost {:>9}  {}{omitted}\n",
-            row.path,
-            carried(row.delivered_bytes),
-            amount::bytes(row.cwnd_bytes),
-            amount::bytes(row.lost_bytes),
-            row.state.name()
-        );
+        text += &line(vec![
+            (0, time.clone()),
+            (2, way.to_owned()),
+            (0, format!("path {}", row.path)),
+            (0, carried(row.delivered_bytes)),
+            (3, format!("RTT {rtt:>6} ms")),
+            (5, format!("cwnd {:>9}", amount::bytes(row.cwnd_bytes))),
+            (4, format!("lost {:>9}", amount::bytes(row.lost_bytes))),
+            (0, row.state.name().to_owned()),
+        ]);
     }
     if interval.paths.len() > 1 {
-        text += &format!(
-            "{head}   sum  {}  {}{omitted}\n",
-            carried(interval.delivered_bytes()),
-            count(interval.retransmissions, "retransmission", "retransmissions")
-        );
+        text += &line(vec![
+            (0, time),
+            (2, way.to_owned()),
+            (0, "sum   ".to_owned()),
+            (0, carried(interval.delivered_bytes())),
+            (3, count(interval.retransmissions, "retransmission", "retransmissions")),
+        ]);
     }
     text
 }
@@ -180,16 +190,17 @@ fn rate(bytes: u64, seconds: f64) -> f64 {
 fn end_lines(outcome: &Outcome, names: [&str; 2]) -> String {
     let mut text = String::new();
     for (way, name) in ways(outcome, names) {
+        let mut line = |end: &str, figures: &str| {
+            let label = format!("{name} {end}:");
+            text += &output::labelled(&label, figures, name.len() + " receiver: ".len());
+        };
         if let Some(Sent { figure, lost_bytes, retransmissions }) = way.sent {
             let lost = amount::bytes(lost_bytes);
-            text += &format!(
-                "{name} sender:   {}, {lost} lost, {}\n",
-                carried(&figure),
-                count(retransmissions, "retransmission", "retransmissions")
-            );
+            let again = count(retransmissions, "retransmission", "retransmissions");
+            line("sender", &format!("{}, {lost} lost, {again}", carried(&figure)));
         }
         if let Some(figure) = way.received {
-            text += &format!("{name} receiver: {}\n", carried(&figure));
+            line("receiver", &carried(&figure));
         }
     }
     text

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use anabranch_net::Monitor;
 use anabranch_transfer::escape;
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use crate::output;
+use crate::columns::{elide_middle, width};
+use crate::output::{self, count};
 
 /// Most peers answer sooner, and then there is nothing to say.
 const FIRST: Duration = Duration::from_secs(1);
@@ -36,24 +38,35 @@ impl Attempt<'_> {
         loop {
             let report = monitor.report().await.unwrap_or_default();
             let tried = report.associations.iter().map(|association| association.snapshot.paths_tried).max();
-            let text = escape(&self.text(tried.unwrap_or(0), began.elapsed()));
+            let (tried, waited, target) = (tried.unwrap_or(0), began.elapsed(), escape(self.target));
+            let text = self.text(&target, tried, waited);
             match &bar {
-                Some(bar) => bar.set_message(text),
+                Some(bar) => bar.set_message(self.text_within(terminal_columns(), &target, tried, waited)),
                 None => output::notice(text),
             }
             tokio::time::sleep(if bar.is_some() { LOOK_EVERY } else { LINE_EVERY }).await;
         }
     }
 
-    fn text(&self, tried: usize, waited: Duration) -> String {
-        let Attempt { target, paths, within } = self;
+    /// Returns the text for a terminal of this width: the middle of the target is cut out if it does not fit.
+    fn text_within(&self, columns: usize, target: &str, tried: usize, waited: Duration) -> String {
+        let others = width(&self.text("", tried, waited));
+        self.text(&elide_middle(target, columns.saturating_sub(others)), tried, waited)
+    }
+
+    fn text(&self, target: &str, tried: usize, waited: Duration) -> String {
+        let Attempt { paths, within, .. } = self;
         // The peer has answered, and its answer to the second message is waited for.
         let tried = match tried {
             0 => "it has answered".to_owned(),
-            tried => format!("{tried} of {paths} {} tried", if *paths == 1 { "path" } else { "paths" }),
+            tried => format!("{tried} of {} tried", count(*paths as u64, "path", "paths")),
         };
         format!("connecting to {target}: {tried}, {} s of {} s", waited.as_secs(), within.as_secs_f64())
     }
+}
+
+fn terminal_columns() -> usize {
+    Term::stderr().size().1.into()
 }
 
 fn line() -> ProgressBar {
@@ -73,14 +86,23 @@ mod tests {
         let within = Duration::from_secs(30);
         let attempt = Attempt { target: "example.org", paths: 3, within };
         assert_eq!(
-            attempt.text(2, Duration::from_millis(1500)),
+            attempt.text("example.org", 2, Duration::from_millis(1500)),
             "connecting to example.org: 2 of 3 paths tried, 1 s of 30 s"
         );
         assert_eq!(
-            attempt.text(0, Duration::from_secs(4)),
+            attempt.text("example.org", 0, Duration::from_secs(4)),
             "connecting to example.org: it has answered, 4 s of 30 s"
         );
         let attempt = Attempt { paths: 1, ..attempt };
-        assert!(attempt.text(1, within).contains("1 of 1 path tried"));
+        assert!(attempt.text("example.org", 1, within).contains("1 of 1 path tried"));
+    }
+
+    #[test]
+    fn long_target_is_cut_to_the_width_of_the_terminal() {
+        let attempt = Attempt { target: "", paths: 3, within: Duration::from_secs(15) };
+        let target = format!("{}.example.org", "a".repeat(200));
+        let text = attempt.text_within(60, &target, 2, Duration::from_secs(12));
+        assert_eq!(width(&text), 60, "{text}");
+        assert!(text.ends_with(".org: 2 of 3 paths tried, 12 s of 15 s"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a transfer prints while it runs and at its end: bars on a terminal, lines elsewhere, or JSON.
+//! Output of a transfer while it runs and at its end: lines drawn in place on a terminal, lines at intervals elsewhere, or JSON.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 use anabranch_net::Host;
 use anabranch_transfer::protocol::{Failure, Kind, Offer, Outcome, Reason};
 use anabranch_transfer::{Event, PeerText, Totals, escape};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::ShowOptions;
 use super::again::KEPT;
-use super::figures::{amount, clock, part, per_second, rate};
+use super::figures::{amount, per_second, rate};
+use super::layout::Snapshot;
+use super::live::Live;
 use super::paths::{Carried, PathLine, Paths};
+use super::progress::{Pace, Progress, new_bytes};
 use crate::endpoint::{Admitted, Caller, ProtectionOptions, access_notice, networks};
 use crate::output::{self, count};
 
@@ -24,11 +26,16 @@ const MOST_NAMED: usize = 3;
 /// Time between two lines about it where nobody watches.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// How much is shown.
+/// Form of the output.
 enum Mode {
     Json,
-    Bars { all: MultiProgress, overall: ProgressBar, paths: Mutex<Vec<ProgressBar>> },
-    Lines { next: Mutex<Instant> },
+    /// Drawn in place, from the latest snapshot.
+    Live {
+        screen: Mutex<(Live, Option<Snapshot>)>,
+    },
+    Lines {
+        next: Mutex<Instant>,
+    },
     Quiet,
 }
 
@@ -48,7 +55,7 @@ pub(super) struct Console {
     /// Set if nothing is stored or deleted.
     is_dry_run: bool,
     began: Instant,
-    last: Mutex<(Instant, u64)>,
+    progress: Mutex<Progress>,
 }
 
 /// Origin of one of a server's transfers.
@@ -101,15 +108,13 @@ impl Console {
             Mode::Json
         } else if show.quiet {
             Mode::Quiet
-        } else if output::is_err_terminal() {
-            let all = MultiProgress::with_draw_target(output::err_target(5));
-            let overall = all.add(line_bar());
-            Mode::Bars { all, overall, paths: Mutex::default() }
+        } else if let Some(live) = Live::on_stderr() {
+            Mode::Live { screen: Mutex::new((live, None)) }
         } else {
             Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) }
         };
         let now = Instant::now();
-        let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
+        let (verbose, progress) = (show.verbose, Mutex::new(Progress::new(now)));
         Console {
             mode,
             origin: None,
@@ -119,7 +124,7 @@ impl Console {
             verbose,
             is_dry_run: false,
             began: now,
-            last,
+            progress,
         }
     }
 
@@ -132,7 +137,7 @@ impl Console {
         };
         let now = Instant::now();
         let origin = Some(origin);
-        let (verbose, last) = (show.verbose, Mutex::new((now, 0)));
+        let (verbose, progress) = (show.verbose, Mutex::new(Progress::new(now)));
         Console {
             mode,
             origin,
@@ -142,7 +147,7 @@ impl Console {
             verbose,
             is_dry_run: false,
             began: now,
-            last,
+            progress,
         }
     }
 
@@ -172,10 +177,28 @@ impl Console {
         // Names of files here and of interfaces are others' text, too.
         let text = escape(text);
         let label = self.origin.as_ref().map(Origin::text).unwrap_or_default();
-        match &self.mode {
-            Mode::Bars { all, .. } => all.suspend(|| output::notice(format_args!("{label}{text}"))),
-            _ => output::notice(format_args!("{label}{text}")),
+        self.above(|| output::notice(format_args!("{label}{text}")));
+    }
+
+    /// Writes something above the lines that are drawn in place.
+    fn above(&self, write: impl FnOnce()) {
+        let Mode::Live { screen } = &self.mode else { return write() };
+        let (live, snapshot) = &mut *lock(screen);
+        live.clear();
+        write();
+        if let Some(snapshot) = snapshot {
+            live.draw(&snapshot.lines(live.size()));
         }
+    }
+
+    /// Returns `true` if the lines depend on the size of a terminal.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.mode, Mode::Live { .. })
+    }
+
+    /// Draws the latest lines again, after the terminal has another size.
+    pub(super) fn redraw(&self) {
+        self.above(|| {});
     }
 
     fn is_quiet(&self) -> bool {
@@ -195,6 +218,7 @@ impl Console {
     }
 
     pub(super) fn event(&self, event: &Event) {
+        lock(&self.progress).event(event, Instant::now());
         if let Mode::Json = self.mode {
             return self.json(event_json(event));
         }
@@ -222,7 +246,9 @@ impl Console {
             }
             Event::Deleted { .. } => {}
             Event::Listed(offer) => {
-                output::print(&format!("{}\n", list_line(offer)));
+                self.above(|| {
+                    output::print(&format!("{}\n", list_line(offer)));
+                });
             }
             Event::Skipped { failure, .. } if failure.reason == Reason::Link => {
                 self.note(&failure.to_string());
@@ -253,47 +279,38 @@ impl Console {
         });
     }
 
-    /// How it stands; to be called each second.
-    pub(super) fn look(&self, totals: &Totals, paths: &[PathLine]) {
-        let pace = self.pace(totals);
+    /// Shows the progress. Call once per second.
+    pub(super) fn look(&self, totals: &Totals, paths: Vec<PathLine>) {
+        let mut progress = lock(&self.progress);
+        let Pace { latest, smoothed, phase } = progress.pace(totals, Instant::now());
+        let file = progress.file().map(str::to_owned);
+        drop(progress);
+        let snapshot =
+            Snapshot { totals: *totals, bytes_per_s: smoothed, phase, file, paths, sends: self.sends };
         match &self.mode {
             Mode::Json => self.json(json!({
                 "event": "progress",
                 "seconds": self.began.elapsed().as_secs_f64(),
-                "rate_bytes_per_s": pace,
+                "rate_bytes_per_s": latest,
+                "eta_s": snapshot.seconds_left(),
+                "file": snapshot.file,
                 "totals": totals_json(totals),
-                "paths": paths,
+                "paths": snapshot.paths,
             })),
-            Mode::Bars { all, overall, paths: bars } => {
-                overall.set_message(overall_text(totals, pace));
-                let mut bars = bars.lock().unwrap_or_else(PoisonError::into_inner);
-                while bars.len() < paths.len() {
-                    bars.push(all.add(line_bar()));
-                }
-                for (index, bar) in bars.iter().enumerate() {
-                    bar.set_message(paths.get(index).map(|path| path.text(self.sends)).unwrap_or_default());
-                }
+            Mode::Live { screen } => {
+                let (live, latest) = &mut *lock(screen);
+                live.draw(&snapshot.lines(live.size()));
+                *latest = Some(snapshot);
             }
             Mode::Lines { next } => {
-                let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut next = lock(next);
                 if Instant::now() >= *next {
                     *next = Instant::now() + LINE_EVERY;
-                    self.say(&overall_text(totals, pace));
-                    paths.iter().for_each(|path| self.say(&path.text(self.sends)));
+                    snapshot.plain_lines().iter().for_each(|line| self.say(line));
                 }
             }
             Mode::Quiet => {}
         }
-    }
-
-    /// Bytes per second that came since the last look.
-    fn pace(&self, totals: &Totals) -> f64 {
-        let came = new_bytes(totals);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let pace = per_second(came.saturating_sub(last.1), now - last.0);
-        *last = (now, came);
-        pace
     }
 
     /// Prints the summary.
@@ -301,8 +318,9 @@ impl Console {
         let took = self.began.elapsed();
         let totals = &end.totals;
         let new_bytes = new_bytes(totals);
-        if let Mode::Bars { all, .. } = &self.mode {
-            let _ = all.clear();
+        if let Mode::Live { screen } = &self.mode {
+            // What follows stays.
+            lock(screen).1 = None;
         }
         match self.mode {
             Mode::Json => self.json(json!({
@@ -339,38 +357,15 @@ impl Console {
     }
 }
 
-fn line_bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    match ProgressStyle::with_template("{wide_msg}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// What came in this run, without what was there before.
-fn new_bytes(totals: &Totals) -> u64 {
-    totals.held_bytes.saturating_sub(totals.reused_bytes)
-}
-
-#[allow(clippy::cast_precision_loss)]
-fn overall_text(totals: &Totals, pace: f64) -> String {
-    let Totals { found_bytes, held_bytes, all_found, done_files, found_files, .. } = *totals;
-    let files = format!("{done_files}/{found_files} files");
-    if !all_found || found_bytes == 0 {
-        return format!("{} {}  {files} so far", amount(held_bytes), rate(pace));
-    }
-    let percent = held_bytes as f64 * 100.0 / found_bytes as f64;
-    let left = found_bytes.saturating_sub(held_bytes) as f64 / pace;
-    let eta =
-        if left.is_finite() && left < 1e8 { clock(Duration::from_secs_f64(left)) } else { "-".to_owned() };
-    format!("{percent:.0}% {} {} eta {eta}  {files}", part(held_bytes, found_bytes), rate(pace))
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> String {
     let mut text = format!(
         "{result}: {} of {}, {} in {:.1} s, {}",
         totals.done_files,
-        count(totals.found_files, "file", "files"),
+        count(totals.all_files().unwrap_or(totals.found_files), "file", "files"),
         amount(new_bytes),
         took.as_secs_f64(),
         rate(per_second(new_bytes, took))
@@ -412,6 +407,9 @@ fn totals_json(totals: &Totals) -> Value {
         "found_files": totals.found_files,
         "found_bytes": totals.found_bytes,
         "all_found": totals.all_found,
+        "all_files": totals.all_files(),
+        "all_bytes": totals.all_bytes(),
+        "skipped_bytes": totals.skipped_bytes,
         "done_files": totals.done_files,
         "failed_files": totals.failed_files,
         "held_bytes": totals.held_bytes,
@@ -530,24 +528,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_before_has_no_rate() {
-        let show = ShowOptions { json: false, quiet: true, verbose: false };
-        let console = Console::new(&show, true, None);
-        let resumed = Totals {
-            found_bytes: 100_000_000,
-            held_bytes: 31_000_000,
-            reused_bytes: 31_000_000,
-            ..Totals::default()
-        };
-        std::thread::sleep(Duration::from_millis(2));
-        assert_eq!(console.pace(&resumed), 0.0);
-        std::thread::sleep(Duration::from_millis(2));
-        let more = Totals { held_bytes: 31_001_000, ..resumed };
-        let pace = console.pace(&more);
-        assert!(pace > 0.0 && pace <= 1000.0 / 0.002, "{pace}");
-    }
-
-    #[test]
     fn a_list_has_the_columns_of_rsync() {
         let offer = |kind, seconds| Offer {
             id: 0,
@@ -578,21 +558,5 @@ mod tests {
         assert_eq!(started(true, &names), "fetches a, b, c and 2 more");
         assert_eq!(started(true, &[]), "fetches everything");
         assert_eq!(started(false, &[]), "sends files");
-    }
-
-    #[test]
-    fn the_overall_line_is_short() {
-        let mut totals = Totals {
-            found_files: 3,
-            found_bytes: 388_000_000,
-            all_found: true,
-            done_files: 1,
-            held_bytes: 239_000_000,
-            ..Totals::default()
-        };
-        assert_eq!(overall_text(&totals, 24e6), "62% 239/388 MB 24 MB/s eta 0:06  1/3 files");
-        assert!(overall_text(&totals, 0.0).contains("eta -"));
-        totals.all_found = false;
-        assert_eq!(overall_text(&totals, 24e6), "239 MB 24 MB/s  1/3 files so far");
     }
 }

@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use super::figures::{amount, rate};
 
+const ACTIVE: &str = "active";
+const POTENTIALLY_FAILED: &str = "potentially failed";
+
 /// The figures of a path at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PathLine {
@@ -110,27 +113,52 @@ impl Paths {
 fn state(state: PathState) -> &'static str {
     match state {
         PathState::Unconfirmed => "unconfirmed",
-        PathState::Active => "active",
-        PathState::PotentiallyFailed => "potentially failed",
+        PathState::Active => ACTIVE,
+        PathState::PotentiallyFailed => POTENTIALLY_FAILED,
         PathState::Inactive => "inactive",
     }
 }
 
 impl PathLine {
-    /// For people. A side that only receives sends next to nothing, so there is nothing to say about that.
-    pub(super) fn text(&self, sends: bool) -> String {
-        let PathLine { local, remote, .. } = self;
+    /// Returns both addresses.
+    pub(super) fn addresses(&self) -> String {
+        format!("{} - {}", self.local, self.remote)
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.state == ACTIVE
+    }
+
+    /// Returns the state in as few columns as the others take.
+    pub(super) fn state_text(&self) -> &'static str {
+        if self.state == POTENTIALLY_FAILED { "pot. failed" } else { self.state }
+    }
+
+    /// Returns figures for people, the most important one first. A side that only receives has few: it sends next to nothing.
+    pub(super) fn figures(&self, sends: bool) -> Vec<String> {
         let rtt = self.rtt_ms.map_or("no RTT yet".to_owned(), |rtt| format!("RTT {rtt:.1} ms"));
         if !sends {
-            return format!("  {local} - {remote}  {rtt}  {}", self.state);
+            return vec![rtt];
         }
-        format!(
-            "  {local} - {remote}  {}  {rtt}  cwnd {}  loss {:.1} %  {}",
-            rate(self.rate_bytes_per_s),
-            amount(self.cwnd_bytes),
-            self.loss_percent,
-            self.state
-        )
+        let loss = format!("loss {:.1} %", self.loss_percent);
+        vec![rate(self.rate_bytes_per_s), rtt, loss, format!("cwnd {}", amount(self.cwnd_bytes))]
+    }
+}
+
+#[cfg(test)]
+impl PathLine {
+    /// Returns a path with these addresses and this state, and with figures of usual length.
+    pub(super) fn sample(local: &str, remote: &str, state: PathState) -> Self {
+        PathLine {
+            local: local.parse().expect("an address"),
+            remote: remote.parse().expect("an address and a port"),
+            state: self::state(state),
+            rate_bytes_per_s: 24e6,
+            rtt_ms: Some(123.4),
+            cwnd_bytes: 640_000,
+            loss_percent: 0.5,
+            sent_bytes: 5,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::paths::Paths;
 use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
 use crate::exit::{CommandError, Status};
-use crate::signal::interrupted;
+use crate::signal::{Resizes, interrupted};
 
 /// How long the peer is given to hear that we are going.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -259,14 +259,19 @@ impl<'a> Connector<'a> {
     }
 }
 
-/// Shows how it stands, for ever.
+/// Shows the progress each second, and again when the terminal is resized, for ever.
 pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Paths>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     tick.tick().await;
+    let mut resizes = if console.is_live() { Resizes::watch() } else { Resizes::default() };
     loop {
-        tick.tick().await;
-        let lines = paths.lock().await.look().await;
-        console.look(&report.totals(), &lines);
+        tokio::select! {
+            _ = tick.tick() => {
+                let lines = paths.lock().await.look().await;
+                console.look(&report.totals(), lines);
+            }
+            () = resizes.next() => console.redraw(),
+        }
     }
 }
 

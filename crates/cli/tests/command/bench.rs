@@ -180,9 +180,9 @@ fn lines_for_people_have_every_path_and_the_sum() {
         "300 KiB to 127.0.0.41:",
         "path 1: 127.0.0.43 to ",
         "path 2: 127.0.0.44 to ",
-        " forward path 1 ",
-        " forward path 2 ",
-        " forward   sum  ",
+        " forward  path 1 ",
+        " forward  path 2 ",
+        " forward  sum  ",
         "forward sender:   300 KiB in ",
         "forward receiver: 300 KiB in ",
         "  active\n",
@@ -200,7 +200,7 @@ fn ctrl_c_prints_what_there_is_and_the_server_lives_on() {
     let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut out = BufReader::new(client.stdout.take().expect("a pipe"));
     let mut line = String::new();
-    while !line.contains(" forward path 1 ") {
+    while !line.contains(" forward  path 1 ") {
         line.clear();
         assert!(out.read_line(&mut line).expect("a line") > 0, "it ended too early");
     }

@@ -1,0 +1,197 @@
+//! Progress of one transfer over time: its rate, when it moved last, and the file that is transferred.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use anabranch_transfer::protocol::MAX_OPEN_OFFERS;
+use anabranch_transfer::{Event, Totals};
+
+use super::figures::per_second;
+use super::layout::Phase;
+
+/// Time constant of the smoothed rate, in seconds.
+const SMOOTHING_S: f64 = 4.0;
+/// Time without any movement after which a transfer counts as stalled. A block of 1 MiB at 1 Mbit/s takes less.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
+
+/// Progress of one transfer.
+#[derive(Debug)]
+pub(super) struct Progress {
+    last: Instant,
+    last_bytes: u64,
+    bytes_per_s: Option<f64>,
+    /// Counters that change when anything moves.
+    movement: (u64, u64, u64),
+    moved_at: Instant,
+    lost_at: Option<Instant>,
+    /// Files that have begun and are not done, escaped, oldest first.
+    open: VecDeque<String>,
+    /// File that was done last.
+    done: Option<String>,
+}
+
+/// Rates at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Since the previous call, in bytes per second.
+    pub(super) latest: f64,
+    /// Over the last seconds.
+    pub(super) smoothed: f64,
+    pub(super) phase: Phase,
+}
+
+impl Progress {
+    pub(super) fn new(now: Instant) -> Self {
+        Progress {
+            last: now,
+            last_bytes: 0,
+            bytes_per_s: None,
+            movement: (0, 0, 0),
+            moved_at: now,
+            lost_at: None,
+            open: VecDeque::new(),
+            done: None,
+        }
+    }
+
+    /// Records what an event says about files and the association.
+    pub(super) fn event(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::Begun { name, .. } => {
+                let name = name.to_string();
+                if !self.open.contains(&name) && self.open.len() < MAX_OPEN_OFFERS {
+                    self.open.push_back(name);
+                }
+            }
+            Event::Done { name, .. } => {
+                let name = name.to_string();
+                self.open.retain(|open| *open != name);
+                self.done = Some(name);
+            }
+            Event::Disconnected(_) => {
+                self.open.clear();
+                self.lost_at = Some(now);
+            }
+            Event::Reconnected => {
+                (self.lost_at, self.moved_at) = (None, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the oldest file that is not done, or else the one that was done last.
+    pub(super) fn file(&self) -> Option<&str> {
+        self.open.front().or(self.done.as_ref()).map(String::as_str)
+    }
+
+    /// Computes rates from the counters. Call once per second.
+    pub(super) fn pace(&mut self, totals: &Totals, now: Instant) -> Pace {
+        let bytes = new_bytes(totals);
+        let time = now - self.last;
+        let latest = per_second(bytes.saturating_sub(self.last_bytes), time);
+        (self.last, self.last_bytes) = (now, bytes);
+        let weight = 1.0 - (-time.as_secs_f64() / SMOOTHING_S).exp();
+        let before = self.bytes_per_s.unwrap_or(latest);
+        let smoothed = before + weight * (latest - before);
+        // Nothing that came before the first bytes counts.
+        self.bytes_per_s = (bytes > 0).then_some(smoothed);
+        Pace { latest, smoothed, phase: self.phase(totals, now) }
+    }
+
+    fn phase(&mut self, totals: &Totals, now: Instant) -> Phase {
+        let movement = (totals.held_bytes, totals.moved_bytes, totals.done_files + totals.failed_files);
+        if std::mem::replace(&mut self.movement, movement) != movement {
+            self.moved_at = now;
+        }
+        let idle = now - self.moved_at;
+        match self.lost_at {
+            Some(lost_at) => Phase::Disconnected(now - lost_at),
+            None if idle >= STALLED_AFTER => Phase::Stalled(idle),
+            None => Phase::Moving,
+        }
+    }
+}
+
+/// Bytes that came in this run, without those that were there before.
+pub(super) fn new_bytes(totals: &Totals) -> u64 {
+    totals.held_bytes.saturating_sub(totals.reused_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use anabranch_transfer::protocol::Outcome;
+
+    use super::*;
+
+    fn held(held_bytes: u64, reused_bytes: u64) -> Totals {
+        Totals { held_bytes, reused_bytes, ..Totals::default() }
+    }
+
+    #[test]
+    fn resumed_bytes_have_no_rate() {
+        let began = Instant::now();
+        let mut progress = Progress::new(began);
+        let pace = progress.pace(&held(31_000_000, 31_000_000), began + Duration::from_secs(1));
+        assert!(pace.latest.abs() + pace.smoothed.abs() < f64::EPSILON, "{pace:?}");
+        let pace = progress.pace(&held(31_001_000, 31_000_000), began + Duration::from_secs(2));
+        assert!((pace.latest - 1000.0).abs() < 1.0, "{pace:?}");
+    }
+
+    #[test]
+    fn smoothed_rate_follows_a_change_within_seconds() {
+        let began = Instant::now();
+        let mut progress = Progress::new(began);
+        let mut bytes = 0;
+        let mut run = |seconds: std::ops::Range<u64>, per_second: u64| {
+            let mut smoothed = 0.0;
+            for second in seconds {
+                bytes += per_second;
+                smoothed = progress.pace(&held(bytes, 0), began + Duration::from_secs(second + 1)).smoothed;
+            }
+            smoothed
+        };
+        assert!((run(0..5, 1_000_000) - 1e6).abs() < 1.0, "a steady rate is shown as it is");
+        let after = run(5..15, 100_000);
+        assert!((100_000.0..200_000.0).contains(&after), "{after}");
+    }
+
+    #[test]
+    fn idle_transfer_is_stalled_until_something_moves() {
+        let began = Instant::now();
+        let mut progress = Progress::new(began);
+        let at = |seconds| began + Duration::from_secs(seconds);
+        assert_eq!(progress.pace(&held(5, 0), at(1)).phase, Phase::Moving);
+        assert_eq!(progress.pace(&held(5, 0), at(10)).phase, Phase::Moving);
+        assert_eq!(progress.pace(&held(5, 0), at(12)).phase, Phase::Stalled(Duration::from_secs(11)));
+        let moved = Totals { moved_bytes: 1, ..held(5, 0) };
+        assert_eq!(progress.pace(&moved, at(13)).phase, Phase::Moving);
+    }
+
+    #[test]
+    fn lost_association_is_shown_until_another_one_is_there() {
+        let began = Instant::now();
+        let mut progress = Progress::new(began);
+        let at = |seconds| began + Duration::from_secs(seconds);
+        progress.event(&Event::Disconnected("no route".into()), at(3));
+        assert_eq!(progress.pace(&held(5, 0), at(8)).phase, Phase::Disconnected(Duration::from_secs(5)));
+        progress.event(&Event::Reconnected, at(30));
+        assert_eq!(progress.pace(&held(5, 0), at(31)).phase, Phase::Moving);
+    }
+
+    #[test]
+    fn oldest_open_file_is_the_current_one() {
+        let now = Instant::now();
+        let mut progress = Progress::new(now);
+        let begun = |name: &str| Event::Begun { name: name.into(), size_bytes: None, reused_bytes: 0 };
+        let done =
+            |name: &str| Event::Done { name: name.into(), size_bytes: None, outcome: Outcome::Identical };
+        for event in [begun("film.mkv"), begun("a"), done("a"), begun("b\u{1b}[2J")] {
+            progress.event(&event, now);
+        }
+        assert_eq!(progress.file(), Some("film.mkv"));
+        progress.event(&done("film.mkv"), now);
+        assert_eq!(progress.file(), Some("b\\u{1b}[2J"), "names are escaped");
+        progress.event(&done("b\u{1b}[2J"), now);
+        assert_eq!(progress.file(), Some("b\\u{1b}[2J"), "the last one stays");
+    }
+}
