@@ -1,35 +1,53 @@
-//! Echo over several paths.
+//! Echo over several paths, between two hosts that know each other's keys.
 //!
 //! ```text
-//! cargo run -p anabranch-net --example echo -- serve 127.0.0.1:9899 127.0.0.2:9899
-//! cargo run -p anabranch-net --example echo -- send 127.0.0.3=127.0.0.1:9899 127.0.0.4=127.0.0.2:9899
+//! cargo run -p anabranch-net --example echo -- key server.pem
+//! cargo run -p anabranch-net --example echo -- key client.pem
+//! cargo run -p anabranch-net --example echo -- serve server.pem CLIENT_KEY 127.0.0.1:9899 127.0.0.2:9899
+//! cargo run -p anabranch-net --example echo -- send client.pem SERVER_KEY 127.0.0.3=127.0.0.1:9899 127.0.0.4=127.0.0.2:9899
 //! ```
 //!
-//! The client sends each line of its standard input, prints what comes back, and says at the end how much each path carried.
+//! `key` makes a key pair, unless the file is there, and prints its public key. The client sends each line of its standard input,
+//! prints the answers, and reports at the end the bytes that each path carried.
 
 #![allow(clippy::disallowed_macros, reason = "the program prints its results")]
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
 
+use anabranch_identity::{Admission, KeyPair};
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 
-const USAGE: &str = "usage: echo serve ADDRESS:PORT... | echo send LOCAL=ADDRESS:PORT...";
+const USAGE: &str = "usage: echo key FILE | echo serve FILE PEER_KEY ADDRESS:PORT... | echo send FILE PEER_KEY LOCAL=ADDRESS:PORT...";
 
 type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.split_first() {
-        Some((verb, addresses)) if verb == "serve" => serve(addresses).await,
-        Some((verb, routes)) if verb == "send" => send(routes).await,
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["key", file] => {
+            println!("{}", KeyPair::load_or_create(Path::new(file))?.public());
+            Ok(())
+        }
+        ["serve", file, peer, addresses @ ..] => serve(protection(file, peer)?, addresses).await,
+        ["send", file, peer, routes @ ..] => send(protection(file, peer)?, routes).await,
         _ => Err(USAGE.into()),
     }
 }
 
-async fn serve(addresses: &[String]) -> Outcome {
-    let mut builder = Host::builder(Protection::Insecure).accept(config("cmt")?);
+/// Returns a protection that proves the key of a file, and accepts the owner of one other key.
+fn protection(file: &str, peer: &str) -> Result<Protection, Box<dyn Error + Send + Sync>> {
+    let key = KeyPair::load_or_create(Path::new(file))?;
+    let admission = Admission::Only(Arc::new([peer.parse()?].into_iter().collect()));
+    Ok(Protection::dtls(key.credentials(admission)?))
+}
+
+async fn serve(protection: Protection, addresses: &[&str]) -> Outcome {
+    let mut builder = Host::builder(protection).accept(config("cmt")?);
     for address in addresses {
         builder = builder.local(address.parse()?);
     }
@@ -58,13 +76,13 @@ fn route(text: &str) -> Result<PathAddress, Box<dyn Error + Send + Sync>> {
     Ok(PathAddress::over_udp(local.parse()?, remote.parse()?))
 }
 
-async fn send(routes: &[String]) -> Outcome {
+async fn send(protection: Protection, routes: &[&str]) -> Outcome {
     let routes: Vec<PathAddress> = routes.iter().map(|text| route(text)).collect::<Result<_, _>>()?;
     let mut locals: Vec<IpAddr> = routes.iter().map(|route| route.local).collect();
     locals.dedup();
     let builder = locals
         .into_iter()
-        .fold(Host::builder(Protection::Insecure), |builder, local| builder.local(SocketAddr::new(local, 0)));
+        .fold(Host::builder(protection), |builder, local| builder.local(SocketAddr::new(local, 0)));
     let association = builder.bind()?.connect(Peer::new(routes), config("cmt")?).await?;
     for line in std::io::stdin().lines() {
         let line = line?;
