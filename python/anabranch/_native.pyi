@@ -38,6 +38,7 @@ __all__ = [
     "WakePipe",
     "Window",
     "built_in_files",
+    "built_in_names",
     "cards",
     "command",
     "connect",
@@ -148,11 +149,10 @@ def run_batch(
     raised here.
     """
 
-def video_due_ms(frames: Sequence[tuple[str, int, float]], deadline_ms: float, rate: tuple[int, int]) -> list[float]:
+def video_due_ms(frames: Sequence[tuple[str, int, float]], deadline_ms: float) -> list[float]:
     """When each frame is due, in milliseconds from when the first is handed over.
 
-    `frames` are in coding order: type, place in the order of display, and when it is handed to the sender; `rate` is so
-    many frames in so many seconds.
+    `frames` are in coding order: type, place in the order of display, and when it is handed to the sender.
     """
 
 def video_fates(
@@ -160,7 +160,6 @@ def video_fates(
     packet_frames: Sequence[int],
     arrivals_ms: Sequence[float | None],
     deadline_ms: float,
-    rate: tuple[int, int],
 ) -> list[tuple[str, float | None]]:
     """The fate of each frame in coding order, and when it was complete.
 
@@ -170,7 +169,6 @@ def video_fates(
 def video_measures(
     frames: Sequence[tuple[str, int, float]],
     fates: Sequence[tuple[str, float | None]],
-    rate: tuple[int, int],
 ) -> str:
     """The measures of delivery as JSON, as runs have them: of frames, the fate of each, and when it was complete."""
 
@@ -546,6 +544,9 @@ def built_in_files(name: str) -> list[tuple[str, str]] | None:
 
     `None` if there is none of this name.
     """
+
+def built_in_names() -> list[str]:
+    """The names of the built-in scenarios and plans."""
 
 # Associations over real sockets. `anabranch.transfer` makes objects of what these give.
 

@@ -79,7 +79,7 @@ def test_a_description_is_read_as_it_was_written(coded_clip: CodedClip, descript
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"format": "anabranch-video-live-2"}, "`format` is not"),
+        ({"format": "anabranch-video-live-1"}, "`format` is not"),
         ({"clip": 7}, "`clip` is no text"),
         ({"clip": "x" * 129}, "`clip` is no text"),
         ({"width": 0}, "`width` is no whole number"),
@@ -128,9 +128,9 @@ def test_a_table_of_frames_that_is_cut_off_empty_or_of_other_types_is_refused(de
     header = encoded[: encoded.index(b"\n") + 1]
     assert "no table of" in said(lambda: read_description(header))
     assert "no table of" in said(lambda: read_description(encoded[:-1]))
-    assert "of no type I, P or B" in said(lambda: read_description(header + b"S\x00\x00\x00\x01"))
-    assert "a frame of 0 bytes" in said(lambda: read_description(header + b"I\x00\x00\x00\x00"))
-    assert "more than 1073741824 bytes" in said(lambda: read_description(header + b"I\xff\xff\xff\xff"))
+    assert "of no type I, P or B" in said(lambda: read_description(header + b"S\x00\x00\x00\x01" + bytes(4)))
+    assert "a frame of 0 bytes" in said(lambda: read_description(header + b"I\x00\x00\x00\x00" + bytes(4)))
+    assert "more than 1073741824 bytes" in said(lambda: read_description(header + b"I\xff\xff\xff\xff" + bytes(4)))
 
 
 def test_frames_and_packets_of_a_description_are_bounded(

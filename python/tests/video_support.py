@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from anabranch.video.fates import Delivery, Fate, Playout, deliveries
+from anabranch.video.format import FrameFormat
 from anabranch.video.frame import Frame, FrameType, scheduled
 from anabranch.video.packets import Packet, packetise
 
-RATE = Fraction(30)
+SHAPE = FrameFormat(176, 144, Fraction(30))
 DEADLINE_MS = 100.0
 # Two groups of nine and the I frame after them, in coding order: I0 P3 B1 B2 P6 B4 B5 I9 B7 B8 ...
 CODING_ORDER = "IPBBPBBIBBPBBPBBIBB"
@@ -19,7 +20,7 @@ CODING_ORDER = "IPBBPBBIBBPBBPBBIBB"
 
 def frames_of(types: str, size_bytes: int = 100) -> list[Frame]:
     """Frames of these types in coding order, which take a packet each."""
-    return scheduled([FrameType(kind) for kind in types], [size_bytes] * len(types), RATE)
+    return scheduled([FrameType(kind) for kind in types], [size_bytes] * len(types), SHAPE)
 
 
 def arrivals_of(frames: Sequence[Frame], packets: Sequence[Packet], lost: Iterable[int] = ()) -> dict[int, float]:
@@ -30,7 +31,7 @@ def arrivals_of(frames: Sequence[Frame], packets: Sequence[Packet], lost: Iterab
 
 def delivered(frames: Sequence[Frame], arrivals_ms: dict[int, float]) -> list[Delivery]:
     """The fates of frames that take a packet each."""
-    return deliveries(frames, packetise(frames), arrivals_ms, Playout.of(DEADLINE_MS, RATE))
+    return deliveries(frames, packetise(frames), arrivals_ms, Playout.of(DEADLINE_MS))
 
 
 def fates_without(types: str, lost: Iterable[int]) -> str:

@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, ValueHint};
 use clap_complete::{Shell, generate};
 
+use crate::builtin::SCENARIOS;
 use crate::exit::{CommandError, Status};
 use crate::{init, man, output};
 
@@ -93,8 +94,8 @@ pub(crate) fn completions(
         _ => Shell::Bash,
     };
     let mut script = Vec::new();
-    generate(shell, &mut with_values(command), NAME, &mut script);
-    output::print(&String::from_utf8_lossy(&script));
+    generate(shell, &mut with_values(command, shell), NAME, &mut script);
+    output::print(&with_scenarios(&String::from_utf8_lossy(&script), shell));
     Ok(Status::Success)
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<Status, 
 }
 
 /// The commands with values to choose from where any text is taken: a list of schemes, a key and its value.
-fn with_values(command: Command) -> Command {
+fn with_values(command: Command, shell: Shell) -> Command {
     let schemes: Vec<&str> = PRESETS.iter().map(|scheme| scheme.name).collect();
     let cards: Vec<&str> =
         schemes.iter().copied().chain(COMPONENTS.iter().map(|component| component.name)).collect();
@@ -120,6 +121,10 @@ fn with_values(command: Command) -> Command {
         command.mut_args(move |argument| match argument.get_id().as_str() {
             "scheme" | "schemes" => argument.value_parser(PossibleValuesParser::new(schemes.clone())),
             "set" | "sweep" => argument.value_parser(PossibleValuesParser::new(KEYS)),
+            // Bash completes files where none of the names begins with what was typed.
+            "scenario" if shell == Shell::Bash => {
+                argument.value_parser(PossibleValuesParser::new(scenarios().collect::<Vec<_>>()))
+            }
             "scenario" | "sources_and_host" | "runs" => argument.value_hint(ValueHint::AnyPath),
             "name" if is_cards => argument.value_parser(PossibleValuesParser::new(cards.clone())),
             "name" if is_init => {
@@ -130,9 +135,38 @@ fn with_values(command: Command) -> Command {
     })
 }
 
+/// Returns the names of the built-in scenarios.
+fn scenarios() -> impl Iterator<Item = &'static str> {
+    SCENARIOS.iter().map(|file| file.name)
+}
+
+/// Adds the built-in scenarios beside files where the generated script knows either files or names.
+fn with_scenarios(script: &str, shell: Shell) -> String {
+    let names = scenarios().collect::<Vec<_>>().join(" ");
+    match shell {
+        Shell::Zsh => {
+            let action = format!(
+                "_anabranch_scenarios() {{\n    _alternative 'files:file:_files' 'names:built-in scenario:({names})'\n}}\n\n"
+            );
+            let line = |line: &str| match line.trim_start().starts_with("':scenario -- ") {
+                true => line.replace(":_files'", ":_anabranch_scenarios'"),
+                false => line.to_owned(),
+            };
+            let script: Vec<String> = script.lines().map(line).collect();
+            let script = script.join("\n") + "\n";
+            script.replacen("_anabranch() {", &format!("{action}_anabranch() {{"), 1)
+        }
+        Shell::Fish => {
+            format!("{script}complete -c {NAME} -n \"__fish_{NAME}_using_subcommand run\" -a \"{names}\"\n")
+        }
+        _ => script.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
 
     use super::*;
 

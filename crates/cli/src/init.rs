@@ -128,10 +128,20 @@ pub fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
     Some(files)
 }
 
-/// Says that there is no such name, and which is the nearest.
+/// Returns the names of the built-in scenarios and plans.
+pub fn built_in_names() -> Vec<&'static str> {
+    SCENARIOS.iter().chain(PLANS).map(|file| file.name).collect()
+}
+
+/// Returns the known name that a mistyped one most likely stands for.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.min_by_key(|known| strsim::levenshtein(known, name));
+    near.filter(|known| strsim::levenshtein(known, name) <= 3)
+}
+
+/// Returns the error about a name that does not exist.
 pub(crate) fn unknown(name: &str) -> String {
-    let near = names().min_by_key(|known| strsim::levenshtein(known, name));
-    match near.filter(|known| strsim::levenshtein(known, name) <= 3) {
+    match nearest(name, names()) {
         Some(known) => format!("{name}: there is nothing of this name; did you mean `{known}`?"),
         None => format!("{name}: there is nothing of this name; `anabranch init` lists what there is"),
     }

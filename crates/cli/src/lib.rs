@@ -35,7 +35,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit::CommandError;
 pub use exit::Status;
 pub use external_commands::{ExternalCommand, PYTHON_COMMANDS};
-pub use init::built_in_files;
+pub use init::{built_in_files, built_in_names};
 
 /// Multipath SCTP: in a simulated network, the same result for the same seed, and over real UDP sockets.
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! What becomes of the frames of a coded video, for arrivals that did not come from a simulated run.
 
-use anabranch_lab::video::{Delivery, Fate, Frame, FrameRate, FrameType, Playout, VideoResult, completions};
+use anabranch_lab::video::{Delivery, Fate, Frame, FrameType, Playout, VideoResult, completions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -15,15 +15,11 @@ fn frames_of(frames: Frames) -> PyResult<Vec<Frame>> {
     frames.into_iter().map(frame).collect()
 }
 
-fn rate_of((frames, seconds): (u64, u64)) -> FrameRate {
-    FrameRate { frames, microseconds: seconds.saturating_mul(1_000_000) }
-}
-
-/// When each frame is due, in milliseconds from when the first is handed over. `rate` is so many frames in so many seconds.
+/// When each frame is due, in milliseconds from when the first is handed over.
 #[pyfunction]
-pub fn video_due_ms(frames: Frames, deadline_ms: f64, rate: (u64, u64)) -> PyResult<Vec<f64>> {
+pub fn video_due_ms(frames: Frames, deadline_ms: f64) -> PyResult<Vec<f64>> {
     let frames = frames_of(frames)?;
-    let playout = Playout::of(&frames, deadline_ms, rate_of(rate));
+    let playout = Playout::of(&frames, deadline_ms);
     Ok(frames.iter().map(|frame| playout.due_ms(frame)).collect())
 }
 
@@ -34,10 +30,9 @@ pub fn video_fates(
     packet_frames: Vec<usize>,
     arrivals_ms: Vec<Option<f64>>,
     deadline_ms: f64,
-    rate: (u64, u64),
 ) -> PyResult<Vec<(&'static str, Option<f64>)>> {
     let frames = frames_of(frames)?;
-    let playout = Playout::of(&frames, deadline_ms, rate_of(rate));
+    let playout = Playout::of(&frames, deadline_ms);
     let complete = completions(frames.len(), packet_frames.into_iter(), &arrivals_ms);
     let found = anabranch_lab::video::deliveries(&frames, &complete, &playout);
     Ok(found.into_iter().map(|each| (each.fate.word(), each.complete_ms)).collect())
@@ -48,14 +43,15 @@ pub fn video_fates(
 pub fn video_measures(
     frames: Frames,
     fates: Vec<(String, Option<f64>)>,
-    rate: (u64, u64),
 ) -> PyResult<String> {
     let delivery = |(frame, (word, complete_ms)): (Frame, (String, Option<f64>))| {
         let fate = Fate::ALL.into_iter().find(|fate| fate.word() == word);
         let fate = fate.ok_or_else(|| PyValueError::new_err("a fate is good, lost, late or undecodable"))?;
         Ok(Delivery { frame, fate, complete_ms })
     };
-    let due: PyResult<Vec<Delivery>> = frames_of(frames)?.into_iter().zip(fates).map(delivery).collect();
-    let result = VideoResult::of(due?, 0, rate_of(rate));
+    let frames = frames_of(frames)?;
+    let playout = Playout::of(&frames, 0.0);
+    let due: PyResult<Vec<Delivery>> = frames.into_iter().zip(fates).map(delivery).collect();
+    let result = VideoResult::of(due?, 0, &playout);
     serde_json::to_string(&result).map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -27,6 +27,12 @@ pub(crate) fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
     anabranch_cli::built_in_files(name)
 }
 
+/// The names of the built-in scenarios and plans.
+#[pyfunction]
+pub(crate) fn built_in_names() -> Vec<&'static str> {
+    anabranch_cli::built_in_names()
+}
+
 /// Every scheme and component as JSON.
 #[pyfunction]
 pub(crate) fn cards() -> String {

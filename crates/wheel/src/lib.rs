@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::command::{built_in_files, cards, command, python_commands};
+    use crate::command::{built_in_files, built_in_names, cards, command, python_commands};
     #[pymodule_export]
     use anabranch_python::{
         Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, DeliverySample,

@@ -158,7 +158,7 @@ def _scenario(
     from anabranch.video.fates import Playout
     from anabranch.video_comparison.setting import scenario_of
 
-    Playout.of(options.deadline, clip.source.format.rate)
+    Playout.of(options.deadline)
     return scenario_of(clip, base, options.deadline, reliability, name)
 
 

@@ -180,7 +180,7 @@ class Walk:
         read, rest = chain[0], list(chain[1:])
         value = function.__globals__.get(read, _ABSENT)
         if value is _ABSENT:
-            value = function.__builtins__.get(read, _ABSENT)
+            value = _builtins_of(function).get(read, _ABSENT)
             if value is not _ABSENT and PRISTINE.name_of(value) is None:
                 return self._unknown(f"{called} uses the built-in `{read}`")
         while isinstance(value, ModuleType) and rest:
@@ -235,6 +235,12 @@ class Walk:
             self.of(of, place),
             [[name, self.of(each, f"{place} has the attribute `{name}`")] for name, each in attributes],
         ]
+
+
+def _builtins_of(function: Any) -> dict[str, Any]:
+    """Returns the built-ins of the module in which a function was defined."""
+    known: dict[str, Any] = function.__builtins__
+    return known
 
 
 def _of_module(module: ModuleType, name: str) -> Any:

@@ -75,9 +75,9 @@ def read_plan(path: Path) -> Plan:
 def _built_in(name: str) -> Plan:
     files = _native.built_in_files(name)
     if files is None:
-        raise PlanError(
-            f"{name}: no such file, and no built-in plan or scenario; `anabranch init` lists those that there are"
-        )
+        near = difflib.get_close_matches(name, _native.built_in_names(), n=1)
+        remedy = f"; did you mean `{near[0]}`?" if near else "; `anabranch init` lists those that there are"
+        raise PlanError(f"{name}: no such file, and no built-in plan or scenario{remedy}")
     (own_name, text), *beside = files
     if not beside:
         return Plan(BuiltIn(name, text))

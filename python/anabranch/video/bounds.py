@@ -34,3 +34,7 @@ READ_LIMIT_S = 1800.0
 def time_limit_s(frame_pixels: int, frames: int) -> float:
     """How long ffmpeg may work on so many frames."""
     return _START_LIMIT_S + _LIMIT_S_PER_MEGAPIXEL * frame_pixels * frames / 1e6
+
+
+# A clip of one frame an hour would keep a player for years.
+MOST_DURATION_S = 86_400

@@ -18,7 +18,7 @@ from typing import Any
 
 from anabranch.errors import VideoError
 from anabranch.video import ffmpeg
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES
+from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES
 from anabranch.video.clips import SOURCES, Step, make_clip
 from anabranch.video.elementary import CodedFrame, split
 from anabranch.video.encoder import Coding, encode
@@ -33,7 +33,8 @@ from anabranch.video.user_clip import Reading
 MANIFEST, SOURCE, STREAM, TRACE, PACKETS = "manifest.json", "source.yuv", "stream.m4v", "trace.csv", "packets.csv"
 FORMAT = "anabranch-video-1"
 _AGAIN = "encode the clip again with `anabranch video encode`"
-_LARGEST_MANIFEST_BYTES = 1 << 16
+# The times of all frames of a clip whose rate varies are in it.
+_LARGEST_MANIFEST_BYTES = 1 << 22
 _KEYS = {
     "format": str,
     "width": int,
@@ -100,7 +101,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _scheduled(coded: list[CodedFrame], frame: FrameFormat) -> list[Frame]:
-    return scheduled([each.type for each in coded], [each.size_bytes for each in coded], frame.rate)
+    return scheduled([each.type for each in coded], [each.size_bytes for each in coded], frame)
 
 
 def _write_packets(path: Path, frames: list[Frame], packets: list[Packet]) -> None:
@@ -123,6 +124,7 @@ def _of_source(name: str, source: RawFrames) -> dict[str, Any]:
         "width": source.format.width,
         "height": source.format.height,
         "rate": str(source.format.rate),
+        **({} if source.format.times_us is None else {"times_us": list(source.format.times_us)}),
         "frames": source.count,
         "source_sha256": source.sha256(),
     }
@@ -151,7 +153,7 @@ def read_coded(folder: Path) -> CodedClip:
     _check_hash(folder / SOURCE, source.sha256(), manifest["source_sha256"])
     _check_hash(folder / STREAM, hashlib.sha256(stream).hexdigest(), manifest["bitstream_sha256"])
     coded = split(stream, str(folder / STREAM))
-    if len(coded) != source.count:
+    if len(coded) != source.count or len(source.format.times_us or coded) != source.count:
         raise VideoError(f"{folder}: {len(coded)} coded frames of {source.count} in the source: {_AGAIN}")
     frames = _scheduled(coded, source.format)
     return CodedClip(folder, manifest, source, stream, coded, frames, packetise(frames, manifest["payload_bytes"]))
@@ -177,7 +179,21 @@ def _format(manifest: Mapping[str, Any], path: Path) -> FrameFormat:
         rate = Fraction(manifest["rate"])
     except (ValueError, ZeroDivisionError):
         raise VideoError(f"{path}: `rate` is no fraction: {_AGAIN}") from None
-    return FrameFormat(manifest["width"], manifest["height"], rate).checked(str(path))
+    return FrameFormat(manifest["width"], manifest["height"], rate, _times(manifest, path)).checked(str(path))
+
+
+def _times(manifest: Mapping[str, Any], path: Path) -> tuple[int, ...] | None:
+    """Returns the times of the frames of a clip whose rate varies."""
+    times = manifest.get("times_us")
+    if times is None:
+        return None
+    if (
+        not isinstance(times, list)
+        or not 1 <= len(times) <= MOST_FRAMES
+        or any(type(each) is not int for each in times)
+    ):
+        raise VideoError(f"{path}: `times_us` is no list of whole numbers: {_AGAIN}")
+    return tuple(times)
 
 
 def _read(path: Path, most_bytes: int) -> bytes:

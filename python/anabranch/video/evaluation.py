@@ -79,7 +79,7 @@ def evaluate(
     is called after each of `steps(runs)`. Raises `VideoError`.
     """
     check_labels(runs)
-    playout = Playout.of(deadline_ms, clip.source.format.rate)
+    playout = Playout.of(deadline_ms)
     # All files are read before anything is computed: a mistake in the last one should not cost minutes.
     delivered = [
         deliveries(clip.frames, clip.packets, read_arrivals(run.arrivals, clip.frames, clip.packets), playout)
@@ -130,7 +130,7 @@ class _Judge:
 
     def run(self, label: str, delivered: list[Delivery]) -> EvaluatedRun:
         shown = shown_frames(delivered)
-        measures = delivery_measures(delivered, self._clip.source.format.rate)
+        measures = delivery_measures(delivered)
         judged = self._pairs.quality(shown) if any(each is not None for each in shown) else None
         if judged is not None and self._pictures is not None:
             self._write_clip(rebuild(self.decoded, shown, self._folder / "rebuilt.yuv"), label)

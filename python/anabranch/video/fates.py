@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
 
 from anabranch import _native
 from anabranch.errors import VideoError
@@ -53,25 +52,25 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """Frame `d` of the order of display is shown `deadline_ms` + (`d` + reordering) / rate after the first hand-over.
+    """Times at which frames are shown: frame `d` of the display `deadline_ms` and the reordering after its time.
 
-    The reordering is the number of intervals by which coding delays frames at the most, so that each frame has at least
-    the deadline from when it is handed to the sender, and those that others are predicted from have more.
+    The time of frame `d` is that of the `d`-th hand-over. The reordering is the longest time by which coding delays a
+    frame, so that each frame has at least the deadline from when it is handed to the sender, and those that others are
+    predicted from have more.
     """
 
     deadline_ms: float
-    rate: Fraction
 
     @classmethod
-    def of(cls, deadline_ms: float, rate: Fraction) -> Playout:
+    def of(cls, deadline_ms: float) -> Playout:
         """Raises `VideoError` for a deadline that is none."""
         if not 0 < deadline_ms <= MOST_DEADLINE_MS:
             raise VideoError(f"a deadline of {deadline_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s")
-        return cls(deadline_ms, rate)
+        return cls(deadline_ms)
 
     def due_ms(self, frames: Sequence[Frame]) -> list[float]:
         """When each frame of a clip is shown."""
-        return _native.video_due_ms(as_native(frames), self.deadline_ms, self.rate.as_integer_ratio())
+        return _native.video_due_ms(as_native(frames), self.deadline_ms)
 
 
 def deliveries(
@@ -83,7 +82,6 @@ def deliveries(
         [packet.frame for packet in packets],
         [arrivals_ms.get(packet.number) for packet in packets],
         playout.deadline_ms,
-        playout.rate.as_integer_ratio(),
     )
     return [Delivery(frame, Fate(fate), complete_ms) for frame, (fate, complete_ms) in zip(frames, found, strict=True)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from anabranch.errors import VideoError
 from anabranch.video import bounds
@@ -11,11 +12,24 @@ from anabranch.video import bounds
 
 @dataclass(frozen=True, slots=True)
 class FrameFormat:
-    """`rate` is in frames a second. The values are within the bounds once `checked` has seen them."""
+    """Format of a clip's frames. The values are within the bounds once `checked` has seen them.
+
+    `rate` is in frames a second. A clip whose rate varies has `times_us`, the time of each frame in the order of
+    display from the first one on, and `rate` is the mean.
+    """
 
     width: int
     height: int
     rate: Fraction
+    times_us: tuple[int, ...] | None = None
+
+    def time_ms(self, place: int) -> float:
+        """Returns the time of a frame, to the microsecond. Frames after the last one keep its interval."""
+        if self.times_us is None:
+            return round(place * 1_000_000 / self.rate) / 1000
+        last = len(self.times_us) - 1
+        beyond = max(place - last, 0) * (self.times_us[last] - self.times_us[max(last - 1, 0)])
+        return (self.times_us[min(place, last)] + beyond) / 1000
 
     @property
     def luma_bytes(self) -> int:
@@ -38,6 +52,7 @@ class FrameFormat:
                 f"{name}: a rate of {self.rate} frames a second is outside 0 to {bounds.MOST_RATE_PER_S}: "
                 "give another with --rate"
             )
+        _check_times(self.times_us or (0,), name)
         return self
 
 
@@ -58,6 +73,13 @@ def _check_size(frame: FrameFormat, name: str) -> None:
             f"{name}: frames of {frame.size} are outside {least}x{least} to {bounds.MOST_FRAME_PIXELS} pixels: "
             "scale it with --scale 176x144"
         )
+
+
+def _check_times(times_us: tuple[int, ...], name: str) -> None:
+    if times_us[0] != 0 or any(after < before for before, after in pairwise(times_us)):
+        raise VideoError(f"{name}: the times of its frames do not begin at 0, or go back: repair it, or give --rate")
+    if times_us[-1] > bounds.MOST_DURATION_S * 1_000_000:
+        raise VideoError(f"{name}: lasts longer than {bounds.MOST_DURATION_S} s: give a shorter clip, or --rate")
 
 
 def check_frame_count(frame: FrameFormat, frames: int, name: str) -> None:

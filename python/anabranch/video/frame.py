@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
+
+from anabranch.video.format import FrameFormat
 
 
 class FrameType(Enum):
@@ -57,15 +58,10 @@ def display_order(types: Sequence[FrameType]) -> list[int]:
     return display
 
 
-def scheduled(types: Sequence[FrameType], sizes_bytes: Sequence[int], rate: Fraction) -> list[Frame]:
-    """Frames in coding order, one for each interval of the frame rate, as a live encoder emits them."""
+def scheduled(types: Sequence[FrameType], sizes_bytes: Sequence[int], shape: FrameFormat) -> list[Frame]:
+    """Frames in coding order, handed over at the intervals of their display, as a live encoder emits them."""
     display = display_order(types)
     return [
-        Frame(number, display[number], kind, size, time_ms(number, rate))
+        Frame(number, display[number], kind, size, shape.time_ms(number))
         for number, (kind, size) in enumerate(zip(types, sizes_bytes, strict=True))
     ]
-
-
-def time_ms(intervals: int, rate: Fraction) -> float:
-    """So many frame intervals, to the microsecond."""
-    return round(intervals * 1_000_000 / rate) / 1000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from anabranch import _native
 from anabranch.video.fates import Delivery, Fate, as_native
@@ -52,11 +51,11 @@ class DeliveryMeasures:
         return self.count(Fate.GOOD) / self.frames
 
 
-def delivery_measures(deliveries: Sequence[Delivery], rate: Fraction) -> DeliveryMeasures:
+def delivery_measures(deliveries: Sequence[Delivery]) -> DeliveryMeasures:
     """The measures of one run, computed as those of a scenario with a video flow are."""
     frames = as_native([each.frame for each in deliveries])
     fates = [(each.fate.value, each.complete_ms) for each in deliveries]
-    found = json.loads(_native.video_measures(frames, fates, rate.as_integer_ratio()))
+    found = json.loads(_native.video_measures(frames, fates))
     return DeliveryMeasures(
         fates={kind: {fate: found["fates"][kind.value][fate.value] for fate in Fate} for kind in FrameType},
         stalls=found["stalls"],

@@ -15,6 +15,7 @@ from anabranch.video import ffmpeg, y4m
 from anabranch.video.bounds import MOST_FRAMES, MOST_RAW_BYTES, MOST_SOURCE_PIXELS, READ_LIMIT_S
 from anabranch.video.format import QCIF, FrameFormat
 from anabranch.video.raw import RawFrames, write_frames
+from anabranch.video.timing import TIME_BASE, Timing, read_timing
 
 _RAW_ENDINGS = frozenset({".yuv", ".raw", ".i420"})
 _Y4M_ENDING = ".y4m"
@@ -22,6 +23,9 @@ _Y4M_ENDING = ".y4m"
 _NAMED_SIZES = {"qcif": (176, 144), "cif": (352, 288)}
 _SIZE_IN_NAME = re.compile(r"(?<![0-9a-z])(?:(\d{2,4})x(\d{2,4})|(qcif|cif))(?![0-9a-z])")
 REMEDY = "repair it, or give another file"
+# How ffmpeg says that there is no stream of the kind that is asked for.
+_NO_STREAM = "for option 'map'"
+_NO_VIDEO = "holds no moving pictures, but sound alone or with a cover picture: give a file with video"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +86,42 @@ def _size_in_name(stem: str) -> tuple[int, int] | None:
     return _NAMED_SIZES[found[3]] if found[3] else (int(found[1]), int(found[2]))
 
 
-def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: Reading) -> RawFrames:
+def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: Reading, timing: Timing | None = None) -> RawFrames:
     given = y4m.read_header(file, str(path))
-    frame = FrameFormat(given.width, given.height, given.rate if reading.rate is None else reading.rate).checked(
-        str(path)
-    )
+    timing = timing or Timing(given.rate)
+    rate, times_us = (reading.rate, None) if reading.rate else (timing.rate, timing.times_us)
+    frame = FrameFormat(given.width, given.height, rate, times_us).checked(str(path))
     frames = islice(y4m.read_frames(file, frame, str(path)), reading.frames)
     return write_frames(out, frame, frames, str(path))
 
 
 def _read_with_ffmpeg(path: Path, out: Path, reading: Reading) -> RawFrames:
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
-        converted = Path(folder) / "frames.y4m"
-        arguments = [*_arguments(path, reading), ffmpeg.file_url(converted)]
+        converted, times = Path(folder) / "frames.y4m", Path(folder) / "times.txt"
         try:
-            ffmpeg.run(arguments, str(path), READ_LIMIT_S, silent=True)
+            ffmpeg.run(_arguments(path, reading, converted, times), str(path), READ_LIMIT_S, silent=True)
         except VideoError as error:
+            if _NO_STREAM in str(error):
+                raise VideoError(f"{path}: {_NO_VIDEO}") from error
             raise VideoError(f"{error}: {REMEDY}") from error
         if not converted.exists():
             raise VideoError(f"{path}: holds no video: {REMEDY}")
         with converted.open("rb") as file:
-            return _read_y4m(file, path, out, reading)
+            given = y4m.read_header(file, str(path)).rate
+            file.seek(0)
+            return _read_y4m(file, path, out, reading, read_timing(times, given, str(path)))
 
 
-def _arguments(path: Path, reading: Reading) -> list[str]:
+def _arguments(path: Path, reading: Reading, frames: Path, times: Path) -> list[str]:
+    """ffmpeg's arguments: the first output has the frames, the second one the time of each."""
     most = min(reading.frames or MOST_FRAMES, MOST_FRAMES) + (reading.frames is None)
     given: list[str] = []
     if path.suffix.lower() in _RAW_ENDINGS:
         frame = _raw_format(path, reading)
         given = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-video_size", frame.size, "-framerate", str(frame.rate)]
     scaled = [] if reading.scale is None else ["-vf", "scale={}:{}:flags=bicubic+bitexact".format(*reading.scale)]
+    # A capital V leaves out cover pictures and thumbnails.
+    chosen = ["-map", "0:V:0", *scaled, "-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-frames:v", str(most)]
     return [
         # A playlist may name files of other hosts. Nothing is ever downloaded.
         *("-protocol_whitelist", "file"),
@@ -119,6 +129,6 @@ def _arguments(path: Path, reading: Reading) -> list[str]:
         *("-xerror", "-err_detect", "explode"),
         *("-max_pixels", str(MOST_SOURCE_PIXELS), *ffmpeg.SINGLE_THREAD),
         *(*given, "-i", ffmpeg.file_url(path)),
-        *("-map", "0:v:0", *scaled, "-fps_mode", "passthrough", "-pix_fmt", "yuv420p"),
-        *("-frames:v", str(most), "-fs", str(MOST_RAW_BYTES + MOST_RAW_BYTES // 8), "-f", "yuv4mpegpipe"),
+        *(*chosen, "-fs", str(MOST_RAW_BYTES + MOST_RAW_BYTES // 8), "-f", "yuv4mpegpipe", ffmpeg.file_url(frames)),
+        *(*chosen, "-c:v", "rawvideo", "-enc_time_base", TIME_BASE, "-f", "framecrc", ffmpeg.file_url(times)),
     ]

@@ -146,7 +146,7 @@ def compare(
     `work` is a folder for the decoded clip, `cache` a file for known pairs of frames.
     `step` is told how many frames are compared of how many. Raises `VideoError`.
     """
-    playout = Playout.of(deadline_ms, clip.source.format.rate)
+    playout = Playout.of(deadline_ms)
     watched = [_watch(clip, run, playout, keep=run.seed == shown_seed) for run in runs]
     decoded = decode(clip.folder / STREAM, clip.source, work / "decoded.yuv")
     pairs = PairMetrics(clip.source if against == "source" else decoded, decoded)
@@ -174,7 +174,7 @@ class _Watched:
 def _watch(clip: CodedClip, run: SimulatedRun, playout: Playout, *, keep: bool) -> _Watched:
     arrivals_ms = read_arrivals(run.arrivals, clip.frames, clip.packets)
     found = deliveries(clip.frames, clip.packets, arrivals_ms, playout)
-    measures = delivery_measures(found, clip.source.format.rate)
+    measures = delivery_measures(found)
     return _Watched(shown_frames(found), measures, found if keep else None)
 
 

@@ -136,7 +136,7 @@ def write_page(
             metrics=_METRIC_TITLES,
             clips=clips,
             lanes=_lanes(comparison, shown),
-            ticks=list(panels.ticks(comparison.clip.source.count, _rate(comparison))),
+            ticks=list(panels.ticks(comparison.clip.source.count, comparison.clip.source.format)),
             data=_data(comparison, clips),
             style=Markup(_style() + _file("page.css")),
             script=Markup(script),
@@ -148,6 +148,14 @@ def write_page(
     beside.write_text(text, encoding="utf-8")
     beside.replace(out)
     return notes
+
+
+def _times(comparison: Comparison) -> dict[str, list[float]]:
+    """The time of each frame in seconds and the end of the last one, if the clip's rate varies."""
+    source = comparison.clip.source
+    if source.format.times_us is None:
+        return {}
+    return {"times": [round(source.format.time_ms(place) / 1000, 6) for place in range(source.count + 1)]}
 
 
 def _rate(comparison: Comparison) -> float:
@@ -257,6 +265,7 @@ def _data(comparison: Comparison, clips: Sequence[Clip]) -> Markup:
     frames = sorted(comparison.clip.frames, key=lambda frame: frame.display)
     content = {
         "rate": _rate(comparison),
+        **_times(comparison),
         "frames": comparison.clip.source.count,
         "types": "".join(frame.type.value for frame in frames),
         "clips": [{"label": clip.label, **clip.frames} for clip in clips],
@@ -267,14 +276,14 @@ def _data(comparison: Comparison, clips: Sequence[Clip]) -> Markup:
 
 def _lanes(comparison: Comparison, shown: Sequence[tuple[ComparedRun, Detail]]) -> list[Lane]:
     scales = _quality_scales(comparison, shown)
-    rate, count = _rate(comparison), comparison.clip.source.count
+    shape, count = comparison.clip.source.format, comparison.clip.source.count
     fastest = [value for run, _ in shown for path in run.run.timeline["paths"].values() for value in path["kbps"]]
     path_scale = panels.scale_of(fastest, from_zero=True)
     lanes: list[Lane] = []
     for run, detail in shown:
         timeline = run.run.timeline
         paths = [
-            PathPanel(name, _path_about(path), panels.path_panel(path, timeline, count, rate, path_scale))
+            PathPanel(name, _path_about(path), panels.path_panel(path, timeline, count, shape, path_scale))
             for name, path in timeline["paths"].items()
         ]
         qualities = [] if detail.quality is None else [

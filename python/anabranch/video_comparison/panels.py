@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from anabranch.video.fates import Fate
+from anabranch.video.format import FrameFormat
 from anabranch.video.metrics import Values
 
 # Height of a panel in its own units; the style sheet says how many pixels that is.
@@ -68,15 +70,29 @@ def fate_strip(fates: Sequence[Fate]) -> Markup:
     return _panel(len(fates), bars)
 
 
-def path_panel(path: Mapping[str, Any], timeline: Mapping[str, Any], frames: int, rate: float, scale: Scale) -> Markup:
+def place_of(shape: FrameFormat, frames: int, time_s: float) -> float:
+    """Returns the place of a time on the axis, on which each frame of the order of display is as wide as the others."""
+    if shape.times_us is None:
+        return time_s * float(shape.rate)
+    times_s = [shape.time_ms(place) / 1000 for place in range(frames + 1)]
+    if 0 <= time_s <= times_s[-1]:
+        return float(np.interp(time_s, times_s, range(frames + 1)))
+    return time_s * float(shape.rate) if time_s < 0 else frames + (time_s - times_s[-1]) * float(shape.rate)
+
+
+def path_panel(
+    path: Mapping[str, Any], timeline: Mapping[str, Any], frames: int, shape: FrameFormat, scale: Scale
+) -> Markup:
     """Throughput of a path as an area, and below it a tick for each bin in which packets were dropped."""
-    width = timeline["width_s"] * rate
-    begin = -timeline["begins_s"] * rate
-    steps = [(begin + at * width, value) for at, value in enumerate(path["kbps"])]
-    corners = [corner for x, value in steps for corner in ((x, value), (x + width, value))]
+    begin_s, width_s = -timeline["begins_s"], timeline["width_s"]
+    edges = [place_of(shape, frames, begin_s + at * width_s) for at in range(len(path["kbps"]) + 1)]
+    bins = list(pairwise(edges))
+    corners = [
+        corner for (x, end), value in zip(bins, path["kbps"], strict=True) for corner in ((x, value), (end, value))
+    ]
     drops = [
-        f'<rect x="{begin + at * width:.2f}" y="88" width="{width:.2f}" height="12" fill="var(--dropped)"/>'
-        for at, count in enumerate(path["dropped"])
+        f'<rect x="{x:.2f}" y="88" width="{end - x:.2f}" height="12" fill="var(--dropped)"/>'
+        for (x, end), count in zip(bins, path["dropped"], strict=True)
         if count
     ]
     return _panel(frames, [_area(corners, scale), *drops])
@@ -102,12 +118,12 @@ def _area(points: Sequence[tuple[float, float]], scale: Scale) -> str:
     return f'<polygon points="{closed}" fill="var(--area)" stroke="none"/>'
 
 
-def ticks(frames: int, rate: float) -> Iterator[tuple[float, str]]:
+def ticks(frames: int, shape: FrameFormat) -> Iterator[tuple[float, str]]:
     """Marks of the axis of time: their places in percent, and their seconds."""
-    duration_s = frames / rate
+    duration_s = shape.time_ms(frames) / 1000
     steps = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
     step_s = next((step for step in steps if duration_s / step <= 8), 7200)
     number = 0
     while number * step_s < duration_s:
-        yield number * step_s / duration_s * 100, f"{number * step_s:g} s"
+        yield place_of(shape, frames, number * step_s) / frames * 100, f"{number * step_s:g} s"
         number += 1

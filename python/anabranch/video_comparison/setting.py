@@ -33,7 +33,7 @@ def scenario_of(
 
     Raises `ScenarioError` with all that is wrong in the paths.
     """
-    duration_s = float(clip.source.count / clip.source.format.rate) + deadline_ms / 1000
+    duration_s = (clip.source.format.time_ms(clip.source.count) + deadline_ms) / 1000
     run = {key: value for key, value in base.get("run", {}).items() if key in ("profile",)}
     flow: dict[str, Any] = {
         "name": FLOW,

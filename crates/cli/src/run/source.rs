@@ -7,6 +7,7 @@ use anabranch_lab::scenario::{Override, Scenario, ScenarioError};
 
 use crate::builtin;
 use crate::exit::CommandError;
+use crate::init;
 
 /// Bytes that are read from standard input at most.
 const MOST_BYTES: u64 = 16 << 20;
@@ -47,10 +48,7 @@ impl Source {
             return Ok(here(file.name, file.text.to_owned()));
         }
         match path.components().count() == 1 && path.extension().is_none() && !path.exists() {
-            true => Err(CommandError::usage(format!(
-                "{}: no such file, and no built-in scenario; `anabranch init` lists those that there are",
-                path.display()
-            ))),
+            true => Err(CommandError::usage(unknown(&path.display().to_string()))),
             // What the system says of the file tells more.
             false => Ok(Source { name, folder, text: Text::InFile(path.to_owned()) }),
         }
@@ -62,6 +60,15 @@ impl Source {
             Text::InFile(path) => Scenario::load(path, changes),
             Text::Here(text) => Scenario::parse(text, &self.name, changes),
         }
+    }
+}
+
+/// Returns the error about a name that stands for neither a file nor a built-in scenario.
+fn unknown(name: &str) -> String {
+    let known = builtin::SCENARIOS.iter().map(|file| file.name);
+    match init::nearest(name, known) {
+        Some(near) => format!("{name}: no such file, and no built-in scenario; did you mean `{near}`?"),
+        None => format!("{name}: no such file, and no built-in scenario; `anabranch init` lists those that there are"),
     }
 }
 
@@ -80,6 +87,14 @@ fn read(from: impl Read) -> Result<String, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mistyped_scenario_names_the_nearest_built_in_one() {
+        let error = Source::of(Path::new("two-pth")).expect_err("no such scenario").to_string();
+        assert!(error.ends_with("did you mean `two-path`?"), "{error}");
+        let error = Source::of(Path::new("something-else")).expect_err("no such scenario").to_string();
+        assert!(error.contains("`anabranch init` lists"), "{error}");
+    }
 
     #[test]
     fn what_comes_through_a_pipe_has_a_bound() {

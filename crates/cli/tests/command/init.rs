@@ -34,7 +34,7 @@ fn a_built_in_scenario_runs_from_any_folder_and_as_the_file_does() {
     assert_eq!(built_in.out, file.out);
     let ended = in_folder(folder.path(), &["run", "two-pth"]).with_status(2);
     assert!(
-        ended.err.contains("two-pth: no such file") && ended.err.contains("anabranch init"),
+        ended.err.contains("two-pth: no such file") && ended.err.contains("did you mean `two-path`?"),
         "{}",
         ended.err
     );
@@ -106,6 +106,26 @@ fn completions_name_schemes_and_keys_and_a_shell_can_read_them() {
     );
     let Ok(answer) = Command::new("bash").args(["-c", &asks]).output() else { return };
     assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "cmt-pf");
+}
+
+#[test]
+fn run_completes_built_in_scenarios_in_each_shell() {
+    let script = |shell| anabranch(&["completions", shell]).with_status(0).out;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("anabranch");
+    fs::write(&file, script("bash")).expect("written");
+    let asks = format!(
+        "source {}; COMP_WORDS=(anabranch run two-pa); COMP_CWORD=2; \
+         _anabranch anabranch two-pa run; echo \"${{COMPREPLY[@]}}\"",
+        file.display()
+    );
+    if let Ok(answer) = Command::new("bash").args(["-c", &asks]).output() {
+        assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "two-path");
+    }
+    let zsh = script("zsh");
+    assert!(zsh.contains(":_anabranch_scenarios'") && zsh.contains("_anabranch_scenarios() {"), "{zsh}");
+    let fish = script("fish");
+    assert!(fish.contains("-n \"__fish_anabranch_using_subcommand run\" -a \"") && fish.contains("two-path"), "{fish}");
 }
 
 #[test]

@@ -90,8 +90,11 @@ fn abandoned(flow: &FlowExplanation) -> Option<String> {
 
 fn carried(flow: &FlowExplanation, path: &PathExplanation) -> String {
     if !flow.arrivals_known {
-        let kbps = path.sent_bytes as f64 * 8.0 / 1000.0 / flow.duration_s().max(f64::MIN_POSITIVE);
-        return format!("{} was given {kbps:.0} kbit/s.", path.name);
+        let kbps = |bytes: u64| bytes as f64 * 8.0 / 1000.0 / flow.duration_s().max(f64::MIN_POSITIVE);
+        return match path.protected_sent_bytes {
+            Some(bytes) => format!("{} was given {:.0} kbit/s in protected packets.", path.name, kbps(bytes)),
+            None => format!("{} was given {:.0} kbit/s.", path.name, kbps(path.sent_bytes)),
+        };
     }
     let duplicates = match path.duplicate_chunks {
         0 => String::new(),

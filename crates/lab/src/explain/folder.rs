@@ -38,6 +38,9 @@ pub(super) struct RunCounters {
     /// Records that were lost before they could be written, since the disk was slower than the host.
     #[serde(default)]
     pub(super) records_dropped: u64,
+    /// Bytes of protected packets that a host sent, by sender and path.
+    #[serde(default)]
+    pub(super) protected_sent_bytes: BTreeMap<String, BTreeMap<String, u64>>,
     /// A host has none.
     #[serde(default)]
     flows: Vec<FlowCounters>,
@@ -114,6 +117,12 @@ fn old(folder: &str) -> ExplainError {
 }
 
 impl Folder {
+    /// Returns the bytes of protected packets that a sender of a host gave to a path; `None` if it was not protected.
+    pub(super) fn protected_sent_bytes(&self, sender: &str, path: &str) -> Option<u64> {
+        let paths = self.ended.as_ref()?.result.protected_sent_bytes.get(sender)?;
+        Some(paths.get(path).copied().unwrap_or(0))
+    }
+
     pub(super) fn open(path: &Path) -> Result<Self, ExplainError> {
         let manifest = manifest(&path.join(RUN_FILE))?;
         let scenario = scenario(&path.join(SCENARIO_FILE))?;

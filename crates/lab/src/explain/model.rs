@@ -124,6 +124,9 @@ pub struct PathExplanation {
     pub sent_chunks: u64,
     /// Their chunk bytes.
     pub sent_bytes: u64,
+    /// Bytes of protected packets that a host sent, whose chunks its trace does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protected_sent_bytes: Option<u64>,
     /// Chunks that arrived.
     pub received_chunks: u64,
     /// Their chunk bytes.

@@ -302,7 +302,12 @@ fn flow(reader: &Reader, folder: &Folder) -> FlowExplanation {
         time_findings: Vec::new(),
         capacity_findings: Vec::new(),
         peer_window: peer_window(account, span, &sender.paths),
-        paths: paths.map(|(name, sums)| path_of(name, sums, span, capacity(name))).collect(),
+        paths: paths
+            .map(|(name, sums)| PathExplanation {
+                protected_sent_bytes: folder.protected_sent_bytes(&sender.name, name),
+                ..path_of(name, sums, span, capacity(name))
+            })
+            .collect(),
         scheduling: placement_of(&account.scheduling, &sender.paths),
         rerouting: placement_of(&account.rerouting, &sender.paths),
         losses: Vec::new(),
@@ -401,6 +406,7 @@ fn path_of(name: &str, sums: &PathSums, span: f64, capacity_bits: Option<f64>) -
             .collect(),
         sent_chunks: sums.sent.0,
         sent_bytes: sums.sent.1,
+        protected_sent_bytes: None,
         received_chunks: sums.received.0,
         received_bytes: sums.received.1,
         duplicate_chunks: sums.duplicates,

@@ -412,6 +412,16 @@ fn choices_waits_and_refusals_are_counted_with_the_figure_that_decided() {
 }
 
 #[test]
+fn protected_packets_of_a_host_count_where_its_chunks_cannot_be_read() {
+    let mut flow = busy().packet(1.0, "sent", "a", 1).flow();
+    flow.arrivals_known = false;
+    // A host reads the first chunks only, before there are keys.
+    assert_eq!(super::findings::capacity(&flow)[0], "a was given 1 kbit/s.");
+    flow.paths[0].protected_sent_bytes = Some(70_000_000);
+    assert_eq!(super::findings::capacity(&flow)[0], "a was given 56000 kbit/s in protected packets.");
+}
+
+#[test]
 fn what_arrived_is_set_against_what_the_link_could_have_carried() {
     let flow = busy()
         .packet(1.0, "sent", "a", 1)

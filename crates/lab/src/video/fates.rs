@@ -1,7 +1,7 @@
 //! What becomes of each frame, by when its packets arrived and by what it is predicted from. The rule is the book's, chapter
 //! "Real-time video"; a late frame is discarded, as EvalVid does it, even if a decoder could have used it for others.
 
-use crate::video::{Frame, FrameRate, FrameType};
+use crate::video::{Frame, FrameType};
 
 /// What became of a frame. The first that holds, from above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,26 +49,38 @@ impl Delivery {
     }
 }
 
-/// When frames are due. Frame *d* of the order of display is shown `deadline_ms` + (*d* + reordering) frame intervals after the
-/// first hand-over, so that each frame has the deadline at least from when it is handed over.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Times at which frames are shown. The intervals between hand-overs are those of the display: frame *d* of the order of display is
+/// shown `deadline_ms` and the reordering after the *d*-th hand-over. The reordering is the longest time by which coding order
+/// delays a frame, so each frame has at least the deadline from its own hand-over.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Playout {
     deadline_ms: f64,
-    rate: FrameRate,
-    /// The largest number of intervals by which coding order delays a frame.
-    reordering: usize,
+    reordering_ms: f64,
+    /// Time of each hand-over, in their order.
+    times_ms: Vec<f64>,
 }
 
 impl Playout {
-    /// The playout of these frames, which are in coding order.
-    pub fn of(frames: &[Frame], deadline_ms: f64, rate: FrameRate) -> Playout {
-        let delays = frames.iter().enumerate().map(|(number, frame)| number.saturating_sub(frame.display));
-        Playout { deadline_ms, rate, reordering: delays.max().unwrap_or(0) }
+    /// Returns the playout of these frames, which are in coding order.
+    pub fn of(frames: &[Frame], deadline_ms: f64) -> Playout {
+        let times_ms: Vec<f64> = frames.iter().map(|frame| frame.time_ms).collect();
+        let at = |display: usize| times_ms.get(display).or(times_ms.last()).copied().unwrap_or(0.0);
+        let delays = frames.iter().map(|frame| frame.time_ms - at(frame.display));
+        let reordering_ms = delays.fold(0.0, f64::max);
+        Playout { deadline_ms, reordering_ms, times_ms }
     }
 
-    /// When a frame is due.
+    /// Returns the time at which a frame is due, rounded to the microsecond.
     pub fn due_ms(&self, frame: &Frame) -> f64 {
-        self.deadline_ms + self.rate.intervals_ms(frame.display + self.reordering)
+        let time_ms = self.times_ms.get(frame.display).or(self.times_ms.last()).copied().unwrap_or(0.0);
+        ((self.deadline_ms + time_ms + self.reordering_ms) * 1000.0).round() / 1000.0
+    }
+
+    /// Returns for how long a frame of the order of display is shown: until the next one, and the last as long as the one before.
+    pub fn shown_for_ms(&self, display: usize) -> f64 {
+        let Some(last) = self.times_ms.len().checked_sub(2) else { return 0.0 };
+        let from = display.min(last);
+        self.times_ms[from + 1] - self.times_ms[from]
     }
 }
 
@@ -119,8 +131,6 @@ mod tests {
     use super::*;
     use crate::video::frame::display_order;
 
-    const RATE: FrameRate = FrameRate { frames: 10, microseconds: 1_000_000 };
-
     fn frames(letters: &str) -> Vec<Frame> {
         let kinds: Vec<FrameType> = letters.split("").filter_map(FrameType::of).collect();
         let display = display_order(&kinds);
@@ -128,7 +138,7 @@ mod tests {
             display: display[number],
             kind: *kind,
             size_bytes: 100,
-            time_ms: RATE.intervals_ms(number),
+            time_ms: number as f64 * 100.0,
         };
         kinds.iter().enumerate().map(frame).collect()
     }
@@ -136,7 +146,7 @@ mod tests {
     /// Fates as letters in coding order, where some frames are lost and some late.
     fn fates(letters: &str, lost: &[usize], late: &[usize]) -> String {
         let frames = frames(letters);
-        let playout = Playout::of(&frames, 50.0, RATE);
+        let playout = Playout::of(&frames, 50.0);
         let complete = |(number, frame): (usize, &Frame)| {
             let after = if late.contains(&number) { 0.5 } else { 0.0 };
             (!lost.contains(&number)).then(|| playout.due_ms(frame) + after)
@@ -174,9 +184,32 @@ mod tests {
     #[test]
     fn a_frame_that_is_complete_exactly_when_it_is_due_is_in_time() {
         let frames = frames("IPBB");
-        let playout = Playout::of(&frames, 50.0, RATE);
+        let playout = Playout::of(&frames, 50.0);
         // B frame 2 of coding order is displayed as number 1: coding delays it by one interval.
         assert_eq!(playout.due_ms(&frames[2]), 250.0);
         assert_eq!(playout.due_ms(&frames[0]), 150.0);
+    }
+
+    #[test]
+    fn frames_at_varying_intervals_are_due_at_their_own_times() {
+        let mut frames = frames("IPPP");
+        for (frame, time_ms) in frames.iter_mut().zip([0.0, 20.0, 1020.0, 1040.0]) {
+            frame.time_ms = time_ms;
+        }
+        let playout = Playout::of(&frames, 50.0);
+        assert_eq!(frames.iter().map(|frame| playout.due_ms(frame)).collect::<Vec<f64>>(), [50.0, 70.0, 1070.0, 1090.0]);
+        assert_eq!([0, 1, 2, 3].map(|display| playout.shown_for_ms(display)), [20.0, 1000.0, 20.0, 20.0]);
+    }
+
+    #[test]
+    fn reordering_across_a_long_interval_leaves_each_frame_its_deadline() {
+        let mut frames = frames("IPBB");
+        for (frame, time_ms) in frames.iter_mut().zip([0.0, 500.0, 510.0, 520.0]) {
+            frame.time_ms = time_ms;
+        }
+        let playout = Playout::of(&frames, 50.0);
+        for frame in &frames {
+            assert!(playout.due_ms(frame) >= frame.time_ms + 50.0, "{frame:?}");
+        }
     }
 }

@@ -48,36 +48,6 @@ pub struct Frame {
     pub time_ms: f64,
 }
 
-/// Frames in a second, as a fraction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameRate {
-    /// Frames ...
-    pub frames: u64,
-    /// ... in so many microseconds.
-    pub microseconds: u64,
-}
-
-impl FrameRate {
-    /// So many frame intervals in milliseconds, rounded to the microsecond.
-    pub fn intervals_ms(self, intervals: usize) -> f64 {
-        let frames = u128::from(self.frames.max(1));
-        let product = intervals as u128 * u128::from(self.microseconds);
-        let (whole, rest) = (product / frames, product % frames);
-        // A half goes to the even neighbour, as Python rounds.
-        let up = match (rest * 2).cmp(&frames) {
-            std::cmp::Ordering::Greater => 1,
-            std::cmp::Ordering::Equal => whole % 2,
-            std::cmp::Ordering::Less => 0,
-        };
-        (whole + up) as f64 / 1000.0
-    }
-
-    /// So many frame intervals in seconds.
-    pub fn intervals_s(self, intervals: u64) -> f64 {
-        intervals as f64 * (self.microseconds as f64 / 1e6) / self.frames.max(1) as f64
-    }
-}
-
 /// The place of each frame of coding order in the order of display. A reference is displayed once the B frames that follow it in
 /// coding order have been: they lie before it.
 pub(super) fn display_order(kinds: &[FrameType]) -> Vec<usize> {
@@ -109,13 +79,5 @@ mod tests {
         assert_eq!(display_order(&kinds("IPBBPBBIBB")), [0, 3, 1, 2, 6, 4, 5, 9, 7, 8]);
         assert_eq!(display_order(&kinds("IPP")), [0, 1, 2]);
         assert_eq!(display_order(&[]), [0; 0]);
-    }
-
-    #[test]
-    fn intervals_are_rounded_to_the_microsecond_and_halves_to_the_even_one() {
-        let thirty = FrameRate { frames: 30, microseconds: 1_000_000 };
-        assert_eq!([1, 2, 3].map(|n| thirty.intervals_ms(n)), [33.333, 66.667, 100.0]);
-        let halves = FrameRate { frames: 2, microseconds: 1 };
-        assert_eq!([1, 3, 5].map(|n| halves.intervals_ms(n)), [0.0, 0.002, 0.002]);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::video::{Delivery, Fate, FrameRate, FrameType};
+use crate::video::{Delivery, Fate, FrameType, Playout};
 
 /// Frames of one type by fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -119,15 +119,16 @@ impl TypeCounts {
 }
 
 impl VideoResult {
-    /// The measures of frames that were due, in any order, and the number of those that were not.
-    pub fn of(mut due: Vec<Delivery>, not_due: u64, rate: FrameRate) -> VideoResult {
+    /// Computes the measures of frames that were due, in any order. `not_due` is the number of those that were not.
+    pub fn of(mut due: Vec<Delivery>, not_due: u64, playout: &Playout) -> VideoResult {
         due.sort_by_key(|each| each.frame.display);
         let mut fates = TypeCounts::default();
         due.iter().for_each(|each| fates.add(each.frame.kind, each.fate));
-        let stalls: Vec<u64> = due
+        let shown_for_ms = |run: &[Delivery]| run.iter().map(|each| playout.shown_for_ms(each.frame.display)).sum();
+        let stalls: Vec<f64> = due
             .chunk_by(|a, b| (a.fate == Fate::Good) == (b.fate == Fate::Good))
             .filter(|run| run[0].fate != Fate::Good)
-            .map(|run| run.len() as u64)
+            .map(shown_for_ms)
             .collect();
         VideoResult {
             frames: due.len() as u64,
@@ -135,12 +136,17 @@ impl VideoResult {
             fates,
             decodable_frame_ratio: fates.total().good as f64 / due.len().max(1) as f64,
             stalls: stalls.len() as u64,
-            stall_s: rate.intervals_s(stalls.iter().sum()),
-            longest_stall_s: rate.intervals_s(stalls.iter().copied().max().unwrap_or(0)),
+            stall_s: seconds(stalls.iter().sum()),
+            longest_stall_s: seconds(stalls.iter().copied().fold(0.0, f64::max)),
             delay: delays(due.iter().filter_map(Delivery::delay_ms).collect()),
             frame_fates: run_lengths(&due),
         }
     }
+}
+
+/// Returns milliseconds as seconds, rounded to the microsecond.
+fn seconds(ms: f64) -> f64 {
+    (ms * 1000.0).round() / 1e6
 }
 
 fn delays(mut delays_ms: Vec<f64>) -> Option<Delays> {
@@ -175,7 +181,6 @@ mod tests {
 
     #[test]
     fn measures_are_taken_in_the_order_of_display() {
-        let rate = FrameRate { frames: 10, microseconds: 1_000_000 };
         let fates = [Fate::Good, Fate::Lost, Fate::Late, Fate::Good, Fate::Undecodable];
         let frame = |(display, fate): (usize, Fate)| Delivery {
             frame: Frame { display, kind: FrameType::ALL[display % 3], size_bytes: 1, time_ms: 10.0 },
@@ -183,7 +188,9 @@ mod tests {
             complete_ms: (fate != Fate::Lost).then_some(20.0 + display as f64),
         };
         let due: Vec<Delivery> = fates.into_iter().enumerate().rev().map(frame).collect();
-        let result = VideoResult::of(due, 2, rate);
+        let each_100_ms = |display| Frame { display, kind: FrameType::I, size_bytes: 1, time_ms: display as f64 * 100.0 };
+        let playout = Playout::of(&[0, 1, 2, 3, 4].map(each_100_ms), 50.0);
+        let result = VideoResult::of(due, 2, &playout);
         assert_eq!(result.frame_fates, "1g1l1t1g1u");
         assert_eq!((result.stalls, result.stall_s, result.longest_stall_s), (2, 0.3, 0.2));
         assert_eq!(result.decodable_frame_ratio, 0.4);
@@ -195,7 +202,7 @@ mod tests {
 
     #[test]
     fn without_frames_there_is_nothing_to_divide_by() {
-        let none = VideoResult::of(Vec::new(), 3, FrameRate { frames: 1, microseconds: 0 });
+        let none = VideoResult::of(Vec::new(), 3, &Playout::of(&[], 50.0));
         assert_eq!((none.decodable_frame_ratio, none.delay, none.stall_s), (0.0, None, 0.0));
     }
 }

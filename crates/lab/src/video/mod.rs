@@ -9,7 +9,7 @@ mod plan;
 mod trace;
 
 pub use fates::{Delivery, Fate, Playout, completions, deliveries};
-pub use frame::{Frame, FrameRate, FrameType};
+pub use frame::{Frame, FrameType};
 pub use measures::{Delays, FateCounts, TypeCounts, VideoResult};
 pub use packets::{MOST_PACKETS, MOST_PAYLOAD_BYTES, Packet, TooManyPackets, packetise};
 pub use plan::{VideoError, VideoPlan};

@@ -57,7 +57,7 @@ impl VideoPlan {
         let trace = FrameTrace::read(file).map_err(|fault| VideoError::Trace { path: of(), fault })?;
         let packets = packetise(trace.frames(), payload_bytes)
             .map_err(|error| VideoError::Packets { path: of(), error })?;
-        let playout = Playout::of(trace.frames(), deadline_ms, trace.rate());
+        let playout = Playout::of(trace.frames(), deadline_ms);
         Ok(VideoPlan { trace, packets, playout })
     }
 
@@ -82,6 +82,6 @@ impl VideoPlan {
     pub fn measures(&self, deliveries: &[Delivery], end_ms: f64) -> VideoResult {
         let (due, not_due): (Vec<Delivery>, Vec<Delivery>) =
             deliveries.iter().partition(|each| self.playout.due_ms(&each.frame) <= end_ms);
-        VideoResult::of(due, not_due.len() as u64, self.trace.rate())
+        VideoResult::of(due, not_due.len() as u64, &self.playout)
     }
 }

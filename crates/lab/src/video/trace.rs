@@ -8,7 +8,7 @@ use std::io::Read;
 use thiserror::Error;
 
 use crate::video::frame::display_order;
-use crate::video::{Frame, FrameRate, FrameType};
+use crate::video::{Frame, FrameType};
 
 /// Frames at most: an hour at 30 a second.
 pub const MOST_FRAMES: usize = 108_000;
@@ -27,7 +27,6 @@ const COLUMNS: [&str; 4] = ["number", "type", "size_bytes", "time_ms"];
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameTrace {
     frames: Vec<Frame>,
-    rate: FrameRate,
 }
 
 /// What is wrong with a trace, and where.
@@ -83,25 +82,18 @@ impl FrameTrace {
         let kinds: Vec<FrameType> = frames.iter().map(|frame| frame.kind).collect();
         let display = display_order(&kinds);
         frames.iter_mut().zip(display).for_each(|(frame, display)| frame.display = display);
-        let (Some(first), Some(last)) = (frames.first(), frames.last()) else {
+        let Some(first) = frames.first() else {
             let message = "it has no frame".to_owned();
             return Err(TraceFault { line: None, message, remedy: "write a row for each frame".to_owned() });
         };
-        let lasted_us = ((last.time_ms - first.time_ms) * 1000.0).round();
-        let rate = FrameRate { frames: frames.len() as u64 - 1, microseconds: lasted_us as u64 };
         let from_ms = first.time_ms;
         frames.iter_mut().for_each(|frame| frame.time_ms -= from_ms);
-        Ok(FrameTrace { frames, rate })
+        Ok(FrameTrace { frames })
     }
 
     /// The frames in coding order, the first at time 0.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
-    }
-
-    /// Frames by the time from the first to the last.
-    pub fn rate(&self) -> FrameRate {
-        self.rate
     }
 }
 
@@ -188,12 +180,11 @@ mod tests {
     const HEAD: &str = "number,type,size_bytes,time_ms,display\n";
 
     #[test]
-    fn a_trace_gives_frames_from_time_zero_and_their_rate() {
+    fn trace_gives_frames_from_time_zero() {
         let trace = read(&format!("{HEAD}0,I,900,5,0\n1,P,300,45,2\n2,B,100,85,1\n")).expect("a trace");
         let display: Vec<usize> = trace.frames().iter().map(|frame| frame.display).collect();
         assert_eq!(display, [0, 2, 1]);
         assert_eq!(trace.frames()[2].time_ms, 80.0);
-        assert_eq!(trace.rate(), FrameRate { frames: 2, microseconds: 80_000 });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The traces that the simulator writes, of a host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use anabranch_lab::trace::{
     AssociationTables, ChunkRecord, FORMAT, Manifest, PACKET_FILE, PacketTable, PathSample, Sender,
     TraceError, Vantage,
 };
-use anabranch_net::{CloseReason, DatagramOutcome};
+use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
 use anabranch_sim::PacketEvent;
 use anabranch_wire::{Chunk, PacketView, Tsn};
 use serde::Serialize;
@@ -37,6 +37,10 @@ pub(crate) struct Tables {
     latest: Time,
     /// Of associations that are under way, with the place of its sender in the manifest.
     open: BTreeMap<Key, (usize, AssociationTables)>,
+    /// Bytes of protected packets that were sent, by sender and path: what is in them cannot be read here.
+    protected: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Associations whose packets are protected.
+    keyed: BTreeSet<Key>,
     error: Option<TraceError>,
 }
 
@@ -47,6 +51,8 @@ struct RunEnd {
     timeouts: u64,
     rwnd_blocked_s: f64,
     records_dropped: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    protected_sent_bytes: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 impl Tables {
@@ -75,6 +81,8 @@ impl Tables {
             packets,
             latest: Time::ZERO,
             open: BTreeMap::new(),
+            protected: BTreeMap::new(),
+            keyed: BTreeSet::new(),
             error: None,
         })
     }
@@ -111,9 +119,25 @@ impl Tables {
     }
 }
 
+impl Tables {
+    /// Counts a packet that left after the association had its keys.
+    fn protected_packet(&mut self, known: &AssociationInfo, path: PathId, datagram: &ObservedDatagram<'_>) {
+        if !matches!(datagram.outcome, DatagramOutcome::Sent) {
+            return;
+        }
+        if let Some(path) = known.subject.paths.get(path.index()) {
+            let paths = self.protected.entry(known.subject.name.clone()).or_default();
+            *paths.entry(path.clone()).or_default() += datagram.payload.len() as u64;
+        }
+    }
+}
+
 impl Sink for Tables {
     fn datagram(&mut self, at: Time, datagram: &ObservedDatagram<'_>) {
-        let Some((known, _, path)) = datagram.owner else { return };
+        let Some((known, key, path)) = datagram.owner else { return };
+        if self.keyed.contains(&key) {
+            self.protected_packet(known, path, datagram);
+        }
         let (Ok(packet), Some(name)) =
             (PacketView::parse(datagram.payload), known.subject.paths.get(path.index()))
         else {
@@ -177,7 +201,12 @@ impl Sink for Tables {
         }
     }
 
+    fn keys(&mut self, _: Time, key: Key, _: &AssociationInfo, _: &KeyChange) {
+        self.keyed.insert(key);
+    }
+
     fn closed(&mut self, at: Time, key: Key, _: &AssociationInfo, _: &Result<(), CloseReason>) {
+        self.keyed.remove(&key);
         if let Some((place, mut tables)) = self.open.remove(&key) {
             self.manifest.senders[place].end_s = Some(at.as_secs_f64());
             self.stale = true;
@@ -204,6 +233,7 @@ impl Sink for Tables {
             timeouts: totals.timeouts,
             rwnd_blocked_s: totals.blocked_by_peer_window_ns as f64 / 1e9,
             records_dropped: totals.records_dropped,
+            protected_sent_bytes: self.protected.clone(),
         };
         let ended = at.max(self.latest).as_secs_f64();
         self.manifest.close(&self.folder, ended, &[PACKET_FILE], &ending)

@@ -1,7 +1,8 @@
 """What a player has to know of a clip before its packets come: format, types and sizes of frames, packets, deadline.
 
-A line of JSON with the fields of `Description` but the frames, and then five bytes for each frame in coding order: its
-type as a letter, and its size in four bytes. Whoever reads it does not trust it: every field has a bound.
+A line of JSON with the fields of `Description` but the frames, and then nine bytes for each frame in coding order: its
+type as a letter, its size in four bytes, and in four bytes the time from the hand-over before it to its own, in
+microseconds, which is 0 for all frames if the rate is constant. The player trusts none of it: every field has a bound.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES, MOST_PAYLOAD_BYTES
+from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_DURATION_S, MOST_FRAMES, MOST_PAYLOAD_BYTES
 from anabranch.video.coded import CodedClip
 from anabranch.video.fates import Playout
 from anabranch.video.format import FrameFormat, check_frame_count
 from anabranch.video.frame import Frame, FrameType, scheduled
 from anabranch.video.packets import Packet, packetise, packets_of
 
-FORMAT = "anabranch-video-live-1"
+FORMAT = "anabranch-video-live-2"
 # Each packet is an object of the player's; a hostile description may not make it keep millions.
 MOST_LIVE_PACKETS = 1_000_000
-# A clip of one frame an hour would keep the player for years.
-MOST_DURATION_S = 86_400
 LARGEST_DESCRIPTION_BYTES = 1 << 20
 
 _MOST_HEADER_BYTES = 4096
 _LONGEST_NAME_CHARACTERS = 128
 _LARGEST_DEADLINE_MS = 1 << 40
-_FRAME = struct.Struct("!cI")
+_FRAME = struct.Struct("!cII")
+_LONGEST_GAP_US = 3_600_000_000
 _RATE = re.compile(r"[1-9]\d{0,8}(?:/[1-9]\d{0,8})?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = "description"
@@ -68,7 +69,7 @@ class Description:
     @cached_property
     def frames(self) -> list[Frame]:
         """The frames in coding order, with the times at which they are handed over."""
-        return scheduled(self.types, self.sizes_bytes, self.format.rate)
+        return scheduled(self.types, self.sizes_bytes, self.format)
 
     @cached_property
     def packets(self) -> list[Packet]:
@@ -83,11 +84,11 @@ class Description:
     @property
     def duration_s(self) -> float:
         """From the first frame to the end of the last."""
-        return float(len(self.types) / self.format.rate)
+        return self.format.time_ms(len(self.types)) / 1000
 
     def playout(self, deadline_ms: float | None = None) -> Playout:
         """When frames are shown, with the sender's deadline or another one. Raises `VideoError` for none."""
-        return Playout.of(self.deadline_ms if deadline_ms is None else deadline_ms, self.format.rate)
+        return Playout.of(self.deadline_ms if deadline_ms is None else deadline_ms)
 
     def encode(self) -> bytes:
         """The description as a message."""
@@ -101,8 +102,10 @@ class Description:
             "deadline_ms": self.deadline_ms,
             "bitstream_sha256": self.bitstream_sha256,
         }
-        pairs = zip(self.types, self.sizes_bytes, strict=True)
-        table = b"".join(_FRAME.pack(kind.value.encode("ascii"), size) for kind, size in pairs)
+        times_us = self.format.times_us or (0,) * len(self.types)
+        gaps_us = [after - before for before, after in pairwise((0, *times_us))]
+        rows = zip(self.types, self.sizes_bytes, gaps_us, strict=True)
+        table = b"".join(_FRAME.pack(kind.value.encode("ascii"), size, gap_us) for kind, size, gap_us in rows)
         return json.dumps(header).encode("ascii") + b"\n" + table
 
     def _checked(self) -> Description:
@@ -115,7 +118,12 @@ class Description:
         packets = sum(packets_of(size, self.payload_bytes) for size in self.sizes_bytes)
         if packets > MOST_LIVE_PACKETS:
             raise VideoError(f"{_NAME}: {packets} packets are more than {MOST_LIVE_PACKETS}: send a shorter clip")
-        if count > MOST_DURATION_S * self.format.rate:
+        if len(self.format.times_us or self.types) != count:
+            raise VideoError(f"{_NAME}: has other numbers of times and frames")
+        times_us = self.format.times_us or (0,)
+        if any(after - before > _LONGEST_GAP_US for before, after in pairwise(times_us)):
+            raise VideoError(f"{_NAME}: a frame is shown for more than an hour: send another clip")
+        if self.duration_s > MOST_DURATION_S:
             raise VideoError(f"{_NAME}: more than {MOST_DURATION_S} s: send a shorter clip")
         self.playout()
         return self
@@ -127,10 +135,10 @@ def read_description(message: bytes) -> Description:
     if end < 0:
         raise VideoError(f"{_NAME}: has no header of {FORMAT}")
     header = _header(message[:end])
-    types, sizes = _frames(message[end + 1 :])
+    types, sizes, times_us = _frames(message[end + 1 :])
     return Description(
         clip=_text(header, "clip"),
-        format=FrameFormat(_number(header, "width"), _number(header, "height"), _rate(header)),
+        format=FrameFormat(_number(header, "width"), _number(header, "height"), _rate(header), times_us),
         payload_bytes=_number(header, "payload_bytes", MOST_PAYLOAD_BYTES),
         deadline_ms=_deadline(header),
         bitstream_sha256=_hash(header),
@@ -149,18 +157,21 @@ def _header(line: bytes) -> Mapping[str, Any]:
     return header
 
 
-def _frames(table: bytes) -> tuple[tuple[FrameType, ...], tuple[int, ...]]:
+def _frames(table: bytes) -> tuple[tuple[FrameType, ...], tuple[int, ...], tuple[int, ...] | None]:
+    """Returns types, sizes and, if the rate varies, times."""
     if not table or len(table) % _FRAME.size or len(table) // _FRAME.size > MOST_FRAMES:
         raise VideoError(f"{_NAME}: {len(table)} bytes are no table of 1 to {MOST_FRAMES} frames")
     known = {kind.value.encode("ascii"): kind for kind in FrameType}
     types: list[FrameType] = []
     sizes: list[int] = []
-    for letter, size_bytes in _FRAME.iter_unpack(table):
+    gaps_us: list[int] = []
+    for letter, size_bytes, gap_us in _FRAME.iter_unpack(table):
         if letter not in known:
             raise VideoError(f"{_NAME}: frame {len(types)} is of no type I, P or B")
         types.append(known[letter])
         sizes.append(size_bytes)
-    return tuple(types), tuple(sizes)
+        gaps_us.append(gap_us)
+    return tuple(types), tuple(sizes), tuple(accumulate(gaps_us)) if any(gaps_us) else None
 
 
 def _text(header: Mapping[str, Any], key: str) -> str:

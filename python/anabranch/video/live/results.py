@@ -55,7 +55,6 @@ def write_played(player: Player, folder: Path) -> Played:
     """Writes the tables, the bitstream and the summary of what was shown. Raises `OSError`."""
     reception = player.reception
     assert reception is not None
-    description = reception.description
     # Looked at once: unless the clip was complete, it goes on with the clock.
     played_frames = player.played_frames
     delivered = reception.deliveries()[:played_frames]
@@ -63,7 +62,7 @@ def write_played(player: Player, folder: Path) -> Played:
     _write_frames(folder / FRAMES, delivered)
     with (folder / STREAM).open("wb") as file:
         file.writelines(reception.good_stream(delivered))
-    measures = delivery_measures(delivered, description.format.rate) if delivered else None
+    measures = delivery_measures(delivered) if delivered else None
     summary = _summary(player, reception, played_frames, measures)
     (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     return Played(delivered, measures, summary)

@@ -14,6 +14,18 @@ const units = { psnr_db: " dB", ssim: "", vqm: "", vmaf: "" };
 const names = { psnr_db: "PSNR", ssim: "SSIM", vqm: "VQM", vmaf: "VMAF" };
 let frame = 0;
 
+// Beginning of a frame in seconds, and the frame that is shown at a time. A clip whose rate varies has a table.
+const begin = (number) => (data.times ? data.times[number] : number / data.rate);
+function frameAt(seconds) {
+  if (!data.times) return Math.floor(seconds * data.rate);
+  let [low, high] = [0, data.frames];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (data.times[middle] <= seconds + 1e-6) low = middle; else high = middle;
+  }
+  return low;
+}
+
 const marks = drawings.map((drawing) => {
   const mark = document.createElement("div");
   mark.className = "mark";
@@ -41,14 +53,14 @@ function draw() {
   for (const mark of marks) mark.style.left = place;
   slider.value = frame;
   slider.setAttribute("aria-valuetext", `frame ${frame}`);
-  at.value = `${frame} (${data.types[frame]}), ${(frame / data.rate).toFixed(2)} s`;
+  at.value = `${frame} (${data.types[frame]}), ${begin(frame).toFixed(2)} s`;
   readouts.forEach((readout, index) => { readout.textContent = describe(data.clips[index]); });
 }
 
 function seek(next) {
   frame = Math.min(Math.max(Math.round(next), 0), data.frames - 1);
   // The middle of a frame, so that rounding gives no other.
-  for (const video of videos) video.currentTime = (frame + 0.5) / data.rate;
+  for (const video of videos) video.currentTime = (begin(frame) + begin(frame + 1)) / 2;
   draw();
 }
 
@@ -61,7 +73,7 @@ function stop() {
 function follow() {
   const first = videos[0];
   if (play.getAttribute("aria-pressed") !== "true") return;
-  frame = Math.min(Math.floor(first.currentTime * data.rate), data.frames - 1);
+  frame = Math.min(frameAt(first.currentTime), data.frames - 1);
   for (const video of videos.slice(1)) {
     if (Math.abs(video.currentTime - first.currentTime) > 0.1) video.currentTime = first.currentTime;
   }
