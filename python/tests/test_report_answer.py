@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,18 +42,17 @@ BEHIND = [-9.0, -10.0, -11.0, -10.0]
 @pytest.mark.parametrize(
     ("gains", "said"),
     [
-        ((LEVEL, LEVEL, AHEAD), f"cmt-pf is ahead of cmt by 1.2 ± 0.3 % at {KEY} = 0.1 and level elsewhere."),
-        ((LEVEL, LEVEL, LEVEL), "cmt-pf and cmt are level at all 3 points."),
-        ((AHEAD, AHEAD, AHEAD), "cmt-pf is ahead of cmt by 1.2 % at all 3 points."),
+        ((LEVEL, LEVEL, AHEAD), f"cmt-pf carries 1.2 ± 0.3 % more than cmt at {KEY} = 0.1 and as much elsewhere."),
+        ((LEVEL, LEVEL, LEVEL), "cmt-pf carries as much as cmt at all 3 points."),
+        ((AHEAD, AHEAD, AHEAD), "cmt-pf carries 1.2 % more than cmt at all 3 points."),
         (
             (AHEAD, BEHIND, LEVEL),
-            f"cmt-pf is ahead of cmt by 1.2 ± 0.3 % at {KEY} = 0, behind it by 10 ± 1.3 % at {KEY} = 0.01 and level "
+            f"cmt-pf carries 1.2 ± 0.3 % more than cmt at {KEY} = 0, 10 ± 1.3 % less at {KEY} = 0.01 and as much "
             "elsewhere.",
         ),
         (
             (BEHIND, BEHIND, AHEAD),
-            f"cmt-pf is ahead of cmt by 1.2 ± 0.3 % at {KEY} = 0.1 and behind it by 10 % at {KEY} = 0 and at "
-            f"{KEY} = 0.01.",
+            f"cmt-pf carries 1.2 ± 0.3 % more than cmt at {KEY} = 0.1 and 10 % less at {KEY} = 0 and at {KEY} = 0.01.",
         ),
     ],
 )
@@ -65,8 +65,10 @@ def test_it_says_where_a_scheme_is_ahead_behind_and_level(
 def test_one_seed_is_no_evidence_and_one_scheme_has_no_rival(made: Results) -> None:
     scenario = ab.Scenario.parse(LOSSES).with_values({"run.duration": "1 s"})
     single = ab.run(scenario, schemes=["cmt", "sctp"], seeds=1)
-    (said,) = answer(single, "cmt")
-    assert said.startswith("sctp is behind cmt by ")
+    first, said = answer(single, "cmt")
+    assert re.fullmatch(r"Two paths carry \d\.\d times as much as one \(cmt beside sctp\)\.", first)
+    assert said.startswith("sctp carries ")
+    assert "less than cmt" in said
     assert said.endswith("That is of one seed each, which is no evidence.")
     (alone,) = answer(ab.run(scenario, schemes=["cmt"], seeds=2), None)
     assert alone.startswith("The goodput of cmt is ")
@@ -77,3 +79,25 @@ def test_a_report_begins_with_it(made: Results, tmp_path: Path) -> None:
     page = ab.report(made, tmp_path / "report.html").read_text(encoding="utf-8")
     (said,) = answer(made, "cmt")
     assert page.index(said) < page.index("<h2>Results</h2>")
+
+
+@pytest.mark.parametrize("baseline", ["cmt", "sctp"])
+def test_two_paths_beside_one_come_first_in_plain_words(baseline: str) -> None:
+    scenario = ab.Scenario.parse(LOSSES).with_values({"run.duration": "1 s"})
+    results = ab.sweep(scenario, {KEY: [0, 0.1], "scheme": ["sctp", "cmt"]}, 2, cache=None)
+    first, *others = answer(results, baseline)
+    pattern = r"Two paths carry (\S+)(?: to (\S+))? times as much as one \(cmt beside sctp, over 2 points\)\."
+    said = re.fullmatch(pattern, first)
+    assert said is not None, first
+    means = results.to_pandas().groupby([KEY, "scheme"])["goodput_kbps"].mean().unstack()
+    ratios = means["cmt"] / means["sctp"]
+    low, high = f"{ratios.min():.2g}", f"{ratios.max():.2g}"
+    assert (said[1], said[2] or said[1]) == (low, high)
+    assert len(others) == 1
+
+
+def test_one_path_in_all_has_no_sentence_about_several() -> None:
+    text = LOSSES[: LOSSES.rindex("[[path]]")]
+    scenario = ab.Scenario.parse(text).with_values({"run.duration": "1 s"})
+    (said,) = answer(ab.run(scenario, schemes=["cmt", "sctp"], seeds=2), "cmt")
+    assert said.startswith("sctp carries ")

@@ -167,7 +167,6 @@ fn with_scenarios(script: &str, shell: Shell) -> String {
 mod tests {
     use std::path::Path;
 
-
     use super::*;
 
     #[test]

@@ -40,10 +40,7 @@ pub fn video_fates(
 
 /// The measures of delivery as JSON, as runs have them: of frames with the fate of each, and when it was complete.
 #[pyfunction]
-pub fn video_measures(
-    frames: Frames,
-    fates: Vec<(String, Option<f64>)>,
-) -> PyResult<String> {
+pub fn video_measures(frames: Frames, fates: Vec<(String, Option<f64>)>) -> PyResult<String> {
     let delivery = |(frame, (word, complete_ms)): (Frame, (String, Option<f64>))| {
         let fate = Fate::ALL.into_iter().find(|fate| fate.word() == word);
         let fate = fate.ok_or_else(|| PyValueError::new_err("a fate is good, lost, late or undecodable"))?;

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 _METRIC = "goodput_kbps"
+# The scheme of RFC 9260, which uses one path at a time.
+_ONE_PATH = "sctp"
+_FEWEST_PATHS = 2
+_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
 # Schemes that have a sentence; the tables have the others.
 _MOST = 4
 # Points that are named one by one.
@@ -35,7 +39,29 @@ def answer(results: Results, baseline: str | None) -> tuple[str, ...]:
         _compared(scheme, baseline, differences[differences["scheme"] == scheme], results.over) for scheme in schemes
     ]
     more = len(lines) - _MOST
-    return (*lines[:_MOST], *([f"The tables have {more} more schemes."] if more > 0 else []))
+    rest = [f"The tables have {more} more schemes."] if more > 0 else []
+    return (*_paths_beside_one(results, baseline), *lines[:_MOST], *rest)
+
+
+def _paths_beside_one(results: Results, baseline: str) -> tuple[str, ...]:
+    """Says what several paths carry beside one, if a scheme that uses one path at a time is among those compared."""
+    several = next((scheme for scheme in (baseline, *results.schemes) if scheme != _ONE_PATH), None)
+    paths = len(set(results.to_arrow("paths")["path"].to_pylist()))
+    if _ONE_PATH not in results.schemes or several is None or paths < _FEWEST_PATHS:
+        return ()
+    means = summary(results, _METRIC)
+    keys = list(results.over)
+    many, one = (
+        means[means["scheme"] == scheme].set_index(keys or "metric")["mean"] for scheme in (several, _ONE_PATH)
+    )
+    ratios = (many / one).dropna()
+    if ratios.empty:
+        return ()
+    low, high = f"{ratios.min():.2g}", f"{ratios.max():.2g}"
+    times = low if low == high else f"{low} to {high}"
+    points = f", over {len(ratios)} points" if len(ratios) > 1 else ""
+    number = _NUMBERS.get(paths, str(paths))
+    return (f"{number} paths carry {times} times as much as one ({several} beside {_ONE_PATH}{points}).",)
 
 
 def _alone(results: Results) -> str:
@@ -50,7 +76,7 @@ def _alone(results: Results) -> str:
 
 
 def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str]) -> str:
-    """Where a scheme is ahead, behind, and level."""
+    """Says where a scheme carries more than the baseline, less, and as much."""
     # Without an interval, of a single pair or of pairs that are all the same, the mean is all that there is.
     low = rows["low"].where(rows["kind"] == "interval", rows["mean"])
     high = rows["high"].where(rows["kind"] == "interval", rows["mean"])
@@ -58,20 +84,19 @@ def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str
     level = len(rows) - len(ahead) - len(behind)
     parts = []
     if len(ahead):
-        parts.append(f"ahead of {baseline} {_by(ahead, rows, over)}")
+        parts.append(_by(ahead, rows, over, f"more than {baseline}"))
     if len(behind):
         # The scheme that it is compared with is named once.
-        whom = "it" if parts else baseline
-        parts.append(f"behind {whom} {_by(behind, rows, over)}")
+        parts.append(_by(behind, rows, over, "less" if parts else f"less than {baseline}"))
     if not parts:
-        return f"{scheme} and {baseline} are level{_everywhere(rows)}.{_caution(rows)}"
+        return f"{scheme} carries as much as {baseline}{_everywhere(rows)}.{_caution(rows)}"
     if level:
-        parts.append("level elsewhere")
-    return f"{scheme} is {', '.join(parts[:-1])}{' and ' if parts[:-1] else ''}{parts[-1]}.{_caution(rows)}"
+        parts.append("as much elsewhere")
+    return f"{scheme} carries {', '.join(parts[:-1])}{' and ' if parts[:-1] else ''}{parts[-1]}.{_caution(rows)}"
 
 
-def _by(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str]) -> str:
-    """`by 1.2 ± 0.8 % at path.path-2.loss = 0.1`."""
+def _by(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str], than: str) -> str:
+    """`1.2 ± 0.8 % more than cmt at path.path-2.loss = 0.1`."""
     sizes = found["mean"].abs() * 100
     if len(found) == 1:
         half = found["half_width"].iloc[0] * 100
@@ -79,7 +104,7 @@ def _by(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str]) -> str:
     else:
         low, high = _size(sizes.min()), _size(sizes.max())
         size = f"{low} %" if low == high else f"{low} to {high} %"
-    return f"by {size}{_where(found, rows, over)}"
+    return f"{size} {than}{_where(found, rows, over)}"
 
 
 def _size(percent: float) -> str:

@@ -125,7 +125,10 @@ fn run_completes_built_in_scenarios_in_each_shell() {
     let zsh = script("zsh");
     assert!(zsh.contains(":_anabranch_scenarios'") && zsh.contains("_anabranch_scenarios() {"), "{zsh}");
     let fish = script("fish");
-    assert!(fish.contains("-n \"__fish_anabranch_using_subcommand run\" -a \"") && fish.contains("two-path"), "{fish}");
+    assert!(
+        fish.contains("-n \"__fish_anabranch_using_subcommand run\" -a \"") && fish.contains("two-path"),
+        "{fish}"
+    );
 }
 
 #[test]

@@ -197,7 +197,10 @@ mod tests {
             frame.time_ms = time_ms;
         }
         let playout = Playout::of(&frames, 50.0);
-        assert_eq!(frames.iter().map(|frame| playout.due_ms(frame)).collect::<Vec<f64>>(), [50.0, 70.0, 1070.0, 1090.0]);
+        assert_eq!(
+            frames.iter().map(|frame| playout.due_ms(frame)).collect::<Vec<f64>>(),
+            [50.0, 70.0, 1070.0, 1090.0]
+        );
         assert_eq!([0, 1, 2, 3].map(|display| playout.shown_for_ms(display)), [20.0, 1000.0, 20.0, 20.0]);
     }
 

@@ -124,7 +124,8 @@ impl VideoResult {
         due.sort_by_key(|each| each.frame.display);
         let mut fates = TypeCounts::default();
         due.iter().for_each(|each| fates.add(each.frame.kind, each.fate));
-        let shown_for_ms = |run: &[Delivery]| run.iter().map(|each| playout.shown_for_ms(each.frame.display)).sum();
+        let shown_for_ms =
+            |run: &[Delivery]| run.iter().map(|each| playout.shown_for_ms(each.frame.display)).sum();
         let stalls: Vec<f64> = due
             .chunk_by(|a, b| (a.fate == Fate::Good) == (b.fate == Fate::Good))
             .filter(|run| run[0].fate != Fate::Good)
@@ -188,7 +189,8 @@ mod tests {
             complete_ms: (fate != Fate::Lost).then_some(20.0 + display as f64),
         };
         let due: Vec<Delivery> = fates.into_iter().enumerate().rev().map(frame).collect();
-        let each_100_ms = |display| Frame { display, kind: FrameType::I, size_bytes: 1, time_ms: display as f64 * 100.0 };
+        let each_100_ms =
+            |display| Frame { display, kind: FrameType::I, size_bytes: 1, time_ms: display as f64 * 100.0 };
         let playout = Playout::of(&[0, 1, 2, 3, 4].map(each_100_ms), 50.0);
         let result = VideoResult::of(due, 2, &playout);
         assert_eq!(result.frame_fates, "1g1l1t1g1u");
