@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from numbers import Real
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import tomli_w
+
+from anabranch.errors import SweepError
 
 Value: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any]
 Kind: TypeAlias = Literal["bool", "int64", "float64", "string"]
 
 LARGEST_INTEGER = 2**63 - 1
+
+
+def whole_number(name: str, value: object, *, least: int, most: int = LARGEST_INTEGER) -> int:
+    """The value of an argument as an int, of Python's or NumPy's whole numbers. Raises `SweepError`."""
+    number = None
+    # `True` is a whole number to Python, and a mistake here.
+    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
+        try:
+            number = operator.index(value)
+        except TypeError:
+            number = None
+    if number is None or not least <= number <= most:
+        span = f"{least} or more" if most == LARGEST_INTEGER else f"from {least} to {most}"
+        raise SweepError(f"`{name}`: expected a whole number, {span}, found {value!r}")
+    return number
+
+
+def real_number(name: str, value: object, expected: str, *, above: float = 0.0, infinite: bool = False) -> float:
+    """The value of an argument as a float above a bound, of Python's or NumPy's numbers. Raises `SweepError`."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    number = float(value) if is_number else math.nan  # type: ignore[arg-type]
+    if math.isnan(number) or number <= above or (math.isinf(number) and not infinite):
+        raise SweepError(f"`{name}`: expected {expected}, found {value!r}")
+    return number
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Asks for the known name that a mistyped or shortened one most likely stands for; empty if none is near."""
+    begun = [each for each in known if name and each.startswith(f"{name}_")]
+    near = begun or difflib.get_close_matches(name, known, 1)
+    return f"did you mean `{near[0]}`? " if near else ""
 
 
 def plain(value: object) -> Value:

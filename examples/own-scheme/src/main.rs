@@ -18,7 +18,7 @@ const SCENARIO: &str = r#"
 duration = "30 s"
 
 [association]
-recv_buffer = "256 KiB"
+recv_buffer = "64 KiB"
 
 [[path]]
 name = "wifi"

@@ -6,11 +6,28 @@ standard output is an error of the command, except where the reader of a pipe ha
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
+
+# Signs of tables and figures as text in ASCII.
+_PLAIN = {
+    "─": "-",
+    "±": "+/-",
+    "\N{MULTIPLICATION SIGN}": "x",
+    "·": "*",
+    "…": "...",
+    "≥": ">=",
+    "≤": "<=",
+    "→": "->",
+    "µ": "u",
+    "\N{EN DASH}": "-",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+}
+_ERRORS = "anabranch-plain"
 
 
 class _Stream:
@@ -56,6 +73,25 @@ class Results(_Stream):
             raise
 
 
+def _in_plain_text(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Stands in for a character that the encoding of a stream does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wrong = error.object[error.start]
+    # A byte of a file name that is no text is written as it is.
+    escaped = ord(wrong) - 0xDC00
+    return (bytes([escaped]) if 0x80 <= escaped <= 0xFF else _PLAIN.get(wrong, "?")), error.start + 1
+
+
+def _accept_all_text() -> None:
+    """Lets both standard streams write text that their encoding does not have, as in a locale without UTF-8."""
+    codecs.register_error(_ERRORS, _in_plain_text)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and stream.errors in ("strict", "backslashreplace", "surrogateescape"):
+            reconfigure(errors=_ERRORS)
+
+
 def prepare() -> None:
     """Opens the null device where a standard stream is closed, and drops failed writes to standard error.
 
@@ -66,6 +102,7 @@ def prepare() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    _accept_all_text()
     if not isinstance(sys.stdout, Results):
         sys.stdout = cast(TextIO, Results(sys.stdout or _null()))
     if not isinstance(sys.stderr, Notices):

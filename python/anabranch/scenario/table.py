@@ -7,6 +7,7 @@ import difflib
 import math
 import os
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
 from anabranch._native import ScenarioError
@@ -65,10 +66,13 @@ class Table:
                 if (
                     field.name in self.UNITS
                     and field.type in _TEXT
-                    and type(value) in (int, float)
+                    and isinstance(value, Real)
+                    and not isinstance(value, bool)
                     and math.isfinite(value)
                 ):
-                    raise _without_unit(type(self).__name__, field.name, value, self.UNITS[field.name])
+                    raise _without_unit(
+                        type(self).__name__, field.name, plain(value, field.name), self.UNITS[field.name]
+                    )
                 value = read_inner(self.INNER.get(field.name), plain(value, self.key_of(field)))
                 object.__setattr__(self, field.name, value)
 
@@ -121,11 +125,25 @@ class Table:
 
 
 def _without_unit(of: str, name: str, value: float, unit: str) -> ScenarioError:
-    """The error for a number where a unit is needed."""
+    """The error for a number where a unit is needed, with the unit that a number of this size is most likely in."""
+    given, unit = _with_unit(value, unit)
     return ScenarioError(
         f"{of}({name}={value!r}): {value!r} has no unit, and `{name}` needs one: write for example "
-        f'{name}="{value!r} {unit}"'
+        f'{name}="{given} {unit}"'
     )
+
+
+# Numbers that are too large for the usual unit of their key are likely in a smaller one, of which so many make it up.
+_LARGE = 100_000
+_SMALLER = {"Mbit/s": ("bit/s", 1_000_000), "KiB": ("B", 1024), "MB": ("B", 1_000_000)}
+
+
+def _with_unit(value: float, unit: str) -> tuple[str, str]:
+    if unit not in _SMALLER or value < _LARGE:
+        return repr(value), unit
+    smaller, factor = _SMALLER[unit]
+    whole = value / factor
+    return (f"{whole:g}", unit) if whole == float(f"{whole:g}") else (repr(value), smaller)
 
 
 def unknown_key(key: object, where: str, known: list[str]) -> ScenarioError:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import StatisticsError
+from anabranch.values import did_you_mean
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -151,7 +152,7 @@ def table_of_frame(frame: pd.DataFrame) -> Table:
 def unknown_metric(metric: str, *frames: pd.DataFrame) -> str:
     """What to say about a metric that none of the tables has."""
     known = dict.fromkeys(name for frame in frames for name in metrics_of(frame))
-    return f"there is no metric `{metric}`; there are {named(known)}"
+    return f"there is no metric `{metric}`; {did_you_mean(metric, list(known))}there are {named(known)}"
 
 
 def metrics_of(frame: pd.DataFrame) -> list[str]:

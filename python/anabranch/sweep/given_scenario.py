@@ -49,7 +49,7 @@ def read_scenario(scenario: ScenarioLike) -> GivenScenario:
         raise ScenarioError(f"expected a Scenario or the path of a scenario file, found {_shortened(repr(scenario))}")
     path = Path(scenario)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: the scenario cannot be read: {reason}") from error

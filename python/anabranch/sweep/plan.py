@@ -40,11 +40,27 @@ class BuiltIn:
         return self.text
 
 
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """A scenario that was read from a pipe, such as `/dev/stdin`.
+
+    Files that its flows name are in the current folder.
+    """
+
+    name: str
+    text: str
+    folder: None = None
+
+    def to_toml(self) -> str:
+        """The text of the scenario."""
+        return self.text
+
+
 @dataclass(slots=True)
 class Plan:
     """What a sweep is made of; arguments of `anabranch.sweep` by other names. `over` may hold `"scheme"`."""
 
-    scenario: Path | BuiltIn
+    scenario: Path | BuiltIn | Piped
     over: dict[Keys, list[Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     seeds: int | list[int] | None = None
@@ -61,14 +77,15 @@ def read_plan(path: Path) -> Plan:
     if is_name and (not path.exists() or path.is_dir()):
         return _built_in(str(path))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text)
     except OSError as error:
         raise PlanError(f"{path}: the plan cannot be read: {error.strerror}") from error
     except (UnicodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"{path}: is not TOML: {error}") from error
     if "scenario" not in document and _OF_SCENARIOS & set(document):
-        return Plan(path)
+        # A pipe can be read only once.
+        return Plan(path if path.is_file() else Piped(str(path), text))
     return _Reader(path, text).read(document)
 
 

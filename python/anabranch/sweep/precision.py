@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anabranch.errors import SweepError
+from anabranch.values import did_you_mean, real_number, whole_number
 
 # Columns of table `runs` of which a mean can be asked for.
 METRICS = (
@@ -47,14 +47,18 @@ class Precision:
     def __post_init__(self) -> None:
         faults: list[str] = []
         if self.metric not in METRICS:
-            near = difflib.get_close_matches(str(self.metric), METRICS, 1)
-            hint = f"did you mean `{near[0]}`? " if near else ""
+            hint = did_you_mean(str(self.metric), METRICS)
             faults.append(f"`metric`: there is no figure `{self.metric}`; {hint}there are: {', '.join(METRICS)}")
-        if not _is_number(self.within) or not 0 < self.within < math.inf:
-            faults.append(f"`within`: expected a fraction of the mean more than 0, such as 0.05, found {self.within!r}")
-        for name, value in (("least", self.least), ("most", self.most)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 2:
-                faults.append(f"`{name}`: expected a number of seeds, 2 or more, found {value!r}")
+        readers: dict[str, Callable[[], float]] = {
+            "within": lambda: real_number("within", self.within, "a fraction of the mean more than 0, such as 0.05"),
+            "least": lambda: whole_number("least", self.least, least=2),
+            "most": lambda: whole_number("most", self.most, least=2),
+        }
+        for name, read in readers.items():
+            try:
+                object.__setattr__(self, name, read())
+            except SweepError as error:
+                faults.append(str(error))
         if not faults and self.least > self.most:
             faults.append(f"`least`: {self.least} is more than `most`, {self.most}")
         if faults:
@@ -105,7 +109,3 @@ def half_width(samples: Sequence[float]) -> float:
     centre = mean(samples)
     variance = math.fsum((sample - centre) ** 2 for sample in samples) / (n - 1)
     return float(stdtrit(n - 1, 0.975)) * math.sqrt(variance / n)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

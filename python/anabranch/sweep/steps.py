@@ -24,7 +24,7 @@ from anabranch.sweep.precision import Precision
 from anabranch.sweep.progress import Progress
 from anabranch.sweep.runner import Backend, Runner
 from anabranch.sweep.seeds import Seeds, read_seeds
-from anabranch.values import Value, plain
+from anabranch.values import Value, plain, real_number, whole_number
 
 _SCHEME = "scheme"
 
@@ -110,8 +110,8 @@ def fill(
     notify: Callable[[str], None],
 ) -> Results:
     """Makes the runs of a grid that are not in the cache. Raises `ExecutorError`, `Interrupted` and `RunError`."""
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise SweepError(f"`workers`: expected a number, 1 or more, found {workers!r}")
+    workers = None if workers is None else whole_number("workers", workers, least=1)
+    worker_timeout_s = real_number("worker_timeout_s", worker_timeout_s, "seconds, more than 0", infinite=True)
 
     def run(backend: Backend) -> Results:
         with Progress(progress) as bar:
