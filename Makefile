@@ -159,7 +159,8 @@ $(VENV)/made: pyproject.toml
 	fi; \
 	echo 'Making $(VENV), which takes some minutes'; \
 	$(PYTHON) -m venv '$(VENV)'; \
-	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check '.[$(EXTRAS)]'; \
+	echo 'pip names each package, and says each minute that the native module is still compiled'; \
+	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --disable-pip-version-check --progress-bar off '.[$(EXTRAS)]'; \
 	touch '$@'
 
 # The package is built as a user would build it. What `cargo build --release` has built is taken as it is.
