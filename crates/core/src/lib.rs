@@ -26,6 +26,7 @@ pub mod policy;
 pub mod profile;
 pub mod protection;
 mod recv;
+mod scope;
 mod send;
 mod sliding;
 mod stats;

@@ -23,6 +23,17 @@ pub(crate) enum Standing {
     },
 }
 
+/// Source of a path's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathSource {
+    /// The application named them, or the peer listed its address.
+    Named,
+    /// A packet came from there.
+    Learned,
+    /// The driver offered them because the peer had reported its address.
+    Offered,
+}
+
 /// A HEARTBEAT that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingHeartbeat {
@@ -104,8 +115,7 @@ pub(crate) struct Path {
     /// How often the peer was told of our address.
     pub(crate) announcements: u8,
     pub(crate) standing: Standing,
-    /// It was found in a packet's source: nobody gave or listed it.
-    pub(crate) learned: bool,
+    pub(crate) source: PathSource,
     /// A path between the same addresses with another port, which this one may have become.
     pub(crate) successor: Option<PathId>,
     pub(crate) timers: PathTimers,
@@ -136,7 +146,7 @@ impl Path {
             removed: false,
             announcements: 0,
             standing: Standing::Trusted,
-            learned: false,
+            source: PathSource::Named,
             successor: None,
             timers: PathTimers::default(),
             measuring: None,

@@ -23,6 +23,7 @@ use crate::message::Message;
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
 use crate::outlet::Outlet;
+use crate::pairing::Pairing;
 use crate::peer::udp_address;
 use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
@@ -60,6 +61,7 @@ pub(crate) struct Driver {
     /// Closed associations whose last packets may still have to leave.
     pub(crate) spent: Vec<AssociationId>,
     pub(crate) keys: KeyStore,
+    pub(crate) pairing: Pairing,
     pub(crate) watch: ObserverSlot,
     /// Every handle has been dropped.
     unattended: bool,
@@ -97,6 +99,7 @@ impl Driver {
             due: BTreeSet::new(),
             spent: Vec::new(),
             keys,
+            pairing: Pairing::default(),
             watch,
             unattended: false,
             behind: false,
@@ -114,6 +117,7 @@ impl Driver {
             let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
             self.receive(if due { Ask::System } else { Ask::Runtime });
             self.handle_timeout();
+            self.offer_paths();
             self.settle();
             if self.unattended {
                 self.refuse_pending();
@@ -150,7 +154,8 @@ impl Driver {
 
     /// Waits for a command, a datagram, room in a blocked socket, or the next deadline.
     async fn wait(&mut self, mut sleep: Pin<&mut Sleep>) -> Option<Command> {
-        let next = self.endpoint.poll_timeout().into_iter().chain(self.keys.deadline()).min();
+        let deadlines = [self.endpoint.poll_timeout(), self.keys.deadline(), self.pairing.deadline()];
+        let next = deadlines.into_iter().flatten().min();
         let deadline = next.map(|at| self.clock.instant(at));
         if let Some(deadline) = deadline
             && sleep.deadline() != deadline
@@ -202,6 +207,8 @@ impl Driver {
                 let _ = reply.send(self.remove_local(address));
             }
             Command::LookAtInterfaces => self.look_at_interfaces(),
+            Command::Reconnected(local) => self.reconnected(local),
+            Command::PairAgain => self.pair_again(),
             Command::Locals(reply) => {
                 let _ = reply.send(self.locals());
             }
@@ -442,10 +449,14 @@ impl Driver {
             }
             AssociationEvent::PathState { .. }
             | AssociationEvent::PathAdded { .. }
-            | AssociationEvent::PathRemoved { .. }
             | AssociationEvent::PathRebound { .. }
             | AssociationEvent::Abandoned { .. }
             | AssociationEvent::NoPartialReliability => shared.dispatch_event(event),
+            AssociationEvent::PathRemoved { .. } => {
+                shared.dispatch_event(event);
+                self.pair(id);
+            }
+            AssociationEvent::PeerAddresses => self.reported(id),
             AssociationEvent::Restarted => {
                 self.keys.restarted(id);
                 self.restarted(id, &shared);
@@ -559,6 +570,7 @@ impl Driver {
         shared.close(outcome);
         self.entries.remove(&id);
         self.keys.forget(id);
+        self.pairing.forget(id);
         self.spent.push(id);
     }
 

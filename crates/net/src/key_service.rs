@@ -47,6 +47,7 @@ impl Driver {
             None => {}
             Some(Outcome::Established) => {
                 self.admit(id);
+                self.report_locals_to(id);
                 self.due.insert(id);
             }
             Some(Outcome::Failed(why)) => self.end_for_keys(id, why),

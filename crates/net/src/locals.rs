@@ -1,7 +1,6 @@
 //! Local addresses that come and go while the host runs.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use anabranch_core::Association;
 use tokio::sync::oneshot;
@@ -10,7 +9,7 @@ use crate::driver::Driver;
 use crate::error::LocalError;
 use crate::host::{Host, bind_one, check_address};
 use crate::interface::{Change, Watcher, interface_mtus};
-use crate::shared::{BindAddress, Command};
+use crate::shared::{BindAddress, Command, Commands};
 use crate::socket::{Device, Socket};
 
 impl Host {
@@ -44,9 +43,10 @@ impl Host {
         self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::HostGone))
     }
 
-    /// Adds and removes local addresses as the watcher tells, for as long as there is a handle of the host.
+    /// Adds and removes local addresses as the watcher reports, for as long as there is a handle of the host or of one of its
+    /// associations.
     pub fn follow(&self, mut watcher: Watcher, binding: Binding) {
-        let host = Arc::downgrade(&self.inner);
+        let commands = self.inner.commands.downgrade();
         let monitor = self.monitor();
         tokio::spawn(async move {
             loop {
@@ -55,8 +55,8 @@ impl Host {
                     // No change may ever come, and the watcher holds a socket.
                     () = monitor.gone() => return,
                 };
-                let Some(inner) = host.upgrade() else { return };
-                follow_one(&Host { inner }, change, binding).await;
+                let Some(commands) = commands.upgrade() else { return };
+                follow_one(&commands, change, binding).await;
             }
         });
     }
@@ -82,10 +82,14 @@ impl Host {
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
-        let (reply, answer) = oneshot::channel();
-        let _ = self.inner.commands.send(command(reply));
-        answer.await.ok()
+        ask(&self.inner.commands, command).await
     }
+}
+
+async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+    let (reply, answer) = oneshot::channel();
+    let _ = commands.send(command(reply));
+    answer.await.ok()
 }
 
 /// Where the sockets of addresses that come are to be.
@@ -98,18 +102,19 @@ pub struct Binding {
 }
 
 /// An address that cannot be had, or is bound already, changes nothing.
-async fn follow_one(host: &Host, change: Change, binding: Binding) {
+async fn follow_one(commands: &Commands, change: Change, binding: Binding) {
     match change {
-        Change::Removed(local) => drop(host.remove_local(local.address).await),
+        Change::Removed(local) => {
+            drop(ask(commands, |reply| Command::RemoveLocal(local.address, reply)).await);
+        }
         Change::Added(local) => {
             let address = SocketAddr::new(local.address, binding.port);
-            let added = match binding.to_interface {
-                true => host.add_local_on(address, &local.interface).await,
-                false => host.add_local(address).await,
-            };
-            drop(added);
+            let interface = binding.to_interface.then_some(local.interface);
+            drop(ask(commands, |reply| Command::AddLocal(BindAddress { address, interface }, reply)).await);
         }
-        Change::Resized(_) => drop(host.inner.commands.send(Command::LookAtInterfaces)),
+        Change::Resized(_) => drop(commands.send(Command::LookAtInterfaces)),
+        Change::Reconnected(local) => drop(commands.send(Command::Reconnected(local.address))),
+        Change::Other => drop(commands.send(Command::PairAgain)),
     }
 }
 
@@ -131,11 +136,17 @@ impl Driver {
         self.list_addresses();
         self.look_at_interfaces();
         self.for_each_association(|association, now| {
-            if association.follows_addresses() {
+            let reported = association.reported_addresses().next().is_some();
+            // Where the peer reports its addresses the new one is paired by routes.
+            if association.follows_addresses()
+                && !(reported && !association.take_back_local_address(now, local.ip()))
+            {
                 // One that cannot have another path goes on without.
                 let _ = association.add_local_address(now, local.ip());
             }
         });
+        self.report_locals();
+        self.pair_again();
         Ok(local)
     }
 
@@ -173,7 +184,10 @@ impl Driver {
         self.endpoint.set_addresses(addresses);
     }
 
-    fn for_each_association(&mut self, mut act: impl FnMut(&mut Association, anabranch_core::time::Time)) {
+    pub(crate) fn for_each_association(
+        &mut self,
+        mut act: impl FnMut(&mut Association, anabranch_core::time::Time),
+    ) {
         let now = self.clock.now();
         let ids: Vec<_> = self.entries.keys().copied().collect();
         for id in ids {

@@ -42,6 +42,10 @@ pub(crate) enum Command {
     RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
     /// Look at what packets the interfaces take.
     LookAtInterfaces,
+    /// The interface of a local address is connected again.
+    Reconnected(IpAddr),
+    /// Routes may have changed: pair local addresses with reported ones again.
+    PairAgain,
     /// Return the local addresses that are bound.
     Locals(oneshot::Sender<Vec<SocketAddr>>),
     /// Derive something from the keys of an association.

@@ -9,5 +9,6 @@ mod key_exchange;
 mod key_manager;
 mod key_material;
 mod packets;
+mod reported;
 mod restart;
 mod rig;

@@ -7,7 +7,8 @@ use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
 };
 use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_CONNECT_TIMEOUT, Host, PathAddress, Peer, set_connect_timeout,
+    Association, AssociationConfig, DEFAULT_CONNECT_TIMEOUT, Host, HostBuilder, PathAddress, Peer,
+    set_connect_timeout,
 };
 use anabranch_observe::Role;
 use clap::Args;
@@ -72,9 +73,10 @@ impl ConnectOptions {
         let mut config = self.association.config()?;
         configure(&mut config);
         let selection = self.route_selection(target).await?;
+        selection.configure(&mut config);
         let paths = self.paths_of(&selection)?;
         let secured = self.association.protection.to_connect(target, expected)?;
-        let host = self.bind(&paths, &config, &secured)?;
+        let host = self.bind_builder(selection.host(&paths, secured.protection.clone()), &config)?;
         selection.follow(&host, &paths);
         self.association.protection.notice(quiet);
         let connecting = self.connect(&host, target, &paths, config);
@@ -123,7 +125,10 @@ impl ConnectOptions {
         config: &AssociationConfig,
         secured: &Connecting,
     ) -> Result<Host, CommandError> {
-        let builder = host_for(paths, secured.protection.clone());
+        self.bind_builder(host_for(paths, secured.protection.clone()), config)
+    }
+
+    fn bind_builder(&self, builder: HostBuilder, config: &AssociationConfig) -> Result<Host, CommandError> {
         let builder = self.association.attach(builder, Role::Client, config)?;
         let host = builder.bind().map_err(anyhow::Error::new)?;
         self.association.observe.show(&host)?;

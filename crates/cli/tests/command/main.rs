@@ -12,6 +12,8 @@ mod errors;
 mod explain;
 mod init;
 mod keys;
+#[cfg(target_os = "linux")]
+mod links;
 #[cfg(unix)]
 mod observe;
 #[cfg(unix)]

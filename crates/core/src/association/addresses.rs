@@ -50,6 +50,25 @@ impl Association {
         Ok(id)
     }
 
+    /// Tries the paths of a local address again that was taken out of use and is back. Returns `false` if there are none.
+    pub fn take_back_local_address(&mut self, now: crate::time::Time, local: IpAddr) -> bool {
+        self.clock(now);
+        !self.is_closed() && self.come_back(local).is_some()
+    }
+
+    /// Probes the paths of a local address whose interface is connected again.
+    pub fn probe_local_address(&mut self, now: crate::time::Time, local: IpAddr) {
+        self.clock(now);
+        if self.is_closed() || self.is_opening() {
+            return;
+        }
+        let begins_here = |id: &PathId| self.paths[id.index()].address.local == local;
+        let paths: Vec<PathId> = self.live_paths().filter(begins_here).collect();
+        for id in paths {
+            self.send_heartbeat(id);
+        }
+    }
+
     /// Takes a local address out of use: its paths are retired, what they carried moves to others, and if both sides do ASCONF
     /// the peer is told. The paths of the only address there is stay until another one has been added and has answered.
     ///
@@ -61,7 +80,7 @@ impl Association {
             return Err(PathError::Closed);
         }
         if !self.live_paths().any(|id| self.paths[id.index()].address.local == local) {
-            return Err(PathError::Unknown);
+            return self.withdraw_advertised(local);
         }
         self.addressing.local.retain(|address| *address != local);
         self.addressing.gone.retain(|gone| gone.address != local);

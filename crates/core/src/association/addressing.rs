@@ -24,6 +24,10 @@ pub(crate) struct Addressing {
     pub(super) gone: Vec<Gone>,
     /// Verified and listed addresses of the peer.
     pub(super) peer: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Addresses that the peer has reported in protected packets.
+    pub(super) reported: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Our addresses that the peer was told of in protected packets, without a path.
+    pub(super) advertised: ArrayVec<IpAddr, MAX_PATHS>,
     /// Addresses that the peer has deleted: what comes from there is out of the blue. No more than [`MAX_PATHS`], and mostly none,
     /// for which an idle association needs no room.
     deleted: Vec<IpAddr>,
@@ -56,6 +60,8 @@ impl Addressing {
             interface_mtus,
             gone: Vec::new(),
             peer: ArrayVec::new(),
+            reported: ArrayVec::new(),
+            advertised: ArrayVec::new(),
             deleted: Vec::new(),
             barred: Vec::new(),
             changes: 0,
@@ -115,6 +121,7 @@ impl Addressing {
             self.deleted.push(address);
         }
         self.peer.retain(|known| *known != address);
+        self.reported.retain(|known| *known != address);
     }
 
     /// The peer has added an address.
@@ -129,6 +136,8 @@ impl Addressing {
     /// The peer has restarted, and has whatever addresses it names.
     pub(crate) fn restart(&mut self) {
         self.deleted.clear();
+        self.reported.clear();
+        self.advertised.clear();
     }
 }
 

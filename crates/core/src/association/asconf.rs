@@ -13,7 +13,7 @@ use crate::association::addresses::Stage;
 use crate::association::asconf_in::{Inbound, LONGEST_CHUNK, chunk_value};
 use crate::association::control::Control;
 use crate::error::{AbortReason, PathError};
-use crate::path::Standing;
+use crate::path::{PathSource, Standing};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::stats::Discard;
 use crate::time::Time;
@@ -37,6 +37,8 @@ pub(super) enum Request {
     AddSource { path: PathId, local: IpAddr },
     /// Add this address, which this path begins at.
     AddNamed { path: PathId, local: IpAddr },
+    /// Add this address, which no path begins at.
+    Report { local: IpAddr },
     /// Delete an address.
     Delete { local: IpAddr },
     /// Delete all addresses but the one that the packet comes from (RFC 5061 section 4.2.2).
@@ -57,7 +59,9 @@ impl Request {
     fn param<'p>(&self, correlation: u32) -> Param<'p> {
         match *self {
             Request::AddSource { local, .. } => Param::AddIp { correlation, address: any_address(local) },
-            Request::AddNamed { local, .. } => Param::AddIp { correlation, address: local },
+            Request::AddNamed { local, .. } | Request::Report { local } => {
+                Param::AddIp { correlation, address: local }
+            }
             Request::Delete { local } => Param::DeleteIp { correlation, address: local },
             Request::DeleteOthers { family } => Param::DeleteIp { correlation, address: any_address(family) },
             Request::SetPrimary { local } => Param::SetPrimary { correlation, address: local },
@@ -173,10 +177,17 @@ impl Association {
     }
 
     fn ask(&mut self, request: Request) {
+        self.ask_all([request]);
+    }
+
+    /// Queues requests, and sends as many as one ASCONF takes unless another one is outstanding.
+    pub(super) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) {
         let Some(asconf) = self.addressing.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
-        // What is under way does not count: something that undoes it may wait behind it.
-        if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
-            asconf.queue.push_back(request);
+        for request in requests {
+            // What is under way does not count: something that undoes it may wait behind it.
+            if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
+                asconf.queue.push_back(request);
+            }
         }
         self.advance_asconf();
     }
@@ -216,7 +227,7 @@ impl Association {
     /// A path did not answer: the peer may not know its address, for a translator may have changed it.
     pub(crate) fn consider_announcing(&mut self, id: PathId) {
         let path = &self.paths[id.index()];
-        let made_by_peer = path.learned || path.standing == Standing::Listed;
+        let made_by_peer = path.source != PathSource::Named || path.standing == Standing::Listed;
         if !self.was_confirmed(id)
             && !made_by_peer
             && path.announcements < MOST_ANNOUNCEMENTS
@@ -231,6 +242,7 @@ impl Association {
 
     /// Tells the peer of an address that is no more.
     pub(crate) fn announce_removed(&mut self, local: IpAddr) {
+        self.addressing.advertised.retain(|advertised| *advertised != local);
         self.ask(Request::Delete { local });
     }
 

@@ -251,6 +251,12 @@ impl Association {
         }
         let known = self.addressing.peer.contains(&address) || self.has_remote(address);
         let from_there = address == origin.address.remote;
+        if self.takes_reports() {
+            self.take_report(origin.address.remote, address);
+            if !from_there {
+                return Ok(());
+            }
+        }
         if known && !from_there {
             return Ok(());
         }
@@ -261,7 +267,7 @@ impl Association {
         if self.path_of(PathAddress { remote: address, ..origin.address }).is_some() {
             return Ok(());
         }
-        if !from_there && self.config.listed_addresses == ListedAddresses::Ignore {
+        if !from_there && self.config.listed_addresses != ListedAddresses::Use {
             // It is known from now on, and becomes a path when something comes from there.
             return Ok(());
         }
@@ -303,7 +309,10 @@ impl Association {
         if address.is_unspecified() {
             return self.delete_other_peer_addresses(origin, quoted);
         }
-        if !self.has_remote(address) && !self.addressing.peer.contains(&address) {
+        let known = self.has_remote(address)
+            || self.addressing.peer.contains(&address)
+            || self.addressing.reported.contains(&address);
+        if !known {
             return Err(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()));
         }
         // RFC 5061 section 5.3 F7, then F8.
@@ -328,8 +337,8 @@ impl Association {
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
         let live = self.live_paths().map(|id| self.paths[id.index()].address.remote);
-        let all: Vec<IpAddr> =
-            self.addressing.peer.iter().copied().chain(live).filter(|a| is_deleted(*a)).collect();
+        let known = self.addressing.peer.iter().chain(&self.addressing.reported).copied();
+        let all: Vec<IpAddr> = known.chain(live).filter(|a| is_deleted(*a)).collect();
         for address in all {
             self.addressing.delete(address);
         }
@@ -342,7 +351,8 @@ impl Association {
                 self.bar(id);
             }
         }
-        if self.config.address_changes.follow {
+        // Where the peer reports its addresses the driver pairs, which knows the routes.
+        if self.config.address_changes.follow && !self.takes_reports() {
             self.pair_again(&locals);
         }
     }

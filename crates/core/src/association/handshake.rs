@@ -587,8 +587,8 @@ impl Association {
             let (removed, primary) = (path.removed, self.policy.facts()[index].primary);
             let fresh = crate::path::Path::new(path.address, path.packet_bytes);
             let mtu = self.new_mtu_search(path.address);
-            let (standing, learned) = (path.standing, path.learned);
-            self.paths[index] = crate::path::Path { removed, standing, learned, mtu, ..fresh };
+            let (standing, source) = (path.standing, path.source);
+            self.paths[index] = crate::path::Path { removed, standing, source, mtu, ..fresh };
             let mut facts = crate::policy::PathFacts::new(id, self.policy.facts()[index].largest_chunk);
             facts.rto = self.policy.profile.rto_initial;
             facts.primary = primary;

@@ -90,7 +90,7 @@ impl Association {
         //# The endpoint SHOULD increment the respective error counter of the destination transport address each time a
         //# HEARTBEAT chunk is sent to that address and not acknowledged within one RTO.
         self.count_error(id, true);
-        if self.is_closed() || self.give_up_learned(id) {
+        if self.is_closed() || self.give_up_learned(id) || self.give_up_offered(id) {
             return;
         }
         self.succeed(id);

@@ -37,6 +37,7 @@ mod policy_state;
 mod protection;
 mod recovery;
 mod reneging;
+mod reported;
 mod resend;
 mod sack_in;
 mod sack_out;
@@ -141,6 +142,9 @@ pub enum AssociationEvent {
         /// The path until now, which is gone.
         was: PathId,
     },
+    /// The list of addresses that the peer reports in protected packets has changed
+    /// ([`Association::reported_addresses`]).
+    PeerAddresses,
     /// The peer restarted: what was queued or unread is lost, and the association is up again.
     Restarted,
     /// The peer wants to shut down.

@@ -4,7 +4,7 @@
 use crate::address::Origin;
 use crate::association::{Association, AssociationEvent};
 use crate::config::ListedAddresses;
-use crate::path::Standing;
+use crate::path::{PathSource, Standing};
 use crate::path_id::{PathId, PathState};
 use crate::policy::Event;
 
@@ -57,7 +57,7 @@ impl Association {
     //# packets to its peer.
     fn may_learn(&self, origin: Origin) -> bool {
         match self.config.listed_addresses {
-            ListedAddresses::Ignore => true,
+            ListedAddresses::Ignore | ListedAddresses::Protected => true,
             ListedAddresses::Use => {
                 self.addressing.peer.contains(&origin.address.remote)
                     || self
@@ -76,7 +76,7 @@ impl Association {
         });
         let id = id.ok()?;
         let path = &mut self.paths[id.index()];
-        path.learned = true;
+        path.source = PathSource::Learned;
         if self.addressing.guarded {
             path.standing = Standing::Seen { allowance_bytes: 0 };
         }
@@ -102,10 +102,11 @@ impl Association {
     }
 
     /// A source that was learned and answers no more gives its place to a new one.
-    fn evict_failed(&mut self) {
-        let failed = self
-            .live_paths()
-            .find(|id| self.paths[id.index()].learned && self.policy.path(*id).state == PathState::Inactive);
+    pub(super) fn evict_failed(&mut self) {
+        let failed = self.live_paths().find(|id| {
+            self.paths[id.index()].source == PathSource::Learned
+                && self.policy.path(*id).state == PathState::Inactive
+        });
         if let Some(id) = failed {
             let _ = self.retire_path(id);
         }
@@ -179,9 +180,10 @@ impl Association {
 
     /// Whether a packet of this length may go to the far end of a path, and notes that it does.
     pub(crate) fn may_send(&mut self, id: PathId, bytes: usize) -> bool {
+        let small = SMALL_PACKET + self.protection.reserved_bytes();
         match &mut self.paths[id.index()].standing {
             Standing::Trusted => true,
-            Standing::Listed => bytes <= SMALL_PACKET || !self.addressing.guarded,
+            Standing::Listed => bytes <= small || !self.addressing.guarded,
             Standing::Seen { allowance_bytes } => {
                 let left = allowance_bytes.checked_sub(bytes as u64);
                 *allowance_bytes = left.unwrap_or(*allowance_bytes);
@@ -204,6 +206,9 @@ impl Association {
         };
         let failed = self.policy.path(id).state == PathState::Inactive;
         let unproved = matches!(path.standing, Standing::Seen { .. });
-        path.learned && unproved && (failed || exhausted) && self.retire_path(id).is_ok()
+        path.source == PathSource::Learned
+            && unproved
+            && (failed || exhausted)
+            && self.retire_path(id).is_ok()
     }
 }

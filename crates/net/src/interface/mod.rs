@@ -122,7 +122,8 @@ fn mtu_of(known: &[LocalAddress], local: IpAddr, bound: Option<&str>) -> usize {
     mtu.unwrap_or(UNKNOWN_MTU)
 }
 
-fn is_in_network(address: IpAddr, network: &LocalAddress) -> bool {
+/// Returns `true` if an address is in the network of a local one.
+pub(crate) fn is_in_network(address: IpAddr, network: &LocalAddress) -> bool {
     let same = |ours: u128, theirs: u128, width: u32| {
         let host_bits = width.saturating_sub(u32::from(network.prefix_bits));
         (ours ^ theirs).checked_shr(host_bits).unwrap_or(0) == 0
@@ -183,11 +184,12 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
         LinkKind::Loopback => Some(Obstacle::Loopback),
         LinkKind::Virtual(kind) => Some(Obstacle::Virtual(kind.clone())),
         LinkKind::Outside(_) if address.is_loopback() => Some(Obstacle::Loopback),
-        LinkKind::Outside(_) if !link.running => Some(Obstacle::NoCarrier),
         LinkKind::Outside(_) if link_local => Some(Obstacle::LinkLocal),
         LinkKind::Outside(_) if state.tentative => Some(Obstacle::Tentative),
         LinkKind::Outside(_) if state.deprecated => Some(Obstacle::Deprecated),
         LinkKind::Outside(_) if state.temporary => Some(Obstacle::Temporary),
+        // Last: it passes, and an address with no other obstacle keeps its socket.
+        LinkKind::Outside(_) if !link.running => Some(Obstacle::NoCarrier),
         LinkKind::Outside(_) => None,
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::{LocalAddress, local_addresses};
+use super::{LocalAddress, Obstacle, local_addresses};
 
 /// How often the addresses are looked at although the system said nothing: it may have said it to nobody, or cannot.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
@@ -20,11 +20,18 @@ pub enum Change {
     Removed(LocalAddress),
     /// The interface of one takes packets of another size.
     Resized(LocalAddress),
+    /// The interface of one is connected again.
+    Reconnected(LocalAddress),
+    /// The system reports something else, such as a new route.
+    Other,
 }
+
+type Filter = Box<dyn Fn(&LocalAddress) -> bool + Send + Sync>;
 
 /// Tells of addresses that come and go.
 pub struct Watcher {
-    wants: Box<dyn Fn(&LocalAddress) -> bool + Send + Sync>,
+    wants: Filter,
+    keeps: Option<Filter>,
     known: Vec<LocalAddress>,
     pending: VecDeque<Change>,
     look: Interval,
@@ -51,6 +58,7 @@ impl Watcher {
         let news = super::linux::News::listen().ok();
         let mut watcher = Watcher {
             wants: Box::new(wants),
+            keeps: None,
             known: Vec::new(),
             pending: VecDeque::new(),
             look,
@@ -59,6 +67,11 @@ impl Watcher {
         };
         watcher.known = watcher.wanted();
         watcher
+    }
+
+    /// Keeps an address that was wanted once for as long as `keeps` accepts it: one whose interface has lost its carrier, for example.
+    pub fn keeping(self, keeps: impl Fn(&LocalAddress) -> bool + Send + Sync + 'static) -> Self {
+        Watcher { keeps: Some(Box::new(keeps)), ..self }
     }
 
     /// The wanted addresses after the changes that were told.
@@ -74,43 +87,62 @@ impl Watcher {
             if let Some(change) = self.pending.pop_front() {
                 return change;
             }
-            self.wait().await;
+            let reported = self.wait().await;
             let now = self.wanted();
             self.pending.extend(changes(&self.known, &now));
             self.known = now;
+            if reported && self.pending.is_empty() {
+                self.pending.push_back(Change::Other);
+            }
         }
     }
 
-    async fn wait(&mut self) {
+    /// Waits until it is time to look. Returns `true` if the system has reported something.
+    async fn wait(&mut self) -> bool {
         #[cfg(target_os = "linux")]
         if let Some(news) = &mut self.news {
-            tokio::select! {
-                () = news.wait() => {}
-                _ = self.look.tick() => {}
-            }
-            return;
+            return tokio::select! {
+                () = news.wait() => true,
+                _ = self.look.tick() => false,
+            };
         }
         self.look.tick().await;
+        false
     }
 
     fn wanted(&self) -> Vec<LocalAddress> {
-        local_addresses().into_iter().filter(|local| (self.wants)(local)).collect()
+        let kept = |local: &LocalAddress| {
+            self.keeps.as_ref().is_some_and(|keeps| keeps(local))
+                && self.known.iter().any(|one| is_same(one, local))
+        };
+        local_addresses().into_iter().filter(|local| (self.wants)(local) || kept(local)).collect()
     }
 }
 
 /// What leads from one state to the other. An address that moved to another interface is removed and added.
 fn changes(before: &[LocalAddress], now: &[LocalAddress]) -> Vec<Change> {
-    let has = |all: &[LocalAddress], one: &LocalAddress| {
-        all.iter().any(|other| other.address == one.address && other.interface == one.interface)
-    };
+    let has = |all: &[LocalAddress], one: &LocalAddress| all.iter().any(|other| is_same(other, one));
     let removed = before.iter().filter(|one| !has(now, one)).cloned().map(Change::Removed);
     let added = now.iter().filter(|one| !has(before, one)).cloned().map(Change::Added);
     let resized = |one: &&LocalAddress| {
-        let same = |other: &LocalAddress| other.address == one.address && other.interface == one.interface;
-        before.iter().any(|other| same(other) && other.mtu_bytes != one.mtu_bytes)
+        before.iter().any(|other| is_same(other, one) && other.mtu_bytes != one.mtu_bytes)
     };
     let resized = now.iter().filter(resized).cloned().map(Change::Resized);
-    removed.chain(added).chain(resized).collect()
+    let reconnected = |one: &&LocalAddress| {
+        !is_disconnected(one) && before.iter().any(|other| is_same(other, one) && is_disconnected(other))
+    };
+    let reconnected = now.iter().filter(reconnected).cloned().map(Change::Reconnected);
+    removed.chain(added).chain(resized).chain(reconnected).collect()
+}
+
+fn is_same(one: &LocalAddress, other: &LocalAddress) -> bool {
+    (one.address, &one.interface) == (other.address, &other.interface)
+}
+
+/// Returns `true` if no packet leaves or arrives through the interface now. IPv6 tests an address again for being unique when the
+/// interface is connected.
+fn is_disconnected(local: &LocalAddress) -> bool {
+    matches!(local.obstacle, Some(Obstacle::Down | Obstacle::NoCarrier | Obstacle::Tentative))
 }
 
 #[cfg(test)]
@@ -144,6 +176,13 @@ mod tests {
     fn an_address_that_moves_is_removed_and_added() {
         let told = changes(&[local("a", 1)], &[local("b", 1)]);
         assert_eq!(told, [Change::Removed(local("a", 1)), Change::Added(local("b", 1))]);
+    }
+
+    #[test]
+    fn lost_carrier_changes_nothing_and_its_return_is_reported() {
+        let gone = LocalAddress { obstacle: Some(Obstacle::NoCarrier), ..local("a", 1) };
+        assert_eq!(changes(&[local("a", 1)], std::slice::from_ref(&gone)), []);
+        assert_eq!(changes(&[gone], &[local("a", 1)]), [Change::Reconnected(local("a", 1))]);
     }
 
     #[test]

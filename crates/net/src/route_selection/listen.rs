@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::local::{LocalAddresses, is_usable};
+use super::local::{LocalAddresses, is_usable, may_listen};
 use super::option_names::OptionNames;
 use crate::host::{Host, HostBuilder};
 use crate::interface::{LocalAddress, Watcher};
@@ -51,9 +51,9 @@ impl ListenAddresses {
         let port = all.first().map_or(self.port, SocketAddr::port);
         let follow_filter = move |local: &LocalAddress| {
             let asked = all.is_empty() || all.iter().any(|all| all.is_ipv4() == local.address.is_ipv4());
-            asked && is_usable(local, false)
+            asked && may_listen(local)
         };
-        host.follow(Watcher::new(follow_filter), Binding { port, to_interface: false });
+        host.follow(Watcher::new(follow_filter).keeping(|_| true), Binding { port, to_interface: false });
     }
 }
 
@@ -89,12 +89,20 @@ fn none(options: OptionNames) -> String {
 }
 
 fn usable(locals: &LocalAddresses, fits: impl Fn(&IpAddr) -> bool, port: u16) -> Vec<SocketAddr> {
-    let of = |to_this_machine| {
-        let usable = locals.usable(to_this_machine).into_iter().filter(&fits);
-        usable.map(|address| SocketAddr::new(address, port)).collect::<Vec<_>>()
+    let of = |wanted: &dyn Fn(&LocalAddress) -> bool| {
+        let wanted = locals.all.iter().filter(|local| wanted(local) && fits(&local.address));
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for local in wanted {
+            // Two interfaces may have the same address: one socket receives from both.
+            let address = SocketAddr::new(local.address, port);
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        addresses
     };
-    let outside = of(false);
-    if outside.is_empty() { of(true) } else { outside }
+    let outside = of(&may_listen);
+    if outside.is_empty() { of(&|local| is_usable(local, true)) } else { outside }
 }
 
 #[cfg(test)]

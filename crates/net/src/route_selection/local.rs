@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use super::option_names::OptionNames;
 use super::pairing::{LocalChoice, NamedLocal, RemoteChoice};
-use crate::interface::{LinkKind, LocalAddress, Obstacle, check_route, local_addresses};
+use crate::interface::{LinkKind, LocalAddress, Obstacle, local_addresses};
+use crate::reach::{Reach, leads_to};
 
 /// The addresses of this machine.
 #[derive(Clone, Debug)]
@@ -21,16 +22,16 @@ pub fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
     }
 }
 
+/// Returns `true` if a host that listens on all addresses has a socket there: also where the interface has no carrier now, since
+/// packets to the address may come over another one.
+pub(super) fn may_listen(local: &LocalAddress) -> bool {
+    is_usable(local, false) || local.obstacle == Some(Obstacle::NoCarrier)
+}
+
 impl LocalAddresses {
     /// As they are now.
     pub fn read() -> Self {
         LocalAddresses { all: local_addresses() }
-    }
-
-    /// Those that a path would begin at without being asked for.
-    pub(super) fn usable(&self, to_this_machine: bool) -> Vec<IpAddr> {
-        let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
-        usable.map(|local| local.address).collect()
     }
 
     /// Where paths to these addresses begin: at what was asked for, or else at the usable addresses that have a way to one.
@@ -73,6 +74,12 @@ impl LocalAddresses {
     pub(super) fn interface_of(&self, address: IpAddr) -> Option<&str> {
         let local = self.all.iter().find(|local| local.address == address)?;
         (local.kind != LinkKind::Loopback).then_some(local.interface.as_str())
+    }
+
+    /// How well one of the addresses leads to a remote one.
+    pub(super) fn reach(&self, local: IpAddr, remote: SocketAddr) -> Reach {
+        let found = self.all.iter().find(|found| found.address == local);
+        found.map_or(Reach::Unknown, |found| Reach::between(found, remote))
     }
 
     /// Whether this machine has the address: what is sent there does not leave through an interface.
@@ -119,25 +126,36 @@ impl LocalAddresses {
     }
 }
 
-/// Which addresses a path begins at if that is decided while the command runs: those of interfaces that were named, or, where
-/// nothing was, the usable ones with a way to the peer. `None` if addresses were named only.
-pub(super) fn follow_filter(
-    asked: &[String],
-    ends: &RemoteChoice,
-) -> Option<impl Fn(&LocalAddress) -> bool + Send + Sync + 'static> {
-    let names: Vec<String> = asked.iter().filter(|text| text.parse::<IpAddr>().is_err()).cloned().collect();
-    if names.is_empty() && !asked.is_empty() {
-        return None;
+/// Addresses that paths begin at, as they are found while a command runs.
+pub(super) struct FollowFilter {
+    names: Vec<String>,
+    ends: Vec<SocketAddr>,
+    /// Further addresses of the peer may become known, so that there need be no route to the known ones.
+    open: bool,
+}
+
+impl FollowFilter {
+    /// Those of interfaces that were named, or, where none was, the usable ones. `None` if addresses were named only.
+    pub(super) fn new(asked: &[String], ends: &RemoteChoice, open: bool) -> Option<Self> {
+        let names: Vec<String> =
+            asked.iter().filter(|text| text.parse::<IpAddr>().is_err()).cloned().collect();
+        let follows = asked.is_empty() || !names.is_empty();
+        follows.then(|| FollowFilter { names, ends: ends.addresses().to_vec(), open })
     }
-    let ends = ends.addresses().to_vec();
-    let to_this_machine = ends.iter().all(|end| end.ip().is_loopback());
-    Some(move |local: &LocalAddress| {
-        let chosen = match names.is_empty() {
+
+    /// Returns `true` if a path may begin at a new address.
+    pub(super) fn wants(&self, local: &LocalAddress) -> bool {
+        let to_this_machine = self.to_this_machine();
+        let chosen = match self.names.is_empty() {
             true => is_usable(local, to_this_machine),
-            false => names.contains(&local.interface) && may_be_named(local),
+            false => self.names.contains(&local.interface) && may_be_named(local),
         };
-        chosen && ends.iter().any(|end| leads_to(local, *end))
-    })
+        chosen && (self.open && !to_this_machine || self.ends.iter().any(|end| leads_to(local, *end)))
+    }
+
+    fn to_this_machine(&self) -> bool {
+        self.ends.iter().all(|end| end.ip().is_loopback())
+    }
 }
 
 /// Whoever names a virtual interface or loopback means it.
@@ -152,13 +170,6 @@ fn is_link_local(address: IpAddr) -> bool {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_unicast_link_local(),
     }
-}
-
-fn leads_to(local: &LocalAddress, end: SocketAddr) -> bool {
-    let same_family = local.address.is_ipv4() == end.is_ipv4();
-    // The same interface as the path's socket; to this machine itself nothing leaves through one.
-    let bound = check_route(local.address, Some(&local.interface), end);
-    same_family && (bound.is_ok() || check_route(local.address, None, end).is_ok())
 }
 
 fn can_bind(address: IpAddr) -> Result<(), String> {
@@ -210,8 +221,12 @@ mod tests {
 
     #[test]
     fn loopback_is_for_loopback_and_what_has_no_obstacle_for_the_rest() {
-        assert_eq!(machine().usable(true), ["127.0.0.1", "::1"].map(|text| text.parse::<IpAddr>().unwrap()));
-        assert_eq!(machine().usable(false), [IpAddr::from([198, 51, 100, 3])]);
+        let usable = |to_this_machine| {
+            let all = machine().all.into_iter().filter(|local| is_usable(local, to_this_machine));
+            all.map(|local| local.address.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(usable(true), ["127.0.0.1", "::1"]);
+        assert_eq!(usable(false), ["198.51.100.3"]);
     }
 
     #[test]

@@ -6,13 +6,13 @@ mod option_names;
 mod pairing;
 mod target;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anabranch_core::PathAddress;
+use anabranch_core::{AssociationConfig, ListedAddresses, PathAddress};
 
 pub use self::listen::ListenAddresses;
-use self::local::follow_filter;
+use self::local::FollowFilter;
 pub use self::local::{LocalAddresses, is_usable};
 pub use self::option_names::OptionNames;
 pub use self::pairing::RemoteChoice;
@@ -44,15 +44,49 @@ impl RouteSelection {
     /// # Errors
     /// Which local and remote addresses do not fit, and what to do about it.
     pub fn paths(&self) -> Result<Vec<PathAddress>, String> {
-        let locals = LocalAddresses::read().choose(&self.locals, &self.remotes, self.options)?;
-        pair(&locals, &self.remotes, self.options)
+        let known = LocalAddresses::read();
+        let locals = known.choose(&self.locals, &self.remotes, self.options)?;
+        pair(&locals, &self.remotes, &|local, remote| known.reach(local, remote), self.options)
     }
 
-    /// Lets the paths of a host follow the machine's addresses as these come and go, unless addresses were named only.
+    /// Returns `true` if the user named a host and nothing else, so that every link of both ends is to be used.
+    pub fn is_open(&self) -> bool {
+        self.locals.is_empty() && matches!(self.remotes, RemoteChoice::Resolved { .. })
+    }
+
+    /// Lets an association use further addresses that a protected peer reports, unless the user named the ends of paths.
+    pub fn configure(&self, config: &mut AssociationConfig) {
+        config.listed_addresses =
+            if self.is_open() { ListedAddresses::Protected } else { ListedAddresses::Ignore };
+    }
+
+    /// A builder of a host that these paths can begin at, as [`host_for`] makes it. Where further paths may come it has a socket at
+    /// every usable address.
+    pub fn host(&self, paths: &[PathAddress], protection: Protection) -> HostBuilder {
+        let locals = LocalAddresses::read();
+        let builder = host_for(paths, protection);
+        if !self.is_open() || leads_to_this_machine(paths, &locals) {
+            return builder;
+        }
+        let further = locals.all.iter().filter(|local| is_usable(local, false));
+        let further = further.filter(|local| !paths.iter().any(|path| path.local == local.address));
+        let mut known: Vec<IpAddr> = Vec::new();
+        further.fold(builder, |builder, local| {
+            if known.contains(&local.address) {
+                return builder;
+            }
+            known.push(local.address);
+            builder.local_on(SocketAddr::new(local.address, 0), &local.interface)
+        })
+    }
+
+    /// Lets the paths of a host follow the machine's addresses as these come and go, unless addresses were named only. A socket stays
+    /// open for as long as its address exists.
     pub fn follow(&self, host: &Host, paths: &[PathAddress]) {
         let to_interface = !leads_to_this_machine(paths, &LocalAddresses::read());
-        if let Some(filter) = follow_filter(&self.locals, &self.remotes) {
-            host.follow(Watcher::new(filter), Binding { port: 0, to_interface });
+        if let Some(filter) = FollowFilter::new(&self.locals, &self.remotes, self.is_open()) {
+            let watcher = Watcher::new(move |local| filter.wants(local)).keeping(|_| true);
+            host.follow(watcher, Binding { port: 0, to_interface });
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use anabranch_core::PathAddress;
 
 use super::option_names::OptionNames;
+use crate::reach::{Reach, interleave, spread};
 
 /// The most paths of an association.
 const MOST_PATHS: usize = 8;
@@ -56,15 +57,27 @@ impl RemoteChoice {
 pub(super) fn pair(
     starts: &LocalChoice,
     ends: &RemoteChoice,
+    reach: &dyn Fn(IpAddr, SocketAddr) -> Reach,
     options: OptionNames,
 ) -> Result<Vec<PathAddress>, String> {
+    // An address that the user named is used whether the system has a route or not.
+    let any = |local: IpAddr, remote: SocketAddr| Some(reach(local, remote));
+    let routed =
+        |local: IpAddr, remote: SocketAddr| any(local, remote).filter(|reach| *reach != Reach::Unknown);
+    let remotes = match ends {
+        RemoteChoice::Named(addresses) => addresses.clone(),
+        RemoteChoice::Resolved { addresses, .. } => interleave(addresses),
+    };
+    let over_udp = |pairs: Vec<(IpAddr, SocketAddr)>| -> Vec<PathAddress> {
+        pairs.into_iter().map(|(local, remote)| PathAddress::over_udp(local, remote)).collect()
+    };
     let paths = match (starts, ends) {
         (LocalChoice::Named(starts), RemoteChoice::Named(ends)) if ends.len() > 1 => {
             in_order(starts, ends, options)?
         }
         (LocalChoice::Named(starts), _) => {
             let addresses: Vec<IpAddr> = starts.iter().flat_map(|start| start.addresses.clone()).collect();
-            let paths = by_family(&addresses, ends.addresses());
+            let paths = over_udp(spread(&addresses, &remotes, &any));
             let unused =
                 |start: &&NamedLocal| !paths.iter().any(|path| start.addresses.contains(&path.local));
             match starts.iter().find(unused) {
@@ -72,8 +85,13 @@ pub(super) fn pair(
                 None => paths,
             }
         }
-        (LocalChoice::Found(found), RemoteChoice::Named(ends)) => every_end(found, ends, options)?,
-        (LocalChoice::Found(found), RemoteChoice::Resolved { addresses, .. }) => by_family(found, addresses),
+        (LocalChoice::Found(found), RemoteChoice::Named(ends)) => {
+            check_families(found, ends, options)?;
+            over_udp(spread(found, ends, &any))
+        }
+        (LocalChoice::Found(found), RemoteChoice::Resolved { .. }) => {
+            over_udp(spread(found, &remotes, &routed))
+        }
     };
     let mut once: Vec<PathAddress> = Vec::new();
     for path in paths {
@@ -81,14 +99,33 @@ pub(super) fn pair(
             once.push(path);
         }
     }
-    match (once.len(), starts) {
-        (0..=MOST_PATHS, _) => Ok(once),
-        (_, LocalChoice::Found(_)) => Ok(once[..MOST_PATHS].to_vec()),
-        (paths, LocalChoice::Named(_)) => Err(format!(
-            "{}: {paths} paths are more than the {MOST_PATHS} of an association; leave some out",
-            options.path
-        )),
+    bounded(once, starts, options)
+}
+
+/// The eight paths that an association has at most. Each local address that the user named keeps one.
+fn bounded(
+    mut paths: Vec<PathAddress>,
+    starts: &LocalChoice,
+    options: OptionNames,
+) -> Result<Vec<PathAddress>, String> {
+    if let LocalChoice::Named(_) = starts {
+        let is_second =
+            |at: usize, paths: &[PathAddress]| paths[..at].iter().any(|path| path.local == paths[at].local);
+        while paths.len() > MOST_PATHS
+            && let Some(second) = (0..paths.len()).rev().find(|at| is_second(*at, &paths))
+        {
+            paths.remove(second);
+        }
+        if paths.len() > MOST_PATHS {
+            return Err(format!(
+                "{}: {} paths are more than the {MOST_PATHS} of an association; leave some out",
+                options.path,
+                paths.len()
+            ));
+        }
     }
+    paths.truncate(MOST_PATHS);
+    Ok(paths)
 }
 
 fn in_order(
@@ -114,46 +151,17 @@ fn in_order(
     starts.iter().zip(ends).map(path).collect()
 }
 
-/// Those that were asked for begin at the addresses that there are, in turn; what addresses remain lead to the first.
-fn every_end(
-    found: &[IpAddr],
-    ends: &[SocketAddr],
-    options: OptionNames,
-) -> Result<Vec<PathAddress>, String> {
-    let mut paths = Vec::new();
-    for (index, remote) in ends.iter().enumerate() {
-        let fitting: Vec<IpAddr> =
-            found.iter().copied().filter(|local| same_family(*local, *remote)).collect();
-        let before = ends[..index].iter().filter(|earlier| earlier.is_ipv4() == remote.is_ipv4()).count();
-        let Some(local) = fitting.get(before % fitting.len().max(1)) else {
-            let family = family(*remote);
-            return Err(format!(
-                "{} {remote}: no usable {family} address leads there; see `anabranch paths`, or name one with {}",
-                options.to, options.path
-            ));
-        };
-        paths.push(PathAddress::over_udp(*local, *remote));
+/// Returns an error if no local address is of the IP version of an end that the user named.
+fn check_families(found: &[IpAddr], ends: &[SocketAddr], options: OptionNames) -> Result<(), String> {
+    match ends.iter().find(|remote| !found.iter().any(|local| same_family(*local, **remote))) {
+        None => Ok(()),
+        Some(remote) => Err(format!(
+            "{} {remote}: no usable {} address leads there; see `anabranch paths`, or name one with {}",
+            options.to,
+            family(*remote),
+            options.path
+        )),
     }
-    let mut rest = by_family(found, ends);
-    rest.retain(|rest| !paths.iter().any(|path| path.local == rest.local));
-    paths.extend(rest);
-    Ok(paths)
-}
-
-/// Within each IP version the first with the first and so on, then what local addresses remain with the first.
-fn by_family(locals: &[IpAddr], remotes: &[SocketAddr]) -> Vec<PathAddress> {
-    let mut paths = Vec::new();
-    let first_v4 = remotes.first().is_none_or(SocketAddr::is_ipv4);
-    for v4 in [first_v4, !first_v4] {
-        let remotes: Vec<SocketAddr> =
-            remotes.iter().copied().filter(|remote| remote.is_ipv4() == v4).collect();
-        let Some(first) = remotes.first() else { continue };
-        let locals = locals.iter().filter(|local| local.is_ipv4() == v4).enumerate();
-        paths.extend(
-            locals.map(|(at, local)| PathAddress::over_udp(*local, *remotes.get(at).unwrap_or(first))),
-        );
-    }
-    paths
 }
 
 fn same_family(local: IpAddr, remote: SocketAddr) -> bool {
@@ -215,7 +223,7 @@ mod tests {
     /// The pairs as text.
     #[track_caller]
     fn paired(starts: &LocalChoice, ends: &RemoteChoice) -> Vec<String> {
-        let paths = pair(starts, ends, OPTIONS).expect("paths");
+        let paths = pair(starts, ends, &|_, _| Reach::Routed, OPTIONS).expect("paths");
         paths.iter().map(|path| format!("{}>{}", path.local, path.remote)).collect()
     }
 
@@ -258,8 +266,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_paired_is_said() {
-        let of =
-            |starts: &LocalChoice, ends: &RemoteChoice| pair(starts, ends, OPTIONS).expect_err("no paths");
+        let of = |starts: &LocalChoice, ends: &RemoteChoice| {
+            pair(starts, ends, &|_, _| Reach::Routed, OPTIONS).expect_err("no paths")
+        };
         let counts = of(&asked(&[&["10.0.0.1"]]), &to(&["10.9.0.1", "10.9.0.2"]));
         assert!(counts.contains("2 times --to for 1 times --path"), "{counts}");
         let family = of(&asked(&[&["10.0.0.1"], &["fd00::1"]]), &host(&["10.9.0.1"]));
@@ -271,12 +280,30 @@ mod tests {
     }
 
     #[test]
+    fn one_local_address_gets_a_path_to_every_address_of_a_name() {
+        let paths = paired(&found(&["10.0.0.1"]), &host(&["10.9.0.1", "10.9.0.2"]));
+        assert_eq!(paths, ["10.0.0.1>10.9.0.1", "10.0.0.1>10.9.0.2"]);
+        let named = paired(&asked(&[&["10.0.0.1"]]), &host(&["10.9.0.1", "10.9.0.2"]));
+        assert_eq!(named, paths);
+    }
+
+    #[test]
+    fn named_local_addresses_keep_a_path_each_where_a_name_has_many_addresses() {
+        let many: Vec<String> = (1..=9).map(|last| format!("10.9.0.{last}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let paths = paired(&asked(&[&["10.0.0.1"], &["10.0.0.2"]]), &host(&many));
+        assert_eq!(paths.len(), MOST_PATHS);
+        assert!(paths.iter().any(|path| path.starts_with("10.0.0.2>")), "{paths:?}");
+    }
+
+    #[test]
     fn an_association_has_eight_paths_at_most() {
         let many: Vec<String> = (1..=9).map(|last| format!("10.0.0.{last}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(paired(&found(&many), &to(&["10.9.0.1"])).len(), 8);
         let each: Vec<&[&str]> = many.iter().map(std::slice::from_ref).collect();
-        let error = pair(&asked(&each), &to(&["10.9.0.1"]), OPTIONS).expect_err("too many");
+        let error =
+            pair(&asked(&each), &to(&["10.9.0.1"]), &|_, _| Reach::Routed, OPTIONS).expect_err("too many");
         assert!(error.starts_with("--path: 9 paths"), "{error}");
     }
 

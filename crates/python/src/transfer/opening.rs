@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anabranch_identity::IdentityError;
 use anabranch_net::route_selection::{
-    OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message, host_for,
+    OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message,
 };
 use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer, Protection, set_connect_timeout};
 use pyo3::prelude::*;
@@ -65,12 +65,15 @@ impl Attempt {
             Some(keys) => keys.to_connect().map_err(wrong)?,
             None => Protection::Insecure,
         };
-        let host = host_for(&paths, protection)
+        let mut config = self.config;
+        selection.configure(&mut config);
+        let host = selection
+            .host(&paths, protection)
             .bind()
             .map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
         selection.follow(&host, &paths);
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
-        let association = host.connect(peer, self.config).await;
+        let association = host.connect(peer, config).await;
         let association = association.map_err(|error| refused(&name, &paths, &error, self.timeout))?;
         // Several names are addresses of one peer, which is known under the first.
         if let (Some(keys), Some(first)) = (&keys, self.remote.first()) {

@@ -248,6 +248,8 @@ impl From<Result<AssociationEvent, MissedEvents>> for EventShape {
             Ok(AssociationEvent::Aborted(reason)) => {
                 EventShape { reason: Some(reason.to_string()), ..EventShape::of("aborted") }
             }
+            // The host acts on it; the paths that come of it are events of their own.
+            Ok(AssociationEvent::PeerAddresses) => EventShape::of("peer-addresses"),
             Ok(AssociationEvent::Connected) => EventShape::of("connected"),
             Ok(AssociationEvent::Readable) => EventShape::of("readable"),
             Ok(AssociationEvent::Writable) => EventShape::of("writable"),

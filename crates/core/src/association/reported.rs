@@ -1,0 +1,130 @@
+//! Addresses that a protected peer reports, and ours that it is told of.
+//!
+//! Addresses in INIT and INIT ACK are in the clear. Once keys are in use the side that accepted the association reports its addresses
+//! by ASCONF in protected packets. The side that opened it offers paths to them, and keeps those that answer a HEARTBEAT.
+
+use std::net::IpAddr;
+
+use crate::address::PathAddress;
+use crate::association::asconf::Request;
+use crate::association::{Association, AssociationEvent};
+use crate::config::ListedAddresses;
+use crate::error::PathError;
+use crate::path::{PathSource, Standing};
+use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::scope::{Scope, is_foreign};
+use crate::time::Time;
+
+/// HEARTBEATs without an answer after which an offered path is removed. The wait doubles from RTO.Initial, so that this is 15 s.
+const MOST_UNANSWERED: u32 = 4;
+
+/// The side that reports.
+impl Association {
+    /// Reports these addresses of ours to the peer, which then may open paths to them; eight at most. Does nothing unless packets are
+    /// protected and both sides do ASCONF.
+    pub fn report_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
+        self.clock(now);
+        if self.is_closed() || self.identity.initiator || !self.requires_protection() {
+            return;
+        }
+        let begins_path =
+            |address: &IpAddr| self.live_paths().any(|id| self.paths[id.index()].address.local == *address);
+        // The peer believes a report only once it contains the address that the peer has connected to.
+        let (first, rest): (Vec<IpAddr>, Vec<IpAddr>) =
+            addresses.iter().partition(|address| begins_path(address));
+        let usable = |address: &IpAddr| Scope::of(*address) != Scope::Unusable;
+        let all: Vec<IpAddr> = first.into_iter().chain(rest).filter(usable).take(MAX_PATHS).collect();
+        for &address in &all {
+            if !self.addressing.advertised.contains(&address) {
+                // One that finds no room is reported all the same, and not withdrawn.
+                let _ = self.addressing.advertised.try_push(address);
+            }
+        }
+        self.ask_all(all.into_iter().map(|local| Request::Report { local }));
+    }
+
+    /// Takes back the report of an address that no path begins at.
+    pub(super) fn withdraw_advertised(&mut self, local: IpAddr) -> Result<(), PathError> {
+        if !self.addressing.advertised.contains(&local) {
+            return Err(PathError::Unknown);
+        }
+        self.addressing.local.retain(|address| *address != local);
+        self.announce_removed(local);
+        Ok(())
+    }
+}
+
+/// The side that opened the association.
+impl Association {
+    /// Returns `true` if addresses that the peer adds by name are for the driver to pair. Where protection is agreed on, an ASCONF
+    /// counts in a record only.
+    pub(super) fn takes_reports(&self) -> bool {
+        self.identity.initiator
+            && self.config.listed_addresses == ListedAddresses::Protected
+            && self.protection().is_some()
+    }
+
+    /// Records an address that the peer has added by a protected ASCONF from `source`. Loopback, link-local and multicast addresses
+    /// mean something else here, and so do private ones that come from a global address.
+    pub(super) fn take_report(&mut self, source: IpAddr, address: IpAddr) {
+        if is_foreign(source, address) {
+            return;
+        }
+        let known = self.addressing.reported.contains(&address);
+        if known || self.addressing.reported.try_push(address).is_ok() {
+            self.addressing.undelete(address);
+            // A repeated report is news too: the peer's interface may have a carrier again.
+            self.events.push_back(AssociationEvent::PeerAddresses);
+        }
+    }
+
+    /// Addresses that the peer has reported in protected packets and that paths may lead to, each with the UDP port to send to.
+    ///
+    /// There are none until the peer has reported an address that a path leads to: otherwise a relay or a translator of addresses is
+    /// between the two sides, which no packet is to bypass.
+    pub fn reported_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> + '_ {
+        let reported = &self.addressing.reported;
+        let known =
+            self.live_paths().map(|id| self.paths[id.index()].address).find(|a| reported.contains(&a.remote));
+        let port = known.map(|address| address.udp_port);
+        port.into_iter().flat_map(move |port| reported.iter().map(move |address| (*address, port)))
+    }
+
+    /// Adds a path to an address that the peer has reported. It gets one small HEARTBEAT for each time-out until it answers, and is
+    /// removed after some ([`AssociationEvent::PathRemoved`]).
+    ///
+    /// # Errors
+    /// [`PathError::Exists`], [`PathError::TooMany`], [`PathError::Closed`]; [`PathError::Unknown`] if the peer has not reported this
+    /// address.
+    pub fn offer_path(&mut self, now: Time, address: PathAddress) -> Result<PathId, PathError> {
+        self.clock(now);
+        if self.is_closed() || self.is_opening() {
+            return Err(PathError::Closed);
+        }
+        if !self.reported_addresses().any(|(reported, _)| reported == address.remote)
+            && !self.has_remote(address.remote)
+        {
+            return Err(PathError::Unknown);
+        }
+        let id = self.new_path(address).or_else(|error| {
+            self.evict_failed();
+            self.new_path(address).map_err(|_| error)
+        })?;
+        let path = &mut self.paths[id.index()];
+        path.source = PathSource::Offered;
+        path.standing = Standing::Listed;
+        self.events.push_back(AssociationEvent::PathAdded { path: id });
+        self.verify_path(id);
+        Ok(id)
+    }
+
+    /// Removes an offered path that has answered no HEARTBEAT. Returns `true` if it did.
+    pub(super) fn give_up_offered(&mut self, id: PathId) -> bool {
+        let unconfirmed = self.policy.path(id).state != PathState::Active && !self.was_confirmed(id);
+        let exhausted = self.policy.path(id).error_count >= MOST_UNANSWERED;
+        self.paths[id.index()].source == PathSource::Offered
+            && unconfirmed
+            && exhausted
+            && self.retire_path(id).is_ok()
+    }
+}

@@ -1,0 +1,129 @@
+//! Preference among pairs of a local and a remote address.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::interface::{LocalAddress, check_route, is_in_network};
+
+/// How well a local address leads to a remote one, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// Both are in one network.
+    SameNetwork,
+    /// The system has a route.
+    Routed,
+    /// The system has none.
+    Unknown,
+}
+
+impl Reach {
+    /// Asks the system. The ends are of one IP version.
+    pub(crate) fn between(local: &LocalAddress, remote: SocketAddr) -> Self {
+        match leads_to(local, remote) {
+            true if is_in_network(remote.ip(), local) => Reach::SameNetwork,
+            true => Reach::Routed,
+            false => Reach::Unknown,
+        }
+    }
+}
+
+pub(crate) fn leads_to(local: &LocalAddress, end: SocketAddr) -> bool {
+    let same_family = local.address.is_ipv4() == end.is_ipv4();
+    // The same interface as the path's socket; to this machine itself nothing leaves through one.
+    let bound = check_route(local.address, Some(&local.interface), end);
+    same_family && (bound.is_ok() || check_route(local.address, None, end).is_ok())
+}
+
+/// The place in `reaches` of the best pair: by reach, then by the number of paths that use it already, then by order. Pairs without a
+/// reach do not count.
+pub(crate) fn best(reaches: impl IntoIterator<Item = (Option<Reach>, usize)>) -> Option<usize> {
+    let ranked = reaches.into_iter().enumerate();
+    let ranked = ranked.filter_map(|(at, (reach, uses))| Some((reach?, uses, at)));
+    ranked.min().map(|(_, _, at)| at)
+}
+
+/// Pairs each remote address with the best local one, and then each local address that is left with the best remote one. Pairs in one
+/// network come first.
+pub(crate) fn spread(
+    locals: &[IpAddr],
+    remotes: &[SocketAddr],
+    reach: &dyn Fn(IpAddr, SocketAddr) -> Option<Reach>,
+) -> Vec<(IpAddr, SocketAddr)> {
+    let mut pairs: Vec<(Reach, IpAddr, SocketAddr)> = Vec::new();
+    let fits = |local: IpAddr, remote: SocketAddr| {
+        (local.is_ipv4() == remote.is_ipv4()).then(|| reach(local, remote)).flatten()
+    };
+    for &remote in remotes {
+        let uses = |local: IpAddr| pairs.iter().filter(|(_, used, _)| *used == local).count();
+        if let Some(at) = best(locals.iter().map(|local| (fits(*local, remote), uses(*local)))) {
+            pairs.extend(fits(locals[at], remote).map(|reach| (reach, locals[at], remote)));
+        }
+    }
+    for &local in locals {
+        if pairs.iter().any(|(_, used, _)| *used == local) {
+            continue;
+        }
+        let uses = |remote: SocketAddr| pairs.iter().filter(|(_, _, used)| *used == remote).count();
+        if let Some(at) = best(remotes.iter().map(|remote| (fits(local, *remote), uses(*remote)))) {
+            pairs.extend(fits(local, remotes[at]).map(|reach| (reach, local, remotes[at])));
+        }
+    }
+    pairs.sort_by_key(|(reach, _, _)| *reach);
+    pairs.into_iter().map(|(_, local, remote)| (local, remote)).collect()
+}
+
+/// Alternates IP versions, beginning with that of the first address (RFC 8305 section 4): where one version does not work, the next
+/// attempt is with the other.
+pub(crate) fn interleave(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let Some(first) = addresses.first() else { return Vec::new() };
+    let (same, other): (Vec<_>, Vec<_>) =
+        addresses.iter().copied().partition(|address: &SocketAddr| address.is_ipv4() == first.is_ipv4());
+    let mut all = Vec::with_capacity(addresses.len());
+    let (mut same, mut other) = (same.into_iter(), other.into_iter());
+    loop {
+        let pair = [same.next(), other.next()];
+        if pair == [None, None] {
+            return all;
+        }
+        all.extend(pair.into_iter().flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn at(text: &str) -> SocketAddr {
+        SocketAddr::new(ip(text), 7)
+    }
+
+    #[test]
+    fn versions_of_ip_alternate_and_each_keeps_its_order() {
+        let all = ["fd00::1", "fd00::2", "fd00::3", "10.0.0.1"].map(at);
+        assert_eq!(interleave(&all), ["fd00::1", "10.0.0.1", "fd00::2", "fd00::3"].map(at));
+        assert_eq!(interleave(&[]), []);
+    }
+
+    #[test]
+    fn pair_in_one_network_comes_before_the_order_of_the_list() {
+        let near = |local: IpAddr, remote: SocketAddr| {
+            let same = local.to_string().split('.').nth(2) == remote.ip().to_string().split('.').nth(2);
+            Some(if same { Reach::SameNetwork } else { Reach::Routed })
+        };
+        let locals = [ip("10.0.1.1"), ip("10.0.2.1")];
+        let crossed = spread(&locals, &[at("10.0.2.9"), at("10.0.1.9")], &near);
+        assert_eq!(crossed, [(locals[1], at("10.0.2.9")), (locals[0], at("10.0.1.9"))]);
+        let routed_first = spread(&locals[..1], &[at("10.0.2.9"), at("10.0.1.9")], &near);
+        assert_eq!(routed_first, [(locals[0], at("10.0.1.9")), (locals[0], at("10.0.2.9"))]);
+    }
+
+    #[test]
+    fn address_without_a_route_has_no_pair() {
+        let only_first = |local: IpAddr, _: SocketAddr| (local == ip("10.0.0.1")).then_some(Reach::Routed);
+        let pairs = spread(&[ip("10.0.0.1"), ip("10.0.0.2")], &[at("10.9.0.1"), at("10.9.0.2")], &only_first);
+        assert!(pairs.iter().all(|(local, _)| *local == ip("10.0.0.1")) && pairs.len() == 2, "{pairs:?}");
+    }
+}
