@@ -22,7 +22,9 @@ pub(super) fn refusal(error: &TransferError) -> Failure {
         TransferError::NotRequested(name) => {
             Failure::new(Reason::NotAllowed, format!("{name} was not asked for; offer only what was"))
         }
-        TransferError::Unconfirmed(_) => Failure::new(Reason::NotAllowed, error.to_string()),
+        TransferError::Unconfirmed(what) => {
+            Failure::new(Reason::NotAllowed, format!("more was offered than is confirmed here: {what}"))
+        }
         error => Failure::new(Reason::Protocol, error.to_string()),
     }
 }

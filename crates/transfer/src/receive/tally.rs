@@ -79,7 +79,7 @@ impl Tally {
         };
         *counter = counter.checked_sub(1).ok_or_else(|| beyond(name, &format!("is one {what} more")))?;
         left.bytes = left.bytes.checked_sub(size_bytes).ok_or_else(|| {
-            beyond(name, &format!("has {size_bytes} B, and {} B of it were left", left.bytes))
+            beyond(name, &format!("has {size_bytes} B, where what was confirmed leaves {} B", left.bytes))
         })?;
         Ok(())
     }

@@ -48,6 +48,8 @@ pub(crate) struct Part {
     told: Vec<Run>,
     told_bytes: u64,
     size_bytes: Option<u64>,
+    /// Set if the size was unknown when it was offered.
+    is_stream: bool,
     /// Blocks of a stream below this index are known to have room.
     room_blocks: u64,
     /// Written, and not in the journal yet.
@@ -124,6 +126,7 @@ impl Part {
             told: Vec::new(),
             told_bytes: 0,
             size_bytes,
+            is_stream: size_bytes.is_none(),
             room_blocks: 0,
             unsynced: Vec::new(),
             unsynced_bytes: 0,
@@ -315,7 +318,8 @@ impl Part {
 
     /// Writes a verified block.
     pub(crate) fn write(&mut self, index: u64, block: &Block, hash: Hash) -> io::Result<()> {
-        if let (None, Some(charge)) = (self.size_bytes, &mut self.charge) {
+        // The end of a stream may be known before all of its blocks are here.
+        if let (true, Some(charge)) = (self.is_stream, &mut self.charge) {
             charge.grow(block.len())?;
         }
         self.file.seek(SeekFrom::Start(block_at(index)))?;

@@ -221,7 +221,7 @@ impl Rogue {
         loop {
             let packet = self.0.recv().await.expect("open").expect("a message");
             match Message::decode(&packet.payload) {
-                Ok(Message::Alive) => {}
+                Ok(Message::Alive | Message::Total { .. }) => {}
                 Ok(message) => return message,
                 Err(_) => return Message::decode_first(&packet.payload).expect("a message"),
             }

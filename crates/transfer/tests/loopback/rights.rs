@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use anabranch_transfer::protocol::Reason;
+use anabranch_transfer::protocol::{Kind, Message, Reason};
 use anabranch_transfer::{
-    Allow, Folder, Name, OnClash, Rights, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
+    Allow, Folder, Hash, Name, OnClash, Rights, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, Wishes, push,
 };
 use tempfile::TempDir;
 
+use crate::failures::Rogue;
 use crate::support::{Events, Serving, connect, folder, listener, names, noise, run};
 
 /// Server whose peers have these rights.
@@ -240,5 +241,22 @@ fn files_at_the_same_time_share_a_quota() {
             assert!(events.contains("Stored"), "{events}");
             serving.idle().await;
         }
+    });
+}
+
+#[test]
+fn quota_counts_blocks_of_a_stream_whose_end_came_first() {
+    run(async {
+        let serving = serving(dir(), options(), quota(5));
+        let rogue = Rogue::greet(&serving).await;
+        rogue.offer(0, "piped", Kind::Stream { token: [0; 16] }).await;
+        assert!(matches!(rogue.hear().await, Message::Answer { .. }));
+        let (content, root) = (b"sixsix", Hash::of(b"any"));
+        rogue.say(&Message::End { id: 0, size_bytes: 6, root }).await;
+        // The end has to be there first.
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let header = [0_u32, 0, 0, 6, 0].map(u32::to_be_bytes).concat();
+        rogue.data([&header[..], content, blake3::hash(content).as_bytes()].concat()).await;
+        assert_eq!(rogue.refused().await, Reason::NoSpace);
     });
 }
