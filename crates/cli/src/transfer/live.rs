@@ -46,8 +46,12 @@ impl Live {
         self.shown = lines.iter().map(|line| width(line)).collect();
     }
 
-    /// Removes the lines, and leaves the cursor where they began.
+    /// Removes the lines, and leaves the cursor where they began. Writes nothing if none is shown: standard output may be the same
+    /// terminal.
     pub(super) fn clear(&mut self) {
+        if self.shown.is_empty() {
+            return;
+        }
         self.to_first_row();
         let _ = self.terminal.clear_to_end_of_screen();
         self.flush();
