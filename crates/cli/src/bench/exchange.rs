@@ -13,6 +13,9 @@ use super::plan::{Plan, Side};
 use super::protocol::{CONTROL_STREAM, Control, Figure, Sent, read, send_control};
 use super::sender::{Tally, lock, send_all};
 
+/// Least part of an interval that is reported after the end of a test by time.
+const LEAST_REST: f64 = 0.1;
+
 /// What both ends found in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct DirectionOutcome {
@@ -260,7 +263,11 @@ impl Sending {
                         _ = ticks.tick() => report(self.measure(&mut meter).await),
                     }
                 }
-                report(self.measure(&mut meter).await);
+                // The last messages of a test by time take a moment, which is no interval.
+                let rest_s = self.start.elapsed().as_secs_f64() - meter.at_s();
+                if self.plan.time().is_none() || rest_s > LEAST_REST * interval.as_secs_f64() {
+                    report(self.measure(&mut meter).await);
+                }
             }
         }
         let sent = how_sent(&self.association, &self.sent).await;

@@ -89,6 +89,11 @@ pub(super) struct Meter {
 }
 
 impl Meter {
+    /// Returns the time of the latest report.
+    pub(super) fn at_s(&self) -> f64 {
+        self.at_s
+    }
+
     /// What happened since the latest report.
     pub(super) fn interval(&mut self, snapshot: &Snapshot, at_s: f64, omitted: bool) -> Interval {
         let paths = snapshot.paths.iter().map(|path| self.row(path)).collect();

@@ -161,6 +161,17 @@ fn low_rate_is_measured_as_asked_and_for_the_time_asked() {
 }
 
 #[test]
+fn intervals_of_a_test_by_time_end_with_it() {
+    let server = Server::start(&["127.0.0.41"], &["-1"]);
+    let ended = server.client(&["--path", "127.0.0.43", "-b", "8k", "-t", "1", "-i", "0.5", "-J", "-q"]);
+    let json = whole(&ended.with_status(0));
+    let intervals = json["intervals"].as_array().expect("intervals");
+    let lasting = |interval: &Value| interval["to_s"].as_f64().zip(interval["from_s"].as_f64());
+    let lengths = intervals.iter().filter_map(lasting).map(|(to, from)| to - from);
+    assert!(lengths.clone().count() >= 1 && lengths.clone().all(|length| length > 0.05), "{intervals:?}");
+}
+
+#[test]
 fn message_longer_than_the_rate_allows_is_shortened_with_a_notice() {
     let server = Server::start(&["127.0.0.41"], &["-1"]);
     let ended =
