@@ -66,6 +66,10 @@ def test_the_table_of_cells_names_winners_ties_gains_and_limits(made: Made) -> N
 
 
 def test_the_table_of_advice_is_computed(made: Made) -> None:
+    listed = made.parts["list"].splitlines()
+    assert len(listed) == len(made.frames["advice"])
+    assert all(each.startswith("* ") and each.endswith(" of the best") for each in listed)
+    assert any(each.startswith("* 1 MiB, round trips alike, much loss: `") for each in listed)
     assert line(made.parts["advice"], "| 1 MiB | alike | much |") == (
         "| 1 MiB | alike | much | `sctp` | none | 100 % | 100 % | 111 % | 50 % | `sctp` | 100 % | 50 % |"
     )

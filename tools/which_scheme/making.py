@@ -50,7 +50,7 @@ class Made:
     figures: Mapping[str, Figure]
 
 
-PARTS = ("short", "made", "advice", "schemes", "room", "explained", "sharing", "cells")
+PARTS = ("short", "made", "list", "advice", "schemes", "room", "explained", "sharing", "cells")
 """What the chapter has a place for."""
 
 QUICK_OVER: Mapping[str, list[object]] = {
@@ -104,6 +104,7 @@ def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -
         "short": markdown([Paragraph(short_text(judged, advised, ranked))]),
         "made": markdown([Paragraph(made_text(grid, shared, day))]),
         "advice": markdown([tables.advice_table(advised)]),
+        "list": list_text(advised),
         "schemes": markdown([tables.ranking_table(ranked, kept)]),
         "room": markdown([Paragraph(exceeding_text(goodputs, judged)), tables.room_table(judged)]),
         "explained": markdown([tables.explained_table(looked_into)]),
@@ -135,6 +136,13 @@ def short_text(judged: pd.DataFrame, advised: pd.DataFrame, ranked: pd.DataFrame
         f"{percent(first.of_best)} of the best goodput on average and {percent(first.worst)} at worst. "
         f"`{BASELINE}` has {reached}."
     )
+
+
+def list_text(advised: pd.DataFrame) -> str:
+    """The scheme to use for each kind of links as a list, for screens on which the map cannot be read."""
+    rows = tables.advice_table(advised).rows
+    lines = [f"* {row[0]}, round trips {row[1]}, {row[2]} loss: {row[3]}, {row[5]} of the best" for row in rows]
+    return "\n".join(lines) + "\n"
 
 
 def made_text(grid: Results, shared: Results, day: date) -> str:
