@@ -136,11 +136,13 @@ impl Driver {
         self.list_addresses();
         self.look_at_interfaces();
         self.for_each_association(|association, now| {
-            let reported = association.reported_addresses().next().is_some();
-            // Where the peer reports its addresses the new one is paired by routes.
-            if association.follows_addresses()
-                && !(reported && !association.take_back_local_address(now, local.ip()))
-            {
+            if !association.follows_addresses() {
+                return;
+            }
+            if association.reported_addresses().next().is_some() {
+                // The peer reports its addresses: the new one is paired by routes, unless its paths are still there.
+                association.take_back_local_address(now, local.ip());
+            } else {
                 // One that cannot have another path goes on without.
                 let _ = association.add_local_address(now, local.ip());
             }
