@@ -121,6 +121,13 @@ impl Flow {
         self.passed.len()
     }
 
+    /// Takes a message of the key management, which uses up a sequence number of its stream.
+    pub fn passed_key_management(&mut self, piece: &ReceivedMessage) {
+        if piece.ending {
+            self.next_ssn.insert(piece.stream, piece.ssn.wrapping_add(1));
+        }
+    }
+
     /// Takes what the reader was given.
     ///
     /// # Panics

@@ -9,6 +9,7 @@ pub mod hostile;
 pub mod managed;
 pub mod network;
 pub mod node;
+pub mod rewriting;
 pub mod seeded_tls;
 pub mod seen_keys;
 pub mod sight;

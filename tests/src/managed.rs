@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anabranch_core::protection::{
-    FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
+    FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyManagementRoles, Protection, ProtectionMode,
 };
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, AssociationEvent, AssociationId, Handled};
@@ -74,7 +74,7 @@ pub struct Managed {
 /// Both sides protect their packets: A as client, B as server.
 pub fn protecting(pairs: usize) -> Setup {
     let wanted = |roles| {
-        let methods = vec![KeyManagementMethod::TLS];
+        let methods = Protection::tls_methods();
         Some(Protection { mode: ProtectionMode::Strict, roles, methods, restart: false })
     };
     Setup::new(pairs, "cmt", "rfc9260")
@@ -378,7 +378,10 @@ fn take(
         let Some(piece) = association.recv(&mut bytes) else { return done };
         if piece.ppid != KEY_MANAGEMENT_PPID {
             flow.received(&piece, &bytes);
-        } else if let Some(manager) = manager {
+            continue;
+        }
+        flow.passed_key_management(&piece);
+        if let Some(manager) = manager {
             manager.receive(now, &piece, &bytes, association);
         }
     }

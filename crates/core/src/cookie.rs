@@ -13,7 +13,7 @@
 
 use crate::authentication::{AuthOffer, RANDOM_LEN};
 use crate::entropy::Entropy;
-use crate::protection::{ParameterBytes, ParameterPair};
+use crate::protection::{ParameterBytes, ParameterPair, Transcript};
 use crate::time::{Span, Time};
 use anabranch_wire::Header;
 use arrayvec::ArrayVec;
@@ -33,6 +33,8 @@ const HAS_UDP_PORT: u8 = 0x80;
 const HAS_TIE_TAGS: u8 = 0x40;
 /// In the first byte: what both sides offered for protection is there.
 const HAS_PARAMETERS: u8 = 0x10;
+/// In the first byte: the digest of the handshake is there.
+const HAS_TRANSCRIPT: u8 = 0x08;
 /// In the first byte: what both sides offered for authentication is there.
 const HAS_OFFERS: u8 = 0x20;
 /// Bytes of HMAC-SHA256 at the end of a cookie: as few as RFC 2104 section 5 lets it be cut to.
@@ -81,6 +83,8 @@ pub(crate) struct CookieBody {
     pub(crate) authentication: Option<Offers>,
     /// What both sides offered for protection, if they agree.
     pub(crate) protection: Option<ParameterPair>,
+    /// Digest of the INIT and the INIT ACK, if both sides are to confirm it.
+    pub(crate) transcript: Option<Transcript>,
 }
 
 /// What both sides of a handshake offered for authentication (RFC 4895 section 6.1).
@@ -332,6 +336,7 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
     layout |= if tied { HAS_TIE_TAGS } else { 0 };
     layout |= if body.authentication.is_some() { HAS_OFFERS } else { 0 };
     layout |= if body.protection.is_some() { HAS_PARAMETERS } else { 0 };
+    layout |= if body.transcript.is_some() { HAS_TRANSCRIPT } else { 0 };
     out.extend_from_slice(&[layout, body.peer_features]);
     //= docs/rfc9260.txt#section-5.1.3
     //# The State Cookie SHOULD also contain a timestamp on when the State Cookie is created and the lifespan of the State
@@ -361,6 +366,7 @@ fn write_body(created: Time, body: &CookieBody, out: &mut Vec<u8>) {
         out.push(parameter.len() as u8);
         out.extend_from_slice(parameter);
     }
+    out.extend(body.transcript.iter().flatten());
 }
 
 /// Appends the family byte and the address.
@@ -381,7 +387,7 @@ fn write_address(address: IpAddr, out: &mut Vec<u8>) {
 fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     let mut rest = Reader(bytes);
     let layout = rest.u8()?;
-    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS | HAS_PARAMETERS) != LAYOUT {
+    if layout & !(HAS_UDP_PORT | HAS_TIE_TAGS | HAS_OFFERS | HAS_PARAMETERS | HAS_TRANSCRIPT) != LAYOUT {
         return None;
     }
     let peer_features = rest.u8()?;
@@ -404,6 +410,7 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
         peer_features,
         authentication: None,
         protection: None,
+        transcript: None,
     };
     for _ in 0..rest.u8()? {
         body.peer_addresses.try_push(rest.address()?).ok()?;
@@ -414,6 +421,9 @@ fn read_body(bytes: &[u8], header: Header) -> Option<GenuineCookie> {
     }
     if layout & HAS_PARAMETERS != 0 {
         body.protection = Some(ParameterPair { local: rest.parameter()?, peer: rest.parameter()? });
+    }
+    if layout & HAS_TRANSCRIPT != 0 {
+        body.transcript = Some(rest.take()?);
     }
     rest.0.iter().all(|&byte| byte == 0).then_some(GenuineCookie { body, created })
 }
@@ -512,6 +522,7 @@ mod tests {
             peer_features: 0b11,
             authentication: None,
             protection: None,
+            transcript: None,
         }
     }
 
@@ -659,6 +670,7 @@ mod tests {
             listed in prop::collection::vec(any::<IpAddr>(), 0..=MAX_PEER_ADDRESSES),
             peer_features: u8,
             randoms: Option<([u8; 32], [u8; 32])>,
+            transcript: Option<[u8; 32]>,
         ) -> CookieBody {
             CookieBody {
                 local_tag: HEADER.verification_tag,
@@ -677,6 +689,7 @@ mod tests {
                 peer_features,
                 authentication: randoms.map(|(local_random, peer)| Offers { local_random, peer: AuthOffer::ours(peer) }),
                 protection: None,
+                transcript,
             }
         }
     }
@@ -745,7 +758,8 @@ mod tests {
             let port = if body.peer_udp_port.is_some() { 2 } else { 0 };
             // Two random numbers, two types of chunks and two HMACs, with how many there are.
             let offers = if body.authentication.is_some() { 2 * 32 + 1 + 2 + 1 + 4 } else { 0 };
-            let expected = 80 + 2 * address(&body.peer_address) + port + listed + offers;
+            let transcript = if body.transcript.is_some() { 32 } else { 0 };
+            let expected = 80 + 2 * address(&body.peer_address) + port + listed + offers + transcript;
             prop_assert_eq!(sealed(&jar, Time::ZERO, &body).len(), expected);
         }
 

@@ -108,6 +108,11 @@ pub enum AbortReason {
     /// The cipher could not protect a packet.
     #[error("the cipher failed to protect a packet; open a new association")]
     CipherFailed,
+    /// Protected packets contradict packets that came before protection: an attacker on the path has changed the latter.
+    #[error(
+        "packets were changed on their way before protection began: {0}; try again, over another network if it repeats"
+    )]
+    Tampered(&'static str),
     /// No keys could be agreed on, or no new ones in time.
     #[error("the key management ended it: {0}")]
     KeyManagement(&'static str),

@@ -145,6 +145,7 @@ impl KeyingError {
             Self::Keys(KeyError::DataLeft) => {
                 "data came before protection that is no part of the key management; somebody on the way may have added it"
             }
+            Self::Keys(KeyError::Closing) => "the association began to shut down before it was protected",
             Self::Keys(_) => "the association did not take the keys",
         }
     }

@@ -123,6 +123,8 @@ pub struct KeyManager {
     retry_at: Option<Time>,
     events: VecDeque<KeyingEvent>,
     statistics: KeyingStatistics,
+    /// The first keys are in use, and the association does not take messages of the application yet.
+    awaits_proof: bool,
     failed: bool,
 }
 
@@ -138,7 +140,7 @@ impl KeyManager {
         exchanges: Box<dyn KeyExchanges>,
         policy: KeyPolicy,
     ) -> Result<Self, KeyingError> {
-        if agreement.method() != KeyManagementMethod::TLS {
+        if ![KeyManagementMethod::TLS, KeyManagementMethod::TLS_CONFIRMED].contains(&agreement.method()) {
             return Err(KeyingError::Method);
         }
         let peer_allowance = Allowance::new(now, policy.peer_burst, policy.peer_interval);
@@ -156,6 +158,7 @@ impl KeyManager {
             retry_at: None,
             events: VecDeque::new(),
             statistics: KeyingStatistics::default(),
+            awaits_proof: false,
             failed: false,
             policy,
         })
@@ -197,7 +200,9 @@ impl KeyManager {
         if self.failed {
             return None;
         }
-        let Some(keys) = &self.keys else { return Some(self.started + self.policy.handshake_timeout) };
+        let Some(keys) = self.keys.as_ref().filter(|_| !self.awaits_proof) else {
+            return Some(self.started + self.policy.handshake_timeout);
+        };
         let ages = match (&self.attempt, self.retry_at) {
             (Some(_), _) => None,
             (None, retry) => Some(self.aged_at(keys).max(retry.unwrap_or(Time::ZERO))),
@@ -213,7 +218,7 @@ impl KeyManager {
 
     /// Whether the association is protected by keys that were agreed on since it is up, or since it was restarted.
     pub fn is_established(&self) -> bool {
-        self.keys.is_some()
+        self.keys.is_some() && !self.awaits_proof
     }
 
     /// Who the peer has proved to be; `None` before the association is protected, and at a side that has restarted it until the
@@ -501,13 +506,22 @@ impl KeyManager {
             (Some(old), _) => Replaced::Primary(old.epoch),
             (None, Some(_)) => Replaced::Restart,
             (None, None) => {
-                self.events.push_back(KeyingEvent::Established);
+                self.awaits_proof = true;
+                self.consider_established(association);
                 return Ok(());
             }
         };
         self.draining = Some(Draining::new(now, replaced, attempt.part, &self.policy));
         self.events.push_back(KeyingEvent::Rekeyed { epoch: attempt.epoch });
         Ok(())
+    }
+
+    /// Reports the first keys once the application may send.
+    fn consider_established(&mut self, association: &Association) {
+        if self.awaits_proof && association.admits_user_messages() {
+            self.awaits_proof = false;
+            self.events.push_back(KeyingEvent::Established);
+        }
     }
 
     /// What time and use have made due.
@@ -518,7 +532,8 @@ impl KeyManager {
         } else if self.restarted.as_mut().is_some_and(Restarted::comes_up) {
             self.events.push_back(KeyingEvent::Restarted);
         }
-        let Some(keys) = &self.keys else {
+        self.consider_established(association);
+        let Some(keys) = self.keys.as_ref().filter(|_| !self.awaits_proof) else {
             let late = now >= self.started + self.policy.handshake_timeout;
             return if late { Err(self.why_late(association)) } else { Ok(()) };
         };

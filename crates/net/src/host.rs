@@ -358,9 +358,9 @@ impl Host {
                 Err(ConnectError::NoAnswer)
             }
             Err(CloseReason::Aborted(AbortReason::ByPeer)) => Err(ConnectError::RefusedByPeer),
-            Err(CloseReason::Aborted(AbortReason::NotProtected(why) | AbortReason::KeyManagement(why))) => {
-                Err(ConnectError::NotProtected(why))
-            }
+            Err(CloseReason::Aborted(
+                AbortReason::NotProtected(why) | AbortReason::KeyManagement(why) | AbortReason::Tampered(why),
+            )) => Err(ConnectError::NotProtected(why)),
             Err(CloseReason::HostGone) => Err(ConnectError::HostGone),
             Err(ended) => Err(ConnectError::Failed(ended)),
         }

@@ -210,9 +210,9 @@ impl KeyStore {
             kept.manager = Some(manager);
         }
         let mut payload = Vec::new();
-        // After a restart what comes may be the application's as well, and is read where that reads.
+        // Once protection is required what comes may be the application's as well, and is read where that reads.
         while self.awaits_keys(id)
-            && !association.uses_restart_keys()
+            && !association.requires_protection()
             && let Some(piece) = association.recv(&mut payload)
         {
             self.take(now, id, (&piece, &payload), association);

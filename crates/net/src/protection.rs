@@ -1,7 +1,7 @@
 //! How packets of associations are protected.
 
 use anabranch_core::AssociationConfig;
-use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, ProtectionMode};
+use anabranch_core::protection::{KeyManagementRoles, ProtectionMode};
 use anabranch_keying::{Credentials, KeyPolicy};
 
 /// How packets are protected.
@@ -61,7 +61,7 @@ pub(crate) fn configure(
         config.protection = Some(anabranch_core::protection::Protection {
             mode: ProtectionMode::Strict,
             roles,
-            methods: vec![KeyManagementMethod::TLS],
+            methods: anabranch_core::protection::Protection::tls_methods(),
             restart: dtls.restart,
         });
     }

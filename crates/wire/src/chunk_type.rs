@@ -66,6 +66,8 @@ chunk_types! {
     ASCONF_ACK = 0x80, "ASCONF-ACK";
     /// Padding to probe with (RFC 4820 section 3).
     PAD = 0x84, "PAD";
+    /// Repeats under protection what its sender has learnt in the clear (Anabranch).
+    CONFIRMATION = 0xBA, "CONFIRMATION";
     /// Moves the receiver past abandoned data (RFC 3758 section 3.2).
     FORWARD_TSN = 0xC0, "FORWARD TSN";
     /// Changes addresses (RFC 5061 section 4.1.1).

@@ -71,12 +71,13 @@ mod writer;
 pub use cause::{Cause, CauseCode, Causes, RawCause, RawCauses};
 pub use chunk::{
     ABORT_HEADER_LEN, AUTH_HEADER_LEN, AbortView, AsconfAckView, AsconfView, AuthRepr, AuthView,
-    CHUNK_HEADER_LEN, Chunk, DATA_HEADER_LEN, DTLS_CIPHERTEXT_OFFSET, DTLS_CONTENT_TYPE, DTLS_HEADER_LEN,
-    DTLS_RECORD_HEADER_LEN, DataFlags, DataRepr, DataView, DtlsRecordHeader, DtlsUse, DtlsView, ErrorView,
-    FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock, HEARTBEAT_HEADER_LEN, HeartbeatView, INIT_HEADER_LEN,
-    InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView, PendingAuth, PlainRecord, RawChunk, SACK_HEADER_LEN,
-    SHUTDOWN_LEN, SackRepr, SackView, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len,
-    heartbeat_len, nr_sack_len, sack_len,
+    CHUNK_HEADER_LEN, CONFIRMATION_LEN, Chunk, ConfirmationRepr, DATA_HEADER_LEN, DTLS_CIPHERTEXT_OFFSET,
+    DTLS_CONTENT_TYPE, DTLS_HEADER_LEN, DTLS_RECORD_HEADER_LEN, DataFlags, DataRepr, DataView,
+    DtlsRecordHeader, DtlsUse, DtlsView, ErrorView, FORWARD_TSN_HEADER_LEN, ForwardTsnView, GapBlock,
+    HEARTBEAT_HEADER_LEN, HeartbeatView, INIT_HEADER_LEN, InitRepr, InitView, NR_SACK_HEADER_LEN, NrSackView,
+    PendingAuth, PlainEnd, PlainRecord, RawChunk, SACK_HEADER_LEN, SHUTDOWN_LEN, SackRepr, SackView,
+    TRANSCRIPT_LEN, cookie_echo_len, dtls_content, dtls_overhead, forward_tsn_len, heartbeat_len,
+    nr_sack_len, sack_len,
 };
 pub use chunk_type::ChunkType;
 pub use crc::checksum;

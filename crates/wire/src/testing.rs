@@ -2,9 +2,10 @@
 
 use crate::cursor::Cursor;
 use crate::{
-    AuthRepr, Cause, CauseCode, Chunk, ChunkType, DataFlags, DataRepr, DtlsKeyManagement, GapBlock, Header,
-    InitRepr, KeyManagementMethod, List, NoSpace, PacketView, PacketWriter, Param, ParamList, ParamType,
-    ParseError, ParseErrorKind, RawCauses, RawChunk, RawParam, SackRepr, Ssn, StreamId, Tsn,
+    AuthRepr, Cause, CauseCode, Chunk, ChunkType, ConfirmationRepr, DataFlags, DataRepr, DtlsKeyManagement,
+    GapBlock, Header, InitRepr, KeyManagementMethod, List, NoSpace, PacketView, PacketWriter, Param,
+    ParamList, ParamType, ParseError, ParseErrorKind, PlainEnd, RawCauses, RawChunk, RawParam, SackRepr, Ssn,
+    StreamId, Tsn,
 };
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -182,11 +183,18 @@ const ABORT_CAUSES: [Cause<'static>; 10] = [
 
 /// Padding, the header of a record of epoch 3, and as much as the shortest record encrypts: a chunk header, the content
 /// type and a tag of 16 bytes.
+const CONFIRMATION: ConfirmationRepr = ConfirmationRepr {
+    matched: true,
+    transcript: [5; 32],
+    sent: PlainEnd { tsn: Tsn::new(0x1003), next_ssn: Ssn::new(2) },
+    received: PlainEnd { tsn: Tsn::new(0x2001), next_ssn: Ssn::new(1) },
+};
+
 const DTLS_VALUE: [u8; 25] =
     [0, 0x2B, 0x5A, 0xA5, 9, 9, 9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7];
 
 /// One of every chunk, with values in all its fields.
-pub(crate) const SAMPLES: [(&str, Sample); 26] = [
+pub(crate) const SAMPLES: [(&str, Sample); 27] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
         let flags = DataFlags { unordered: true, immediate: true, ..DataFlags::default() };
@@ -223,6 +231,7 @@ pub(crate) const SAMPLES: [(&str, Sample); 26] = [
     ("pad", |packet| packet.pad(11)),
     ("dtls", |packet| packet.raw_parts(ChunkType::DTLS, 0, &DTLS_VALUE)),
     ("dtls-restart", |packet| packet.raw_parts(ChunkType::DTLS, 1, &DTLS_VALUE)),
+    ("confirmation", |packet| packet.confirmation(&CONFIRMATION)),
 ];
 
 /// Bytes of a length in this range.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
+use anabranch_core::protection::{KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
 use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter};
 use anabranch_tests::capricious;
@@ -107,7 +107,7 @@ impl Case {
             0 => KeyManagementRoles::Client,
             _ => KeyManagementRoles::Server,
         };
-        let methods = vec![KeyManagementMethod::TLS];
+        let methods = Protection::tls_methods();
         let restart = self.seed.is_multiple_of(2);
         Protection { mode: ProtectionMode::Strict, roles, methods, restart }
     }

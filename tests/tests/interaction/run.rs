@@ -380,6 +380,7 @@ fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) 
         AbortReason::NotProtected(text) | AbortReason::Protocol(text) => {
             assert!(may_be_forged, "{side:?}: {text}");
         }
+        AbortReason::Tampered(text) => assert!(case.is_attacked(), "{side:?}: {text}"),
         AbortReason::KeySpent | AbortReason::CipherFailed => panic!("{side:?}: {reason:?}"),
     }
 }

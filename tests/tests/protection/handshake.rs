@@ -130,7 +130,7 @@ fn no_init_ack_is_longer_than_the_init_that_it_answers() {
         let mut setup = setup(pairs).with(|config| {
             config.address_changes.asconf = true;
             config.profile = anabranch_core::profile::Profile::net().multipath();
-            let methods = (0..8).map(KeyManagementMethod).chain([KeyManagementMethod::TLS]);
+            let methods = (0..8).map(KeyManagementMethod).chain([KeyManagementMethod::TLS_CONFIRMED]);
             let protection = config.protection.as_mut().expect("it is protected");
             protection.methods = methods.rev().collect();
         });

@@ -159,7 +159,7 @@ fn who_changes_what_was_offered_is_noticed() {
     });
     managed.duo.connect();
     let mut init = held.borrow_mut().pop().expect("an INIT");
-    let parameter = init.windows(4).position(|bytes| bytes == [0x80, 6, 0, 10]).expect("an offer");
+    let parameter = init.windows(4).position(|bytes| bytes == [0x80, 6, 0, 11]).expect("an offer");
     // The tie breaker, which decides nothing here.
     init[parameter + 4] ^= 1;
     inject(&mut managed.duo, Side::A, with_checksum(init));

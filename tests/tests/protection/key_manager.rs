@@ -1,7 +1,7 @@
 //! The first keys, and the next ones while data flows.
 
 use anabranch_core::profile::Profile;
-use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
+use anabranch_core::protection::{KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, Discard};
 use anabranch_keying::{KeyPolicy, KeyingEvent, Phase};
@@ -88,7 +88,7 @@ fn what_the_first_handshake_loses_is_repeated() {
 fn sides_that_open_at_once_have_keys() {
     for seed in 1..9 {
         let either = |config: &mut anabranch_core::AssociationConfig| {
-            let methods = vec![KeyManagementMethod::TLS];
+            let methods = Protection::tls_methods();
             let roles = KeyManagementRoles::Either;
             let mode = ProtectionMode::Strict;
             config.protection = Some(Protection { mode, roles, methods, restart: false });

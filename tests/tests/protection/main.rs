@@ -12,3 +12,4 @@ mod packets;
 mod reported;
 mod restart;
 mod rig;
+mod tampering;

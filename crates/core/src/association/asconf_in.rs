@@ -398,7 +398,7 @@ impl Association {
         let mut bytes = PacketBuffer::new();
         let write =
             |this: &mut Self, writer: &mut PacketWriter<'_>| this.write_answers(&asked, writer).is_ok();
-        let written = self.build_packet(ANSWER_BYTES, header, &mut bytes, write);
+        let written = self.build_packet(ANSWER_BYTES, header, &mut bytes, |_, _| (), write);
         if let (Some(true), Some(asconf)) = (written, &mut self.addressing.asconf) {
             asconf.inbound.reply = Some(bytes.to_vec()).filter(|bytes| !bytes.is_empty());
         }

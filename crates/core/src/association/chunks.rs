@@ -11,7 +11,7 @@ use crate::association::inbound::PacketData;
 use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
-use crate::protection::Cover;
+use crate::protection::{Cover, contradiction};
 use crate::stats::{Discard, Discards};
 
 /// A packet whose chunks are being looked at.
@@ -42,6 +42,10 @@ impl Association {
         cover: Cover,
         discards: &mut Discards,
     ) {
+        match self.take_confirmation(cover, chunks.clone()) {
+            Ok(rest) => chunks = rest,
+            Err(reason) => return discards.count(reason),
+        }
         let Some(source) = self.path_of_origin(origin) else {
             if !self.handle_asconf_from_unknown_address(origin, chunks, cover, discards) {
                 discards.count(Discard::OutOfTheBlue);
@@ -100,11 +104,13 @@ impl Association {
             return Err(Discard::Unprotected);
         }
         match chunk {
-            Chunk::Data(data) => self.handle_data(&data, &mut packet.data)?,
+            Chunk::Data(data) => self.handle_data(&data, packet.cover, &mut packet.data)?,
             Chunk::Sack(sack) if self.state.takes_sacks() => {
+                self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
                 self.handle_sack(source, &Acknowledgement::Sack(sack))?;
             }
             Chunk::NrSack(sack) if self.state.takes_sacks() && self.ack.uses_nr_sack => {
+                self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
                 self.handle_sack(source, &Acknowledgement::NrSack(sack))?;
             }
             //= docs/rfc9260.txt#section-3.3.6
@@ -135,15 +141,21 @@ impl Association {
             Chunk::ShutdownComplete { .. } if self.awaits_shutdown_complete() => {
                 self.handle_shutdown_complete();
             }
-            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(source, &forward)?,
-            Chunk::Error(error) => self.handle_error(&error),
+            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(source, packet.cover, &forward)?,
+            Chunk::Error(error) => self.handle_error(packet.cover, &error)?,
             Chunk::Auth(auth) => packet.proof = self.check_auth(&auth, packet.covered)?,
             Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addressing.asconf.is_some() => {
                 self.handle_reconfiguration(&chunk, packet)?;
             }
+            Chunk::Confirmation(_)
+                if packet.cover == Cover::Record && self.protection.confirming.is_some() => {}
             // A record in a record.
             Chunk::Dtls(_) if self.protection.agreed().is_some() => return Err(Discard::Unexpected),
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) | Chunk::Dtls(_) | Chunk::Unknown(_) => {
+            Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+            | Chunk::Dtls(_)
+            | Chunk::Confirmation(_)
+            | Chunk::Unknown(_) => {
                 return Ok(self.handle_unknown(source, raw));
             }
             Chunk::Pad(_) | Chunk::Ecne { .. } | Chunk::Cwr { .. } => {}
@@ -186,7 +198,13 @@ impl Association {
     }
 
     /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.
-    fn handle_error(&mut self, error: &anabranch_wire::ErrorView<'_>) {
+    ///
+    /// A peer that follows the draft only has acknowledged the message whose stream it calls invalid.
+    fn handle_error(&mut self, cover: Cover, error: &anabranch_wire::ErrorView<'_>) -> Result<(), Discard> {
+        let refuses_stream = |c| matches!(c, anabranch_wire::Cause::InvalidStream(_));
+        if cover == Cover::Record && error.causes().flatten().any(refuses_stream) {
+            return Err(self.end_as_tampered(contradiction::STREAM_REFUSED));
+        }
         let stale = error.causes().flatten().any(|c| matches!(c, anabranch_wire::Cause::StaleCookie { .. }));
         let refuses_asconf = |c| matches!(c, anabranch_wire::Cause::UnrecognizedChunk([kind, ..]) if *kind == ChunkType::ASCONF.0);
         if error.causes().flatten().any(refuses_asconf) {
@@ -213,6 +231,7 @@ impl Association {
                 self.send_init(PathId::new(0));
             }
         }
+        Ok(())
     }
 
     /// RFC 9260 section 3.2: the two high bits of the type say what to do with a chunk nobody knows.

@@ -197,7 +197,7 @@ impl Association {
     pub(crate) fn transmit_control(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         while let Some(control) = self.control.pop() {
             let path = control.path();
-            let usual = self.paths.get(path.index()).map(|p| p.packet_bytes)?;
+            let usual = self.paths.get(path.index()).map(|_| self.packet_room(path))?;
             let bytes = match control {
                 Control::MtuProbe { bytes, .. } => self.probe_bytes(bytes),
                 // A cookie has whatever length its maker gave it. IP fragments what is larger than the path's packets.
@@ -227,8 +227,14 @@ impl Association {
                 }
                 _ => self.header(),
             };
-            let written = self.build_packet(bytes, header, buf, |this, writer| {
-                let written = this.write_control(&control, writer).is_ok() && !writer.is_empty();
+            let leads = matches!(control, Control::CookieEcho { .. } | Control::CookieAck { .. });
+            let lead = |this: &mut Self, writer: &mut PacketWriter<'_>| {
+                // What fails leaves the packet empty.
+                let _ = if leads { this.write_control(&control, writer) } else { Ok(()) };
+            };
+            let written = self.build_packet(bytes, header, buf, lead, |this, writer| {
+                let written = leads || this.write_control(&control, writer).is_ok();
+                let written = written && !writer.is_empty();
                 if written {
                     this.accompany(&control, writer);
                 }

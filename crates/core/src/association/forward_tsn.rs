@@ -101,7 +101,7 @@ impl Association {
     pub(crate) fn forward_tsn_can_ride(&mut self) -> bool {
         let Some(length) = self.forward_tsn_len() else { return true };
         let Some(first) = self.next_chunk_len() else { return true };
-        let room = self.paths[self.control_path(None).index()].packet_bytes - COMMON_HEADER_LEN;
+        let room = self.packet_room(self.control_path(None)) - COMMON_HEADER_LEN;
         self.policy.profile.bundle_control && self.owed_sack_bytes() + length + padded_len(first) <= room
     }
 
@@ -115,7 +115,7 @@ impl Association {
     pub(crate) fn transmit_forward_tsn(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         self.forward_tsn_len()?;
         let path = self.forward_tsn_path();
-        let size = self.paths[path.index()].packet_bytes;
+        let size = self.packet_room(path);
         let written = self.write_packet(size, buf, |this, writer| {
             let written = this.write_forward_tsn(path, writer);
             this.bundle_sack(path, 0, writer);

@@ -24,8 +24,8 @@ use crate::init::{
 use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
-use crate::profile::{SackFlags, Start};
-use crate::protection::{Agreement, agree};
+use crate::profile::{SackFlags, Start as DataStart};
+use crate::protection::{Agreement, Start, Transcript, agree};
 use crate::recv::Receiver;
 use crate::send::SendQueue;
 use crate::units::WindowBytes;
@@ -47,6 +47,8 @@ pub(crate) struct Peer {
     pub(crate) authentication: Option<Offers>,
     /// How keys for the DTLS chunk are agreed on, if packets are protected.
     pub(crate) protection: Option<Agreement>,
+    /// Digest of the handshake, if both sides confirm it.
+    pub(crate) transcript: Option<Transcript>,
 }
 
 /// Where a valid cookie came from.
@@ -78,6 +80,7 @@ impl From<&CookieBody> for Peer {
             announced: Announced::of_bits(body.peer_features),
             authentication: body.authentication.clone(),
             protection: body.protection.as_ref().and_then(|parameters| agree(parameters).ok()),
+            transcript: body.transcript,
         }
     }
 }
@@ -102,6 +105,7 @@ impl Association {
     pub(crate) fn send_init(&mut self, path: PathId) {
         self.start_t1(path);
         self.control.clear();
+        self.note_init();
         self.control.push(Control::Init { path });
         self.stagger_init(path, self.live_paths().count().saturating_sub(1));
     }
@@ -137,6 +141,7 @@ impl Association {
     pub(crate) fn send_staggered_init(&mut self) {
         let State::CookieWait { stagger, .. } = self.state else { return };
         let path = self.path_after(stagger.path);
+        self.note_init();
         self.control.push(Control::Init { path });
         self.stagger_init(path, stagger.left.saturating_sub(1));
     }
@@ -328,6 +333,10 @@ impl Association {
             addresses: listed_addresses(init),
             announced: announced(init),
             authentication,
+            transcript: protection
+                .as_ref()
+                .filter(|agreed| agreed.confirms())
+                .map(|_| self.transcript_with(init)),
             protection,
         };
         self.adopt_peer(&peer);
@@ -400,11 +409,18 @@ impl Association {
         //# INIT or INIT ACK chunk.
         self.addressing.peer = peer.addresses.clone();
         self.ack.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
-        self.protection.begin(peer.protection.clone());
+        let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
+        let start = Start {
+            own_initial: self.identity.initial_tsn,
+            peer_initial: initial_tsn,
+            first_ssn: self.config.first_ssn,
+            transcript: peer.transcript,
+        };
+        self.protection.begin(peer.protection.clone(), start);
+        self.find_payload_bytes_per_chunk();
         self.agree_on_authentication(peer);
         let foreign = self.policy.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.policy.set_foreign_sack_flags(foreign);
-        let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let buffer = self.config.recv_buffer_bytes;
         let receiver = Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer);
         self.receiver = Some(receiver.with_contents(self.identity.contents));
@@ -463,7 +479,7 @@ impl Association {
     }
 
     fn waits_for_all(&self) -> bool {
-        self.policy.profile.start == Start::AfterAllConfirmed
+        self.policy.profile.start == DataStart::AfterAllConfirmed
     }
 
     /// The passive side: a valid cookie came back on `source`, so the association exists.

@@ -7,6 +7,7 @@ use crate::association::state::State;
 use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
+use crate::protection::{Cover, PlainBoundary, contradiction, is_key_management};
 use crate::recv::{Fragment, Receiver, Taken};
 use crate::stats::Discard;
 
@@ -26,6 +27,7 @@ impl Association {
     pub(crate) fn handle_data(
         &mut self,
         data: &DataView<'_>,
+        cover: Cover,
         packet: &mut PacketData,
     ) -> Result<(), Discard> {
         //= docs/rfc9260.txt#section-6
@@ -60,8 +62,22 @@ impl Association {
             ending: flags.ending,
             payload: data.payload(),
         };
+        if cover == Cover::Record
+            && let Some(why) = contradiction_of(&fragment, receiver, &self.protection.boundary)
+        {
+            return Err(self.end_as_tampered(why));
+        }
         let taken = receiver.take(fragment, &self.policy.profile);
-        self.note_taken(taken, data.stream(), packet)
+        self.note_taken(taken, data.stream(), packet)?;
+        if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
+    }
+
+    /// Ends a protected association whose streams hold messages for which no TSN can bring what they wait for.
+    fn check_nothing_waits_in_vain(&mut self) -> Result<(), Discard> {
+        match &self.receiver {
+            Some(receiver) if receiver.waits_in_vain() => Err(self.end_as_tampered(contradiction::SSN)),
+            _ => Ok(()),
+        }
     }
 
     fn note_taken(
@@ -157,9 +173,13 @@ impl Association {
     pub(crate) fn handle_forward_tsn(
         &mut self,
         source: PathId,
+        cover: Cover,
         forward: &ForwardTsnView<'_>,
     ) -> Result<(), Discard> {
         let Some(receiver) = self.receiver.as_mut() else { return Err(Discard::Unexpected) };
+        if cover == Cover::Record && forward.streams().any(|(stream, _)| !receiver.has_stream(stream.get())) {
+            return Err(self.end_as_tampered(contradiction::STREAM));
+        }
         let cumulative = forward.new_cum_tsn().unwrap_near(receiver.tracker.cumulative());
         if cumulative > receiver.tracker.cumulative() + 65_535 {
             return Err(Discard::Unexpected);
@@ -174,6 +194,24 @@ impl Association {
         }
         // RFC 9260 section 6.4: the path of the latest DATA may have failed since, which is why the peer skips.
         self.acknowledge_on(source);
-        Ok(())
+        if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
+    }
+}
+
+/// Returns the contradiction between a protected fragment and what came in the clear, if there is one.
+fn contradiction_of(
+    fragment: &Fragment<'_>,
+    receiver: &Receiver,
+    boundary: &PlainBoundary,
+) -> Option<&'static str> {
+    let is_key_management = is_key_management(fragment.ppid, fragment.stream, fragment.unordered);
+    if !receiver.has_stream(fragment.stream) {
+        Some(contradiction::STREAM)
+    } else if !boundary.admits(fragment.tsn, is_key_management) {
+        Some(contradiction::TSN)
+    } else if !receiver.awaits_sequence(fragment) {
+        Some(contradiction::SSN)
+    } else {
+        None
     }
 }

@@ -12,6 +12,7 @@ mod asconf_in;
 mod binding;
 mod buffers;
 mod chunks;
+mod confirmation;
 mod control;
 mod copies;
 mod dispatch;
@@ -329,7 +330,7 @@ impl Association {
             });
         }
         self.admit_new_messages()?;
-        if !self.protection.admits_user_messages() {
+        if !self.admits_user_messages() {
             return Err(SendError::NotProtected);
         }
         if options.ppid == KEY_MANAGEMENT_PPID && self.protection.agreed().is_some() {

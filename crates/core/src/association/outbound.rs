@@ -337,7 +337,7 @@ impl Association {
 
     /// Fills one packet for `path` with new chunks.
     fn new_packet(&mut self, path: PathId, ask: SendAsk, buf: &mut PacketBuffer) -> Option<PathId> {
-        let size = self.paths[path.index()].packet_bytes;
+        let size = self.packet_room(path);
         let chunks = self.write_packet(size, buf, |this, writer| this.fill_with_new(path, ask, writer));
         if chunks == 0 {
             return None;
@@ -356,7 +356,7 @@ impl Association {
         //= docs/rfc9260.txt#section-6.10
         //# The total size of the resultant SCTP packet MUST be less that or equal to the current PMTU.
         let header = self.header();
-        self.build_packet(size, header, buf, fill).expect("a path's packets hold 512 B and more")
+        self.build_packet(size, header, buf, |_, _| (), fill).expect("a path's packets hold 512 B and more")
     }
 
     /// How many chunks there were.

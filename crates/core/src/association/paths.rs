@@ -112,7 +112,7 @@ impl Association {
         //= docs/rfc9260.txt#section-6.9
         //# When determining when to fragment, the SCTP implementation MUST take into account the SCTP packet header as
         //# well as the DATA chunk header(s).
-        (packet - COMMON_HEADER) / 4 * 4 - DATA_HEADER
+        (packet - COMMON_HEADER - self.confirmation_bytes()) / 4 * 4 - DATA_HEADER
     }
 
     pub(crate) fn retire_path(&mut self, id: PathId) -> Result<(), PathError> {

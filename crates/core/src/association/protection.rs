@@ -2,18 +2,21 @@
 //! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
 
 use anabranch_wire::{
-    Chunk, ChunkType, DataView, Header, InitView, PacketView, PacketWriter, Param, RawParam,
+    Chunk, ChunkType, DataView, Header, InitView, PacketView, PacketWriter, Param, RawParam, Tsn,
 };
 
 use crate::association::Association;
+use crate::association::state::State;
 use crate::config::Integrity;
 use crate::error::AbortReason;
 use crate::init::{AsconfProof, protection_parameter};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
+use crate::policy::{LossCause, OpportunityCause};
 use crate::protection::{
-    Agreement, ENVELOPE_BYTES, KEY_MANAGEMENT_PPID, KeyError, KeyUse, Mismatch, ParameterBytes,
-    ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError, TAG_BYTES, agree,
+    Agreement, Cover, ENVELOPE_BYTES, KeyError, KeyManagementRole, KeyUse, MessageEnd, Mismatch,
+    ParameterBytes, ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError,
+    TAG_BYTES, agree, contradiction, is_key_management,
 };
 use crate::stats::Discard;
 use crate::time::Time;
@@ -42,10 +45,22 @@ impl Association {
     /// key management.
     pub fn install_receive_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
         // What came in plain packets took numbers that the peer will use for other data.
-        if self.protection.admits_plain_messages() && self.held_bytes() > 0 {
+        let ends_plain_messages = self.protection.admits_plain_messages();
+        if ends_plain_messages && self.held_bytes() > 0 {
             return Err(KeyError::DataLeft);
         }
-        self.protection.install_receive(epoch, cipher)
+        self.protection.install_receive(epoch, cipher)?;
+        if ends_plain_messages {
+            let end = self.receiver.as_ref().map(|receiver| MessageEnd {
+                tsn: receiver.tracker.cumulative(),
+                next_ssn: receiver.next_ssn(0),
+            });
+            end.into_iter().for_each(|end| self.protection.boundary.end_receiving(end));
+            // The peer's last message proves that it has all of this side's. SACKs in the clear count for nothing from here on, so
+            // T3 would repeat these messages ahead of the next one.
+            self.acknowledge_all_sent();
+        }
+        Ok(())
     }
 
     /// Protects every packet with this key from now on.
@@ -53,7 +68,11 @@ impl Association {
     /// # Errors
     /// [`KeyError`].
     pub fn install_send_key(&mut self, epoch: u64, cipher: Box<dyn RecordCipher>) -> Result<(), KeyError> {
-        self.protection.install_send(epoch, cipher)
+        self.protection.install_send(epoch, cipher)?;
+        let end = self.end_of_sent();
+        self.protection.boundary.end_sending(end);
+        self.find_payload_bytes_per_chunk();
+        Ok(())
     }
 
     /// Opens no packets of this epoch any more; `false` if it did not. If nothing was sent under an epoch either, because no
@@ -89,22 +108,76 @@ impl Association {
         self.protection.retire_restart()
     }
 
-    /// Drops every packet without protection from now on, and lets the application send. The peer is to have proved with its latest
-    /// message that it has all that this side's key management has sent, as the end of a TLS handshake does for either side.
+    /// Drops every packet without protection from now on, and lets the application send as soon as
+    /// [`admits_user_messages`](Self::admits_user_messages) says so. The peer is to have proved with its latest message that it has all
+    /// that this side's key management has sent, as the end of a TLS handshake does for either side.
     ///
     /// # Errors
-    /// [`KeyError::NoSendKey`].
+    /// [`KeyError::NoSendKey`], [`KeyError::Closing`].
     pub fn require_protection(&mut self) -> Result<(), KeyError> {
         let was_required = self.protection.is_required();
+        // A SHUTDOWN in the clear would make this side drop what the peer sends once it has keys.
+        if !was_required && !matches!(self.state, State::Established | State::ShutdownPending) {
+            return Err(KeyError::Closing);
+        }
         self.protection.require()?;
-        if !was_required {
-            // A SACK in the clear that comes now counts for nothing, and a peer without a key to send with yet has no other. T3
-            // would send the earliest of it for ever, and what the peer waits for stays behind that.
+        if !was_required && self.is_key_management_server() {
+            // The client has no key to send with yet, so all its SACKs are in the clear and count for nothing. T3 would send the
+            // earliest of these messages for ever, and the message that the client waits for stays behind them.
             self.acknowledge_all_sent();
+        } else if !was_required {
+            // A repetition in a record draws the protected SACK that user messages wait for.
+            self.repeat_what_was_sent_in_the_clear();
         }
         self.ask_again_if_mutual();
         self.advance_asconf();
         Ok(())
+    }
+
+    /// Returns `true` if the association takes messages of the application, as far as its protection is concerned.
+    ///
+    /// A client of the key management waits until a protected SACK acknowledges all that it has sent in the clear, and nothing else.
+    /// Then no TSN of a user message was used up by a plain packet that an attacker has made or shifted: the receiver would
+    /// acknowledge that message although it never arrived. A server needs no such proof. The client answers in records only after
+    /// it has delivered the server's first protected message, which has the TSN behind all plain ones.
+    pub fn admits_user_messages(&self) -> bool {
+        let sent = self.protection.boundary.sent().map_or(0, |end| end.tsn);
+        let is_proved = self.sender.outstanding().cumulative() >= sent;
+        self.protection.admits_user_messages() && (is_proved || self.is_key_management_server())
+    }
+
+    fn repeat_what_was_sent_in_the_clear(&mut self) {
+        if self.sender.outstanding().cumulative() >= self.protection.boundary.sent().map_or(0, |end| end.tsn)
+        {
+            return;
+        }
+        for id in (0..self.paths.len()).map(PathId::new) {
+            self.mark_path_lost(id, LossCause::Timeout, true);
+        }
+        self.open_opportunity(OpportunityCause::Application, true);
+    }
+
+    fn is_key_management_server(&self) -> bool {
+        self.protection().is_some_and(|agreed| agreed.role() == KeyManagementRole::Server)
+    }
+
+    /// Ends the association if a protected SACK acknowledges a TSN that was never sent: the peer has counted plain packets that this
+    /// side has not sent.
+    pub(crate) fn check_acknowledgement(&mut self, cover: Cover, cum_tsn: Tsn) -> Result<(), Discard> {
+        let cumulative = cum_tsn.unwrap_near(self.sender.outstanding().cumulative());
+        match cover {
+            Cover::Record if cumulative >= self.sender.lowest_unsent() => {
+                Err(self.end_as_tampered(contradiction::ACKNOWLEDGEMENT))
+            }
+            Cover::Record | Cover::Plain => Ok(()),
+        }
+    }
+
+    /// Ends the association because a protected packet contradicts what came in the clear, and reports it to the peer.
+    pub(crate) fn end_as_tampered(&mut self, why: &'static str) -> Discard {
+        self.send_abort(why);
+        self.abort_with(AbortReason::Tampered(why));
+        Discard::Unexpected
     }
 
     /// Ends the association because its key management cannot go on, and tells the peer.
@@ -238,6 +311,8 @@ impl Association {
         match chunk {
             Chunk::Data(data) => self.is_repeated(data) || self.is_next_of_key_management(data),
             Chunk::ForwardTsn(_) | Chunk::Asconf(_) | Chunk::AsconfAck(_) => false,
+            // The client's last message is acknowledged in a record.
+            Chunk::Sack(_) | Chunk::NrSack(_) => self.protection.admits_plain_messages(),
             _ => true,
         }
     }
@@ -252,8 +327,7 @@ impl Association {
         let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
         let is_next =
             cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) == cumulative + 1);
-        let is_key_management =
-            data.ppid() == KEY_MANAGEMENT_PPID && data.stream().get() == 0 && !data.flags().unordered;
+        let is_key_management = is_key_management(data.ppid(), data.stream().get(), data.flags().unordered);
         is_next && is_key_management && self.protection.admits_plain_messages()
     }
 }
@@ -261,16 +335,18 @@ impl Association {
 /// Packets out.
 impl Association {
     /// Writes a packet of at most `size` bytes, protected if there is a key, which adds to that. `None` if there is no room for
-    /// one.
+    /// one. `lead` writes the chunk that has to be the first one of its packet, if there is one: it goes ahead of the confirmation.
     pub(crate) fn build_packet<T>(
         &mut self,
         size: usize,
         header: Header,
         buf: &mut PacketBuffer,
+        lead: impl FnOnce(&mut Self, &mut PacketWriter<'_>),
         fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
     ) -> Option<T> {
         if !self.protection.seals() {
             let mut writer = PacketWriter::new(buf.room(size), header).ok()?;
+            lead(self, &mut writer);
             let filled = fill(self, &mut writer);
             let (length, unwritten_bytes) = match self.identity.integrity {
                 // A checksum is of all bytes, whatever they hold.
@@ -283,9 +359,14 @@ impl Association {
             buf.keep(length, unwritten_bytes);
             return Some(filled);
         }
-        let mut writer = PacketWriter::protected(buf.room(size + ENVELOPE_BYTES), header, TAG_BYTES).ok()?;
+        let room = buf.room(size + ENVELOPE_BYTES + self.confirmation_bytes());
+        let mut writer = PacketWriter::protected(room, header, TAG_BYTES).ok()?;
+        lead(self, &mut writer);
+        let leads = !writer.is_empty();
+        self.write_confirmation(&mut writer).ok()?;
+        let before = writer.len();
         let filled = fill(self, &mut writer);
-        let length = if writer.is_empty() { 0 } else { self.seal(writer) };
+        let length = if leads || writer.len() > before { self.seal(writer) } else { 0 };
         buf.keep(length, 0);
         Some(filled)
     }
@@ -315,6 +396,7 @@ impl Association {
 
     /// How long a probe is that stands for packets of this many bytes before protection.
     pub(crate) fn probe_bytes(&self, bytes: usize) -> usize {
-        if self.protection.seals() { bytes } else { bytes + self.protection.reserved_bytes() }
+        let sealed = bytes - self.confirmation_bytes();
+        if self.protection.seals() { sealed } else { bytes + self.protection.reserved_bytes() }
     }
 }

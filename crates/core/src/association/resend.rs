@@ -108,7 +108,7 @@ impl Association {
     //# Instead, if the PMTU has been reduced, then IP fragmentation MUST be used.
     pub(crate) fn packet_size_for(&self, path: PathId, tsn: u64) -> usize {
         let bytes = self.sender.chunk_len(tsn);
-        self.paths[path.index()].packet_bytes.max(COMMON_HEADER_LEN + padded_len(bytes))
+        self.packet_room(path).max(COMMON_HEADER_LEN + padded_len(bytes))
     }
 
     pub(crate) fn resend_chunk(&mut self, path: PathId, tsn: u64) {

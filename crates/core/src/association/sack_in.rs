@@ -198,7 +198,7 @@ impl Association {
     }
 
     /// Takes a cumulative TSN, ahead of what is acknowledged and behind what was not sent, that comes without gap blocks and window.
-    fn acknowledge_up_to(&mut self, cumulative: u64) {
+    pub(crate) fn acknowledge_up_to(&mut self, cumulative: u64) {
         self.sack.source = None;
         self.begin_sack();
         self.ack_cumulative(cumulative);

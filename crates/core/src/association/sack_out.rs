@@ -139,7 +139,7 @@ impl Association {
     /// Room for a packet with nothing but a SACK: no more than that may take, since SACKs to thousands of peers may wait in buffers of
     /// their own.
     fn sack_packet_bytes(&self, path: PathId) -> usize {
-        let most = self.paths[path.index()].packet_bytes;
+        let most = self.packet_room(path);
         match self.ack_form() {
             // Into how many parts reading has divided the blocks shows as they are written.
             AckForm::NrSack { keeps_all: false } => most,
@@ -214,7 +214,7 @@ impl Association {
             .map(|payload| DATA_HEADER_LEN + payload);
         let bound = self.sender.bound().lowest().map(|tsn| self.sender.chunk_len(tsn));
         let Some(first) = lost.or(bound).or(new) else { return true };
-        let room = self.paths[self.control_path(self.ack.path).index()].packet_bytes - COMMON_HEADER_LEN;
+        let room = self.packet_room(self.control_path(self.ack.path)) - COMMON_HEADER_LEN;
         self.policy.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
 

@@ -1,7 +1,7 @@
 //! INIT and COOKIE-ECHO (RFC 9260 sections 5.1 and 5.2): nothing is kept for a stranger until its cookie comes back.
 
 use anabranch_wire::{
-    Cause, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, RawParam, Tsn,
+    Cause, Chunk, Header, InitRepr, InitView, PacketView, PacketWriter, Param, ParamList, RawParam, Tsn,
 };
 use arrayvec::ArrayVec;
 
@@ -14,11 +14,11 @@ use crate::endpoint::restart::{Echo, RestartKeys};
 use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
-    Announced, AsconfProof, address_params, announced, extensions, listed_addresses, protection_parameter,
-    reportable_params, sack_flags,
+    Announced, AsconfProof, address_params, announced, digest_of, extensions, listed_addresses,
+    protection_parameter, reportable_params, sack_flags, transcript,
 };
 use crate::path_id::{MAX_PATHS, PathId};
-use crate::protection::{Cover, Mismatch, ParameterPair, ProtectionMode, agree};
+use crate::protection::{Cover, Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
 use crate::stats::Discard;
 use crate::time::Span;
 
@@ -199,7 +199,9 @@ impl Endpoint {
             Ok(protection) => protection,
             Err(mismatch) => return self.refuse_init(origin, header, init, mismatch.cause()),
         };
-        let body = CookieBody {
+        let agreed = protection.as_ref().and_then(|pair| agree(pair).ok());
+        let confirms = agreed.is_some_and(|agreed| agreed.confirms());
+        let mut body = CookieBody {
             local_tag: ours.local_tag,
             //= docs/rfc9260.txt#section-3.3.2
             //# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver of the
@@ -226,13 +228,9 @@ impl Endpoint {
             peer_features: announced(init).bits(),
             authentication,
             protection,
+            // Its place is kept until the INIT ACK is there.
+            transcript: confirms.then_some(Transcript::default()),
         };
-        let mut cookie = Vec::new();
-        //= docs/rfc9260.txt#section-5.1
-        //# Moreover, "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
-        //= docs/rfc9260.txt#section-5.2.1
-        //# The endpoint MUST also generate a State Cookie with the INIT ACK chunk.
-        self.jar.seal(self.now, &body, &mut cookie);
         let repr = InitRepr {
             initiate_tag: ours.local_tag,
             a_rwnd: window,
@@ -258,7 +256,26 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-5.2.1
         //# 3)  The packet containing the INIT ACK chunk SHOULD be sent to the source address of the received packet
         //# containing the INIT chunk.
-        self.send_init_ack(origin, header, init, &repr, &cookie, &body)
+        let Some(mut answer) = self.write_init_ack(origin, header, init, &repr, &body) else {
+            return Handled::Discarded(Discard::ShortQuestion);
+        };
+        if confirms {
+            body.transcript = handshake_of(init, &answer);
+            self.note_answered(origin, header.source_port, body.transcript);
+            // It has the length that it had before, and so has the rest.
+            answer = self.write_init_ack(origin, header, init, &repr, &body).unwrap_or(answer);
+        }
+        self.reply(origin, answer)
+    }
+
+    /// An association that this side is opening may be confirmed by the handshake of the peer's INIT.
+    fn note_answered(&mut self, origin: Origin, peer_port: u16, handshake: Option<Transcript>) {
+        let existing = self.by_address(origin, peer_port);
+        if let (Some(id), Some(handshake)) = (existing, handshake)
+            && let Some(association) = self.table.get_mut(id).filter(|association| association.is_opening())
+        {
+            association.note_answered(handshake);
+        }
     }
 
     /// Streams and window of the association that would come of it.
@@ -354,15 +371,21 @@ impl Endpoint {
         sack_flags::param(existing.map(Association::profile).or(accepted)?)
     }
 
-    fn send_init_ack(
-        &mut self,
+    /// Returns a packet with an INIT ACK and the cookie for it; `None` if the INIT is too short for any answer.
+    fn write_init_ack(
+        &self,
         origin: Origin,
         header: Header,
         init: &InitView<'_>,
         repr: &InitRepr,
-        cookie: &[u8],
         body: &CookieBody,
-    ) -> Handled {
+    ) -> Option<Vec<u8>> {
+        let mut cookie = Vec::new();
+        //= docs/rfc9260.txt#section-5.1
+        //# Moreover, "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
+        //= docs/rfc9260.txt#section-5.2.1
+        //# The endpoint MUST also generate a State Cookie with the INIT ACK chunk.
+        self.jar.seal(self.now, body, &mut cookie);
         let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
         let addresses = address_params(listed);
         let random = body.authentication.as_ref().map(|offers| &offers.local_random);
@@ -374,7 +397,7 @@ impl Endpoint {
         //# The Host Name Address parameter is described in Section 3.3.2.1.4 and MUST NOT be included in an INIT ACK
         //# chunk.
         let needed: Vec<Param<'_>> =
-            [Param::StateCookie(cookie)].into_iter().chain(auth).chain(offer).collect();
+            [Param::StateCookie(&cookie)].into_iter().chain(auth).chain(offer).collect();
         let nr_sack = self.announces_nr_sack(origin, header.source_port);
         let (asconf, proof) = match offer {
             Some(_) => (self.accepts_asconf(origin, header.source_port), AsconfProof::Record),
@@ -395,9 +418,7 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-5.2.2
         //# The outbound SCTP packet containing this INIT ACK chunk MUST carry a Verification Tag value equal to the
         //# Initiate Tag found in the unexpected INIT chunk.
-        let Ok(mut writer) = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())) else {
-            return Handled::Discarded(Discard::ShortQuestion);
-        };
+        let mut writer = PacketWriter::new(&mut bytes, answer(header, init.initiate_tag())).ok()?;
         //= docs/rfc9260.txt#section-12.4
         //# An SCTP implementation SHOULD attempt to make the INIT ACK chunk as small as possible to reduce the
         //# possibility of byte amplification attacks.
@@ -411,11 +432,11 @@ impl Endpoint {
                     writer.init_ack(repr, params).is_ok()
                 });
         if !written {
-            return Handled::Discarded(Discard::ShortQuestion);
+            return None;
         }
         let length = writer.finish();
         bytes.truncate(length);
-        self.reply(origin, bytes)
+        Some(bytes)
     }
 
     //= docs/rfc9260.txt#section-5.1
@@ -744,6 +765,15 @@ impl Endpoint {
             bytes.truncate(length);
             let _ = self.reply(origin, bytes);
         }
+    }
+}
+
+/// Digest of an INIT and the packet that answers it.
+fn handshake_of(init: &InitView<'_>, answer: &[u8]) -> Option<Transcript> {
+    let packet = PacketView::parse(answer).ok()?;
+    match packet.chunks().next()?.ok()?.decode() {
+        Ok(Chunk::InitAck(ack)) => Some(transcript(&digest_of(init), &digest_of(&ack))),
+        _ => None,
     }
 }
 

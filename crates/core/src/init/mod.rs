@@ -2,12 +2,14 @@
 
 mod padding;
 pub(crate) mod sack_flags;
+mod transcript;
 
 use std::net::IpAddr;
 
 use anabranch_wire::{ChunkType, InitRepr, InitView, List, Param, ParamType, ParseError, RawParam};
 use arrayvec::ArrayVec;
 pub(crate) use padding::init_padding;
+pub(crate) use transcript::{digest_of, transcript};
 
 use crate::config::LEAST_FIRST_WINDOW;
 use crate::path_id::MAX_PATHS;

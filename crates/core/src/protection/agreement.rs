@@ -87,6 +87,11 @@ impl Agreement {
         self.restart
     }
 
+    /// Returns `true` if both sides confirm under protection what they have learnt in the clear.
+    pub fn confirms(&self) -> bool {
+        self.method == KeyManagementMethod::TLS_CONFIRMED
+    }
+
     /// Our parameter and then the peer's, as they were sent: keys are derived from both, so that nobody can have changed them.
     pub fn parameters(&self) -> (&[u8], &[u8]) {
         (&self.parameters.local, &self.parameters.peer)
@@ -137,6 +142,11 @@ impl Mismatch {
 }
 
 impl Protection {
+    /// Methods to offer where keys come from TLS: the one that confirms what both sides have learnt in the clear, and the draft's.
+    pub fn tls_methods() -> Vec<KeyManagementMethod> {
+        vec![KeyManagementMethod::TLS_CONFIRMED, KeyManagementMethod::TLS]
+    }
+
     /// Our parameter.
     pub(crate) fn parameter(&self, tie_breaker: u32) -> ParameterBytes {
         let methods = &self.methods[..self.methods.len().min(MOST_METHODS)];

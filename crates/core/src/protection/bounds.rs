@@ -40,6 +40,9 @@ pub enum KeyError {
     /// There is no send key yet.
     #[error("there are no keys to send with yet; install them before protection is required")]
     NoSendKey,
+    /// A SHUTDOWN was sent or has come before protection. One that has come need not be the peer's.
+    #[error("the association began to shut down before it was protected; abort it")]
+    Closing,
     /// One of the sides keeps no keys for a restart.
     #[error("the sides have not agreed to keep keys for a restart; both have to offer it")]
     RestartNotAgreed,

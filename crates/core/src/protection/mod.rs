@@ -5,8 +5,10 @@
 //! [`NullCipher`] where only sizes count.
 
 mod agreement;
+mod boundary;
 mod bounds;
 mod cipher;
+mod confirmation;
 mod context;
 mod replay;
 mod restart;
@@ -15,10 +17,13 @@ mod state;
 pub use agreement::{Agreement, KeyManagementRole, KeyManagementRoles, Protection, ProtectionMode};
 pub(crate) use agreement::{Mismatch, ParameterBytes, ParameterPair, agree, kept};
 pub use anabranch_wire::KeyManagementMethod;
+pub use boundary::KEY_MANAGEMENT_PPID;
+pub(crate) use boundary::{MessageEnd, PlainBoundary, contradiction, is_key_management};
 pub(crate) use bounds::TAG_BYTES;
 pub use bounds::{FIRST_EPOCH, KeyError};
 pub use cipher::{CipherError, NullCipher, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
+pub(crate) use confirmation::{Confirming, PlainEnds, Transcript};
 pub use context::{ReceiveContext, SealError, SendContext};
 pub use restart::RestartContext;
-pub(crate) use state::{Cover, PacketProtection};
-pub use state::{ENVELOPE_BYTES, KEY_MANAGEMENT_PPID, KeyUse};
+pub(crate) use state::{Cover, PacketProtection, Start};
+pub use state::{ENVELOPE_BYTES, KeyUse};

@@ -7,14 +7,13 @@ use anabranch_wire::{DtlsUse, DtlsView, dtls_overhead};
 use arrayvec::ArrayVec;
 
 use super::agreement::{Agreement, ParameterBytes};
+use super::boundary::{MessageEnd, PlainBoundary};
 use super::bounds::{FIRST_EPOCH, KeyError, TAG_BYTES};
 use super::cipher::RecordCipher;
+use super::confirmation::{Confirming, Handshakes, Transcript};
 use super::context::{LARGEST_RECORD, ReceiveContext, SealError, SendContext};
 use super::restart::RestartContext;
 use crate::stats::Discard;
-
-/// The payload protocol identifier of all key management messages. They go on stream 0, in order.
-pub const KEY_MANAGEMENT_PPID: u32 = 4242;
 
 /// How the chunks of a packet came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +38,19 @@ enum Stage {
     Agreed(Agreement),
     /// Only protected packets count.
     Required(Agreement),
+}
+
+/// Numbers with which an association begins, as its handshake has told them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// First TSN of this side, unwrapped.
+    pub(crate) own_initial: u64,
+    /// First TSN of the peer, unwrapped.
+    pub(crate) peer_initial: u64,
+    /// First SSN of both sides.
+    pub(crate) first_ssn: u16,
+    /// Digest of the handshake, if both sides confirm it.
+    pub(crate) transcript: Option<Transcript>,
 }
 
 /// What protection adds to a packet.
@@ -87,6 +99,10 @@ pub(crate) struct PacketProtection {
     kept: ArrayVec<Box<RestartContext>, KEPT_CONTEXTS>,
     /// Both sides are known to protect their packets.
     mutual: bool,
+    pub(crate) boundary: PlainBoundary,
+    pub(crate) handshakes: Handshakes,
+    /// There if both sides have agreed on it.
+    pub(crate) confirming: Option<Confirming>,
     /// Why a packet could not be sealed.
     failure: Option<SealError>,
 }
@@ -113,11 +129,19 @@ impl PacketProtection {
 
     /// The handshake has come to this. Keys of an association before a restart are gone, and a protected restart has those that
     /// were kept for it and no others.
-    pub(crate) fn begin(&mut self, agreed: Option<Agreement>) {
+    pub(crate) fn begin(&mut self, agreed: Option<Agreement>, start: Start) {
         let stage = std::mem::take(&mut self.stage);
-        *self = PacketProtection::new(self.offer.take());
+        let handshakes = std::mem::take(&mut self.handshakes);
+        *self = PacketProtection { handshakes, ..PacketProtection::new(self.offer.take()) };
+        self.boundary = PlainBoundary::new(start.peer_initial, start.first_ssn);
+        let confirms = agreed.as_ref().is_some_and(Agreement::confirms);
+        self.confirming = confirms.then(|| Confirming::new(start.transcript.unwrap_or_default()));
         match (stage, agreed) {
-            (Stage::Restarting(kept), Some(agreed)) => self.use_kept(*kept, agreed),
+            (Stage::Restarting(kept), Some(agreed)) => {
+                let first = MessageEnd { tsn: start.own_initial - 1, next_ssn: start.first_ssn };
+                self.boundary.end_sending(first);
+                self.use_kept(*kept, agreed);
+            }
             // Nothing comes of a restart without an agreement, and nothing leaves without protection either.
             (stage @ Stage::Restarting(_), None) => self.stage = stage,
             (_, agreed) => self.stage = agreed.map_or(Stage::Off, Stage::Agreed),
@@ -378,6 +402,8 @@ mod tests {
     };
     use anabranch_wire::KeyManagementMethod;
 
+    const START: Start = Start { own_initial: 1, peer_initial: 1, first_ssn: 0, transcript: None };
+
     fn agreed() -> PacketProtection {
         let offer = |roles| {
             let methods = vec![KeyManagementMethod::TLS];
@@ -386,7 +412,7 @@ mod tests {
         let local = offer(KeyManagementRoles::Client);
         let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server) };
         let mut protection = PacketProtection::new(Some(local));
-        protection.begin(Some(agree(&pair).expect("roles that go together")));
+        protection.begin(Some(agree(&pair).expect("roles that go together")), START);
         protection
     }
 
@@ -414,7 +440,7 @@ mod tests {
     fn restarted(mut protection: PacketProtection, epoch: u64) -> PacketProtection {
         let agreement = protection.agreed().cloned();
         assert!(protection.follow_restart(epoch));
-        protection.begin(agreement);
+        protection.begin(agreement, START);
         protection
     }
 
@@ -477,7 +503,7 @@ mod tests {
         let local = offer(KeyManagementRoles::Client, true);
         let pair = ParameterPair { local: local.clone(), peer: offer(KeyManagementRoles::Server, false) };
         let mut protection = PacketProtection::new(Some(local));
-        protection.begin(Some(agree(&pair).expect("roles that go together")));
+        protection.begin(Some(agree(&pair).expect("roles that go together")), START);
         protection.install_receive(FIRST_EPOCH, null()).expect("the first epoch");
         assert_eq!(protection.keep(kept(FIRST_EPOCH)), Err(KeyError::RestartNotAgreed));
     }

@@ -139,6 +139,8 @@ pub(crate) struct Reassembly {
     ring: Ring,
     /// Grows to the highest stream in use.
     streams: Vec<Stream>,
+    /// Messages in the `waiting` lists of all streams.
+    waiting_messages: usize,
     stream_count: u16,
     first_ssn: u16,
     readable_bytes: u64,
@@ -151,6 +153,7 @@ impl Reassembly {
             arena: Arena::new(),
             ring: Ring::new(initial_tsn),
             streams: Vec::new(),
+            waiting_messages: 0,
             stream_count: streams,
             first_ssn: 0,
             readable_bytes: 0,
@@ -185,6 +188,52 @@ impl Reassembly {
     /// User data that [`take`](Self::take) can hand out without being allowed to begin a part of a message.
     pub(crate) fn readable_bytes(&self) -> u64 {
         self.readable_bytes
+    }
+
+    /// Returns `true` if the peer may send on this stream.
+    pub(crate) fn has_stream(&self, stream: u16) -> bool {
+        stream < self.stream_count
+    }
+
+    /// Stream sequence number of the message that a stream delivers next.
+    pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
+        self.streams.get(usize::from(stream)).map_or(self.first_ssn, |line| line.next)
+    }
+
+    /// Returns `true` if the missing TSNs below a new fragment may hold every message that its stream delivers before it.
+    ///
+    /// A message takes at least one TSN, and TSNs of a stream ascend with its sequence numbers. So a sequence number that is further
+    /// ahead of the next one than the fragment is beyond the cumulative TSN will never be reached. A number that was delivered
+    /// before is nearly 2^16 ahead.
+    pub(crate) fn awaits_sequence(&self, fragment: &Fragment<'_>) -> bool {
+        let ahead = u64::from(fragment.ssn.wrapping_sub(self.next_ssn(fragment.stream)));
+        fragment.unordered
+            || self.continues_stub(fragment)
+            || ahead < fragment.tsn.saturating_sub(self.ring.floor())
+    }
+
+    /// Returns `true` if the beginning of the fragment's message has been read: the stream is past its sequence number.
+    fn continues_stub(&self, fragment: &Fragment<'_>) -> bool {
+        let stub = self.streams.get(usize::from(fragment.stream)).map_or(NONE, |line| line.stub);
+        stub != NONE && self.arena[stub].message.fits(&fragment.message())
+    }
+
+    /// Returns `true` if a message waits for an earlier one of its stream, given that no TSN is missing. Only the message that the
+    /// highest TSN belongs to may wait then, for its own end.
+    pub(crate) fn waits_in_vain(&self) -> bool {
+        match (self.waiting_messages, self.unfinished_tail()) {
+            (0, _) => false,
+            (1, Some(tail)) if !tail.unordered => {
+                self.streams.get(usize::from(tail.stream)).is_none_or(|line| line.next != tail.ssn)
+            }
+            _ => true,
+        }
+    }
+
+    /// The message that the highest TSN leaves unfinished.
+    fn unfinished_tail(&self) -> Option<Message> {
+        let slot = self.ring.get(self.ring.highest())?.slot;
+        (slot != NONE).then(|| self.arena[slot].message)
     }
 
     /// Takes in a fragment. One that is here already, or lies below what a FORWARD-TSN skipped, changes nothing.
@@ -305,6 +354,7 @@ impl Reassembly {
         {
             if self.is_complete(head) {
                 self.stream(stream).waiting.pop_front();
+                self.waiting_messages -= 1;
                 self.arena.unlist(head);
                 self.dispatch(head);
             } else {
@@ -451,6 +501,7 @@ impl Reassembly {
                 self.dispatch(head);
             } else if let Err(place) = line.search(ssn) {
                 line.waiting.insert(place, (ssn, head));
+                self.waiting_messages += 1;
                 self.advance(stream);
             }
         }
@@ -482,8 +533,9 @@ impl Reassembly {
     /// Takes the front message out of its stream's order, and makes the next number the awaited one.
     fn leave_line(&mut self, stream: u16) {
         let line = self.stream(stream);
-        line.waiting.pop_front();
+        let left = line.waiting.pop_front().is_some();
         line.next = line.next.wrapping_add(1);
+        self.waiting_messages -= usize::from(left);
     }
 
     /// Makes a complete message readable, or holds it back while another one has the stream to itself.
@@ -612,7 +664,8 @@ impl Reassembly {
             self.end_partial(stream);
         } else if beginning && !unordered {
             let line = self.stream(stream);
-            line.search(ssn).ok().and_then(|place| line.waiting.remove(place));
+            let removed = line.search(ssn).ok().and_then(|place| line.waiting.remove(place));
+            self.waiting_messages -= usize::from(removed.is_some());
         }
     }
 

@@ -213,6 +213,30 @@ impl Receiver {
         self.reassembly.held_payload_bytes()
     }
 
+    /// Returns `true` if the peer may send on this stream.
+    pub(crate) fn has_stream(&self, stream: u16) -> bool {
+        self.reassembly.has_stream(stream)
+    }
+
+    /// Stream sequence number of the message that a stream delivers next.
+    pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
+        self.reassembly.next_ssn(stream)
+    }
+
+    /// Returns `true` if the messages before this fragment's in its stream may all be among the TSNs that are missing below it. A
+    /// fragment that is here already is not inspected.
+    pub(crate) fn awaits_sequence(&self, fragment: &Fragment<'_>) -> bool {
+        match self.tracker.judge(fragment.tsn) {
+            Arrival::Next | Arrival::Beyond => self.reassembly.awaits_sequence(fragment),
+            Arrival::Duplicate | Arrival::OutOfReach => true,
+        }
+    }
+
+    /// Returns `true` if a message waits for an earlier one of its stream although no TSN is missing.
+    pub(crate) fn waits_in_vain(&self) -> bool {
+        !self.tracker.has_gaps() && self.reassembly.waits_in_vain()
+    }
+
     /// FORWARD-TSN (RFC 3758 section 3.6).
     pub(crate) fn forward(&mut self, new_cumulative: u64) {
         self.tracker.forward(new_cumulative);

@@ -96,6 +96,11 @@ impl SendQueue {
         }
     }
 
+    /// Stream sequence number of the next ordered message of a stream; zero for a stream that does not exist.
+    pub(crate) fn next_ssn(&self, stream: u16) -> u16 {
+        self.ssns.get(usize::from(stream)).copied().unwrap_or(0)
+    }
+
     /// The peer takes so many streams. Messages that wait on others, and of which nothing has left, are withdrawn.
     pub(crate) fn limit_streams(&mut self, streams: u16) -> Vec<Refused> {
         //= docs/rfc9260.txt#section-5.1.1

@@ -1,8 +1,6 @@
 //! The key management of an end whose packets are protected.
 
-use anabranch_core::protection::{
-    KEY_MANAGEMENT_PPID, KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode,
-};
+use anabranch_core::protection::{KEY_MANAGEMENT_PPID, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Time;
 use anabranch_core::{Association, ReceivedMessage};
 use anabranch_keying::{KeyManager, KeyPolicy, KeyingEvent, ScriptedExchanges};
@@ -12,7 +10,7 @@ pub(crate) fn offers() -> [Protection; 2] {
     [KeyManagementRoles::Client, KeyManagementRoles::Server].map(|roles| Protection {
         mode: ProtectionMode::Strict,
         roles,
-        methods: vec![KeyManagementMethod::TLS],
+        methods: Protection::tls_methods(),
         restart: false,
     })
 }

@@ -76,6 +76,7 @@ impl Failure {
                 | AbortReason::NotProtected(_)
                 | AbortReason::KeySpent
                 | AbortReason::CipherFailed
+                | AbortReason::Tampered(_)
                 | AbortReason::KeyManagement(_),
             ) => "protocol",
             CloseReason::Undelivered { .. } => "undelivered",

@@ -12,6 +12,7 @@
 mod abort;
 mod asconf;
 mod auth;
+mod confirmation;
 mod cookie;
 mod data;
 mod dtls;
@@ -35,6 +36,7 @@ use std::fmt;
 pub use abort::{ABORT_HEADER_LEN, AbortView};
 pub use asconf::{AsconfAckView, AsconfView};
 pub use auth::{AUTH_HEADER_LEN, AuthRepr, AuthView, PendingAuth};
+pub use confirmation::{CONFIRMATION_LEN, ConfirmationRepr, PlainEnd, TRANSCRIPT_LEN};
 pub use cookie::cookie_echo_len;
 pub use data::{DATA_HEADER_LEN, DataFlags, DataRepr, DataView};
 pub use dtls::{
@@ -125,6 +127,7 @@ impl<'a> RawChunk<'a> {
             ChunkType::ASCONF => Chunk::Asconf(AsconfView::decode(*self)?),
             ChunkType::ASCONF_ACK => Chunk::AsconfAck(AsconfAckView::decode(*self)?),
             ChunkType::DTLS => Chunk::Dtls(DtlsView::decode(*self)),
+            ChunkType::CONFIRMATION => Chunk::Confirmation(ConfirmationRepr::decode(*self)?),
             ChunkType::PAD => Chunk::Pad(*self),
             _ => return self.decode_fixed(),
         })
@@ -222,6 +225,8 @@ pub enum Chunk<'a> {
     AsconfAck(AsconfAckView<'a>),
     /// The other chunks, protected.
     Dtls(DtlsView<'a>),
+    /// What its sender has learnt in the clear.
+    Confirmation(ConfirmationRepr),
     /// Padding, whose value means nothing.
     Pad(RawChunk<'a>),
     /// A type that this crate does not know; see [`ChunkType::unknown_action`].
@@ -253,6 +258,7 @@ impl Chunk<'_> {
             Self::Asconf(_) => ChunkType::ASCONF,
             Self::AsconfAck(_) => ChunkType::ASCONF_ACK,
             Self::Dtls(_) => ChunkType::DTLS,
+            Self::Confirmation(_) => ChunkType::CONFIRMATION,
             Self::Pad(raw) | Self::Unknown(raw) => raw.kind(),
         }
     }

@@ -164,6 +164,7 @@ fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), N
         Chunk::Asconf(asconf) => packet.asconf(asconf.serial(), asconf.address(), readable(asconf.params())?),
         Chunk::AsconfAck(ack) => packet.asconf_ack(ack.serial(), readable(ack.params())?),
         Chunk::Dtls(dtls) => packet.raw(dtls.raw_chunk()),
+        Chunk::Confirmation(confirmation) => packet.confirmation(confirmation),
         Chunk::Pad(raw) | Chunk::Unknown(raw) => packet.raw(*raw),
     })
 }

@@ -29,7 +29,7 @@ fn packet(chunks: &[u8]) -> Vec<u8> {
 }
 
 /// Chunks in which something is wrong or odd, each with a name that says what.
-const ODD_CHUNKS: [(&str, &[u8]); 41] = [
+const ODD_CHUNKS: [(&str, &[u8]); 42] = [
     ("chunk-zero-length", &[11, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0]),
     ("chunk-length-three", &[11, 0, 0, 3]),
     ("chunk-past-end", &[10, 0, 0, 9, 1, 2, 3, 4]),
@@ -83,6 +83,7 @@ const ODD_CHUNKS: [(&str, &[u8]); 41] = [
     ("dtls-empty", &[0x41, 0, 0, 4]),
     ("dtls-header-cut", &[0x41, 0, 0, 7, 0, 0x2B, 1, 0]),
     ("dtls-with-connection-identifier", &[0x41, 0, 0, 12, 0, 0x3B, 1, 2, 3, 4, 5, 6]),
+    ("confirmation-cut", &[0xBA, 1, 0, 12, 1, 2, 3, 4, 5, 6, 7, 8]),
     ("unknown-stop", &[0x3F, 0, 0, 4, 11, 0, 0, 4]),
     ("unknown-stop-report", &[0x7F, 0, 0, 4, 11, 0, 0, 4]),
     ("unknown-skip-and-report", &[0xBF, 0, 0, 4, 0xFF, 0, 0, 5, 1, 0, 0, 0, 11, 0, 0, 4]),

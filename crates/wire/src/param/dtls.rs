@@ -28,6 +28,9 @@ impl KeyManagementMethod {
     pub const PRE_SHARED: Self = Self(0);
     /// TLS 1.3 over user messages (draft-porfiri-tsvwg-sctp-dtls-handshake).
     pub const TLS: Self = Self(192);
+    /// The same, and protected packets begin with a [`CONFIRMATION`](crate::ChunkType::CONFIRMATION) until both sides know that
+    /// nothing was changed that they had told each other in the clear (Anabranch, from the range for anyone).
+    pub const TLS_CONFIRMED: Self = Self(225);
 }
 
 impl fmt::Debug for KeyManagementMethod {
@@ -35,6 +38,7 @@ impl fmt::Debug for KeyManagementMethod {
         match *self {
             Self::PRE_SHARED => f.write_str("KeyManagementMethod(pre-shared)"),
             Self::TLS => f.write_str("KeyManagementMethod(TLS)"),
+            Self::TLS_CONFIRMED => f.write_str("KeyManagementMethod(TLS, confirmed)"),
             Self(other) => write!(f, "KeyManagementMethod({other})"),
         }
     }

@@ -1,0 +1,130 @@
+//! Confirmation of what was learnt in the clear: in protected packets, out and in.
+
+use anabranch_wire::{
+    CONFIRMATION_LEN, Chunk, ChunkType, Chunks, Header, InitView, NoSpace, PacketView, PacketWriter,
+};
+
+use crate::association::Association;
+use crate::init::{digest_of, transcript};
+use crate::path_id::PathId;
+use crate::protection::{Confirming, Cover, MessageEnd, PlainEnds, Transcript};
+use crate::stats::Discard;
+
+/// No INIT is longer: its padding ends it earlier.
+const LONGEST_INIT: usize = 2_048;
+
+/// The handshake.
+impl Association {
+    /// Records the INIT that is about to leave.
+    pub(crate) fn note_init(&mut self) {
+        if self.protection.offer().is_none() {
+            return;
+        }
+        let mut space = [0; LONGEST_INIT];
+        let written = PacketWriter::new(&mut space, Header::default()).and_then(|mut writer| {
+            self.write_init(&mut writer)?;
+            Ok(writer.finish())
+        });
+        let packet = written.ok().and_then(|length| PacketView::parse(space.get(..length)?).ok());
+        let chunk = packet.as_ref().and_then(|packet| packet.chunks().next()?.ok());
+        if let Some(Ok(Chunk::Init(init))) = chunk.map(|chunk| chunk.decode()) {
+            self.protection.handshakes.init = digest_of(&init);
+        }
+    }
+
+    /// Digest of the latest INIT and the INIT ACK that has answered it.
+    pub(crate) fn transcript_with(&self, ack: &InitView<'_>) -> Transcript {
+        transcript(&self.protection.handshakes.init, &digest_of(ack))
+    }
+
+    /// Records the answer to an INIT of a peer that opens the association at the same time.
+    pub(crate) fn note_answered(&mut self, handshake: Transcript) {
+        self.protection.handshakes.note_answered(handshake);
+    }
+}
+
+/// Packets out.
+impl Association {
+    /// Bytes at the beginning of each packet that the confirmation takes.
+    pub(crate) fn confirmation_bytes(&self) -> usize {
+        let pending = self.protection.confirming.as_ref().is_some_and(|confirming| !confirming.is_done());
+        if pending && self.protection.seals() { CONFIRMATION_LEN } else { 0 }
+    }
+
+    /// Bytes of a path's packets that are left beside the confirmation.
+    pub(crate) fn packet_room(&self, id: PathId) -> usize {
+        self.paths[id.index()].packet_bytes - self.confirmation_bytes()
+    }
+
+    /// Adds the confirmation to a packet that is going to be sealed, while the peer needs it.
+    pub(crate) fn write_confirmation(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
+        match &self.protection.confirming {
+            Some(confirming) if !confirming.is_done() => {
+                writer.confirmation(&confirming.ours(self.plain_ends()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the messages that were sent until now end.
+    pub(crate) fn end_of_sent(&self) -> MessageEnd {
+        MessageEnd { tsn: self.sender.lowest_unsent() - 1, next_ssn: self.sender.queue().next_ssn(0) }
+    }
+
+    fn plain_ends(&self) -> PlainEnds {
+        // A client has no key to send with when the server's confirmation comes, and nothing more to say in the clear.
+        let sent = self.protection.boundary.sent().unwrap_or_else(|| self.end_of_sent());
+        PlainEnds { sent: sent.to_wire(), received: self.protection.boundary.received().to_wire() }
+    }
+}
+
+/// Packets in.
+impl Association {
+    /// Checks the confirmation in a record, and returns the chunks behind it. A COOKIE ACK goes ahead of it.
+    ///
+    /// # Errors
+    /// The packet is to be dropped, and the association is over.
+    pub(crate) fn take_confirmation<'c>(
+        &mut self,
+        cover: Cover,
+        chunks: Chunks<'c>,
+    ) -> Result<Chunks<'c>, Discard> {
+        if cover == Cover::Plain || self.protection.confirming.is_none() {
+            return Ok(chunks);
+        }
+        let mut rest = chunks.clone();
+        let mut first = rest.next();
+        let leads = matches!(&first, Some(Ok(chunk)) if chunk.kind() == ChunkType::COOKIE_ACK);
+        if leads {
+            first = rest.next();
+        }
+        let theirs = match first.and_then(Result::ok).map(|chunk| chunk.decode()) {
+            Some(Ok(Chunk::Confirmation(theirs))) => Some(theirs),
+            _ => None,
+        };
+        let ends = self.plain_ends();
+        let (confirming, handshakes) = (&mut self.protection.confirming, &self.protection.handshakes);
+        let Some(confirming) = confirming else { return Ok(chunks) };
+        let was_done = confirming.is_done();
+        let taken = match &theirs {
+            Some(theirs) => confirming.take(theirs, handshakes, ends),
+            None => confirming.take_none(),
+        };
+        if let Err(why) = taken {
+            return Err(self.end_as_tampered(why));
+        }
+        self.confirmed(was_done);
+        Ok(if leads || theirs.is_none() { chunks } else { rest })
+    }
+
+    /// The peer has all that was sent in the clear, and nothing else.
+    fn confirmed(&mut self, was_done: bool) {
+        let sent = self.protection.boundary.sent().unwrap_or_else(|| self.end_of_sent());
+        if self.sender.outstanding().cumulative() < sent.tsn {
+            self.acknowledge_up_to(sent.tsn);
+        }
+        if !was_done && self.protection.confirming.as_ref().is_some_and(Confirming::is_done) {
+            self.find_payload_bytes_per_chunk();
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! TSNs that went in the clear before an association had keys.
+//!
+//! An attacker on the path can shift the TSNs of plain packets. A TSN that a plain packet has used up at the receiver would make the
+//! receiver take the protected chunk of that TSN for a duplicate.
+
+use anabranch_wire::{PlainEnd, Ssn, Tsn};
+
+/// The payload protocol identifier of all key management messages. They go on stream 0, in order.
+pub const KEY_MANAGEMENT_PPID: u32 = 4242;
+
+/// Names of contradictions between protected packets and what came in the clear.
+pub(crate) mod contradiction {
+    /// RFC 9260 section 6.5 would acknowledge the chunk and drop it.
+    pub(crate) const STREAM: &str = "a protected message came on a stream that was not agreed on";
+    /// The peer has acknowledged a message that it does not deliver.
+    pub(crate) const STREAM_REFUSED: &str =
+        "the peer dropped a protected message on a stream that was agreed on";
+    pub(crate) const TSN: &str = "a protected message has a TSN that was used up before protection";
+    pub(crate) const SSN: &str =
+        "a protected message has a stream sequence number that its stream does not await";
+    pub(crate) const UNCONFIRMED: &str = "the peer did not confirm what both sides had learnt in the clear";
+    pub(crate) const HANDSHAKE: &str = "the peer has seen another INIT or INIT ACK than this side";
+    pub(crate) const MESSAGES: &str = "the peer has counted other key management messages than this side";
+    pub(crate) const ACKNOWLEDGEMENT: &str = "the peer acknowledged TSNs that were never sent";
+}
+
+/// Where the messages of one direction that went in the clear end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MessageEnd {
+    /// Last TSN, unwrapped; one less than the initial TSN if there was no message.
+    pub(crate) tsn: u64,
+    /// SSN that follows on stream 0.
+    pub(crate) next_ssn: u16,
+}
+
+impl MessageEnd {
+    pub(crate) fn to_wire(self) -> PlainEnd {
+        PlainEnd { tsn: Tsn::from_unwrapped(self.tsn), next_ssn: Ssn::new(self.next_ssn) }
+    }
+}
+
+/// What went in the clear in both directions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PlainBoundary {
+    /// First TSN of the peer, as its INIT or INIT ACK has named it.
+    peer_initial: u64,
+    received: MessageEnd,
+    /// Known once there are keys to send with.
+    sent: Option<MessageEnd>,
+}
+
+impl PlainBoundary {
+    /// The boundary of an association in which the peer begins with these numbers.
+    pub(crate) fn new(peer_initial: u64, first_ssn: u16) -> Self {
+        let received = MessageEnd { tsn: peer_initial - 1, next_ssn: first_ssn };
+        PlainBoundary { peer_initial, received, sent: None }
+    }
+
+    /// Records what has come at the time when plain packets stop bringing new DATA.
+    pub(crate) fn end_receiving(&mut self, received: MessageEnd) {
+        self.received = received;
+    }
+
+    /// Records what was sent before packets are sealed; later calls change nothing.
+    pub(crate) fn end_sending(&mut self, sent: MessageEnd) {
+        self.sent.get_or_insert(sent);
+    }
+
+    pub(crate) fn received(&self) -> MessageEnd {
+        self.received
+    }
+
+    pub(crate) fn sent(&self) -> Option<MessageEnd> {
+        self.sent
+    }
+
+    /// Returns `true` if a protected DATA chunk may have this TSN. A peer repeats a message of the key management in a record if its
+    /// acknowledgement was lost; other messages have not left in the clear.
+    pub(crate) fn admits(&self, tsn: u64, is_key_management: bool) -> bool {
+        tsn > self.received.tsn || (is_key_management && tsn >= self.peer_initial)
+    }
+}
+
+/// Returns `true` if a DATA chunk with these fields is a message of the key management.
+pub(crate) fn is_key_management(ppid: u32, stream: u16, unordered: bool) -> bool {
+    ppid == KEY_MANAGEMENT_PPID && stream == 0 && !unordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(tsn: u64) -> MessageEnd {
+        MessageEnd { tsn, next_ssn: 2 }
+    }
+
+    #[test]
+    fn user_message_below_boundary_is_not_admitted() {
+        let mut boundary = PlainBoundary::new(100, 0);
+        assert!(boundary.admits(100, false) && !boundary.admits(99, true));
+        boundary.end_receiving(end(103));
+        assert!(!boundary.admits(103, false) && boundary.admits(104, false));
+    }
+
+    #[test]
+    fn repeated_key_management_message_is_admitted_from_initial_tsn_on() {
+        let mut boundary = PlainBoundary::new(100, 0);
+        boundary.end_receiving(end(103));
+        assert!(boundary.admits(100, true) && boundary.admits(103, true) && !boundary.admits(99, true));
+    }
+
+    #[test]
+    fn end_of_sending_is_recorded_once() {
+        let mut boundary = PlainBoundary::new(1, 0);
+        assert_eq!(boundary.sent(), None);
+        boundary.end_sending(end(7));
+        boundary.end_sending(end(9));
+        assert_eq!(boundary.sent(), Some(end(7)));
+    }
+
+    #[test]
+    fn key_management_is_ordered_on_stream_zero() {
+        assert!(is_key_management(KEY_MANAGEMENT_PPID, 0, false));
+        for (ppid, stream, unordered) in
+            [(7, 0, false), (KEY_MANAGEMENT_PPID, 1, false), (KEY_MANAGEMENT_PPID, 0, true)]
+        {
+            assert!(!is_key_management(ppid, stream, unordered));
+        }
+    }
+}

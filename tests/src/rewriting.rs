@@ -1,0 +1,270 @@
+//! An attacker on the path who rewrites what travels in the clear.
+
+use anabranch_core::protection::KEY_MANAGEMENT_PPID;
+
+use crate::hostile::craft::fix_checksum;
+use crate::network::{Packet, Side};
+
+const HEADER: usize = 12;
+const DATA: u8 = 0;
+const INIT: u8 = 1;
+const INIT_ACK: u8 = 2;
+const SACK: u8 = 3;
+const DTLS: u8 = 0x41;
+
+/// Where the fixed fields of an INIT or INIT ACK begin in their chunk, and their lengths.
+const INIT_FIELDS: [(usize, usize); 5] = [(4, 4), (8, 4), (12, 2), (14, 2), (16, 4)];
+
+/// A fixed field of an INIT or INIT ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitField {
+    /// Initiate Tag.
+    Tag,
+    /// Advertised Receiver Window Credit.
+    Window,
+    /// Number of Outbound Streams.
+    OutboundStreams,
+    /// Number of Inbound Streams.
+    InboundStreams,
+    /// Initial TSN.
+    InitialTsn,
+}
+
+/// What a field becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// This value.
+    Set(u32),
+    /// The sum with this number.
+    Add(i32),
+}
+
+impl Change {
+    fn applied(self, value: u32) -> u32 {
+        match self {
+            Change::Set(value) => value,
+            Change::Add(by) => value.wrapping_add_signed(by),
+        }
+    }
+}
+
+/// One rule of the attacker. It applies to every packet of a side that it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewrite {
+    /// A field of the INITs or INIT ACKs of a side.
+    Init {
+        /// Sender.
+        from: Side,
+        /// Field.
+        field: InitField,
+        /// New value.
+        change: Change,
+    },
+    /// The bits of a byte behind the fixed fields of an INIT or INIT ACK, in its parameters, are inverted.
+    InitParameter {
+        /// Sender.
+        from: Side,
+        /// Offset behind the fixed fields; one beyond the chunk changes nothing.
+        at: usize,
+    },
+    /// A parameter of an INIT or INIT ACK gets the type of one that receivers ignore.
+    HideParameter {
+        /// Sender.
+        from: Side,
+        /// Type.
+        kind: u16,
+    },
+    /// TSNs and stream sequence numbers of plain DATA.
+    ShiftData {
+        /// Sender.
+        from: Side,
+        /// Added to each TSN.
+        tsn: i32,
+        /// Added to each stream sequence number.
+        ssn: i16,
+    },
+    /// One more message of the key management goes before the message with this stream sequence number, and all from that one on are
+    /// shifted by one TSN and stream sequence number. TLS ignores the message.
+    InsertMessage {
+        /// Sender.
+        from: Side,
+        /// Stream sequence number.
+        before: u16,
+        /// TSNs that are used up.
+        tsns: u8,
+    },
+    /// The cumulative TSN of plain SACKs.
+    ShiftSack {
+        /// Sender.
+        from: Side,
+        /// Added.
+        by: i32,
+    },
+    /// The window of plain SACKs.
+    SackWindow {
+        /// Sender.
+        from: Side,
+        /// New window.
+        window: u32,
+    },
+    /// The bits of one byte of each plain chunk of a type are inverted.
+    InvertByte {
+        /// Sender.
+        from: Side,
+        /// Type of the chunk.
+        kind: u8,
+        /// Offset in the chunk.
+        at: usize,
+    },
+    /// Some protected packets are lost.
+    LoseProtected {
+        /// Sender.
+        from: Side,
+        /// Protected packets that pass before.
+        after: u32,
+        /// Number of lost packets.
+        count: u32,
+    },
+}
+
+/// Changes the bytes of a field in place.
+fn change_field(bytes: &mut [u8], at: usize, length: usize, change: Change) {
+    let Some(field) = bytes.get_mut(at..at + length) else { return };
+    let value = field.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
+    let changed = change.applied(value).to_be_bytes();
+    field.copy_from_slice(&changed[4 - length..]);
+}
+
+/// The chunks of a packet with their padding.
+fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut chunks = Vec::new();
+    let mut rest = bytes.get(HEADER..).unwrap_or_default();
+    while rest.len() >= 4 {
+        let length = usize::from(u16::from_be_bytes([rest[2], rest[3]])).max(4).next_multiple_of(4);
+        let (chunk, behind) = rest.split_at(length.min(rest.len()));
+        chunks.push(chunk.to_vec());
+        rest = behind;
+    }
+    chunks
+}
+
+/// A list of rules, and how many packets have met them.
+#[derive(Clone, Debug)]
+pub struct Rewriter {
+    rules: Vec<Rewrite>,
+    protected: [u32; 2],
+}
+
+impl Rewriter {
+    /// An attacker with these rules.
+    pub fn new(rules: &[Rewrite]) -> Self {
+        Rewriter { rules: rules.to_vec(), protected: [0; 2] }
+    }
+
+    /// Rewrites a packet; returns `false` if it is lost.
+    pub fn pass(&mut self, packet: &mut Packet) -> bool {
+        if packet.bytes.get(HEADER) == Some(&DTLS) {
+            return self.pass_protected(packet.from);
+        }
+        let mut rewritten = packet.bytes[..HEADER].to_vec();
+        for mut chunk in chunks(&packet.bytes) {
+            for rule in self.rules.clone() {
+                apply(rule, packet.from, &mut chunk, &mut rewritten);
+            }
+            rewritten.extend(chunk);
+        }
+        if rewritten != packet.bytes {
+            packet.bytes = rewritten;
+            fix_checksum(&mut packet.bytes);
+        }
+        true
+    }
+
+    fn pass_protected(&mut self, by: Side) -> bool {
+        let nth = self.protected[by.index()];
+        self.protected[by.index()] += 1;
+        !self.rules.iter().any(|rule| match *rule {
+            Rewrite::LoseProtected { from, after, count } => {
+                from == by && (after..after.saturating_add(count)).contains(&nth)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Applies a rule to a chunk; what goes before the chunk is appended to `before`.
+fn apply(rule: Rewrite, by: Side, chunk: &mut Vec<u8>, before: &mut Vec<u8>) {
+    let kind = chunk[0];
+    let is_init = matches!(kind, INIT | INIT_ACK);
+    match rule {
+        Rewrite::Init { from, field, change } if from == by && is_init => {
+            let (at, length) = INIT_FIELDS[field as usize];
+            change_field(chunk, at, length, change);
+        }
+        Rewrite::InitParameter { from, at } if from == by && is_init => invert(chunk, 20 + at),
+        Rewrite::HideParameter { from, kind, .. } if from == by && is_init => hide(chunk, kind),
+        Rewrite::ShiftData { from, tsn, ssn } if from == by && kind == DATA => shift(chunk, tsn, ssn),
+        Rewrite::InsertMessage { from, before: at, tsns } if from == by && kind == DATA => {
+            let ssn = u16::from_be_bytes([chunk[10], chunk[11]]);
+            if ssn == at && chunk[1] & 2 != 0 {
+                before.extend(inserted(chunk, tsns));
+            }
+            if ssn >= at {
+                shift(chunk, i32::from(tsns), 1);
+            }
+        }
+        Rewrite::ShiftSack { from, by: sum } if from == by && kind == SACK => {
+            change_field(chunk, 4, 4, Change::Add(sum));
+        }
+        Rewrite::SackWindow { from, window } if from == by && kind == SACK => {
+            change_field(chunk, 8, 4, Change::Set(window));
+        }
+        Rewrite::InvertByte { from, kind: of, at } if from == by && kind == of => invert(chunk, at),
+        _ => {}
+    }
+}
+
+fn invert(chunk: &mut [u8], at: usize) {
+    if let Some(byte) = chunk.get_mut(at) {
+        *byte = !*byte;
+    }
+}
+
+fn shift(data: &mut [u8], tsn: i32, ssn: i16) {
+    change_field(data, 4, 4, Change::Add(tsn));
+    change_field(data, 10, 2, Change::Add(i32::from(ssn)));
+}
+
+/// Gives a parameter a type whose high bits ask for silence.
+fn hide(init: &mut [u8], hidden: u16) {
+    let mut at = 20;
+    while at + 4 <= init.len() {
+        let length = usize::from(u16::from_be_bytes([init[at + 2], init[at + 3]])).max(4).next_multiple_of(4);
+        if init[at..at + 2] == hidden.to_be_bytes() {
+            init[at..at + 2].copy_from_slice(&[0x8F, 0x42]);
+        }
+        at += length;
+    }
+}
+
+/// A message of the key management in so many fragments in the place of one: a ChangeCipherSpec, which TLS 1.3 ignores.
+fn inserted(data: &[u8], tsns: u8) -> Vec<u8> {
+    let message = [3, 20, 3, 3, 0, 1, 1];
+    let cuts: Vec<usize> =
+        (0..=usize::from(tsns)).map(|part| part * message.len() / usize::from(tsns)).collect();
+    let mut chunks = Vec::new();
+    for (part, cut) in cuts.windows(2).enumerate() {
+        let payload = &message[cut[0]..cut[1]];
+        let flags = 2 * u8::from(part == 0) | u8::from(part + 1 == usize::from(tsns));
+        let length = 16 + payload.len();
+        let mut chunk = vec![DATA, flags, 0, length as u8];
+        let tsn = u32::from_be_bytes([data[4], data[5], data[6], data[7]]).wrapping_add(part as u32);
+        chunk.extend(tsn.to_be_bytes());
+        chunk.extend(&data[8..12]);
+        chunk.extend(KEY_MANAGEMENT_PPID.to_be_bytes());
+        chunk.extend(payload);
+        chunk.resize(length.next_multiple_of(4), 0);
+        chunks.extend(chunk);
+    }
+    chunks
+}

@@ -1,0 +1,347 @@
+//! An attacker on the path who rewrites the handshake, so that the sides disagree on what the first protected packets mean.
+//!
+//! The rule of every test: all messages arrive, or each application that was given the association learns of an error.
+
+use anabranch_core::protection::{FIRST_EPOCH, KeyManagementMethod, SendContext};
+use anabranch_core::time::Span;
+use anabranch_core::{AbortReason, AssociationEvent};
+use anabranch_dtls::CipherSuite;
+use anabranch_keying::KeyingEvent;
+use anabranch_tests::duo::Setup;
+use anabranch_tests::managed::{Managed, protecting};
+use anabranch_tests::network::Side;
+use anabranch_tests::rewriting::{Change, InitField, Rewrite, Rewriter};
+use anabranch_wire::{DtlsUse, PacketView, PacketWriter};
+use proptest::prelude::*;
+
+use crate::rig::{agreed, association, cipher, inject, plain};
+
+const STREAMS: u16 = 16;
+
+/// The parameter that announces FORWARD-TSN.
+const FORWARD_TSN_SUPPORTED: u16 = 0xC000;
+
+/// Agreements on protection: with a confirmation of what was learnt in the clear, and as the draft has it.
+const METHODS: [&[KeyManagementMethod]; 2] =
+    [&[KeyManagementMethod::TLS_CONFIRMED, KeyManagementMethod::TLS], &[KeyManagementMethod::TLS]];
+
+fn setup(methods: &[KeyManagementMethod]) -> Setup {
+    protecting(1).with(|config| {
+        config.streams = STREAMS;
+        config.protection.iter_mut().for_each(|wanted| wanted.methods = methods.to_vec());
+    })
+}
+
+/// What the applications of both sides have seen.
+#[derive(Debug)]
+struct Outcome {
+    arrived: [bool; 2],
+    given: [bool; 2],
+    ended: [Option<AssociationEvent>; 2],
+}
+
+impl Outcome {
+    fn of(managed: &Managed) -> Self {
+        Outcome {
+            arrived: Side::BOTH.map(|side| managed.duo.all_arrived(side)),
+            given: Side::BOTH.map(|side| managed.told(side).contains(&KeyingEvent::Established)),
+            ended: Side::BOTH.map(|side| managed.ended(side).cloned()),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.arrived == [true; 2] && self.given == [true; 2]
+    }
+
+    /// Returns `true` if no application takes a message for delivered that is not.
+    fn is_honest(&self) -> bool {
+        let is_told = |side: Side| {
+            let failed = matches!(self.ended[side.index()], Some(AssociationEvent::Aborted(_)));
+            failed || !self.given[side.index()]
+        };
+        self.arrived == [true; 2] || Side::BOTH.into_iter().all(is_told)
+    }
+}
+
+fn is_given(managed: &Managed, side: Side) -> bool {
+    managed.told(side).contains(&KeyingEvent::Established)
+}
+
+/// Sends ten messages from each side that is given the association, on streams of their own, closes it, and waits for the end.
+fn exchange(managed: &mut Managed) -> Outcome {
+    let mut has_sent = [false; 2];
+    for _ in 0..45 {
+        managed.run(Span::from_secs(1));
+        for side in Side::BOTH {
+            let takes = is_given(managed, side) && managed.association_is_up(side);
+            if takes && !std::mem::replace(&mut has_sent[side.index()], true) {
+                for stream in 0..10 {
+                    let _ = managed.duo.send(side, 300, stream, false);
+                }
+                managed.settle();
+            }
+        }
+    }
+    managed.duo.shutdown(Side::A);
+    managed.run(Span::from_secs(1_500));
+    Outcome::of(managed)
+}
+
+/// Returns what comes of these rules under both agreements.
+fn attacked(rules: &[Rewrite]) -> [Outcome; 2] {
+    METHODS.map(|methods| attacked_in(setup(methods), rules))
+}
+
+fn attacked_in(setup: Setup, rules: &[Rewrite]) -> Outcome {
+    let mut managed = Managed::new(setup);
+    let mut rewriter = Rewriter::new(rules);
+    managed.duo.network.set_tampering(move |packet| rewriter.pass(packet));
+    managed.duo.connect();
+    exchange(&mut managed)
+}
+
+fn init(from: Side, field: InitField, change: Change) -> Rewrite {
+    Rewrite::Init { from, field, change }
+}
+
+fn assert_honest(rules: &[Rewrite]) {
+    for (outcome, methods) in attacked(rules).into_iter().zip(METHODS) {
+        assert!(outcome.is_honest(), "{methods:?} {rules:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn untouched_handshake_delivers_everything() {
+    for outcome in attacked(&[]) {
+        assert!(outcome.is_complete(), "{outcome:?}");
+        assert_eq!(outcome.ended, [Some(AssociationEvent::Closed), Some(AssociationEvent::Closed)]);
+    }
+}
+
+#[test]
+fn fewer_streams_in_init_lose_no_message_silently() {
+    for field in [InitField::OutboundStreams, InitField::InboundStreams] {
+        for from in Side::BOTH {
+            assert_honest(&[init(from, field, Change::Set(1))]);
+        }
+    }
+}
+
+#[test]
+fn shifted_initial_tsn_loses_no_message_silently() {
+    for from in Side::BOTH {
+        for by in [-2, -1, 1, 2, 3] {
+            for lost in [None, Some(0), Some(1), Some(2)] {
+                let mut rules = vec![
+                    init(from, InitField::InitialTsn, Change::Add(by)),
+                    Rewrite::ShiftData { from, tsn: by, ssn: 0 },
+                    Rewrite::ShiftSack { from: from.other(), by: -by },
+                ];
+                rules.extend(lost.map(|after| Rewrite::LoseProtected { from, after, count: 1 }));
+                assert_honest(&rules);
+            }
+        }
+    }
+}
+
+#[test]
+fn inserted_key_management_message_loses_no_message_silently() {
+    for (from, before) in [(Side::A, 0), (Side::A, 1), (Side::B, 0)] {
+        for tsns in 1..4 {
+            for lost in [None, Some(0), Some(1), Some(2)] {
+                let mut rules = vec![Rewrite::InsertMessage { from, before, tsns }];
+                rules.extend(lost.map(|after| Rewrite::LoseProtected { from, after, count: 1 }));
+                assert_honest(&rules);
+            }
+        }
+    }
+}
+
+#[test]
+fn inserted_message_behind_lower_initial_tsn_blocks_no_stream() {
+    // TSNs are as the sender counts them again; stream 0 is one sequence number ahead.
+    for (from, before) in [(Side::A, 0), (Side::A, 1), (Side::B, 0)] {
+        assert_honest(&[
+            init(from, InitField::InitialTsn, Change::Add(-1)),
+            Rewrite::ShiftData { from, tsn: -1, ssn: 0 },
+            Rewrite::InsertMessage { from, before, tsns: 1 },
+        ]);
+    }
+}
+
+#[test]
+fn changed_handshake_is_named_where_both_sides_confirm_it() {
+    for from in Side::BOTH {
+        // Neither changes what the handshake comes to.
+        let rules = [
+            init(from, InitField::Window, Change::Add(1_000)),
+            Rewrite::HideParameter { from, kind: FORWARD_TSN_SUPPORTED },
+        ];
+        for rule in rules {
+            let outcome = attacked_in(setup(METHODS[0]), &[rule]);
+            let named = AssociationEvent::Aborted(AbortReason::Tampered(
+                "the peer has seen another INIT or INIT ACK than this side",
+            ));
+            assert_eq!(outcome.ended[0], Some(named), "{rule:?}");
+            assert!(outcome.is_honest(), "{rule:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn record_without_confirmation_ends_association() {
+    let mut duo = agreed(setup(METHODS[0]));
+    duo.run(Span::from_secs(2));
+    let sealed_by = |side| cipher(CipherSuite::Aes128Gcm, FIRST_EPOCH, side);
+    let server = association(&mut duo, Side::B);
+    server.install_receive_key(FIRST_EPOCH, sealed_by(Side::A)).expect("it is the first epoch");
+    server.install_send_key(FIRST_EPOCH, sealed_by(Side::B)).expect("it is the first epoch");
+    server.require_protection().expect("there are keys");
+    let plain = plain(&duo, Side::A, |writer| writer.heartbeat(b"1234"));
+    let header = PacketView::parse(&plain).expect("a packet").header();
+    let mut bytes = vec![0; 200];
+    let mut writer = PacketWriter::protected(&mut bytes, header, 16).expect("room for a record");
+    writer.heartbeat(b"1234").expect("room for a chunk");
+    let mut context = SendContext::new(FIRST_EPOCH, sealed_by(Side::A));
+    let length =
+        writer.finish_protected(DtlsUse::Primary, |record| context.seal(record)).expect("it is sealed");
+    bytes.truncate(length);
+    inject(&mut duo, Side::A, bytes);
+    let why = "the peer did not confirm what both sides had learnt in the clear";
+    assert_eq!(duo.nodes[1].ended, Some(AssociationEvent::Aborted(AbortReason::Tampered(why))));
+}
+
+#[test]
+fn confirmation_leaves_packets_once_both_sides_know() {
+    let least = |methods: &[KeyManagementMethod]| {
+        let mut managed = Managed::new(setup(methods)).established();
+        managed.data_flows();
+        managed.run(Span::from_secs(5));
+        managed.duo.kept = Some(Vec::new());
+        managed.data_flows();
+        managed.run(Span::from_secs(60));
+        managed.duo.kept.iter().flatten().map(|(_, packet)| packet.bytes.len()).min()
+    };
+    assert_eq!(least(METHODS[0]), least(METHODS[1]));
+}
+
+/// Restarts A's association over a network that rewrites INIT and INIT ACK.
+fn restarted_under(methods: &[KeyManagementMethod], rules: &[Rewrite]) -> Outcome {
+    let setup =
+        setup(methods).with(|config| config.protection.iter_mut().for_each(|wanted| wanted.restart = true));
+    let mut managed = Managed::new(setup).established();
+    managed.data_flows();
+    managed.run(Span::from_secs(2));
+    let keys = managed.keying[0].stored.pop().expect("keys are kept");
+    managed.crash(Side::A);
+    managed.duo.nodes[1].ended = None;
+    managed.keying[1].told.clear();
+    let mut rewriter = Rewriter::new(rules);
+    managed.duo.network.set_tampering(move |packet| rewriter.pass(packet));
+    managed.restart(Side::A, &keys);
+    let is_fresh =
+        |managed: &Managed, side| managed.told(side).contains(&KeyingEvent::Rekeyed { epoch: FIRST_EPOCH });
+    let mut has_sent = [false; 2];
+    for _ in 0..45 {
+        managed.run(Span::from_secs(1));
+        for side in Side::BOTH {
+            let takes = is_fresh(&managed, side) && managed.association_is_up(side);
+            if takes && !std::mem::replace(&mut has_sent[side.index()], true) {
+                for stream in 1..10 {
+                    let _ = managed.duo.send(side, 300, stream, false);
+                }
+                managed.settle();
+            }
+        }
+    }
+    managed.duo.shutdown(Side::A);
+    managed.run(Span::from_secs(1_500));
+    Outcome { given: Side::BOTH.map(|side| is_fresh(&managed, side)), ..Outcome::of(&managed) }
+}
+
+#[test]
+fn rewritten_handshake_of_restart_loses_no_message_silently() {
+    for methods in METHODS {
+        let untouched = restarted_under(methods, &[]);
+        assert!(untouched.is_complete(), "{methods:?}: {untouched:?}");
+        for from in Side::BOTH {
+            for (field, change) in [
+                (InitField::OutboundStreams, Change::Set(1)),
+                (InitField::InboundStreams, Change::Set(1)),
+                (InitField::InitialTsn, Change::Add(1)),
+                (InitField::InitialTsn, Change::Add(4)),
+                (InitField::InitialTsn, Change::Add(-1)),
+                (InitField::Window, Change::Set(2_000)),
+            ] {
+                let outcome = restarted_under(methods, &[init(from, field, change)]);
+                assert!(outcome.is_honest(), "{methods:?} {from:?} {field:?} {change:?}: {outcome:?}");
+                // What both sides confirm cannot be changed at all.
+                assert!(methods.len() == 1 || !outcome.is_complete(), "{from:?} {field:?} {change:?}");
+            }
+        }
+    }
+}
+
+/// The chunk types that may travel in the clear while keys are agreed on.
+const PLAIN: [u8; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+
+fn side() -> impl Strategy<Value = Side> {
+    prop::sample::select(Side::BOTH.to_vec())
+}
+
+fn any_rewrite() -> impl Strategy<Value = Rewrite> {
+    let fields = vec![
+        InitField::Tag,
+        InitField::Window,
+        InitField::OutboundStreams,
+        InitField::InboundStreams,
+        InitField::InitialTsn,
+    ];
+    let change = prop_oneof![
+        (-3..=3).prop_map(Change::Add),
+        prop::sample::select(vec![0, 1, 2, 9, 1_500, 65_535, u32::MAX]).prop_map(Change::Set),
+    ];
+    let hidden = vec![FORWARD_TSN_SUPPORTED, 0x8008, 0x8006, 0x8005, 0xBADA, 5, 7];
+    prop_oneof![
+        6 => (side(), prop::sample::select(fields), change)
+            .prop_map(|(from, field, change)| Rewrite::Init { from, field, change }),
+        1 => (side(), 0..90_usize).prop_map(|(from, at)| Rewrite::InitParameter { from, at }),
+        1 => (side(), prop::sample::select(hidden)).prop_map(|(from, kind)| Rewrite::HideParameter { from, kind }),
+        4 => (side(), -2..=2, -1..=1_i16).prop_map(|(from, tsn, ssn)| Rewrite::ShiftData { from, tsn, ssn }),
+        4 => (side(), 0..3_u16, 1..4_u8)
+            .prop_map(|(from, before, tsns)| Rewrite::InsertMessage { from, before, tsns }),
+        3 => (side(), -3..=3).prop_map(|(from, by)| Rewrite::ShiftSack { from, by }),
+        1 => (side(), prop::sample::select(vec![0, 1, u32::MAX]))
+            .prop_map(|(from, window)| Rewrite::SackWindow { from, window }),
+        3 => (side(), prop::sample::select(PLAIN.to_vec()), 0..24_usize)
+            .prop_map(|(from, kind, at)| Rewrite::InvertByte { from, kind, at }),
+        4 => (side(), 0..6_u32, 1..3_u32)
+            .prop_map(|(from, after, count)| Rewrite::LoseProtected { from, after, count }),
+    ]
+}
+
+/// A shift that is consistent in both directions, which an attacker needs to get past the handshake.
+fn any_shift() -> impl Strategy<Value = Vec<Rewrite>> {
+    (side(), -3..=3).prop_map(|(from, by)| {
+        vec![
+            init(from, InitField::InitialTsn, Change::Add(by)),
+            Rewrite::ShiftData { from, tsn: by, ssn: 0 },
+            Rewrite::ShiftSack { from: from.other(), by: -by },
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rewritten_handshake_loses_no_message_silently(
+        shift in prop::option::weighted(0.4, any_shift()),
+        rules in prop::collection::vec(any_rewrite(), 1..=2),
+    ) {
+        let rules: Vec<Rewrite> = shift.into_iter().flatten().chain(rules).collect();
+        for (outcome, methods) in attacked(&rules).into_iter().zip(METHODS) {
+            prop_assert!(outcome.is_honest(), "{:?} {:?}: {:?}", methods, rules, outcome);
+        }
+    }
+}
