@@ -48,6 +48,8 @@ pub(crate) fn read(
         return Err(IdentityError::TooLong { path: path.to_owned(), limit });
     }
     let text = str::from_utf8(&bytes).map_err(|_| IdentityError::content(path, "not a text in UTF-8"))?;
+    // Some editors put a byte order mark in front.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     Ok(Some(Zeroizing::new(text.to_owned())))
 }
 

@@ -13,6 +13,13 @@ pub(crate) struct Cancel(Arc<AtomicBool>);
 pub(crate) struct CancelOnDrop(Cancel);
 
 impl Cancel {
+    /// Returns a token that is cancelled already.
+    pub(crate) fn cancelled() -> Self {
+        let cancel = Cancel::default();
+        cancel.cancel();
+        cancel
+    }
+
     pub(crate) fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

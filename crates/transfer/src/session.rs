@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::accept::Accept;
 use crate::claims::Claimant;
+use crate::descriptors::Share;
 use crate::error::TransferError;
 use crate::link::{self, Outgoing};
 use crate::moment::Activity;
@@ -123,6 +124,7 @@ where
     let session = token()?;
     let mut line = Connection::new(connect, timeouts, report);
     let mut association = first;
+    let store = store.with_descriptors(Share::of_client());
     loop {
         let receiving = Receiving {
             store: store.clone(),

@@ -252,11 +252,12 @@ fn a_listing_that_never_ends_is_cut_off() {
 #[test]
 fn a_receiver_that_answers_listings_that_there_are_not_ends_the_transfer() {
     run(async {
-        for message in [Message::Compared, Message::Deleted { name: "x".into(), failure: None }] {
+        let removed = Message::Deleted { name: "x".into(), failure: None };
+        for (message, delete) in [(Message::Compared, true), (Message::Compared, false), (removed, false)] {
             let (from, host) = (tempfile::tempdir().expect("a folder"), accepting());
             fs::write(from.path().join("file"), "content").expect("written");
             let sender = Sender::new(vec![SendSource::path(from.path())], None, Report::default());
-            let mut sender = sender.with_wishes(Wishes { delete: true, ..Wishes::default() });
+            let mut sender = sender.with_wishes(Wishes { delete, ..Wishes::default() });
             let first = connect(&host).await.expect("connected");
             let never = || std::future::pending::<Result<_, TransferError>>();
             let report = Report::default();

@@ -8,6 +8,10 @@ use anabranch_transfer::{TransferError, escape};
 /// What is true of every transfer that can go on.
 pub(super) const KEPT: &str = "what has arrived is kept: start it again to go on from there";
 
+/// What is true of a transfer through a pipe.
+pub(super) const PIPED: &str =
+    "what went through a pipe cannot be resumed by another command: start again from the beginning";
+
 /// What was typed, for a shell. `None` where that would not do: what came through a pipe has to be written anew, and what a
 /// terminal does not show as it is cannot be copied from there.
 pub(super) fn command(typed: &[OsString]) -> Option<String> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::ShowOptions;
-use super::again::KEPT;
+use super::again::{KEPT, PIPED};
 use super::figures::{amount, per_second, rate};
 use super::layout::Snapshot;
 use super::live::Live;
@@ -48,6 +48,8 @@ pub(super) struct Console {
     sends: bool,
     /// The command that goes on with the transfer.
     again: Option<String>,
+    /// Set where something is read from a pipe or written to one, which no other command can resume.
+    is_piped: bool,
     /// The host that files are fetched from.
     source: Option<String>,
     /// Whether there is a line for each file.
@@ -120,6 +122,7 @@ impl Console {
             origin: None,
             sends,
             again,
+            is_piped: false,
             source: None,
             verbose,
             is_dry_run: false,
@@ -143,6 +146,7 @@ impl Console {
             origin,
             sends: false,
             again: None,
+            is_piped: false,
             source: None,
             verbose,
             is_dry_run: false,
@@ -327,7 +331,7 @@ impl Console {
                 "event": "end",
                 "result": end.result,
                 "dry_run": self.is_dry_run,
-                "error": end.error,
+                "error": end.error.as_deref().map(|error| self.remedied(error)),
                 "seconds": took.as_secs_f64(),
                 "goodput_bytes_per_s": per_second(new_bytes, took),
                 "totals": totals_json(totals),
@@ -344,16 +348,28 @@ impl Console {
             }
         }
         if let (Some(error), false) = (&end.error, matches!(self.mode, Mode::Json)) {
-            self.say(error);
+            self.say(&self.remedied(error));
         }
         if end.goes_on && !matches!(self.mode, Mode::Json | Mode::Quiet) {
             if end.error.is_none() {
-                self.say(KEPT);
+                self.say(if self.is_piped { PIPED } else { KEPT });
             }
-            if let Some(command) = &self.again {
+            if let (Some(command), false) = (&self.again, self.is_piped) {
                 self.say(&format!("  {command}"));
             }
         }
+    }
+}
+
+impl Console {
+    /// The same for a transfer of which something goes through a pipe.
+    pub(super) fn piped(self, is_piped: bool) -> Self {
+        Console { is_piped, ..self }
+    }
+
+    /// Returns an error with the remedy that is true of this transfer.
+    fn remedied(&self, error: &str) -> String {
+        if self.is_piped { error.replace(KEPT, PIPED) } else { error.to_owned() }
     }
 }
 

@@ -248,8 +248,9 @@ pub(crate) fn recv(arguments: &RecvArguments, typed: &[OsString]) -> Result<Stat
     }
 }
 
-/// A network task and a transfer's own beside it.
+/// Starts a network task and a transfer's own beside it, with as many open files as the system allows.
 fn runtime() -> anyhow::Result<Runtime> {
+    anabranch_transfer::raise_open_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.context("cannot wait for sockets")
 }

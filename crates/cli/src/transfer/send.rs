@@ -60,9 +60,9 @@ pub(crate) struct SendArguments {
     #[arg(value_name = "FILE|DIR|-... HOST[:PORT]", required = true, num_args = 1..)]
     sources_and_host: Vec<String>,
 
-    /// The name that standard input is stored under
-    #[arg(long, value_name = "NAME", default_value = "stdin")]
-    name: String,
+    /// The name that standard input, or what comes from the only pipe that is named, is stored under [default: stdin]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
 
     /// Send at most this fast, such as 10Mbit
     #[arg(long, value_name = "RATE", value_parser = read_limit)]
@@ -136,7 +136,7 @@ impl SendArguments {
     fn sources(&self, paths: &[String]) -> Result<Vec<SendSource>, CommandError> {
         let filters = self.select.filters.filters().map_err(CommandError::usage)?;
         let links = self.select.links.into();
-        let sources = sources(paths, &self.name)?.into_iter();
+        let sources = sources(paths, self.name.as_deref())?.into_iter();
         Ok(sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect())
     }
 
@@ -170,19 +170,26 @@ pub(super) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Stat
     ended
 }
 
-fn sources(paths: &[String], name: &str) -> Result<Vec<SendSource>, CommandError> {
+fn sources(paths: &[String], name: Option<&str>) -> Result<Vec<SendSource>, CommandError> {
+    if let Some(name) = name {
+        Name::new(name)
+            .map_err(|bad| CommandError::usage(format!("--name {name}: {bad}; take another one")))?;
+    }
+    let is_pipe = |path: &String| path == "-" || SendSource::path(path).is_pipe();
+    let only_pipe = paths.iter().filter(|path| is_pipe(path)).count() == 1;
     if paths.iter().filter(|path| *path == "-").count() > 1 {
         return Err(CommandError::usage("`-`: there is one standard input; name it once"));
     }
     let source = |path: &String| {
         if path == "-" {
-            Name::new(name)
-                .map_err(|bad| CommandError::usage(format!("--name {name}: {bad}; take another one")))?;
-            return Ok(SendSource::stream(name, std::io::stdin()));
+            return Ok(SendSource::stream(name.unwrap_or("stdin"), std::io::stdin()));
         }
         // Better now than after the peer was found.
         match Path::new(path).symlink_metadata() {
-            Ok(_) => Ok(SendSource::path(path)),
+            Ok(_) => Ok(match name {
+                Some(name) if only_pipe && is_pipe(path) => SendSource::piped(name, path),
+                _ => SendSource::path(path),
+            }),
             Err(error) => Err(CommandError::failure(format!("{path}: {error}; check the name"))),
         }
     };
@@ -205,9 +212,9 @@ async fn run(
         first = connector.open(is_quiet) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
-    let console = Arc::new(
-        Console::new(&arguments.show, true, again::command(typed)).dry_run(arguments.select.dry_run),
-    );
+    let is_piped = sources.iter().any(SendSource::is_pipe);
+    let console = Console::new(&arguments.show, true, again::command(typed));
+    let console = Arc::new(console.dry_run(arguments.select.dry_run).piped(is_piped));
     console.start("send", &mut *connector.paths.lock().await).await;
     let telling = Arc::clone(&console);
     let report = Report::new(move |event| telling.event(&event));

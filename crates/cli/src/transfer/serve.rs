@@ -128,18 +128,6 @@ impl From<Allowed> for Allow {
     }
 }
 
-/// Every file that a transfer receives is open until it has its name, and there may be many. Where the limit cannot be raised, files
-/// that find it reached fail with a line that says so.
-#[cfg(unix)]
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
-#[cfg(not(unix))]
-fn raise_descriptor_limit() {}
-
 /// Carries the command out.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> {
     let admitted =
@@ -158,7 +146,6 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> 
         )));
     }
     let folder = open_folder(&arguments.dir, arguments.on_clash, arguments.store, &arguments.show)?;
-    raise_descriptor_limit();
     let runtime = runtime()?;
     let ended = runtime.block_on(run(arguments, folder, &admitted));
     runtime.shutdown_timeout(SETTLED_WITHIN);

@@ -366,14 +366,41 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     assert!(names(to.path()).is_empty(), "nothing has its final name");
 }
 
+/// The program, under a limit of `ulimit`.
+fn within_limit(limit: &str, arguments: &[&str]) -> Command {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_anabranch")]);
+    limited.args(arguments).stdin(Stdio::null());
+    limited.env("XDG_STATE_HOME", state_dir()).env("ANABRANCH_HOME", home());
+    limited
+}
+
+#[test]
+fn overwrite_of_a_killed_sender_is_resumed_by_the_same_command() {
+    let serving = Serving::start(&["--on-clash", "overwrite"]);
+    let from = tempfile::tempdir().expect("a folder");
+    let file = from.path().join("file");
+    let content = noise(20 * MB);
+    fs::write(&file, &content).expect("written");
+    let mut old = content.clone();
+    old.reverse();
+    fs::write(serving.dir.path().join("file"), old).expect("written");
+    let mut killed = Running::start(command(&serving.arguments("send", &[text(&file), "--limit", "40Mbit"])));
+    while killed.event("progress")["totals"]["held_bytes"].as_u64().expect("a number") < 5_000_000 {}
+    killed.child.kill().expect("killed");
+    let ended = serving.run("send", &[text(&file)]).with_status(0);
+    let totals = &last(&ended)["totals"];
+    assert!(totals["reused_bytes"].as_u64().expect("a number") > 0, "{totals}");
+    assert!(serving.there("file") == content);
+    let _ = killed.child.wait();
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_server_may_open_as_many_files_as_the_system_lets_it() {
     let dir = tempfile::tempdir().expect("a folder");
-    let fixed = [env!("CARGO_BIN_EXE_anabranch"), "serve", "--json", "--dir", text(dir.path())];
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -S -n 100 && exec \"$0\" \"$@\""]).args([&fixed[..], &LISTEN].concat());
-    limited.stdin(Stdio::null()).env("XDG_STATE_HOME", state_dir()).env("ANABRANCH_HOME", home());
+    let fixed = ["serve", "--json", "--dir", text(dir.path())];
+    let limited = within_limit("-S -n 100", &[&fixed[..], &LISTEN].concat());
     let serving = Serving::of(Running::start(limited), dir);
     let limits = fs::read_to_string(format!("/proc/{}/limits", serving.running.child.id())).expect("limits");
     let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");

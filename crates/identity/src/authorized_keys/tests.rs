@@ -23,6 +23,19 @@ fn keys_are_added_once_and_removed_by_key_or_label() {
 }
 
 #[test]
+fn byte_order_mark_before_the_first_key_is_ignored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("authorized_keys");
+    assert!(AuthorizedKeys::add(&path, &entry(1, "")).expect("added"));
+    let text = fs::read_to_string(&path).expect("a file");
+    fs::write(&path, format!("\u{feff}{text}")).expect("written");
+    let keys = AuthorizedKeys::load(&path).expect("read");
+    assert_eq!(keys.entries().cloned().collect::<Vec<_>>(), [entry(1, "")]);
+    assert!(AuthorizedKeys::add(&path, &entry(2, "")).expect("added"));
+    assert_eq!(AuthorizedKeys::remove(&path, |other| other.key == entry(1, "").key).expect("changed"), 1);
+}
+
+#[test]
 fn a_wrong_line_ends_it_all_so_that_nobody_is_left_out_in_silence() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("authorized_keys");

@@ -19,6 +19,11 @@ pub const MAX_TEXT_BYTES: usize = 1024;
 /// Most runs of blocks in an answer; what is beyond them is sent again.
 pub const MAX_RUNS: usize = 2048;
 
+/// Permission bits that files and links are offered with.
+pub(crate) const FILE_BITS: u16 = 0o777;
+/// Permission bits that folders are offered with.
+pub(crate) const FOLDER_BITS: u16 = 0o1777;
+
 /// The first bytes of the first message in each direction, before the version.
 const MAGIC: [u8; 4] = *b"ANBT";
 
@@ -154,7 +159,7 @@ pub struct Offer {
     pub kind: Kind,
     /// When its content was changed last.
     pub changed: FileTime,
-    /// Permission bits, the lower nine.
+    /// Permission bits: the lower nine, and for a folder the sticky bit.
     pub mode: u16,
 }
 
@@ -238,6 +243,8 @@ pub enum Reason {
     Protocol,
     /// It is a symbolic link that is not transferred.
     Link,
+    /// The system has too few descriptors or too little memory for it at the moment.
+    Resources,
 }
 
 /// A control message.
@@ -416,7 +423,7 @@ impl Message {
             Message::Offer(offer) => {
                 offer.name.len() <= MAX_NAME_BYTES
                     && offer.changed.nanos < 1_000_000_000
-                    && offer.mode <= 0o777
+                    && offer.mode & !mode_bits(&offer.kind) == 0
                     && is_target_within_bounds(&offer.kind)
             }
             Message::Listing(listing) => {
@@ -434,6 +441,14 @@ impl Message {
             }
             _ => true,
         }
+    }
+}
+
+/// Permission bits that an offer of this kind may have.
+fn mode_bits(kind: &Kind) -> u16 {
+    match kind {
+        Kind::Folder | Kind::FolderEnd => FOLDER_BITS,
+        Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => FILE_BITS,
     }
 }
 

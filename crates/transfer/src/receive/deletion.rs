@@ -144,20 +144,52 @@ impl Deletion {
         Ok(Ok(()))
     }
 
+    /// Returns `true` if a name is in a folder that was offered.
+    pub(super) fn is_inside_offered(&self, name: &Name) -> bool {
+        name.parent().and_then(|parent| Name::new(parent).ok()).is_some_and(|parent| self.is_offered(&parent))
+    }
+
+    /// Removes what has the name of an offer of another kind.
+    pub(super) fn make_way(
+        &self,
+        name: &Name,
+        is_folder: bool,
+        context: &Context<'_>,
+    ) -> Result<(), Failure> {
+        let unread = |_| {
+            let text = format!("nothing is removed for {name}, because of a pattern that cannot be read");
+            Failure::new(Reason::NotAllowed, text)
+        };
+        let filters = Filters::new(self.rules.clone()).map_err(unread)?;
+        let remove = |removal: &mut store::Deletion<'_>| context.folder.make_way(name, is_folder, removal);
+        self.with_removal(Some(&filters), &ListedNames::default(), context, remove)
+    }
+
     fn delete(&self, name: &Name, listed: &ListedNames, context: &Context<'_>) -> Result<(), Failure> {
         let filters = self.begun.as_ref().map(|begun| &begun.filters);
+        let remove = |removal: &mut store::Deletion<'_>| context.folder.delete_unlisted(name, removal);
+        self.with_removal(filters, listed, context, remove)
+    }
+
+    fn with_removal(
+        &self,
+        filters: Option<&Filters>,
+        listed: &ListedNames,
+        context: &Context<'_>,
+        remove: impl FnOnce(&mut store::Deletion<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let protects = |name: &Name, is_folder: bool| {
             let takes = |filters: &Filters| filters.takes_all_of(name, is_folder);
             !takes(context.accept.filters()) || filters.is_some_and(|filters| !takes(filters))
         };
-        let mut deletion = store::Deletion {
+        let mut removal = store::Deletion {
             listed,
             protects: &protects,
             is_dry: context.is_dry,
             cancel: context.cancel,
             tell: &mut |name, failure| self.tell(name, failure, context),
         };
-        context.folder.delete_unlisted(name, &mut deletion)
+        remove(&mut removal)
     }
 
     fn tell(&self, name: &Name, failure: Option<Failure>, context: &Context<'_>) {

@@ -1,17 +1,19 @@
 //! What a receiver does with what it hears.
 
-use std::collections::{BTreeMap, VecDeque};
+mod offers;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 
 use super::deletion::{Context, Deletion};
-use super::open::{Open, Stage, is_link, size_of};
-use super::refusals::{corrupt, excluded, hidden, refusal, refused_by_pipe};
+use super::open::{Open, Resume, Stage, Wait, size_of};
+use super::refusals::{corrupt, refusal};
 use super::tally::Tally;
 use super::{AskedBy, Input, Mode, Receiving, Store};
-use crate::accept::{Accept, Verdict};
+use crate::accept::Accept;
 use crate::block::Hash;
 use crate::cancel::Cancel;
 use crate::claims::Claimant;
@@ -20,22 +22,11 @@ use crate::link::{Incoming, Outgoing};
 use crate::moment::Moment;
 use crate::name::Name;
 use crate::protocol::{
-    Answer, Failure, Kind, Listing, MAX_OPEN_OFFERS, Message, Offer, Outcome, ProtocolError, Reason, Segment,
+    Answer, Failure, Kind, Listing, Message, Offer, Outcome, ProtocolError, Reason, Segment,
 };
 use crate::report::{Event, Report};
-use crate::store::{Assembly, Begin, Block, Committed, Committer, Comparison, Complete, Content, Preview};
-
-/// How long a file may be in somebody else's hands before it is refused.
-const BUSY_FOR: Duration = Duration::from_secs(12);
-
-/// Most folders that may be offered without their end. Those that contain each other are fewer than [`MAX_PARTS`](crate::MAX_PARTS).
-const MAX_OPEN_FOLDERS: usize = 1024;
-
-/// What is known of an offer that may be done at once.
-enum Next {
-    Done(Outcome),
-    Open(Stage, Option<Answer>),
-}
+use crate::scarcity::{SCARCE_FOR, Scarcity};
+use crate::store::{Assembly, Block, Committed, Committer, Complete, Content};
 
 pub(super) struct Machine {
     store: Store,
@@ -51,11 +42,19 @@ pub(super) struct Machine {
     output: mpsc::Sender<Outgoing>,
     next_id: u32,
     open: BTreeMap<u32, Open>,
+    /// Open offers that wait for descriptors or memory, and those behind them.
+    line: BTreeSet<u32>,
+    /// Folders that a dry run would make in the place of something else.
+    replaced: BTreeSet<Name>,
+    /// Set once the user knows that the system has run out of them.
+    is_scarcity_told: bool,
     assemblies: BTreeMap<(u32, u64), Assembly>,
     /// Folders that were offered, and whose end was not.
     folders: BTreeMap<Name, Result<(), Failure>>,
     /// Folders that wait for what is in them.
     folder_ends: VecDeque<(Name, Offer)>,
+    /// Time since which the first of them fails because the system lacks descriptors or memory.
+    scarce_since: Option<Instant>,
     /// A pipe was offered a folder, and takes nothing of what is in it.
     is_folder_refused: bool,
     is_finished: bool,
@@ -78,7 +77,7 @@ impl Machine {
         wake: impl Fn() + Send + 'static,
     ) -> Self {
         let committer = match &receiving.store {
-            Store::Folder(folder) => Some(Committer::new(folder.clone(), wake)),
+            Store::Folder(folder) => Some(Committer::new(folder.patient(&cancel), wake)),
             Store::Pipe(_) => None,
         };
         Machine {
@@ -93,9 +92,13 @@ impl Machine {
             output,
             next_id: 0,
             open: BTreeMap::new(),
+            line: BTreeSet::new(),
+            is_scarcity_told: false,
+            replaced: BTreeSet::new(),
             assemblies: BTreeMap::new(),
             folders: BTreeMap::new(),
             folder_ends: VecDeque::new(),
+            scarce_since: None,
             is_folder_refused: false,
             is_finished: false,
             has_total: false,
@@ -123,15 +126,16 @@ impl Machine {
     }
 
     pub(super) fn take(&mut self, input: Input) -> Result<(), TransferError> {
+        let is_tick = matches!(input, Input::Tick);
         match input {
             Input::Heard(Incoming::Data(segment)) => self.on_segment(segment)?,
             Input::Heard(Incoming::Control(message)) => self.on_message(message)?,
-            Input::Tick => self.on_tick(),
+            Input::Tick => self.on_tick()?,
             Input::Wake => {}
         }
         let committed = self.committer.as_mut().map_or_else(Vec::new, Committer::poll);
         committed.into_iter().for_each(|committed| self.on_committed(committed));
-        Ok(())
+        Ok(self.resume_line(is_tick)?)
     }
 
     /// Waits until every file that is complete has its name.
@@ -182,6 +186,21 @@ impl Machine {
         Ok(())
     }
 
+    /// Calls `remove` with the deletion that this transfer may carry out, if it may.
+    fn with_deletion<T>(&self, remove: impl FnOnce(&Deletion, &Context<'_>) -> T) -> Option<T> {
+        let (Some(deletion), Store::Folder(folder)) = (&self.deletion, &self.store) else { return None };
+        let folder = folder.patient(&self.cancel);
+        let context = Context {
+            folder: &folder,
+            accept: &self.accept,
+            report: &self.report,
+            cancel: &self.cancel,
+            is_dry: self.mode == Mode::DryRun,
+            say: &|message| self.say(message),
+        };
+        Some(remove(deletion, &context))
+    }
+
     /// Nothing is removed as long as anything that was offered may still fail.
     fn on_listing(&mut self, listing: &Listing) -> Result<(), TransferError> {
         let mut taken_out = self.deletion.take().filter(|_| !self.has_open_offers());
@@ -189,8 +208,9 @@ impl Machine {
             return Err(ProtocolError::Unexpected("a listing out of turn").into());
         };
         self.progress.mark();
+        let patient = folder.patient(&self.cancel);
         let context = Context {
-            folder,
+            folder: &patient,
             accept: &self.accept,
             report: &self.report,
             cancel: &self.cancel,
@@ -204,135 +224,6 @@ impl Machine {
 
     fn has_open_offers(&self) -> bool {
         !self.open.is_empty() || !self.folder_ends.is_empty()
-    }
-
-    fn on_offer(&mut self, offer: Offer) -> Result<(), TransferError> {
-        if self.deletion.as_ref().is_some_and(Deletion::has_begun) {
-            return Err(ProtocolError::Unexpected("an offer after a listing").into());
-        }
-        // Nothing comes after the greatest number, so that one could be offered again and again.
-        if offer.id < self.next_id || offer.id == u32::MAX {
-            return Err(ProtocolError::Unexpected("an offer out of order").into());
-        }
-        if self.open.len() + self.folder_ends.len() >= MAX_OPEN_OFFERS {
-            return Err(ProtocolError::Unexpected("more offers at a time than agreed").into());
-        }
-        if self.next_id == 0 {
-            // Whatever it is, the peer has begun.
-            self.progress.mark();
-        }
-        self.next_id = offer.id + 1;
-        let name = match self.store.admit(offer.name.raw()) {
-            Ok(name) => name,
-            Err(bad) => {
-                let text =
-                    format!("the name `{}` is not taken: {bad}; send it under another one", offer.name);
-                self.done(&offer, Outcome::Failed(Failure::new(Reason::BadName, text)));
-                return Ok(());
-            }
-        };
-        let is_folder = matches!(offer.kind, Kind::Folder | Kind::FolderEnd);
-        let verdict = self.accept.judge(&name, is_folder);
-        if let (Verdict::Accepted, Some(tally)) = (verdict, &mut self.tally) {
-            tally.offered(&name, &offer.kind)?;
-        }
-        match verdict {
-            Verdict::Accepted if self.mode == Mode::List => self.list(offer),
-            Verdict::Accepted if self.mode == Mode::DryRun => self.plan(name, offer),
-            Verdict::Accepted => self.on_accepted(name, offer)?,
-            Verdict::Excluded => self.done(&offer, Outcome::Failed(excluded(&name))),
-            Verdict::Hidden => self.done(&offer, Outcome::Failed(hidden(&name))),
-            Verdict::NotRequested => return Err(TransferError::NotRequested(name)),
-        }
-        Ok(())
-    }
-
-    fn on_accepted(&mut self, name: Name, offer: Offer) -> Result<(), ProtocolError> {
-        match (&offer.kind, &self.store) {
-            (Kind::Folder, Store::Folder(folder)) => {
-                let outcome = folder.make_folder(&name);
-                if let (Ok(()), Some(deletion)) = (&outcome, &mut self.deletion) {
-                    deletion.offered(&name);
-                }
-                self.folders.insert(name, outcome.clone());
-                if self.folders.len() > MAX_OPEN_FOLDERS {
-                    return Err(ProtocolError::Unexpected("more folders at a time than agreed"));
-                }
-                self.done(
-                    &offer,
-                    outcome.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }),
-                );
-            }
-            (Kind::FolderEnd, Store::Folder(_)) => self.on_folder_end(name, offer),
-            (Kind::Link { target }, Store::Folder(folder)) => {
-                let target = target.raw().to_owned();
-                let next = match folder.begin_link(&name, &target) {
-                    Ok(true) => Next::Open(Stage::Committing, None),
-                    Ok(false) => Next::Done(Outcome::Identical),
-                    Err(failure) => Next::Done(Outcome::Failed(failure)),
-                };
-                let is_made = matches!(next, Next::Open(..));
-                let (id, content) = (offer.id, Content::Link { target });
-                self.enter(name.clone(), offer.clone(), next);
-                if let (true, Some(committer)) = (is_made, &mut self.committer) {
-                    committer.add(Complete { id, name, offer, content });
-                }
-            }
-            (Kind::Link { .. }, Store::Pipe(_)) => {
-                self.done(&offer, Outcome::Failed(refused_by_pipe(&name, false)));
-            }
-            (Kind::Folder | Kind::FolderEnd, Store::Pipe(_)) => {
-                self.is_folder_refused = true;
-                let text = format!("{name} is a folder; a pipe takes one file only");
-                self.done(&offer, Outcome::Failed(Failure::new(Reason::NotAllowed, text)));
-            }
-            (Kind::File { size_bytes, .. }, _) => {
-                self.report.found(1, *size_bytes);
-                self.begin(name, offer);
-            }
-            (Kind::Stream { .. }, _) => {
-                self.report.found_pipe();
-                self.begin(name, offer);
-            }
-        }
-        Ok(())
-    }
-
-    fn list(&mut self, offer: Offer) {
-        self.say(&Message::Done { id: offer.id, outcome: Outcome::Planned });
-        if offer.kind != Kind::FolderEnd {
-            self.report.found(u64::from(size_of(&offer).is_some()), size_of(&offer).unwrap_or(0));
-            self.report.emit(Event::Listed(Box::new(offer)));
-        }
-    }
-
-    /// Says what would become of an offer.
-    fn plan(&mut self, name: Name, offer: Offer) {
-        let Store::Folder(folder) = &self.store else {
-            return self.done(&offer, Outcome::Failed(refused_by_pipe(&name, false)));
-        };
-        let outcome = match &offer.kind {
-            Kind::FolderEnd => Outcome::Planned,
-            Kind::Folder => {
-                let preview = folder.preview_folder(&name);
-                if let (Ok(()), Some(deletion)) = (&preview, &mut self.deletion) {
-                    deletion.offered(&name);
-                }
-                preview.map_or_else(Outcome::Failed, |()| Outcome::Planned)
-            }
-            Kind::File { .. } | Kind::Stream { .. } | Kind::Link { .. } => {
-                self.report.found(u64::from(!is_link(&offer)), size_of(&offer).unwrap_or(0));
-                match folder.preview(&name, &offer) {
-                    Ok(Preview::Take) => Outcome::Planned,
-                    Ok(Preview::Same) => Outcome::Identical,
-                    Ok(Preview::Compare) => {
-                        return self.enter(name, offer, Next::Open(Stage::Comparing, Some(Answer::Compare)));
-                    }
-                    Err(failure) => Outcome::Failed(failure),
-                }
-            }
-        };
-        self.enter(name, offer, Next::Done(outcome));
     }
 
     /// Only what was offered as a folder on this association has an end.
@@ -350,66 +241,6 @@ impl Machine {
                 let text = format!("{name} was not offered as a folder before its end; it was left as it is");
                 self.done(&offer, Outcome::Failed(Failure::new(Reason::Protocol, text)));
             }
-        }
-    }
-
-    fn begin(&mut self, name: Name, offer: Offer) {
-        let next = match &self.store {
-            Store::Folder(folder) => match folder.begin(&name, &offer, &self.cancel) {
-                Ok(begin) => next(begin),
-                Err(failure) => Next::Done(Outcome::Failed(failure)),
-            },
-            Store::Pipe(_) if self.is_folder_refused => {
-                Next::Done(Outcome::Failed(refused_by_pipe(&name, false)))
-            }
-            Store::Pipe(pipe) => match pipe.open(&offer) {
-                Some(flow) => {
-                    let have = flow.have();
-                    Next::Open(Stage::Flow(Box::new(flow)), Some(Answer::Take { have }))
-                }
-                None => Next::Done(Outcome::Failed(refused_by_pipe(&name, pipe.is_begun()))),
-            },
-        };
-        if matches!(next, Next::Open(Stage::Waiting { .. }, _)) {
-            self.claimant.contend(&self.store.part_of(&name));
-        }
-        self.enter(name, offer, next);
-    }
-
-    fn enter(&mut self, name: Name, offer: Offer, next: Next) {
-        let (stage, answer) = match next {
-            Next::Done(outcome) => {
-                if let (Outcome::Identical, Some(size)) = (&outcome, size_of(&offer)) {
-                    self.report.reused(size);
-                }
-                return self.done(&offer, outcome);
-            }
-            Next::Open(stage, answer) => (stage, answer),
-        };
-        let id = offer.id;
-        let reused_bytes = match &stage {
-            Stage::Part(part) => part.reused_bytes(),
-            Stage::Flow(flow) => flow.reused_bytes(),
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => 0,
-        };
-        if let Some(Answer::Take { .. }) = answer {
-            self.report.reused(reused_bytes);
-            if matches!(&stage, Stage::Part(part) if part.restarted) {
-                let text = format!("{name} has changed since a part of it arrived; it begins anew");
-                self.report.emit(Event::Note(text.into()));
-            }
-            let size_bytes = size_of(&offer);
-            self.report.emit(Event::Begun { name: name.as_str().into(), size_bytes, reused_bytes });
-        }
-        let claim = match &stage {
-            Stage::Part(part) => Some(self.claimant.hold(self.store.part_of(part.name()))),
-            Stage::Flow(_) | Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => None,
-        };
-        self.open
-            .insert(id, Open { name, offer, stage, end: None, held_bytes: 0, reused_bytes, _claim: claim });
-        if let Some(answer) = answer {
-            self.progress.mark();
-            self.say(&Message::Answer { id, answer });
         }
     }
 
@@ -464,7 +295,7 @@ impl Machine {
             Stage::Part(part) => part.write(index, &block, hash).map(|()| vec![(index, block.len())]),
             Stage::Flow(flow) => flow.write(index, block, hash),
             // `check` let nothing through.
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => return,
+            Stage::Waiting(_) | Stage::Comparing | Stage::Committing => return,
         };
         match written {
             Ok(written) => {
@@ -497,7 +328,7 @@ impl Machine {
             };
         };
         let is_expected = match &open.stage {
-            Stage::Waiting { .. } | Stage::Committing => false,
+            Stage::Waiting(_) | Stage::Committing => false,
             Stage::Part(part) => part.may_end_at(size_bytes),
             Stage::Comparing | Stage::Flow(_) => true,
         };
@@ -505,8 +336,9 @@ impl Machine {
             return Err(ProtocolError::Unexpected("an end that does not fit its offer"));
         }
         if matches!(open.stage, Stage::Comparing) {
-            self.compare(id, size_bytes, root);
-            return Ok(());
+            let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return Ok(()) };
+            let resume = Resume::Compared { end: (size_bytes, root), different: None };
+            return self.advance(name, offer, Wait { resume, ..Wait::new() });
         }
         open.end = Some((size_bytes, root));
         if let Stage::Part(part) = &mut open.stage {
@@ -514,29 +346,6 @@ impl Machine {
         }
         self.finish_if_complete(id);
         Ok(())
-    }
-
-    /// Compares a file that is there with the root of the one that is offered.
-    fn compare(&mut self, id: u32, size_bytes: u64, root: Hash) {
-        let (Some(open), Store::Folder(folder)) = (self.open.remove(&id), &self.store) else { return };
-        let Open { name, offer, .. } = open;
-        let is_dry = self.mode == Mode::DryRun;
-        let next = match folder.compare(&name, &offer, (size_bytes, root), !is_dry, &self.cancel) {
-            Ok(Comparison::Same(recorded)) => {
-                tell_unrecorded(&self.report, recorded);
-                Next::Done(Outcome::Identical)
-            }
-            Ok(Comparison::Different) => {
-                let may = folder.check_clash(&name, "is there already, with another content");
-                let taken = may.and_then(|()| match is_dry {
-                    true => Ok(Next::Done(Outcome::Planned)),
-                    false => folder.take(&name, &offer, &self.cancel).map(next),
-                });
-                taken.unwrap_or_else(|failure| Next::Done(Outcome::Failed(failure)))
-            }
-            Err(error) => Next::Done(Outcome::Failed(folder.failure(&name, &error))),
-        };
-        self.enter(name, offer, next);
     }
 
     fn finish_if_complete(&mut self, id: u32) {
@@ -562,6 +371,11 @@ impl Machine {
         let Stage::Part(part) = &mut open.stage else { return };
         match part.root(size_bytes) {
             Ok(found) if found == Some(root) => {
+                let name = open.name.clone();
+                if let Err(failure) = self.make_way(&name, false) {
+                    return self.fail(id, failure, Keep::Yes);
+                }
+                let Some(open) = self.open.get_mut(&id) else { return };
                 if let (Stage::Part(part), Some(committer)) =
                     (std::mem::replace(&mut open.stage, Stage::Committing), &mut self.committer)
                 {
@@ -616,19 +430,18 @@ impl Machine {
         self.report.forget(reused_bytes, held_bytes);
         let restarted = match &mut stage {
             Stage::Part(part) => part.restart(&offer),
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
+            Stage::Waiting(_) | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
         };
-        let next = match restarted {
+        match restarted {
             Ok(()) => {
                 let text = format!(
                     "{name}: what was kept of it is not what is sent, and was thrown away; it begins anew"
                 );
                 self.report.note(text);
-                Next::Open(stage, Some(Answer::Take { have: Vec::new() }))
+                self.open_offer(name, offer, stage, Some(Answer::Take { have: Vec::new() }));
             }
-            Err(error) => Next::Done(Outcome::Failed(self.store.failure(&name, &error))),
-        };
-        self.enter(name, offer, next);
+            Err(error) => self.done(&offer, Outcome::Failed(self.store.failure(&name, &error))),
+        }
     }
 
     fn on_give_up(&mut self, id: u32, failure: Failure, again: bool) {
@@ -660,14 +473,14 @@ impl Machine {
     /// Lets go of a file that is not complete.
     fn close(&mut self, id: u32, keep: Keep) -> Option<Open> {
         self.assemblies.retain(|(of, _), _| *of != id);
+        self.line.remove(&id);
         let mut open = self.open.remove(&id)?;
         if let (Stage::Part(part), Store::Folder(folder)) = (&mut open.stage, &self.store) {
             let is_kept = keep == Keep::Yes && part.is_resumable();
             if is_kept {
                 // There is nothing to be done if this fails, too: then a little more is sent again.
                 let _ = part.sync();
-            } else if let Stage::Part(part) =
-                std::mem::replace(&mut open.stage, Stage::Waiting { since: Instant::now() })
+            } else if let Stage::Part(part) = std::mem::replace(&mut open.stage, Stage::Waiting(Wait::new()))
             {
                 let _ = folder.discard(*part);
             }
@@ -688,46 +501,20 @@ impl Machine {
         }
     }
 
-    fn on_tick(&mut self) {
-        let (mut waiting, mut failed) = (Vec::new(), Vec::new());
+    fn on_tick(&mut self) -> Result<(), ProtocolError> {
+        let mut failed = Vec::new();
         for (id, open) in &mut self.open {
-            match &mut open.stage {
-                Stage::Waiting { since } => waiting.push((*id, *since)),
-                Stage::Part(part) => {
-                    if let Err(error) = part.sync_if_due() {
-                        failed.push((*id, self.store.failure(&open.name, &error)));
-                    }
-                }
-                _ => {}
+            if let Stage::Part(part) = &mut open.stage
+                && let Err(error) = part.sync_if_due()
+            {
+                failed.push((*id, self.store.failure(&open.name, &error)));
             }
         }
         for (id, failure) in failed {
             self.fail(id, failure, Keep::Yes);
         }
-        for (id, since) in waiting {
-            self.try_again(id, since);
-        }
-    }
-
-    fn try_again(&mut self, id: u32, since: Instant) {
-        let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return };
-        let Store::Folder(folder) = &self.store else { return };
-        let next = match folder.begin(&name, &offer, &self.cancel) {
-            Ok(Begin::Busy) if since.elapsed() >= BUSY_FOR => {
-                let text = format!(
-                    "{} is being received from somebody else; try again when that is done",
-                    folder.show(name.as_str())
-                );
-                Next::Done(Outcome::Failed(Failure::new(Reason::Busy, text)))
-            }
-            Ok(Begin::Busy) => {
-                self.claimant.contend(&self.store.part_of(&name));
-                Next::Open(Stage::Waiting { since }, None)
-            }
-            Ok(begin) => next(begin),
-            Err(failure) => Next::Done(Outcome::Failed(failure)),
-        };
-        self.enter(name, offer, next);
+        self.end_folders();
+        self.resume_contended()
     }
 
     fn done(&mut self, offer: &Offer, outcome: Outcome) {
@@ -760,8 +547,16 @@ impl Machine {
                 return;
             };
             let sealed = folder.seal_folder(&name, &offer);
+            if sealed.as_ref().is_err_and(Scarcity::is_scarcity) && !self.is_scarce_for_too_long() {
+                return self.folder_ends.push_front((name, offer));
+            }
+            self.scarce_since = None;
             self.done(&offer, sealed.map_or_else(Outcome::Failed, |()| Outcome::Stored { renamed: None }));
         }
+    }
+
+    fn is_scarce_for_too_long(&mut self) -> bool {
+        self.scarce_since.get_or_insert_with(Instant::now).elapsed() >= SCARCE_FOR
     }
 
     fn say(&self, message: &Message) {
@@ -776,23 +571,11 @@ enum Keep {
     No,
 }
 
-fn next(begin: Begin) -> Next {
-    match begin {
-        Begin::Take(part) => {
-            let have = part.told().to_vec();
-            Next::Open(Stage::Part(part), Some(Answer::Take { have }))
-        }
-        Begin::Compare => Next::Open(Stage::Comparing, Some(Answer::Compare)),
-        Begin::Identical => Next::Done(Outcome::Identical),
-        Begin::Busy => Next::Open(Stage::Waiting { since: Instant::now() }, None),
-    }
-}
-
 /// A file that is not recorded is as good as any other, but for the time that it takes to compare it.
 fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
     if let Err(error) = recorded {
         report.note(format!(
-            "the record of stored files cannot be kept ({error}); they are compared next time"
+            "the record of stored files, or their time and permissions, cannot be kept ({error}); they are compared next time"
         ));
     }
 }

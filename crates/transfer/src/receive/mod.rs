@@ -12,6 +12,8 @@ mod refusals;
 mod tally;
 #[cfg(test)]
 mod tests;
+#[cfg(all(test, unix))]
+mod waits;
 
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,7 @@ use self::machine::Machine;
 use crate::accept::Accept;
 use crate::cancel::Cancel;
 use crate::claims::Claimant;
+use crate::descriptors::Share;
 use crate::error::TransferError;
 use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, END_WITHIN, Incoming, Outgoing};
@@ -67,6 +70,14 @@ impl Store {
     pub(crate) fn without_overwriting(self) -> Self {
         match self {
             Store::Folder(folder) => Store::Folder(folder.without_overwriting()),
+            Store::Pipe(pipe) => Store::Pipe(pipe),
+        }
+    }
+
+    /// The same store, whose files take their descriptors from this share.
+    pub(crate) fn with_descriptors(self, share: Share) -> Self {
+        match self {
+            Store::Folder(folder) => Store::Folder(folder.with_descriptors(share)),
             Store::Pipe(pipe) => Store::Pipe(pipe),
         }
     }

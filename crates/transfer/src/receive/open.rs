@@ -1,18 +1,18 @@
 //! An offered file that is not done, and how far it is.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::block::{Hash, block_len, blocks_of};
 use crate::claims::Claim;
 use crate::name::Name;
 use crate::protocol::{Kind, Offer, ProtocolError};
-use crate::store::{Flow, Part};
+use crate::store::{FileState, Flow, Part};
 
 /// How far an offered file is.
 pub(super) enum Stage {
-    /// Somebody else receives it.
-    Waiting { since: Instant },
+    /// It cannot proceed at the moment.
+    Waiting(Wait),
     /// It may be there already; its root will tell.
     Comparing,
     /// It arrives in a folder.
@@ -21,6 +21,66 @@ pub(super) enum Stage {
     Flow(Box<Flow>),
     /// All of it is there, and is on its way to the disk and to its name.
     Committing,
+}
+
+/// An offer that waits, and the step that it resumes with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) resume: Resume,
+    /// Reason of the wait, and the time of the first attempt that failed for it; `None` before the first attempt.
+    pub(super) blocked: Option<(Blocked, Instant)>,
+}
+
+/// Step of an offer that a wait interrupts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Resume {
+    /// The offer has not been answered.
+    Begin,
+    /// The source has answered a comparison with its size and root, and is not asked again.
+    Compared {
+        end: (u64, Hash),
+        /// State of the last file of that name that was read and has another content.
+        different: Option<FileState>,
+    },
+}
+
+/// Reason of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// Another transfer holds the part file.
+    PartFile,
+    /// The transfer's own files use up its share of descriptors.
+    Share,
+    /// The system has no descriptors or memory left.
+    System,
+}
+
+impl Wait {
+    /// Returns the state of an offer that has just come.
+    pub(super) fn new() -> Self {
+        Wait { resume: Resume::Begin, blocked: None }
+    }
+
+    /// Returns this wait after another attempt, which ended at `resume` for a reason.
+    pub(super) fn blocked_by(self, resume: Resume, reason: Blocked) -> Self {
+        let since = self
+            .blocked
+            .filter(|(before, _)| *before == reason)
+            .map_or_else(Instant::now, |(_, since)| since);
+        Wait { resume, blocked: Some((reason, since)) }
+    }
+
+    /// Returns the time for which it has been waiting for this reason.
+    pub(super) fn blocked_for(&self, reason: Blocked) -> Duration {
+        self.blocked
+            .filter(|(before, _)| *before == reason)
+            .map_or(Duration::ZERO, |(_, since)| since.elapsed())
+    }
+
+    /// Returns `true` if it waits for descriptors or memory, or has to wait behind an offer that does.
+    pub(super) fn is_in_line(&self) -> bool {
+        self.blocked.is_none_or(|(reason, _)| reason != Blocked::PartFile)
+    }
 }
 
 pub(super) struct Open {
@@ -45,7 +105,7 @@ impl Open {
                     .is_none_or(|size| index < blocks_of(size) && len == block_len(size, index));
                 fits && len > 0 && flow.admits(index, window_blocks)
             }
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing => {
+            Stage::Waiting(_) | Stage::Comparing | Stage::Committing => {
                 return Err(ProtocolError::Unexpected("data that nobody asked for"));
             }
         };
@@ -56,13 +116,9 @@ impl Open {
     pub(super) fn check_room(&mut self, index: u64) -> io::Result<()> {
         match &mut self.stage {
             Stage::Part(part) => part.check_room(index),
-            Stage::Waiting { .. } | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
+            Stage::Waiting(_) | Stage::Comparing | Stage::Committing | Stage::Flow(_) => Ok(()),
         }
     }
-}
-
-pub(super) fn is_link(offer: &Offer) -> bool {
-    matches!(offer.kind, Kind::Link { .. })
 }
 
 pub(super) fn size_of(offer: &Offer) -> Option<u64> {

@@ -9,6 +9,12 @@ pub(super) fn corrupt(name: &Name) -> Failure {
     Failure::new(Reason::Corrupt, text)
 }
 
+/// Refusal of a file that another transfer does not let go of; `shown` is its name for people.
+pub(super) fn busy(shown: &str) -> Failure {
+    let text = format!("{shown} is being received from another sender; try again when that is done");
+    Failure::new(Reason::Busy, text)
+}
+
 pub(super) fn hidden(name: &Name) -> Failure {
     let text = format!(
         "{name} was left out by the receiver: names that begin with a dot are stored with --hidden or if asked for by name"

@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use tokio::sync::oneshot;
 
-use super::walk::{Place, Seen, Selection, SendSource, What, locate};
+use super::unsized_file::is_read_as_pipe;
+use super::walk::{Opened, Place, Seen, Selection, SendSource, What, locate};
 use crate::name::Name;
 use crate::protocol::{Links, Message};
 use crate::report::Report;
@@ -37,7 +38,7 @@ impl Total {
     pub(super) fn new(sources: &[SendSource]) -> Self {
         let (caller, counting) = oneshot::channel();
         let sources = sources.to_vec();
-        let has_pipe = sources.iter().any(|source| matches!(source.what, What::Stream { .. }));
+        let has_pipe = sources.iter().any(SendSource::is_pipe);
         tokio::task::spawn_blocking(move || {
             if let Some(count) = count(&sources, MAX_WAITING_FOLDERS, &|| caller.is_closed()) {
                 // The sender may have been dropped.
@@ -121,12 +122,17 @@ struct Counter<'a> {
 impl Counter<'_> {
     fn source(mut self, source: &What) -> Option<()> {
         match source {
-            What::Stream { .. } => {
+            What::Stream { .. } | What::Piped { .. } => {
                 self.total.files += 1;
                 self.total.bytes = None;
                 Some(())
             }
-            What::Path(path) => match locate(path) {
+            What::Path(path) if is_read_as_pipe(path) => {
+                self.total.files += 1;
+                self.total.bytes = None;
+                Some(())
+            }
+            What::Path(path) => match locate(path, &mut Opened::default()) {
                 Ok((place, name)) => self.tree(place, name),
                 // The walk reports it.
                 Err(_) => Some(()),
@@ -193,7 +199,7 @@ impl Counter<'_> {
 
     fn inspect(&self, place: Place, name: String, within: &[(u64, u64)]) -> Inspected {
         let Ok(checked) = Name::new(&name) else { return Inspected::Other };
-        if !self.selection.takes(&place, &checked) {
+        if !self.selection.takes(&place, &checked).unwrap_or(false) {
             return Inspected::Other;
         }
         let Ok(Seen::Place(place)) = self.selection.look(&place, &checked) else { return Inspected::Other };

@@ -58,32 +58,38 @@ impl Deletion {
         }
     }
 
-    /// Begins, unless it has begun, and tells what to say first. To be called when nothing that was offered is open any more.
-    pub(super) fn begin(&mut self, report: &Report) -> Vec<Message> {
+    /// Returns `true` if one list of patterns says what stays at the receiver.
+    pub(super) fn has_common_rules(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// Returns the patterns that a receiver has to know before the first offer, which may already remove something.
+    pub(super) fn rules(&self) -> Vec<Message> {
+        let rules = self.rules.iter().flatten().filter(|_| !self.is_done());
+        rules.cloned().map(Message::Rule).collect()
+    }
+
+    /// Begins, unless it has begun. To be called when nothing that was offered is open any more.
+    pub(super) fn begin(&mut self, report: &Report) {
         if !self.is_wanted || !matches!(self.stage, Stage::Waiting) {
-            return Vec::new();
+            return;
         }
         let is_whole = *self.is_whole.get_or_insert_with(|| report.totals().failed_files == 0);
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match (&self.rules, merged(&roots)) {
-            (Some(rules), None) if is_whole => {
-                report.forget_deletable();
+        match merged(&roots) {
+            None if is_whole => {
                 self.stage = Stage::Listing { listed: Some(listing::list(roots)), unanswered: 0 };
-                return rules.iter().cloned().map(Message::Rule).collect();
+                return;
             }
-            (_, Some(name)) if is_whole => {
+            Some(name) if is_whole => {
                 let text = format!(
                     "two folders are sent as {name}, so nothing is removed at the receiver; put them into one, or rename one"
                 );
                 report.passed(name, Failure::new(Reason::Clash, text));
             }
-            (None, _) if is_whole => {
-                report.note("nothing is removed at the receiver, because sources have different filters");
-            }
             _ => report.note("nothing is removed at the receiver, because files were left out"),
         }
         self.stage = Stage::Done;
-        Vec::new()
     }
 
     /// What is to be said next; waits for ever while there is nothing. Cancel-safe.
@@ -130,7 +136,9 @@ impl Deletion {
         failure: Option<Failure>,
         report: &Report,
     ) -> Result<(), ProtocolError> {
-        self.unanswered()?;
+        if !self.is_wanted {
+            return Err(ProtocolError::Unexpected("a removal that was not asked for"));
+        }
         match failure {
             None => report.deleted(name, self.is_dry),
             Some(failure) => report.done(name, None, Outcome::Failed(failure)),

@@ -1,13 +1,20 @@
 //! An offered file, and how far it is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use crate::block::{BLOCK_BYTES, Root, block_len, blocks_of};
+use crate::descriptors::Held;
 use crate::protocol::{BlockMessages, FileTime, Kind, Offer, Outcome, Run};
 use crate::report::Report;
+use crate::scarcity::SCARCE_FOR;
 use crate::store::contain;
 
+use super::reader::Request;
 use super::walk::Origin;
+
+/// How often a receiver may ask for a file's blocks on one association: once, and again if what it had kept was wrong.
+const MOST_TAKES: u32 = 2;
 
 /// What was offered and is not done.
 pub(super) struct Entry {
@@ -37,6 +44,10 @@ pub(super) struct Entry {
     pub(super) repeats: BTreeSet<u64>,
     /// What has been read from a pipe and may have to be sent again.
     pub(super) kept: Kept,
+    /// Descriptor of the file while it is open.
+    pub(super) held: Option<Held>,
+    /// Time since which it cannot be opened because the system lacks descriptors or memory.
+    pub(super) scarce_since: Option<Instant>,
 }
 
 /// How far an offer is.
@@ -88,6 +99,62 @@ pub(super) struct Kept {
 }
 
 impl Entry {
+    pub(super) fn new(name: String, kind: Kind, changed: FileTime, mode: u16, origin: Origin) -> Self {
+        Entry {
+            name,
+            kind,
+            changed,
+            mode,
+            origin,
+            stage: Stage::Offered,
+            changes: 0,
+            wrong: 0,
+            repeats: BTreeSet::new(),
+            counted_bytes: 0,
+            reused_bytes: 0,
+            takes: 0,
+            is_counted: false,
+            in_flight: 0,
+            under_way: BTreeSet::new(),
+            kept: Kept::default(),
+            held: None,
+            scarce_since: None,
+        }
+    }
+
+    /// Returns `true` if it waits to be opened, and has not failed to be for too long.
+    pub(super) fn may_wait(&mut self) -> bool {
+        let since = *self.scarce_since.get_or_insert_with(Instant::now);
+        matches!(self.stage, Stage::Opening(_)) && since.elapsed() < SCARCE_FOR
+    }
+
+    /// Whether the receiver may ask for its blocks now: first, after a comparison, or once more and then for all of them.
+    pub(super) fn may_take(&self, stage: &Stage, have: &[Run]) -> bool {
+        match stage {
+            Stage::Offered => true,
+            _ => self.in_flight == 0 && self.takes < MOST_TAKES && (self.takes == 0 || have.is_empty()),
+        }
+    }
+
+    /// What to read next of it; `None` if there is nothing now.
+    pub(super) fn next_request(&mut self, id: u32) -> Option<Request> {
+        let Stage::Sending(sending) = &mut self.stage else { return None };
+        match (&self.kind, &self.origin) {
+            (Kind::File { size_bytes, .. }, _) => {
+                let wanted = sending.take(blocks_of(*size_bytes))?;
+                Some(match wanted {
+                    Wanted::Sent(index) => Request::Block { id, index, block_len: self.block_len(index) },
+                    Wanted::Hashed(index) => Request::Hash { id, index, block_len: self.block_len(index) },
+                })
+            }
+            (_, Origin::Stream(from)) if !self.kept.is_reading && !self.kept.is_at_end => {
+                self.kept.is_reading = true;
+                Some(Request::Next { id, index: self.kept.read, from: from.clone() })
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn offer(&self, id: u32) -> Offer {
         let Entry { name, kind, changed, mode, .. } = self;
         Offer { id, name: name.as_str().into(), kind: kind.clone(), changed: *changed, mode: *mode }

@@ -9,6 +9,7 @@ use crate::name::{BadName, Name};
 use crate::protocol::{
     Failure, LISTED_NAME_BYTES, Links, Listing, MAX_CONTROL_BYTES, MAX_LISTED_BYTES, Reason,
 };
+use crate::scarcity::{Patience, Scarcity};
 use crate::store::identity_of;
 
 /// Listings that wait to be said.
@@ -38,7 +39,7 @@ struct Folder {
 pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
     let (out, listed) = mpsc::channel(WAITING_LISTINGS);
     tokio::task::spawn_blocking(move || {
-        let lister = Lister { out };
+        let lister = Lister { out, patience: Patience::default() };
         // Whoever listened may be gone, and then there is nothing more to do.
         let _ = roots.iter().try_for_each(|root| lister.root(root));
     });
@@ -47,12 +48,13 @@ pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
 
 struct Lister {
     out: mpsc::Sender<Listed>,
+    patience: Patience,
 }
 
 impl Lister {
     fn root(&self, root: &Root) -> Result<(), Gone> {
         let Root { place, name, identity, .. } = root;
-        match place.folder.metadata_behind(&place.path) {
+        match self.patience.retry(|| place.folder.metadata_behind(&place.path)) {
             Ok(there) if identity_of(&there) == *identity => {}
             Ok(_) => {
                 let text = format!("{} is not the folder that was sent any more", place.show());
@@ -62,10 +64,15 @@ impl Lister {
         }
         let mut left = vec![Folder { place: place.clone(), name: name.clone(), within: Vec::new() }];
         while let Some(folder) = left.pop() {
-            match entries(&folder.place) {
+            match self.patience.retry(|| entries(&folder.place)) {
                 Ok(names) => {
                     self.say(&folder.name, &names)?;
-                    left.extend(names.iter().filter_map(|last| below(root, &folder, last)));
+                    for last in &names {
+                        match self.patience.retry(|| below(root, &folder, last)) {
+                            Ok(below) => left.extend(below),
+                            Err(failure) => self.fail(format!("{}/{last}", folder.name), failure)?,
+                        }
+                    }
                 }
                 Err(failure) => self.fail(folder.name, failure)?,
             }
@@ -123,22 +130,30 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// A folder in another one, if it is one that was offered.
-fn below(root: &Root, folder: &Folder, last: &str) -> Option<Folder> {
+/// Returns a folder in another one, if it is one that was offered. Fails by scarcity only.
+fn below(root: &Root, folder: &Folder, last: &str) -> Result<Option<Folder>, Failure> {
     let (place, name) = (folder.place.below(last), format!("{}/{last}", folder.name));
-    let checked = Name::new(&name).ok()?;
-    if !root.selection.takes(&place, &checked) {
-        return None;
+    let Ok(checked) = Name::new(&name) else { return Ok(None) };
+    if !root.selection.takes(&place, &checked).map_err(|error| unseen(&place, &error))? {
+        return Ok(None);
     }
-    let Ok(Seen::Place(place)) = root.selection.look(&place, &checked) else { return None };
-    let there = place.folder.metadata_behind(&place.path).ok().filter(cap_std::fs::Metadata::is_dir)?;
+    let place = match root.selection.look(&place, &checked) {
+        Ok(Seen::Place(place)) => place,
+        Err(failure) if failure.is_scarcity() => return Err(failure),
+        Ok(_) | Err(_) => return Ok(None),
+    };
+    let there = match place.folder.metadata_behind(&place.path) {
+        Ok(there) if there.is_dir() => there,
+        Err(error) if error.is_scarcity() => return Err(unseen(&place, &error)),
+        Ok(_) | Err(_) => return Ok(None),
+    };
     let mut within = folder.within.clone();
     if root.selection.links == Links::Follow {
         let identity = identity_of(&there);
         if identity == root.identity || within.contains(&identity) {
-            return None;
+            return Ok(None);
         }
         within.push(identity);
     }
-    Some(Folder { place, name, within })
+    Ok(Some(Folder { place, name, within }))
 }

@@ -9,8 +9,10 @@ mod files;
 mod folders;
 mod listing;
 mod pace;
+mod queues;
 mod reader;
 mod sender;
+mod unsized_file;
 mod walk;
 
 pub use pace::RateLimit;

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::walk::{Origin, Pipe, describe};
 use crate::block::{BLOCK_BYTES, Hash, block_at};
 use crate::protocol::{BlockMessages, FileTime, Kind, read_block};
+use crate::scarcity::Patience;
 use crate::store::from_system_time;
 
 /// What is asked of the reader.
@@ -61,9 +62,20 @@ pub(super) enum What {
 /// Starts a reader; it ends when nobody can ask any more.
 pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
     let (requests, asked) = mpsc::channel();
+    let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let mut files = Files::new();
         for request in asked {
+            // A pipe may have nothing to read for long, which holds up no other file.
+            if let Request::Next { id, index, from } = request {
+                let replies = replies.clone();
+                runtime.spawn_blocking(move || {
+                    let what = next(id, index, &from).unwrap_or_else(What::Failed);
+                    // The sender may be gone.
+                    let _ = replies.send(Reply { id, is_block: true, what });
+                });
+                continue;
+            }
             // As many replies wait as requests were made, and the sender bounds those.
             if replies.send(answer(&mut files, request)).is_err() {
                 return;
@@ -88,9 +100,11 @@ fn answer(files: &mut Files, request: Request) -> Reply {
             (id, held(files, id).and_then(|file| hash(file, index, block_len)).map(What::Hashed))
         }
         Request::Check { id, kind, changed } => {
-            let same = held(files, id).and_then(|file| is_same(file, &kind, changed));
+            let same = held(files, id)
+                .and_then(|file| Ok(is_same(file, &kind, changed)? && ends_at_size(file, &kind)?));
             (id, same.map(|same| if same { What::Checked } else { What::Changed(None) }))
         }
+        // It is answered on another thread.
         Request::Next { id, index, from } => (id, next(id, index, &from)),
         Request::Close { id } => {
             files.remove(&id);
@@ -103,7 +117,8 @@ fn answer(files: &mut Files, request: Request) -> Reply {
         _ => What::Failed(error),
     });
     let what = match what {
-        What::Changed(None) => match files.get(&id).map(|(_, origin)| look_again(origin)) {
+        // The old one is closed before the new one is opened.
+        What::Changed(None) => match files.remove(&id).map(|(_, origin)| look_again(&origin)) {
             Some(Ok(now)) => What::Changed(now),
             Some(Err(error)) => What::Failed(error),
             None => What::Changed(None),
@@ -131,10 +146,17 @@ fn is_same(file: &File, kind: &Kind, changed: FileTime) -> io::Result<bool> {
     Ok(is_size && from_system_time(metadata.modified()?) == changed)
 }
 
+/// Returns `true` if nothing can be read behind the size that a file is said to have.
+fn ends_at_size(mut file: &File, kind: &Kind) -> io::Result<bool> {
+    let Kind::File { size_bytes, .. } = kind else { return Ok(true) };
+    file.seek(SeekFrom::Start(*size_bytes))?;
+    Ok(file.read(&mut [0])? == 0)
+}
+
 /// A file as it is now.
 fn look_again(origin: &Origin) -> io::Result<Option<(Kind, FileTime)>> {
     let Origin::File { folder, path } = origin else { return Ok(None) };
-    let file = folder.open_file(path)?;
+    let file = Patience::default().retry(|| folder.open_file(path))?;
     let metadata = file.metadata()?;
     Ok(Some((describe(&file, metadata.len())?, from_system_time(metadata.modified()?))))
 }

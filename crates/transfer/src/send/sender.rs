@@ -1,31 +1,35 @@
 //! Decides what is offered and sent when.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::mpsc as requests;
 use std::time::Duration;
 
 use anabranch_net::Association;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::MissedTickBehavior;
 
 use super::count::Total;
 use super::deletion::{Deletion, common_rules};
-use super::files::{Entry, Kept, Sending, Stage, Wanted};
+use super::files::{Entry, Sending, Stage};
 use super::folders::OpenFolders;
-use super::pace::{Pace, RateLimit};
+use super::pace::RateLimit;
+use super::queues::SendQueues;
 use super::reader::{self, Reply, Request, What};
-use super::walk::{self, Item, Origin, SendSource};
+use super::walk::{self, Item, Origin, SendSource, stream_kind};
 use crate::block::{Hash, blocks_of};
+use crate::cancel::{Cancel, CancelOnDrop};
+use crate::descriptors::Share;
 use crate::error::TransferError;
 use crate::identity::SenderId;
 use crate::link::{self, ALIVE_EVERY, Incoming, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{
-    Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message, Outcome,
-    ProtocolError, Reason, Run, Wishes,
+    Answer, BlockMessages, Failure, FileTime, Kind, MAX_OPEN_OFFERS, Message, Outcome, ProtocolError, Reason,
+    Run, Wishes,
 };
 use crate::report::{Event, Report};
+use crate::scarcity::Scarcity;
 use crate::store::explain;
 
 /// Most blocks that are read ahead of what has left.
@@ -36,17 +40,12 @@ const WAITING_SEGMENTS: usize = 40;
 pub(crate) const SENDER_BLOCKS: u32 = 8;
 /// Control messages that wait to leave before further items are offered.
 const WAITING_CONTROL: usize = 64;
-/// Control messages that wait to leave before the peer is heard again: one that has us answer, and does not read the answers, waits
-/// for itself. Peers that keep to the protocol stay far below: each of the open offers has an end or two to be told.
-const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
 /// Requests that wait for the reader before further items are offered.
 const MOST_ASKED: usize = 4 * MAX_OPEN_OFFERS;
 /// How often a file is offered anew because it was changed while it was sent.
 const MOST_CHANGES: u32 = 3;
 /// How many blocks of a file may arrive wrong.
 const MOST_WRONG: u32 = 16;
-/// How often a receiver may ask for a file's blocks on one association: once, and again if what it had kept was wrong.
-const MOST_TAKES: u32 = 2;
 
 /// Sends files, over one association after the other if need be.
 pub struct Sender {
@@ -58,6 +57,11 @@ pub struct Sender {
     folders: OpenFolders,
     deletion: Deletion,
     next_id: u32,
+    /// Files that are to be opened, in turn.
+    opening: VecDeque<u32>,
+    descriptors: Share,
+    /// Ends the search for what there is to send.
+    _cancel_on_drop: CancelOnDrop,
     /// Files whose blocks are to be read, in turn.
     sending: VecDeque<u32>,
     reader: requests::Sender<Request>,
@@ -93,22 +97,14 @@ impl Ahead {
     }
 }
 
-/// What belongs to one association.
-struct Link {
-    control: VecDeque<Outgoing>,
-    data: VecDeque<Outgoing>,
-    window: usize,
-    in_flight: usize,
-    pace: Pace,
-}
-
 impl Sender {
     /// Begins to look for what there is to send. To be called in a tokio runtime.
     pub fn new(sources: Vec<SendSource>, rate: Option<RateLimit>, report: Report) -> Self {
         let (reply, replies) = mpsc::unbounded_channel();
         let rules = common_rules(&sources);
         let total = Total::new(&sources);
-        let (items, roots) = walk::walk(sources);
+        let cancel = Cancel::default();
+        let (items, roots) = walk::walk(sources, &cancel);
         Sender {
             items,
             is_walked: false,
@@ -117,6 +113,9 @@ impl Sender {
             folders: OpenFolders::default(),
             deletion: Deletion::new(rules, roots),
             next_id: 0,
+            opening: VecDeque::new(),
+            descriptors: Share::of_client(),
+            _cancel_on_drop: cancel.on_drop(),
             sending: VecDeque::new(),
             reader: reader::start(reply),
             replies,
@@ -141,7 +140,11 @@ impl Sender {
 
     /// Asks this of whoever receives.
     #[must_use]
-    pub fn with_wishes(mut self, wishes: Wishes) -> Self {
+    pub fn with_wishes(mut self, mut wishes: Wishes) -> Self {
+        if wishes.delete && !self.deletion.has_common_rules() {
+            self.report.note("nothing is removed at the receiver, because sources have different filters");
+            wishes.delete = false;
+        }
         self.wishes = wishes;
         self.deletion.want(wishes.delete, wishes.dry_run);
         self
@@ -158,6 +161,11 @@ impl Sender {
         }
     }
 
+    /// With these descriptors for files that are open at a time.
+    pub(crate) fn with_descriptors(self, descriptors: Share) -> Self {
+        Sender { descriptors, ..self }
+    }
+
     /// With memory for so many blocks of 1 MiB to be read ahead.
     pub(crate) fn with_memory(self, blocks: u32) -> Self {
         Sender { ahead: Ahead::within(blocks), ..self }
@@ -172,14 +180,19 @@ impl Sender {
         silence: Duration,
         activity: &Activity,
     ) -> Result<(), TransferError> {
-        let mut link = Link::new(window_blocks, self.rate);
+        let mut link = SendQueues::new(window_blocks, self.rate);
+        if !self.deletion.is_done() {
+            self.report.forget_deletable();
+        }
+        self.deletion.restart();
+        self.deletion.rules().iter().for_each(|rule| link.say(rule));
         self.offer_again(&mut link);
         let mut tick = tokio::time::interval(ALIVE_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.ask_for_blocks(&mut link);
             if self.is_all_offered_done() {
-                self.deletion.begin(&self.report).iter().for_each(|message| link.say(message));
+                self.deletion.begin(&self.report);
             }
             if self.is_done() && link.control.is_empty() && link.data.is_empty() {
                 break;
@@ -208,13 +221,14 @@ impl Sender {
                         return Err(TransferError::Silent(silence));
                     }
                     link.say_alive();
+                    self.open_files();
                 }
             }
         }
         link::send(association, Outgoing::from(&Message::Finished)).await
     }
 
-    fn may_offer(&self, link: &Link) -> bool {
+    fn may_offer(&self, link: &SendQueues) -> bool {
         !self.is_walked
             && self.open.len() < MAX_OPEN_OFFERS
             && link.control.len() < WAITING_CONTROL
@@ -231,10 +245,10 @@ impl Sender {
 
     /// Offers what was not done on an earlier association. What was asked of the reader for files then has no meaning any more,
     /// so those get new numbers; what comes through a pipe cannot be read again and keeps its own.
-    fn offer_again(&mut self, link: &mut Link) {
+    fn offer_again(&mut self, link: &mut SendQueues) {
         self.sending.clear();
+        self.opening.clear();
         self.wrong.clear();
-        self.deletion.restart();
         self.total.restart();
         let before = std::mem::take(&mut self.open);
         for entry in self.folders.offers(!self.deletion.is_done()) {
@@ -265,17 +279,18 @@ impl Sender {
         let _ = self.reader.send(request);
     }
 
-    fn offer(&mut self, link: &mut Link, id: u32, mut entry: Entry) {
+    fn offer(&mut self, link: &mut SendQueues, id: u32, mut entry: Entry) {
         entry.stage = Stage::Offered;
         entry.in_flight = 0;
         entry.repeats.clear();
         entry.under_way.clear();
         entry.takes = 0;
+        (entry.held, entry.scarce_since) = (None, None);
         link.say(&Message::Offer(entry.offer(id)));
         self.open.insert(id, entry);
     }
 
-    fn on_item(&mut self, link: &mut Link, item: Option<Item>) {
+    fn on_item(&mut self, link: &mut SendQueues, item: Option<Item>) {
         match item {
             None => {
                 self.is_walked = true;
@@ -304,7 +319,7 @@ impl Sender {
     }
 
     /// Whether the transfer came further by it.
-    fn on_message(&mut self, link: &mut Link, message: Incoming) -> Result<Step, ProtocolError> {
+    fn on_message(&mut self, link: &mut SendQueues, message: Incoming) -> Result<Step, ProtocolError> {
         let Incoming::Control(message) = message else {
             return Err(ProtocolError::Unexpected("data from a receiver"));
         };
@@ -327,7 +342,7 @@ impl Sender {
         }
     }
 
-    fn on_answer(&mut self, link: &mut Link, id: u32, answer: Answer) -> Result<(), ProtocolError> {
+    fn on_answer(&mut self, link: &mut SendQueues, id: u32, answer: Answer) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else {
             return if id < self.next_id {
                 Ok(())
@@ -359,7 +374,7 @@ impl Sender {
         }
     }
 
-    fn begin(&mut self, link: &mut Link, id: u32, have: Vec<Run>) {
+    fn begin(&mut self, link: &mut SendQueues, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let held = entry.bytes_in(&have);
         if std::mem::replace(&mut entry.is_counted, true) {
@@ -380,7 +395,7 @@ impl Sender {
     }
 
     /// What comes through a pipe is read once, so all that the receiver has not got must be here still.
-    fn begin_stream(&mut self, link: &mut Link, id: u32, have: Vec<Run>) {
+    fn begin_stream(&mut self, link: &mut SendQueues, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let sending = Sending::new(have);
         entry.kept.blocks.retain(|index, _| !sending.has(*index));
@@ -404,13 +419,38 @@ impl Sender {
     }
 
     fn open_file(&mut self, id: u32) {
-        let Some(Entry { origin, kind, changed, .. }) = self.open.get(&id) else { return };
-        let (origin, kind, changed) = (origin.clone(), kind.clone(), *changed);
-        self.ask(Request::Open { id, origin, kind, changed });
+        self.opening.push_back(id);
+        self.open_files();
+    }
+
+    /// Has files opened, in turn, as far as there are descriptors for them.
+    fn open_files(&mut self) {
+        while let Some(&id) = self.opening.front() {
+            if let Some(entry) = self.open.get_mut(&id) {
+                if entry.held.is_none() {
+                    entry.held = self.descriptors.hold(1);
+                }
+                if entry.held.is_none() {
+                    return;
+                }
+                let (origin, kind, changed) = (entry.origin.clone(), entry.kind.clone(), entry.changed);
+                self.ask(Request::Open { id, origin, kind, changed });
+            }
+            self.opening.pop_front();
+        }
+    }
+
+    /// Lets go of the file of an offer, so that another one can be opened.
+    fn close_file(&mut self, id: u32) {
+        self.ask(Request::Close { id });
+        if let Some(entry) = self.open.get_mut(&id) {
+            entry.held = None;
+        }
+        self.open_files();
     }
 
     /// Has blocks read as far as the receiver has room for them.
-    fn ask_for_blocks(&mut self, link: &mut Link) {
+    fn ask_for_blocks(&mut self, link: &mut SendQueues) {
         while self.reading < self.ahead.blocks && link.data.len() < self.ahead.segments {
             if let Some((id, index)) = self.wrong.pop_front() {
                 self.read_again(link, id, index);
@@ -436,7 +476,7 @@ impl Sender {
         }
     }
 
-    fn on_reply(&mut self, link: &mut Link, reply: Reply) {
+    fn on_reply(&mut self, link: &mut SendQueues, reply: Reply) {
         let Reply { id, is_block, what } = reply;
         self.reading -= usize::from(is_block);
         self.asked = self.asked.saturating_sub(1);
@@ -480,7 +520,7 @@ impl Sender {
     /// Takes what was read from a pipe, on whichever association that is sent.
     fn on_piped(
         &mut self,
-        link: &mut Link,
+        link: &mut SendQueues,
         id: u32,
         index: u64,
         block: BlockMessages,
@@ -516,7 +556,7 @@ impl Sender {
     }
 
     /// Looks whether all of a file was read, and then whether it is still the same.
-    fn end_if_read(&mut self, link: &mut Link, id: u32) {
+    fn end_if_read(&mut self, link: &mut SendQueues, id: u32) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let Stage::Sending(sending) = &mut entry.stage else { return };
         let is_read = match entry.kind {
@@ -536,14 +576,24 @@ impl Sender {
         self.ask(Request::Check { id, kind, changed });
     }
 
-    fn end(&mut self, link: &mut Link, id: u32, size_bytes: u64, root: Hash) {
+    fn end(&mut self, link: &mut SendQueues, id: u32, size_bytes: u64, root: Hash) {
         if let Some(entry) = self.open.get_mut(&id) {
             entry.stage = Stage::Ended;
         }
         link.say(&Message::End { id, size_bytes, root });
+        // A file that was compared may wait long at the receiver, and is opened again if that takes it.
+        if self.open.get(&id).is_some_and(|entry| entry.takes == 0) {
+            self.close_file(id);
+        }
     }
 
-    fn on_block(&mut self, link: &mut Link, id: u32, index: u64, good: bool) -> Result<(), ProtocolError> {
+    fn on_block(
+        &mut self,
+        link: &mut SendQueues,
+        id: u32,
+        index: u64,
+        good: bool,
+    ) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else {
             return if id < self.next_id {
                 Ok(())
@@ -568,7 +618,7 @@ impl Sender {
     }
 
     /// Sends a block again that arrived wrong.
-    fn send_again(&mut self, link: &mut Link, id: u32, index: u64) -> Result<(), ProtocolError> {
+    fn send_again(&mut self, link: &mut SendQueues, id: u32, index: u64) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else { return Ok(()) };
         entry.wrong += 1;
         if entry.wrong > MOST_WRONG {
@@ -587,7 +637,7 @@ impl Sender {
     }
 
     /// Reads a block again, when there is room for it.
-    fn read_again(&mut self, link: &mut Link, id: u32, index: u64) {
+    fn read_again(&mut self, link: &mut SendQueues, id: u32, index: u64) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         if entry.is_stream() {
             entry.repeats.remove(&index);
@@ -602,7 +652,7 @@ impl Sender {
         self.ask(Request::Block { id, index, block_len });
     }
 
-    fn on_done(&mut self, link: &mut Link, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
+    fn on_done(&mut self, link: &mut SendQueues, id: u32, outcome: Outcome) -> Result<(), ProtocolError> {
         let Some(entry) = self.close(link, id) else {
             return if id < self.next_id {
                 Ok(())
@@ -632,24 +682,31 @@ impl Sender {
     }
 
     /// Lets go of an offer.
-    fn close(&mut self, link: &mut Link, id: u32) -> Option<Entry> {
-        let entry = self.open.remove(&id)?;
+    fn close(&mut self, link: &mut SendQueues, id: u32) -> Option<Entry> {
+        let mut entry = self.open.remove(&id)?;
         link.in_flight = link.in_flight.saturating_sub(entry.in_flight);
         self.sending.retain(|other| *other != id);
         self.wrong.retain(|(other, _)| *other != id);
+        self.opening.retain(|other| *other != id);
+        entry.held = None;
         self.ask(Request::Close { id });
+        self.open_files();
         Some(entry)
     }
 
-    fn give_up(&mut self, link: &mut Link, id: u32, failure: Failure) {
+    fn give_up(&mut self, link: &mut SendQueues, id: u32, failure: Failure) {
         if let Some(entry) = self.close(link, id) {
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
             entry.report_end(&self.report, Outcome::Failed(failure));
         }
     }
 
-    fn on_failed(&mut self, link: &mut Link, id: u32, error: &io::Error) {
-        let Some(entry) = self.open.get(&id) else { return };
+    fn on_failed(&mut self, link: &mut SendQueues, id: u32, error: &io::Error) {
+        let Some(entry) = self.open.get_mut(&id) else { return };
+        if error.is_scarcity() && entry.may_wait() {
+            entry.held = None;
+            return self.opening.push_front(id);
+        }
         let shown = match &entry.origin {
             Origin::File { folder, path } => folder.show(path),
             Origin::Stream(_) | Origin::None => entry.name.clone(),
@@ -658,9 +715,16 @@ impl Sender {
     }
 
     /// A file is not what it was: it is offered anew, a few times.
-    fn on_changed(&mut self, link: &mut Link, id: u32, now: Option<(Kind, FileTime)>) {
+    fn on_changed(&mut self, link: &mut SendQueues, id: u32, now: Option<(Kind, FileTime)>) {
         let Some(entry) = self.close(link, id) else { return };
         let text = format!("{} was changed while it was sent", entry.name);
+        // A file that has not changed, and holds less or more than its size says, is read as a pipe is.
+        let now = match now {
+            Some(same) if same == (entry.kind.clone(), entry.changed) => {
+                stream_kind().ok().map(|kind| (kind, entry.changed))
+            }
+            now => now,
+        };
         let (Some((kind, changed)), true) = (now, entry.changes < MOST_CHANGES) else {
             let text = format!("{text}, again and again; send it when nobody writes to it");
             let failure = Failure::new(Reason::Changed, text);
@@ -672,11 +736,16 @@ impl Sender {
         link.say(&Message::GiveUp { id, failure, again: true });
         self.report.unfound(1, entry.size_bytes().unwrap_or(0));
         self.report.recount(entry.counted_bytes, 0);
-        if let Kind::File { size_bytes, .. } = kind {
-            self.report.found(1, size_bytes);
+        match kind {
+            Kind::File { size_bytes, .. } => self.report.found(1, size_bytes),
+            _ => self.report.found_pipe(),
         }
         let id = self.new_id();
-        let mut fresh = Entry::new(entry.name, kind, changed, entry.mode, entry.origin);
+        let origin = match entry.origin {
+            Origin::File { folder, path } => Origin::of_file(&kind, folder, path),
+            origin => origin,
+        };
+        let mut fresh = Entry::new(entry.name, kind, changed, entry.mode, origin);
         fresh.changes = entry.changes + 1;
         self.offer(link, id, fresh);
     }
@@ -688,101 +757,6 @@ enum Step {
     /// It came further.
     Forward,
     None,
-}
-
-impl Entry {
-    pub(super) fn new(name: String, kind: Kind, changed: FileTime, mode: u16, origin: Origin) -> Self {
-        Entry {
-            name,
-            kind,
-            changed,
-            mode,
-            origin,
-            stage: Stage::Offered,
-            changes: 0,
-            wrong: 0,
-            repeats: BTreeSet::new(),
-            counted_bytes: 0,
-            reused_bytes: 0,
-            takes: 0,
-            is_counted: false,
-            in_flight: 0,
-            under_way: BTreeSet::new(),
-            kept: Kept::default(),
-        }
-    }
-
-    /// Whether the receiver may ask for its blocks now: first, after a comparison, or once more and then for all of them.
-    fn may_take(&self, stage: &Stage, have: &[Run]) -> bool {
-        match stage {
-            Stage::Offered => true,
-            _ => self.in_flight == 0 && self.takes < MOST_TAKES && (self.takes == 0 || have.is_empty()),
-        }
-    }
-
-    /// What to read next of it; `None` if there is nothing now.
-    fn next_request(&mut self, id: u32) -> Option<Request> {
-        let Stage::Sending(sending) = &mut self.stage else { return None };
-        match (&self.kind, &self.origin) {
-            (Kind::File { size_bytes, .. }, _) => {
-                let wanted = sending.take(blocks_of(*size_bytes))?;
-                Some(match wanted {
-                    Wanted::Sent(index) => Request::Block { id, index, block_len: self.block_len(index) },
-                    Wanted::Hashed(index) => Request::Hash { id, index, block_len: self.block_len(index) },
-                })
-            }
-            (_, Origin::Stream(from)) if !self.kept.is_reading && !self.kept.is_at_end => {
-                self.kept.is_reading = true;
-                Some(Request::Next { id, index: self.kept.read, from: from.clone() })
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Link {
-    fn new(window_blocks: u32, rate: Option<RateLimit>) -> Self {
-        Link {
-            control: VecDeque::new(),
-            data: VecDeque::new(),
-            window: window_blocks.clamp(1, MAX_WINDOW_BLOCKS) as usize,
-            in_flight: 0,
-            pace: Pace::new(rate, Instant::now()),
-        }
-    }
-
-    /// Whether there is room for what a message of the peer may have us answer.
-    fn may_hear(&self) -> bool {
-        self.control.len() < MOST_CONTROL
-    }
-
-    fn say_alive(&mut self) {
-        // Whatever waits to leave says as much.
-        if self.control.is_empty() {
-            self.say(&Message::Alive);
-        }
-    }
-
-    fn say(&mut self, message: &Message) {
-        self.control.push_back(Outgoing::from(message));
-    }
-
-    /// Sends what is next, and tells how many bytes of blocks that were. Waits for ever if there is nothing. Cancel-safe: what
-    /// was not sent is still there.
-    async fn send_next(&mut self, association: &Association) -> Result<u64, TransferError> {
-        if let Some(message) = self.control.front() {
-            link::send(association, message.clone()).await?;
-            self.control.pop_front();
-            return Ok(0);
-        }
-        let Some(message) = self.data.front() else { return std::future::pending().await };
-        let bytes = message.len();
-        self.pace.ready(bytes).await;
-        link::send(association, message.clone()).await?;
-        self.data.pop_front();
-        self.pace.sent();
-        Ok(bytes as u64)
-    }
 }
 
 impl std::fmt::Debug for Sender {

@@ -10,10 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cap_std::fs::{Metadata, ReadDir};
 use tokio::sync::mpsc;
 
+use super::unsized_file::{FilePlace, UnsizedFile, has_content, is_read_as_pipe};
 use crate::block::{BLOCK_BYTES, Hash};
+use crate::cancel::Cancel;
 use crate::filter::Filters;
 use crate::name::Name;
-use crate::protocol::{Failure, FileTime, Kind, Links, OnClash, Reason};
+use crate::protocol::{FILE_BITS, FOLDER_BITS, Failure, FileTime, Kind, Links, OnClash, Reason};
+use crate::scarcity::{Patience, Scarcity};
 use crate::store::{Folder, explain, from_system_time, identity_of};
 use crate::text::PeerText;
 
@@ -31,6 +34,7 @@ pub struct SendSource {
 #[derive(Clone)]
 pub(super) enum What {
     Path(PathBuf),
+    Piped { name: String, path: PathBuf },
     Inside { folder: Folder, name: String },
     Stream { name: String, from: Pipe },
 }
@@ -51,6 +55,20 @@ impl SendSource {
     /// What can be read from `from`, offered as a file called `name`.
     pub fn stream(name: impl Into<String>, from: impl Read + Send + 'static) -> Self {
         SendSource::of(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
+    }
+
+    /// What can be read from a path, offered as a file called `name`: a named pipe, a device, or what a shell passes by a number.
+    pub fn piped(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        SendSource::of(What::Piped { name: name.into(), path: path.into() })
+    }
+
+    /// Returns `true` if it is read once and in order, so that a later command cannot resume it.
+    pub fn is_pipe(&self) -> bool {
+        match &self.what {
+            What::Path(path) => is_read_as_pipe(path),
+            What::Piped { .. } | What::Stream { .. } => true,
+            What::Inside { .. } => false,
+        }
     }
 
     fn of(what: What) -> Self {
@@ -83,7 +101,7 @@ impl SendSource {
 impl fmt::Debug for SendSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            What::Path(path) | What::Piped { path, .. } => f.debug_tuple("Path").field(path).finish(),
             What::Inside { name, .. } => f.debug_tuple("Inside").field(name).finish(),
             What::Stream { name, .. } => f.debug_tuple("Stream").field(name).finish(),
         }
@@ -100,6 +118,26 @@ pub(super) enum Origin {
     Stream(Pipe),
     /// A folder or a link, which has none.
     None,
+}
+
+impl Origin {
+    /// Returns the origin of a file that is offered as this kind.
+    pub(super) fn of_file(kind: &Kind, folder: Folder, path: String) -> Self {
+        match kind {
+            Kind::Stream { .. } => {
+                let file = UnsizedFile::new(FilePlace::Inside { folder, path });
+                Origin::Stream(Arc::new(Mutex::new(Box::new(file))))
+            }
+            _ => Origin::File { folder, path },
+        }
+    }
+}
+
+/// Returns the kind of something whose size is known at its end.
+pub(super) fn stream_kind() -> io::Result<Kind> {
+    let mut token = [0; 16];
+    getrandom::fill(&mut token).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Kind::Stream { token })
 }
 
 /// Something that was found.
@@ -125,16 +163,19 @@ pub(super) struct Root {
 pub(super) type Roots = Arc<Mutex<Vec<Root>>>;
 
 /// Starts to find what there is, on a thread of its own.
-pub(super) fn walk(sources: Vec<SendSource>) -> (mpsc::Receiver<Item>, Roots) {
+pub(super) fn walk(sources: Vec<SendSource>, cancel: &Cancel) -> (mpsc::Receiver<Item>, Roots) {
     let ((items, found), roots) = (mpsc::channel(WAITING_ITEMS), Roots::default());
-    let for_thread = Arc::clone(&roots);
+    let (for_thread, patience) = (Arc::clone(&roots), Patience::until(cancel));
     tokio::task::spawn_blocking(move || {
+        let mut opened = Opened::default();
         for source in sources {
             let selection = source.selection();
-            let walker = Walker { items: items.clone(), roots: Arc::clone(&for_thread), selection };
+            let (items, roots, patience) = (items.clone(), Arc::clone(&for_thread), patience.clone());
+            let mut walker = Walker { items, roots, selection, patience, opened };
             if walker.source(source.what).is_err() {
                 return;
             }
+            opened = walker.opened;
         }
     });
     (found, roots)
@@ -148,9 +189,11 @@ pub(crate) enum Found {
 
 /// Finds what a source offers, without offering it.
 pub(crate) fn survey(source: SendSource) -> mpsc::Receiver<Found> {
-    let (mut items, _) = walk(vec![source]);
+    let cancel = Cancel::default();
+    let (mut items, _) = walk(vec![source], &cancel);
     let (found, receiver) = mpsc::channel(WAITING_ITEMS);
     tokio::spawn(async move {
+        let _cancel_on_drop = cancel.on_drop();
         while let Some(item) = items.recv().await {
             let item = match item {
                 Item::Found { name, kind, .. } => Found::Item { name, kind },
@@ -175,6 +218,26 @@ struct Walker {
     items: mpsc::Sender<Item>,
     roots: Roots,
     selection: Selection,
+    patience: Patience,
+    opened: Opened,
+}
+
+/// The folder outside of those that are walked that was opened last. Files that are named one by one, or that links lead to, are
+/// often in the same one, and each of their offers keeps it open.
+#[derive(Default)]
+pub(super) struct Opened(Option<(PathBuf, Folder)>);
+
+impl Opened {
+    fn folder(&mut self, path: &Path) -> io::Result<Folder> {
+        if let Some((opened, folder)) = &self.0
+            && opened == path
+        {
+            return Ok(folder.clone());
+        }
+        let folder = Folder::open(path, OnClash::Refuse)?;
+        self.0 = Some((path.to_owned(), folder.clone()));
+        Ok(folder)
+    }
 }
 
 /// Where something is.
@@ -206,17 +269,24 @@ struct Level {
 }
 
 impl Selection {
-    /// Whether a name is taken, as what is there: a folder or something else.
-    pub(super) fn takes(&self, place: &Place, name: &Name) -> bool {
+    /// Returns `true` if a name is taken, as what is there: a folder or something else. Fails by scarcity only.
+    pub(super) fn takes(&self, place: &Place, name: &Name) -> io::Result<bool> {
         let found = match self.links {
             Links::Follow => place.folder.metadata_behind(&place.path),
             Links::Copy | Links::Skip => place.folder.metadata(&place.path),
         };
-        self.filters.takes(name, found.is_ok_and(|there| there.is_dir()))
+        match found {
+            Err(error) if error.is_scarcity() => Err(error),
+            found => Ok(self.filters.takes(name, found.is_ok_and(|there| there.is_dir()))),
+        }
     }
 
     /// What is there, links followed if that is wanted.
     pub(super) fn look(&self, place: &Place, name: &Name) -> Result<Seen, Failure> {
+        self.look_with(place, name, &mut Opened::default())
+    }
+
+    fn look_with(&self, place: &Place, name: &Name, opened: &mut Opened) -> Result<Seen, Failure> {
         let metadata = place.folder.metadata(&place.path).map_err(|error| unseen(place, &error))?;
         if !metadata.is_symlink() {
             return Ok(Seen::Place(place.clone()));
@@ -227,9 +297,11 @@ impl Selection {
         };
         match self.links {
             Links::Skip => Ok(Seen::Nothing),
-            Links::Follow => match follow(place) {
-                Some(there) => Ok(Seen::Place(there)),
-                None => leave("it leads to nothing that can be read here"),
+            Links::Follow => match follow(place, opened) {
+                Ok(there) => Ok(Seen::Place(there)),
+                Err(Some(error)) if error.is_scarcity() => Err(unseen(place, &error)),
+                Err(Some(error)) => leave(&format!("it leads to nothing that can be read here ({error})")),
+                Err(None) => leave("it leads to nothing that can be read here"),
             },
             Links::Copy => {
                 let target = place.folder.link_target(&place.path).map_err(|error| unseen(place, &error))?;
@@ -246,12 +318,17 @@ impl Selection {
 }
 
 impl Walker {
-    fn source(&self, source: What) -> Result<(), Gone> {
+    fn source(&mut self, source: What) -> Result<(), Gone> {
         match source {
-            What::Path(path) => match locate(&path) {
-                Ok((place, name)) => self.tree(place, name),
-                Err((shown, failure)) => self.pass(shown, failure),
-            },
+            What::Path(path) if is_read_as_pipe(&path) => {
+                let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+                match name {
+                    Some(name) => self.stream(name, UnsizedFile::new(FilePlace::Path(path))),
+                    None => self.tree_at(&path),
+                }
+            }
+            What::Path(path) => self.tree_at(&path),
+            What::Piped { name, path } => self.stream(name, UnsizedFile::new(FilePlace::Path(path))),
             What::Inside { folder, name } if name.is_empty() => self.all_of(&folder),
             What::Inside { folder, name } => match Name::new(&name) {
                 Ok(_) => self.tree(Place { folder, root: None, path: name.clone() }, name),
@@ -260,21 +337,31 @@ impl Walker {
                     self.pass(name, Failure::new(Reason::BadName, text))
                 }
             },
-            What::Stream { name, from } => {
-                let mut token = [0; 16];
-                if let Err(error) = getrandom::fill(&mut token) {
-                    let text = format!("the system gave no random bytes ({error})");
-                    return self.pass(name, Failure::new(Reason::System, text));
-                }
-                self.emit(Item::Found {
-                    name,
-                    kind: Kind::Stream { token },
-                    changed: from_system_time(std::time::SystemTime::now()),
-                    mode: 0o644,
-                    origin: Origin::Stream(from),
-                })
-            }
+            What::Stream { name, from } => self.offer_stream(name, from),
         }
+    }
+
+    fn tree_at(&mut self, path: &Path) -> Result<(), Gone> {
+        match self.patience.retry(|| locate(path, &mut self.opened)) {
+            Ok((place, name)) => self.tree(place, name),
+            Err((shown, failure)) => self.pass(shown, failure),
+        }
+    }
+
+    fn stream(&self, name: String, from: UnsizedFile) -> Result<(), Gone> {
+        self.offer_stream(name, Arc::new(Mutex::new(Box::new(from))))
+    }
+
+    fn offer_stream(&self, name: String, from: Pipe) -> Result<(), Gone> {
+        let kind = match stream_kind() {
+            Ok(kind) => kind,
+            Err(error) => {
+                let text = format!("the system gave no random bytes ({error})");
+                return self.pass(name, Failure::new(Reason::System, text));
+            }
+        };
+        let changed = from_system_time(std::time::SystemTime::now());
+        self.emit(Item::Found { name, kind, changed, mode: 0o644, origin: Origin::Stream(from) })
     }
 
     fn emit(&self, item: Item) -> Result<(), Gone> {
@@ -285,8 +372,8 @@ impl Walker {
         self.emit(Item::Skipped { name, failure })
     }
 
-    fn all_of(&self, folder: &Folder) -> Result<(), Gone> {
-        match folder.entries("") {
+    fn all_of(&mut self, folder: &Folder) -> Result<(), Gone> {
+        match self.patience.retry(|| folder.entries("")) {
             Ok(entries) => {
                 for entry in in_order(entries) {
                     let Some(path) = self.entry_name(entry, ".")? else { continue };
@@ -299,7 +386,7 @@ impl Walker {
     }
 
     /// A file, or a folder and all that is in it, depth first.
-    fn tree(&self, place: Place, name: String) -> Result<(), Gone> {
+    fn tree(&mut self, place: Place, name: String) -> Result<(), Gone> {
         let mut levels: Vec<Level> = self.enter(place, name, &[])?.into_iter().collect();
         while let Some(level) = levels.last_mut() {
             match level.entries.next() {
@@ -340,7 +427,7 @@ impl Walker {
     }
 
     /// Tells of one thing, and gives the folder that is to be walked if it is one.
-    fn enter(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
+    fn enter(&mut self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
         let checked = match Name::new(&name) {
             Ok(checked) => checked,
             Err(bad) => {
@@ -349,10 +436,13 @@ impl Walker {
             }
         };
         // What is left out is not told, so this asks whether anybody listens.
-        if !self.selection.takes(&place, &checked) {
-            return if self.items.is_closed() { Err(Gone) } else { Ok(None) };
+        match self.patience.retry(|| self.selection.takes(&place, &checked)) {
+            Ok(true) => {}
+            Ok(false) => return if self.items.is_closed() { Err(Gone) } else { Ok(None) },
+            Err(error) => return self.pass(name, unseen(&place, &error)).map(|()| None),
         }
-        match self.selection.look(&place, &checked) {
+        let look = || self.selection.look_with(&place, &checked, &mut self.opened);
+        match self.patience.retry(look) {
             Ok(Seen::Place(place)) => self.found(place, name, within),
             Ok(Seen::Link { target, changed }) => {
                 let kind = Kind::Link { target: target.into() };
@@ -372,9 +462,9 @@ impl Walker {
 
     /// Offers a file, or a folder that is to be walked.
     fn found(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
-        match describe_place(&place) {
+        match self.patience.retry(|| describe_place(&place)) {
             Ok(Some(Described::File { kind, changed, mode })) => {
-                let origin = Origin::File { folder: place.folder, path: place.path };
+                let origin = Origin::of_file(&kind, place.folder, place.path);
                 self.emit(Item::Found { name, kind, changed, mode, origin })?;
                 Ok(None)
             }
@@ -435,16 +525,18 @@ enum Described {
     },
 }
 
-/// Where a link leads: below the same folder, or elsewhere if it may.
-fn follow(place: &Place) -> Option<Place> {
-    if place.folder.metadata_behind(&place.path).is_ok() {
-        return Some(place.clone());
-    }
-    let real = place.root.as_ref()?.join(&place.path).canonicalize().ok()?;
-    let path = real.file_name()?.to_str()?.to_owned();
-    let root = real.parent()?.to_owned();
-    let folder = Folder::open(&root, OnClash::Refuse).ok()?;
-    Some(Place { folder, root: Some(root), path })
+/// Returns where a link leads: below the same folder, or elsewhere if it may; or why that cannot be read, if the system says so.
+fn follow(place: &Place, opened: &mut Opened) -> Result<Place, Option<io::Error>> {
+    let error = match place.folder.metadata_behind(&place.path) {
+        Ok(_) => return Ok(place.clone()),
+        Err(error) => error,
+    };
+    let Some(root) = place.root.as_ref().filter(|_| !error.is_scarcity()) else { return Err(Some(error)) };
+    let real = root.join(&place.path).canonicalize().map_err(Some)?;
+    let name = real.file_name().and_then(|name| name.to_str());
+    let (Some(path), Some(root)) = (name, real.parent()) else { return Err(None) };
+    let folder = opened.folder(root).map_err(Some)?;
+    Ok(Place { folder, root: Some(root.to_owned()), path: path.to_owned() })
 }
 
 /// A file or folder, links followed; `None` for anything else.
@@ -477,6 +569,9 @@ fn in_order(entries: ReadDir) -> std::vec::IntoIter<io::Result<OsString>> {
 
 /// A file as it is offered.
 pub(super) fn describe(mut file: &File, size_bytes: u64) -> io::Result<Kind> {
+    if size_bytes == 0 && has_content(file)? {
+        return stream_kind();
+    }
     let first = if size_bytes > u64::from(BLOCK_BYTES) {
         let mut block = Vec::new();
         (&mut file).take(u64::from(BLOCK_BYTES)).read_to_end(&mut block)?;
@@ -490,7 +585,8 @@ pub(super) fn describe(mut file: &File, size_bytes: u64) -> io::Result<Kind> {
 #[cfg(unix)]
 fn mode_of(metadata: &Metadata) -> u16 {
     use cap_std::fs::MetadataExt;
-    u16::try_from(metadata.mode() & 0o777).unwrap_or(0o644)
+    let bits = if metadata.is_dir() { FOLDER_BITS } else { FILE_BITS };
+    u16::try_from(metadata.mode() & 0o7777).unwrap_or(0o644) & bits
 }
 
 #[cfg(not(unix))]
@@ -498,9 +594,15 @@ fn mode_of(metadata: &Metadata) -> u16 {
     if metadata.is_dir() { 0o755 } else { 0o644 }
 }
 
+impl Scarcity for (String, Failure) {
+    fn is_scarcity(&self) -> bool {
+        self.1.is_scarcity()
+    }
+}
+
 /// The folder that a path's last part is in, its name there, and the name it is offered under. A link is followed here, where
 /// somebody has asked for it by name.
-pub(super) fn locate(path: &Path) -> Result<(Place, String), (String, Failure)> {
+pub(super) fn locate(path: &Path, opened: &mut Opened) -> Result<(Place, String), (String, Failure)> {
     let shown = path.display().to_string();
     let refuse = |failure| (shown.clone(), failure);
     let real = path.canonicalize().map_err(|error| refuse(explain(&shown, &error)))?;
@@ -512,6 +614,6 @@ pub(super) fn locate(path: &Path) -> Result<(Place, String), (String, Failure)> 
         let text = format!("{shown} has no name to send it under; name a file or folder whose name is UTF-8");
         return Err(refuse(Failure::new(Reason::BadName, text)));
     };
-    let folder = Folder::open(parent, OnClash::Refuse).map_err(|error| refuse(explain(&shown, &error)))?;
+    let folder = opened.folder(parent).map_err(|error| refuse(explain(&shown, &error)))?;
     Ok((Place { folder, root: Some(parent.to_owned()), path: inside }, name))
 }

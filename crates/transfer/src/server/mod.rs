@@ -18,6 +18,7 @@ use self::rights::{Rooms, lacks};
 use self::slots::{Begin, Limits, Site, Slots};
 use crate::accept::Accept;
 use crate::claims::{Claimant, Claims};
+use crate::descriptors::Descriptors;
 use crate::error::TransferError;
 use crate::filter::{Filters, MAX_RULES, Rule};
 use crate::identity::SenderId;
@@ -37,6 +38,7 @@ use crate::store::{Folder, Pipe};
 const REPLACED_WITHIN: Duration = Duration::from_secs(10);
 
 const NO_MEMORY: &str = "the memory for transfers is used up; try again later";
+const NO_DESCRIPTORS: &str = "too many files are open there for another transfer; try again later";
 
 /// What peers may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +145,7 @@ pub struct Server {
     options: ServerOptions,
     transfers: Arc<Mutex<Transfers>>,
     memory: Memory,
+    descriptors: Descriptors,
     claims: Claims,
     rooms: Rooms,
 }
@@ -213,6 +216,7 @@ impl Server {
             options,
             transfers: Arc::new(Mutex::new(transfers)),
             memory,
+            descriptors: Descriptors::of_process(),
             claims: Claims::default(),
             rooms: Rooms::default(),
         }
@@ -461,6 +465,9 @@ impl Server {
         let Some(grant) = self.grant(WINDOW_BLOCKS) else {
             return Err(self.refuse(association, busy(NO_MEMORY)).await);
         };
+        let Some(descriptors) = self.descriptors.share(lock(&self.transfers).slots.free()) else {
+            return Err(self.refuse(association, busy(NO_DESCRIPTORS)).await);
+        };
         let window_blocks = grant.window_blocks();
         link::send(association, Outgoing::from(&Message::Welcome { terms: Terms::Take { window_blocks } }))
             .await?;
@@ -468,7 +475,7 @@ impl Server {
         let contend = move |holder| end_silent(&transfers, holder, silence);
         report.emit(Event::Started { is_fetched: false, names: Vec::new() });
         let receiving = Receiving {
-            store,
+            store: store.with_descriptors(descriptors),
             accept: self.options.accept.clone(),
             window_blocks,
             silence: self.options.silence,
@@ -509,6 +516,9 @@ impl Server {
         let Some(grant) = self.grant(SENDER_BLOCKS) else {
             return Err(self.refuse(association, busy(NO_MEMORY)).await);
         };
+        let Some(descriptors) = self.descriptors.share(lock(&self.transfers).slots.free()) else {
+            return Err(self.refuse(association, busy(NO_DESCRIPTORS)).await);
+        };
         link::send(association, Outgoing::from(&Message::Welcome { terms: Terms::Give { sender } })).await?;
         let within = self.options.deadlines.start;
         let wanted = timeout(within, wanted(association)).await;
@@ -523,7 +533,7 @@ impl Server {
         report.emit(Event::Started { is_fetched: true, names: wanted });
         let sources = offered.sources(names).into_iter();
         let sources = sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect();
-        let sender = Sender::new(sources, self.options.rate, report.clone());
+        let sender = Sender::new(sources, self.options.rate, report.clone()).with_descriptors(descriptors);
         let wishes = Wishes { delete, ..Wishes::default() };
         let mut sender = sender.with_memory(grant.window_blocks()).with_wishes(wishes);
         sender.run(association, window_blocks, self.options.silence, &place.activity).await

@@ -4,9 +4,11 @@
 //! before them are on their way, and go together then: first the content of all of them, then their names, then the folders, then
 //! the record. None is told to be stored before all of that is on the disk.
 
+use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -14,6 +16,7 @@ use std::thread::JoinHandle;
 use super::durability::Durability;
 use super::folder::Folder;
 use super::part::Part;
+use super::record::Provenance;
 use crate::name::Name;
 use crate::protocol::{Failure, Offer};
 
@@ -208,30 +211,48 @@ fn give_name(folder: &Folder, complete: &Complete) -> Result<Option<String>, Fai
     }
 }
 
-/// Brings the folders of those that got their names to the disk, each once.
+/// Brings the folders of those that got their names to the disk, each once and one after the other.
 fn sync_parents(folder: &Folder, batch: &[Complete], given: &mut [Result<Option<String>, Failure>]) {
     if cfg!(not(unix)) {
         return;
     }
     let parent = |complete: &Complete| complete.name.parent().unwrap_or(".").to_owned();
-    let named = batch.iter().zip(given.iter()).filter(|(_, given)| given.is_ok());
-    let parents: Vec<String> =
-        named.map(|(complete, _)| parent(complete)).collect::<BTreeSet<_>>().into_iter().collect();
-    let opened: Vec<io::Result<File>> = parents.iter().map(|parent| folder.open_file(parent)).collect();
-    let files: Vec<&File> = opened.iter().filter_map(|opened| opened.as_ref().ok()).collect();
-    let mut synced = sync_all(&files).into_iter();
-    for (path, opened) in parents.iter().zip(&opened) {
-        let ended = match opened {
-            Ok(_) => synced.next().unwrap_or(Ok(())),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        };
-        let Err(error) = ended else { continue };
+    let mut parents: BTreeMap<String, Option<&File>> = BTreeMap::new();
+    for (complete, _) in batch.iter().zip(given.iter()).filter(|(_, given)| given.is_ok()) {
+        let inside = parents.entry(parent(complete)).or_default();
+        *inside = inside.or(complete.content.file().map(Part::file));
+    }
+    let mut file_systems = (parents.len() >= MANY).then(FileSystems::default);
+    for (path, inside) in parents {
+        let Err(error) = sync_folder(folder, &path, inside, &mut file_systems) else { continue };
         for (complete, given) in batch.iter().zip(given.iter_mut()) {
-            if given.is_ok() && parent(complete) == *path {
+            if given.is_ok() && parent(complete) == path {
                 *given = Err(folder.failure(&complete.name, &error));
             }
         }
     }
+}
+
+/// Brings one folder to the disk; `inside` is a file that just got its name in it.
+fn sync_folder(
+    folder: &Folder,
+    path: &str,
+    inside: Option<&File>,
+    file_systems: &mut Option<FileSystems>,
+) -> io::Result<()> {
+    let opened = match folder.patience.retry(|| folder.open_file(path)) {
+        // A folder that may be written to and not read cannot be opened for it.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return match inside {
+                Some(file) if FileSystems::default().sync(file) => Ok(()),
+                Some(_) if cfg!(not(target_os = "linux")) => Ok(()),
+                _ => Err(error),
+            };
+        }
+        opened => opened?,
+    };
+    let is_synced = file_systems.as_mut().is_some_and(|file_systems| file_systems.sync(&opened));
+    if is_synced { Ok(()) } else { opened.sync_all() }
 }
 
 /// Records those that are stored under the name that was offered. After everything that changes their state.
@@ -249,38 +270,48 @@ fn record(
             states.push((&complete.name, &complete.offer, state));
         }
     }
-    let mut failed = folder.record_all(&states).err();
+    let mut failed = folder.record_all(&states, Provenance::Stored).err();
     // One line about it is enough.
     batch.iter().map(|_| failed.take().map_or(Ok(()), Err)).collect()
 }
 
-/// Brings files or folders to the disk, and tells for each whether it is there.
+/// Brings files to the disk, and returns for each whether it is there.
 fn sync_all(files: &[&File]) -> Vec<io::Result<()>> {
-    if files.len() >= MANY && sync_file_systems(files) {
+    let mut file_systems = FileSystems::default();
+    if files.len() >= MANY && files.iter().all(|file| file_systems.sync(file)) {
         return files.iter().map(|_| Ok(())).collect();
     }
     files.iter().map(|file| file.sync_all()).collect()
 }
 
-/// Brings everything of the file systems that these files are on to the disk; `false` where that cannot be or has failed, and
-/// nothing is known of any file.
-#[cfg(target_os = "linux")]
-fn sync_file_systems(files: &[&File]) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let mut done = BTreeSet::new();
-    for file in files {
-        let Ok(metadata) = file.metadata() else { return false };
-        // A folder may have others mounted below it.
-        if done.insert(metadata.dev()) && rustix::fs::syncfs(file).is_err() {
-            return false;
-        }
-    }
-    true
+/// File systems that were brought to the disk as a whole.
+#[derive(Debug, Default)]
+struct FileSystems {
+    #[cfg(target_os = "linux")]
+    done: BTreeSet<u64>,
 }
 
-#[cfg(not(target_os = "linux"))]
-fn sync_file_systems(_files: &[&File]) -> bool {
-    false
+impl FileSystems {
+    /// Brings the file system of a file to the disk, once; `false` where that cannot be or has failed, and nothing is known of
+    /// any file.
+    #[cfg(target_os = "linux")]
+    fn sync(&mut self, file: &File) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(metadata) = file.metadata() else { return false };
+        if !self.done.contains(&metadata.dev()) {
+            if rustix::fs::syncfs(file).is_err() {
+                return false;
+            }
+            self.done.insert(metadata.dev());
+        }
+        true
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::unused_self)]
+    fn sync(&mut self, _file: &File) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::Metadata;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::directory::identity_of;
 use crate::identity::Owner;
 use crate::name::Name;
 
@@ -22,6 +23,12 @@ pub(super) struct CreatedFolder {
 pub(super) struct CreatedFolders(Arc<Mutex<VecDeque<(Owner, Name, CreatedFolder)>>>);
 
 impl CreatedFolder {
+    /// Of a folder that was looked up.
+    pub(super) fn of_found(metadata: &cap_std::fs::Metadata) -> Self {
+        let (device, inode) = identity_of(metadata);
+        CreatedFolder { device, inode }
+    }
+
     #[cfg(unix)]
     pub(super) fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -45,11 +52,17 @@ impl CreatedFolders {
         list.push_back((owner, name.clone(), made));
     }
 
-    /// Takes out what was made for this sender under a name.
-    pub(super) fn take(&self, owner: Owner, name: &Name) -> Option<CreatedFolder> {
+    /// Returns the folder that was made for this sender under a name.
+    pub(super) fn of(&self, owner: Owner, name: &Name) -> Option<CreatedFolder> {
+        let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |(by, other, _): &&(Owner, Name, CreatedFolder)| (by, other) == (&owner, name);
+        list.iter().rfind(is_it).map(|(_, _, made)| *made)
+    }
+
+    /// Forgets what was made for this sender under a name.
+    pub(super) fn forget(&self, owner: Owner, name: &Name) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = list.iter().rposition(|(by, other, _)| (by, other) == (&owner, name))?;
-        list.remove(at).map(|(_, _, made)| made)
+        list.retain(|(by, other, _)| (by, other) != (&owner, name));
     }
 }
 
@@ -64,14 +77,12 @@ mod tests {
         let name = |number: usize| Name::new(&format!("{number}")).expect("a name");
         (0..=MOST_MADE).for_each(|number| made.add(owner, &name(number), one));
         made.add(owner, &name(1), CreatedFolder { device: 1, inode: 3 });
-        assert_eq!(made.take(owner, &name(0)), None, "the oldest is forgotten");
-        assert_eq!(made.take(other, &name(1)), None, "it was made for somebody else");
-        assert_eq!(
-            made.take(owner, &name(1)),
-            Some(CreatedFolder { device: 1, inode: 3 }),
-            "the latest counts"
-        );
-        assert_eq!(made.take(owner, &name(1)), None, "once");
+        assert_eq!(made.of(owner, &name(0)), None, "the oldest is forgotten");
+        assert_eq!(made.of(other, &name(1)), None, "it was made for another sender");
+        let latest = CreatedFolder { device: 1, inode: 3 };
+        assert_eq!(made.of(owner, &name(1)), Some(latest), "the latest counts");
+        made.forget(owner, &name(1));
+        assert_eq!(made.of(owner, &name(1)), None, "once");
         assert_eq!(made.0.lock().expect("a list").len(), MOST_MADE - 1);
     }
 }

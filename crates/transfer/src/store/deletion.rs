@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 
-use cap_std::fs::{Dir, DirEntry, Metadata, ReadDir};
+use cap_std::fs::{Dir, DirEntry, ReadDir};
 
 use super::directory::{identity_of, open_dir_nofollow};
 use super::folder::{Folder, MOST_RENAMED};
@@ -48,9 +48,14 @@ impl Folder {
     /// Why the folder was not looked at as a whole; what was removed until then was told.
     pub(crate) fn delete_unlisted(&self, name: &Name, deletion: &mut Deletion<'_>) -> Result<(), Failure> {
         let delete = |deletion: &mut Deletion<'_>| {
-            let Some(dir) = self.open_without_links(name)? else { return Ok(()) };
-            let aliases = aliases(&dir, deletion)?;
-            let mut levels = vec![Level::open(dir, name.clone())?];
+            let opened = match self.patience.retry(|| self.open_without_links(name)) {
+                // A dry run leaves what a folder would have replaced.
+                Err(error) if deletion.is_dry && is_no_folder(&error) => None,
+                opened => opened?,
+            };
+            let Some(dir) = opened else { return Ok(()) };
+            let aliases = self.patience.retry(|| aliases(&dir, deletion))?;
+            let mut levels = vec![self.patience.retry(|| Level::open(dir.try_clone()?, name.clone()))?];
             while let Some(entry) = levels.last_mut().map(|level| level.entries.next()) {
                 deletion.cancel.check()?;
                 match entry.transpose() {
@@ -65,6 +70,57 @@ impl Folder {
             Ok(())
         };
         delete(deletion).map_err(|error: io::Error| self.failure(name, &error))
+    }
+
+    /// Removes what has the name of an offer of another kind: a folder with what is in it for a file or link, or a file or link
+    /// for a folder.
+    ///
+    /// # Errors
+    /// What stays, and so has the name still.
+    pub(crate) fn make_way(
+        &self,
+        name: &Name,
+        is_folder_offered: bool,
+        deletion: &mut Deletion<'_>,
+    ) -> Result<(), Failure> {
+        let failed = |error: io::Error| self.failure(name, &error);
+        let found = match self.patience.retry(|| self.metadata(name.as_str())) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            found => found.map_err(failed)?,
+        };
+        if found.is_dir() == is_folder_offered || (!found.is_dir() && !is_folder_offered) {
+            return Ok(());
+        }
+        if (deletion.protects)(name, found.is_dir()) {
+            return Err(self.in_the_way(name, "is of another kind, and is left out"));
+        }
+        if found.is_dir() {
+            self.delete_unlisted(name, deletion)?;
+        }
+        let parent = self.patience.retry(|| self.open_parent(name)).map_err(failed)?;
+        let removed = remove(deletion, || match found.is_dir() {
+            true => parent.remove_dir(name.last()),
+            false => parent.remove_file(name.last()),
+        });
+        match removed {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                Err(self.in_the_way(name, "is a folder, and something in it stays"))
+            }
+            removed => {
+                removed.map_err(failed)?;
+                (deletion.tell)(name, None);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns a handle on the folder that something is in.
+    fn open_parent(&self, name: &Name) -> io::Result<Dir> {
+        let parent = name.parent().and_then(|parent| Name::new(parent).ok());
+        match parent {
+            Some(parent) => self.open_without_links(&parent)?.ok_or_else(|| ErrorKind::NotFound.into()),
+            None => self.files.dir.try_clone(),
+        }
     }
 
     /// A handle on one of its folders; `None` if there is none of that name. Fails if the name leads through a link.
@@ -110,11 +166,8 @@ impl Folder {
             return;
         }
         let opened = if metadata.is_dir() {
-            level
-                .dir
-                .try_clone()
-                .and_then(|dir| Level::open(open_dir_nofollow(dir, last)?, name.clone()))
-                .map(Some)
+            let open = || Level::open(open_dir_nofollow(level.dir.try_clone()?, last)?, name.clone());
+            self.patience.retry(open).map(Some)
         } else {
             remove(deletion, || level.dir.remove_file(last)).map(|()| None)
         };
@@ -167,6 +220,15 @@ impl Folder {
     }
 }
 
+/// Returns `true` if a file or a link was found where a folder was looked for.
+fn is_no_folder(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    #[cfg(not(unix))]
+    let is_link = false;
+    is_link || error.kind() == ErrorKind::NotADirectory
+}
+
 fn remove(deletion: &Deletion<'_>, removal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     if deletion.is_dry { Ok(()) } else { removal() }
 }
@@ -183,8 +245,16 @@ fn aliases(dir: &Dir, deletion: &Deletion<'_>) -> io::Result<BTreeSet<(u64, u64)
         }
     }
     let others = (0..is_found.len()).filter(|at| !is_found[*at]);
-    let look = |at| dir.symlink_metadata(deletion.listed.get(at));
-    Ok(others.filter_map(|at| look(at).ok()).map(|metadata: Metadata| identity_of(&metadata)).collect())
+    let mut aliases = BTreeSet::new();
+    for at in others {
+        match dir.symlink_metadata(deletion.listed.get(at)) {
+            Ok(metadata) => aliases.insert(identity_of(&metadata)),
+            // A name that the file system cannot have leads to nothing.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => false,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(aliases)
 }
 
 #[cfg(all(test, unix))]

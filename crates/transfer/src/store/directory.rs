@@ -9,6 +9,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::disk::Disk;
+use super::mode::Umask;
 use crate::identity::Owner;
 use crate::name::Name;
 
@@ -22,6 +23,7 @@ pub(super) struct Directory {
     pub(super) disk: Disk,
     /// Whose unfinished files these are.
     pub(super) owner: Owner,
+    pub(super) umask: Umask,
 }
 
 impl Directory {
@@ -30,7 +32,12 @@ impl Directory {
         let dir = Dir::open_ambient_dir(path, ambient_authority())?;
         // Opening tells nothing of a directory that was a file.
         dir.dir_metadata()?;
-        Ok(Directory { dir: Arc::new(dir), disk: Disk::default(), owner: Owner::default() })
+        Ok(Directory {
+            dir: Arc::new(dir),
+            disk: Disk::default(),
+            owner: Owner::default(),
+            umask: Umask::of_process(),
+        })
     }
 
     /// Opens a directory below it, which is made if it is not there. Follows no link, neither there nor on the way.
@@ -190,15 +197,4 @@ enum OnlyName {
     Yes,
     HasAnother,
     Gone,
-}
-
-#[cfg(unix)]
-pub(super) fn set_mode(file: &File, mode: u16) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(u32::from(mode & 0o777)))
-}
-
-#[cfg(not(unix))]
-pub(super) fn set_mode(_file: &File, _mode: u16) -> io::Result<()> {
-    Ok(())
 }

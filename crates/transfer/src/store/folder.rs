@@ -6,20 +6,23 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::created::{CreatedFolder, CreatedFolders};
-use super::directory::{Directory, set_mode};
+use super::directory::Directory;
 #[cfg(test)]
 use super::disk::Disk;
 use super::disk::Step;
 use super::durability::Durability;
-use super::part::Part;
+use super::mode::{set_file_mode, set_folder_mode};
+use super::part::{Part, descriptors_of};
 use super::quota::Quota;
-use super::record::{FileState, Record, Version};
-use super::times::to_system_time;
+use super::record::{FileState, Provenance, Record, Version};
+use super::times::{from_system_time, to_system_time};
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
+use crate::descriptors::Share;
 use crate::identity::Owner;
 use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, MAX_PARTS, Name, NameRules, PART_ENDING};
 use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
+use crate::scarcity::{Patience, Scarcity};
 
 /// The most files of one name that are told apart by a number.
 pub(super) const MOST_RENAMED: u32 = 9999;
@@ -43,6 +46,10 @@ pub struct Folder {
     within: String,
     /// Bytes that files in it may have, where they are bounded.
     quota: Option<Quota>,
+    /// Descriptors that its files may take at a time.
+    descriptors: Share,
+    /// Repeats what fails because the system lacks resources, on threads that may wait.
+    pub(super) patience: Patience,
 }
 
 /// What came of comparing a file with what is offered.
@@ -50,7 +57,8 @@ pub struct Folder {
 pub(crate) enum Comparison {
     /// They are the same, which was recorded unless that failed.
     Same(io::Result<()>),
-    Different,
+    /// The file had this state when it was read.
+    Different(FileState),
 }
 
 /// What is unfinished in a folder.
@@ -100,10 +108,12 @@ pub(crate) enum Begin {
     Take(Box<Part>),
     /// Compare it with the file that is there.
     Compare,
-    /// The file that is there is the offered one.
-    Identical,
-    /// Somebody else is sending it.
+    /// The file that is there is the offered one, and has its time and permissions unless that failed.
+    Identical(io::Result<()>),
+    /// Another transfer holds its part file.
     Busy,
+    /// The share of descriptors is used up.
+    NoDescriptors,
 }
 
 impl Folder {
@@ -124,6 +134,8 @@ impl Folder {
             advice: "receive with --on-clash rename to keep both, or overwrite",
             within: String::new(),
             quota: None,
+            descriptors: Share::unbudgeted(),
+            patience: Patience::until(&Cancel::cancelled()),
         })
     }
 
@@ -190,6 +202,22 @@ impl Folder {
         self
     }
 
+    /// The same folder, whose files take their descriptors from this share.
+    pub(crate) fn with_descriptors(mut self, share: Share) -> Self {
+        self.descriptors = share;
+        self
+    }
+
+    /// The same folder for a thread that may wait, until this is cancelled, where the system lacks resources.
+    pub(crate) fn patient(&self, cancel: &Cancel) -> Self {
+        Folder { patience: Patience::until(cancel), ..self.clone() }
+    }
+
+    /// Returns `true` if its share has descriptors for this offer.
+    pub(crate) fn has_descriptors(&self, offer: &Offer) -> bool {
+        self.descriptors.has(descriptors_of(offer))
+    }
+
     pub(super) fn durability(&self) -> Durability {
         self.durability
     }
@@ -245,44 +273,54 @@ impl Folder {
     }
 
     /// Begins with an offered file or stream.
-    pub(crate) fn begin(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
+    pub(crate) fn begin(
+        &self,
+        name: &Name,
+        offer: &Offer,
+        makes_way: bool,
+        cancel: &Cancel,
+    ) -> Result<Begin, Failure> {
         self.make_parents(name)?;
-        match self.preview(name, offer)? {
+        match self.preview(name, offer, makes_way)? {
             Preview::Same => {
                 self.tidy(name).map_err(|error| self.failure(name, &error))?;
-                Ok(Begin::Identical)
+                Ok(Begin::Identical(self.refresh(name, offer)))
             }
             Preview::Compare => Ok(Begin::Compare),
             Preview::Take => self.take(name, offer, cancel),
         }
     }
 
-    /// What would become of an offered file, link or stream. Changes nothing.
-    pub(crate) fn preview(&self, name: &Name, offer: &Offer) -> Result<Preview, Failure> {
+    /// Returns what an offered file, link or stream needs. A folder of that name is no obstacle if it `makes_way`. Changes
+    /// nothing.
+    pub(crate) fn preview(&self, name: &Name, offer: &Offer, makes_way: bool) -> Result<Preview, Failure> {
         self.check_parents(name)?;
         if let Kind::Link { target } = &offer.kind {
-            return self.preview_link(name, target.raw());
+            return self.preview_link(name, target.raw(), makes_way);
         }
         match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
+            Present::Folder if makes_way => {}
             Present::Folder => return Err(self.in_the_way(name, "is a folder")),
             Present::File { size_bytes } => match offer.kind {
                 Kind::File { size_bytes: size, .. } if size == size_bytes => {
                     let is_known = !self.checksum && self.is_recorded(name, offer);
                     return Ok(if is_known { Preview::Same } else { Preview::Compare });
                 }
-                _ => self.check_clash(name, "is there already, with another size")?,
+                Kind::File { .. } => self.check_clash(name, "is there already, with another size")?,
+                _ => self.check_clash(name, "is there already")?,
             },
             Present::Other => self.check_clash(name, "is there already, and is no regular file")?,
         }
         Ok(Preview::Take)
     }
 
-    /// Whether an offered folder could be made or is there. Changes nothing.
-    pub(crate) fn preview_folder(&self, name: &Name) -> Result<(), Failure> {
+    /// Fails unless an offered folder could be made or is there, or what has its name `makes_way`. Changes nothing.
+    pub(crate) fn preview_folder(&self, name: &Name, makes_way: bool) -> Result<(), Failure> {
         self.check_parents(name)?;
         match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing | Present::Folder => Ok(()),
+            Present::File { .. } | Present::Other if makes_way => Ok(()),
             Present::File { .. } | Present::Other => {
                 Err(self.in_the_way(name, "is there already, and is no folder"))
             }
@@ -298,10 +336,13 @@ impl Folder {
             _ => 0,
         };
         self.check_room(name, missing)?;
+        let Some(held) = self.descriptors.hold(descriptors_of(offer)) else {
+            return Ok(Begin::NoDescriptors);
+        };
         let charge =
             self.quota.as_ref().map(|quota| quota.charge(there, missing)).transpose().map_err(system)?;
         self.files.disk.before(Step::OpenPart).map_err(system)?;
-        let part = Part::open(&self.files, name.clone(), offer, cancel).map_err(system)?;
+        let part = Part::open(&self.files, name.clone(), offer, held, cancel).map_err(system)?;
         let Some(mut part) = part.map(Box::new) else { return Ok(Begin::Busy) };
         if let Some(charge) = charge {
             part.charged(charge);
@@ -309,24 +350,65 @@ impl Folder {
         Ok(Begin::Take(part))
     }
 
-    /// Whether a file is known, without reading it, to be what is offered.
+    /// Returns `true` if a file is known, without reading it, to be what is offered.
     fn is_recorded(&self, name: &Name, offer: &Offer) -> bool {
-        let version = Version { owner: self.files.owner, name, offer };
-        self.files
-            .dir
-            .symlink_metadata(name.as_str())
-            .is_ok_and(|found| self.record.holds(&self.files, &version, FileState::of_found(&found)))
+        let found = self.files.dir.symlink_metadata(name.as_str());
+        found.is_ok_and(|found| self.provenance(name, offer, FileState::of_found(&found)).is_some())
+    }
+
+    fn provenance(&self, name: &Name, offer: &Offer, state: FileState) -> Option<Provenance> {
+        self.record.find(&self.files, &Version { owner: self.files.owner, name, offer }, state)
+    }
+
+    /// Gives a file that has the content of an offer its time and permissions as well, if it was stored from this sender or may
+    /// be overwritten. A file of others keeps its own.
+    fn refresh(&self, name: &Name, offer: &Offer) -> io::Result<()> {
+        let found = self.files.dir.symlink_metadata(name.as_str())?;
+        let mode = self.files.umask.of_file(offer.mode);
+        let modified = from_system_time(found.modified()?.into_std());
+        if modified == offer.changed && mode_of(&found).is_none_or(|there| there == mode) {
+            return Ok(());
+        }
+        let before = FileState::of_found(&found);
+        // It may have been stored with another time.
+        let stored = Offer { changed: modified, ..offer.clone() };
+        let is_own = self.provenance(name, &stored, before) == Some(Provenance::Stored);
+        if !is_own && self.on_clash != OnClash::Overwrite {
+            return Ok(());
+        }
+        let file = self.open_file(name.as_str())?;
+        if FileState::of(&file.metadata()?) != before {
+            return Err(io::Error::other("it was replaced meanwhile"));
+        }
+        set_file_mode(&file, mode)?;
+        file.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))?;
+        self.record_all(&[(name, offer, FileState::of(&file.metadata()?))], Provenance::Stored)
     }
 
     /// Records that files are what was offered, so that they need not be read when they are offered again.
     ///
     /// # Errors
     /// Why they were not recorded; they will be compared then.
-    pub(super) fn record_all(&self, files: &[(&Name, &Offer, FileState)]) -> io::Result<()> {
+    pub(super) fn record_all(
+        &self,
+        files: &[(&Name, &Offer, FileState)],
+        provenance: Provenance,
+    ) -> io::Result<()> {
         let version = |name, offer| Version { owner: self.files.owner, name, offer };
         let files: Vec<(Version<'_>, FileState)> =
             files.iter().map(|(name, offer, state)| (version(name, offer), *state)).collect();
-        self.record.add(&self.files, &files, &self.files.disk)
+        self.record.add(&self.files, &files, provenance, &self.files.disk)
+    }
+
+    /// Returns `true` if files that differ are replaced.
+    pub(crate) fn overwrites(&self) -> bool {
+        self.on_clash == OnClash::Overwrite
+    }
+
+    /// Returns `true` if the file of this name is in this state.
+    pub(crate) fn is_in_state(&self, name: &Name, state: FileState) -> bool {
+        let found = self.files.dir.symlink_metadata(name.as_str());
+        found.is_ok_and(|found| FileState::of_found(&found) == state)
     }
 
     /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
@@ -345,10 +427,18 @@ impl Folder {
             return Err(io::Error::other("it was replaced while it was compared"));
         }
         Ok(if file_root(&file, cancel)? == offered {
-            Comparison::Same(if records { self.record_all(&[(name, offer, before)]) } else { Ok(()) })
+            Comparison::Same(if records { self.settle_same(name, offer, before) } else { Ok(()) })
         } else {
-            Comparison::Different
+            Comparison::Different(before)
         })
+    }
+
+    /// Records a file that was compared, and gives it the time and permissions of the offer if it may.
+    fn settle_same(&self, name: &Name, offer: &Offer, state: FileState) -> io::Result<()> {
+        self.refresh(name, offer)?;
+        let found = FileState::of_found(&self.files.dir.symlink_metadata(name.as_str())?);
+        // A file that was refreshed is recorded.
+        if found == state { self.record_all(&[(name, offer, state)], Provenance::Equal) } else { Ok(()) }
     }
 
     /// Fails if the missing bytes of a file do not fit beside what there is.
@@ -356,8 +446,9 @@ impl Folder {
         if missing == 0 {
             return Ok(());
         }
-        let parent =
-            self.open_file(name.parent().unwrap_or(".")).map_err(|error| self.failure(name, &error))?;
+        // A handle that only resolves names, so that a folder without read permission has room, too.
+        let parent = self.files.dir.open_dir(name.parent().unwrap_or("."));
+        let parent = parent.map_err(|error| self.failure(name, &error))?.into_std_file();
         let Some(free) = self.files.disk.free_bytes(&parent) else { return Ok(()) };
         if missing <= free {
             return Ok(());
@@ -380,7 +471,7 @@ impl Folder {
     }
 
     /// Nothing of this name can be stored here, whatever is asked.
-    fn in_the_way(&self, name: &Name, what: &str) -> Failure {
+    pub(super) fn in_the_way(&self, name: &Name, what: &str) -> Failure {
         let text =
             format!("{} {what}; it was left as it is: move one of them away", self.show(name.as_str()));
         Failure::new(Reason::Clash, text)
@@ -408,13 +499,32 @@ impl Folder {
 
     /// Makes the folders that a name is in; nothing happens to those that are there.
     fn make_parents(&self, name: &Name) -> Result<(), Failure> {
-        self.check_parents(name)?;
-        let Some(parent) = name.parent() else { return Ok(()) };
-        match self.files.dir.create_dir_all(parent) {
-            // It is there already.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && self.files.dir.is_dir(parent) => Ok(()),
-            made => made.map_err(|error| explain(&self.show(parent), &error)),
+        for parent in name.parents() {
+            let made = match self.files.dir.symlink_metadata(parent) {
+                Ok(there) if there.is_dir() => continue,
+                Ok(there) if there.is_symlink() => return Err(self.leads_through(name, parent)),
+                Ok(_) => return Err(self.is_no_folder(parent)),
+                Err(error) if error.kind() == ErrorKind::NotFound => self.make_unless_there(parent),
+                Err(error) => Err(error),
+            };
+            made.map_err(|error| explain(&self.show(parent), &error))?;
         }
+        Ok(())
+    }
+
+    /// Makes a folder; another transfer may make it at the same time.
+    fn make_unless_there(&self, name: &str) -> io::Result<()> {
+        match self.files.dir.create_dir(name) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if self.files.dir.symlink_metadata(name)?.is_dir() { Ok(()) } else { Err(error) }
+            }
+            made => made,
+        }
+    }
+
+    fn is_no_folder(&self, name: &str) -> Failure {
+        let text = format!("{} is there already, and is no folder; move it away", self.show(name));
+        Failure::new(Reason::Clash, text)
     }
 
     /// Fails if a name leads through a symbolic link: a receiver follows none, whoever made it.
@@ -441,13 +551,13 @@ impl Folder {
     }
 
     /// Whether a symbolic link is to be made, because there is none that leads there.
-    pub(crate) fn begin_link(&self, name: &Name, target: &str) -> Result<bool, Failure> {
-        let preview = self.preview_link(name, target)?;
+    pub(crate) fn begin_link(&self, name: &Name, target: &str, makes_way: bool) -> Result<bool, Failure> {
+        let preview = self.preview_link(name, target, makes_way)?;
         self.make_parents(name)?;
         Ok(preview == Preview::Take)
     }
 
-    fn preview_link(&self, name: &Name, target: &str) -> Result<Preview, Failure> {
+    fn preview_link(&self, name: &Name, target: &str, makes_way: bool) -> Result<Preview, Failure> {
         if let Err(bad) = name.check_link(target) {
             let text = format!("the symbolic link {name} is not taken: {bad}");
             return Err(Failure::new(Reason::Link, text));
@@ -461,14 +571,16 @@ impl Folder {
         self.check_parents(name)?;
         match self.present(name).map_err(|error| self.failure(name, &error))? {
             Present::Nothing => {}
+            Present::Folder if makes_way => {}
             Present::Folder => return Err(self.in_the_way(name, "is a folder")),
             Present::File { .. } => self.check_clash(name, "is there already, and is no link")?,
             Present::Other => {
-                let there = self.files.dir.read_link_contents(name.as_str());
-                if there.is_ok_and(|there| there == Path::new(target)) {
-                    return Ok(Preview::Same);
+                match self.files.dir.read_link_contents(name.as_str()) {
+                    Ok(there) if there == Path::new(target) => return Ok(Preview::Same),
+                    Err(error) if error.is_scarcity() => return Err(self.failure(name, &error)),
+                    // Something that is neither a file nor a link has no target.
+                    Ok(_) | Err(_) => self.check_clash(name, "is there already, and leads elsewhere")?,
                 }
-                self.check_clash(name, "is there already, and leads elsewhere")?;
             }
         }
         Ok(Preview::Take)
@@ -476,27 +588,29 @@ impl Folder {
 
     /// Makes a symbolic link that [`begin_link`](Self::begin_link) has let pass, and tells its name if that is another one.
     pub(super) fn make_link(&self, name: &Name, target: &str) -> Result<Option<String>, Failure> {
-        self.check_parents(name)?;
+        self.patience.retry(|| self.check_parents(name))?;
         let system = |error: io::Error| self.failure(name, &error);
+        let symlink = |at: &str| self.patience.retry(|| self.files.symlink(target, at));
         match self.on_clash {
             OnClash::Overwrite => {
                 // It takes the place of what is there in one step.
                 let draft = name.beside(&format!("{LINK_DRAFT}{:016x}", random_number().map_err(system)?));
-                self.files.symlink(target, &draft).map_err(system)?;
-                let renamed = self.files.dir.rename(&draft, &self.files.dir, name.as_str());
+                symlink(&draft).map_err(system)?;
+                let renamed =
+                    self.patience.retry(|| self.files.dir.rename(&draft, &self.files.dir, name.as_str()));
                 if renamed.is_err() {
                     // Nothing is lost with it.
                     let _ = self.files.remove_if_there(&draft);
                 }
                 renamed.map(|()| None).map_err(system)
             }
-            OnClash::Refuse => match self.files.symlink(target, name.as_str()) {
+            OnClash::Refuse => match symlink(name.as_str()) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     Err(self.clash(name, "came into being meanwhile"))
                 }
                 made => made.map(|()| None).map_err(system),
             },
-            OnClash::Rename => self.beside(name, |to| is_new(self.files.symlink(target, to))).map_err(system),
+            OnClash::Rename => self.beside(name, |to| is_new(symlink(to))).map_err(system),
         }
     }
 
@@ -505,18 +619,12 @@ impl Folder {
         self.make_parents(name)?;
         let make = || match self.files.dir.create_dir(name.as_str()) {
             Ok(()) => {
-                self.made.add(
-                    self.files.owner,
-                    name,
-                    CreatedFolder::of(&self.open_file(name.as_str())?.metadata()?),
-                );
+                let made = self.files.dir.symlink_metadata(name.as_str())?;
+                self.made.add(self.files.owner, name, CreatedFolder::of_found(&made));
                 Ok(())
             }
-            Err(error)
-                if error.kind() == ErrorKind::AlreadyExists
-                    && self.files.dir.symlink_metadata(name.as_str())?.is_dir() =>
-            {
-                Ok(())
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if self.files.dir.symlink_metadata(name.as_str())?.is_dir() { Ok(()) } else { Err(error) }
             }
             Err(error) => Err(error),
         };
@@ -529,24 +637,28 @@ impl Folder {
     /// Gives a folder its time and permissions, when everything is in it, if it is one that [`make_folder`](Self::make_folder)
     /// made: what others made keeps its own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
-        let made = self.made.take(self.files.owner, name);
         self.check_parents(name)?;
         let seal = || {
             let is_folder = self.files.dir.symlink_metadata(name.as_str())?.is_dir();
             if !is_folder {
                 return Err(ErrorKind::NotADirectory.into());
             }
-            let Some(made) = made else { return Ok(()) };
+            let Some(made) = self.made.of(self.files.owner, name) else { return Ok(()) };
             // `open_dir` gives handles that can do nothing but resolve names.
             let folder = self.open_file(name.as_str())?;
             if CreatedFolder::of(&folder.metadata()?) != made {
                 return Ok(());
             }
-            // The owner goes on with it: an interrupted transfer resumes, and what was received can be removed.
-            set_mode(&folder, offer.mode | 0o700)?;
+            set_folder_mode(&folder, self.files.umask.of_folder(offer.mode))?;
             folder.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
         };
-        seal().map_err(|error| self.failure(name, &error))
+        match seal() {
+            Err(error) if error.is_scarcity() => Err(self.failure(name, &error)),
+            sealed => {
+                self.made.forget(self.files.owner, name);
+                sealed.map_err(|error| self.failure(name, &error))
+            }
+        }
     }
 
     /// Takes away what is left of a name whose file is complete, as after a crash at the very end.
@@ -564,7 +676,9 @@ impl Folder {
     pub(super) fn give_name(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
-        self.check_parents(name)?;
+        let part_name = self.part_of(name);
+        let link = |to: &str| self.patience.retry(|| self.link(&part_name, to));
+        self.patience.retry(|| self.check_parents(name))?;
         self.files.disk.before(Step::Commit).map_err(system)?;
         let mut replaced_bytes = 0;
         let given = match self.on_clash {
@@ -572,20 +686,22 @@ impl Folder {
                 if let Ok(Present::File { size_bytes }) = self.present(name) {
                     replaced_bytes = size_bytes;
                 }
-                self.files.dir.rename(self.part_of(name), &self.files.dir, name.as_str()).map_err(system)?;
+                let rename = || self.files.dir.rename(&part_name, &self.files.dir, name.as_str());
+                self.patience.retry(rename).map_err(system)?;
                 None
             }
             OnClash::Refuse => {
-                if !self.link(&self.part_of(name), name.as_str()).map_err(system)? {
+                if !link(name.as_str()).map_err(system)? {
                     return Err(self.clash(name, "came into being meanwhile"));
                 }
                 None
             }
-            OnClash::Rename => self.beside(name, |to| self.link(&self.part_of(name), to)).map_err(system)?,
+            OnClash::Rename => self.beside(name, link).map_err(system)?,
         };
         part.named(replaced_bytes);
-        self.files.remove_if_there(&self.part_of(name)).map_err(system)?;
-        self.files.remove_if_there(&self.files.journal_of(name)).map_err(system)?;
+        for left in [&part_name, &self.files.journal_of(name)] {
+            self.patience.retry(|| self.files.remove_if_there(left)).map_err(system)?;
+        }
         Ok(given)
     }
 
@@ -610,10 +726,13 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             // File systems without hard links.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
-                if self.files.dir.symlink_metadata(to).is_ok() {
-                    return Ok(false);
+                match self.files.dir.symlink_metadata(to) {
+                    Ok(_) => Ok(false),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
+                        self.files.dir.rename(from, &self.files.dir, to).map(|()| true)
+                    }
+                    Err(error) => Err(error),
                 }
-                self.files.dir.rename(from, &self.files.dir, to).map(|()| true)
             }
             Err(error) => Err(error),
         }
@@ -696,6 +815,20 @@ fn is_new(made: io::Result<()>) -> io::Result<bool> {
     }
 }
 
+/// Returns the permissions of a file; `None` on systems that have none.
+fn mode_of(found: &cap_std::fs::Metadata) -> Option<u16> {
+    #[cfg(unix)]
+    {
+        use cap_std::fs::MetadataExt;
+        u16::try_from(found.mode() & 0o7777).ok()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = found;
+        None
+    }
+}
+
 fn random_number() -> io::Result<u64> {
     getrandom::u64().map_err(|error| io::Error::other(error.to_string()))
 }
@@ -725,6 +858,9 @@ fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
 /// What the system said about a file, as a failure.
 pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
     let (reason, remedy) = match error.kind() {
+        _ if error.is_scarcity() => {
+            (Reason::Resources, "close other programs or raise the limit (ulimit -n), and try again")
+        }
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             (Reason::Permission, "check the permissions of it and of its folder")
         }
@@ -732,9 +868,9 @@ pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
             (Reason::NoSpace, "what has arrived is kept: make room and send it again to go on")
         }
         ErrorKind::NotFound => (Reason::NotThere, "check the name"),
-        ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {
-            (Reason::Clash, "a file is where a folder should be, or the other way round: move it away")
-        }
+        ErrorKind::NotADirectory => (Reason::Clash, "a file is where a folder should be: move it away"),
+        ErrorKind::IsADirectory => (Reason::Clash, "a folder is where a file should be: move it away"),
+        ErrorKind::AlreadyExists => (Reason::Clash, "something else has the name: move it away"),
         _ => (Reason::System, "see what the system says, and try again"),
     };
     Failure::new(reason, format!("{shown}: {error}; {remedy}"))

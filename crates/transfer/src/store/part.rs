@@ -10,16 +10,18 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::directory::{Directory, set_mode};
+use super::directory::Directory;
 use super::disk::{Disk, Step};
 use super::held::{HeldBlocks, contain};
 use super::journal::{Entry, Journal};
+use super::mode::{Umask, set_file_mode};
 use super::quota::Charge;
 use super::record::FileState;
 use super::syncer::{Batch, SharedJournal, Syncer};
 use super::times::to_system_time;
 use crate::block::{BLOCK_BYTES, Hash, Root, block_at, blocks_of};
 use crate::cancel::Cancel;
+use crate::descriptors::Held;
 use crate::name::Name;
 use crate::protocol::{Kind, MAX_RUNS, Offer, Run};
 use crate::store::Block;
@@ -37,7 +39,7 @@ const MARKS_FROM: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Part {
     name: Name,
-    file: File,
+    file: Arc<File>,
     /// Files of one block have none.
     journal: Option<SharedJournal>,
     /// Started with the first batch.
@@ -61,7 +63,10 @@ pub(crate) struct Part {
     /// A part of another version of the source was thrown away.
     pub(crate) restarted: bool,
     disk: Disk,
+    umask: Umask,
     cancel: Cancel,
+    /// Descriptors of the file and the journal.
+    _held: Held,
     /// Its share of a quota, where there is one.
     charge: Option<Charge>,
     is_discarded: bool,
@@ -106,19 +111,29 @@ fn size_of(offer: &Offer) -> Option<u64> {
     }
 }
 
+/// Returns the number of descriptors that an offer takes while it is received.
+pub(super) fn descriptors_of(offer: &Offer) -> u64 {
+    match offer.kind {
+        Kind::File { size_bytes, .. } if blocks_of(size_bytes) <= 1 => 1,
+        Kind::File { .. } | Kind::Stream { .. } => 2,
+        Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => 0,
+    }
+}
+
 impl Part {
     /// Opens the part of an offered file or stream, new or with what is there of it; `None` if somebody else has it open.
     pub(super) fn open(
         folder: &Directory,
         name: Name,
         offer: &Offer,
+        held: Held,
         cancel: &Cancel,
     ) -> io::Result<Option<Self>> {
         let Some(file) = folder.lock_part(&name)? else { return Ok(None) };
         let size_bytes = size_of(offer);
         let mut part = Part {
             name,
-            file,
+            file: Arc::new(file),
             journal: None,
             syncer: None,
             mark: UNIX_EPOCH,
@@ -134,10 +149,12 @@ impl Part {
             single: None,
             restarted: false,
             disk: folder.disk.clone(),
+            umask: folder.umask,
             cancel: cancel.clone(),
             charge: None,
             is_discarded: false,
             replaced: OnceLock::new(),
+            _held: held,
         };
         if size_bytes.is_some_and(|size| blocks_of(size) <= 1) {
             part.file.set_len(0)?;
@@ -263,7 +280,7 @@ impl Part {
 
     fn read(&self, entry: &Entry, content: &mut Vec<u8>) -> io::Result<Hash> {
         content.clear();
-        let mut file = &self.file;
+        let mut file = &*self.file;
         file.seek(SeekFrom::Start(block_at(entry.index)))?;
         file.take(u64::from(entry.len)).read_to_end(content)?;
         Ok(Hash::of(content))
@@ -322,10 +339,11 @@ impl Part {
         if let (true, Some(charge)) = (self.is_stream, &mut self.charge) {
             charge.grow(block.len())?;
         }
-        self.file.seek(SeekFrom::Start(block_at(index)))?;
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(block_at(index)))?;
         let mut written = self.disk.before(Step::WriteBlock);
         if written.is_ok() {
-            written = block.write_to(&mut self.file);
+            written = block.write_to(&mut file);
         }
         if written.is_err() {
             // Half a block is of no use, and on a full disk the journal needs the room.
@@ -359,7 +377,7 @@ impl Part {
         let syncer = match &mut self.syncer {
             Some(syncer) => syncer,
             none => {
-                none.insert(Syncer::start(self.file.try_clone()?, Arc::clone(journal), self.disk.clone())?)
+                none.insert(Syncer::start(Arc::clone(&self.file), Arc::clone(journal), self.disk.clone()))
             }
         };
         if !self.unsynced.is_empty() && (syncer.is_free()? || self.unsynced_bytes >= 2 * SYNC_BYTES) {
@@ -428,7 +446,7 @@ impl Part {
     pub(super) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
         self.disk.before(Step::Seal)?;
         self.file.set_len(size_bytes)?;
-        set_mode(&self.file, offer.mode)?;
+        set_file_mode(&self.file, self.umask.of_file(offer.mode))?;
         self.file.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
     }
 
@@ -474,6 +492,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::descriptors::Share;
     use crate::protocol::{FileTime, Segment, read_block};
     use crate::store::Assembly;
 
@@ -487,7 +506,9 @@ mod tests {
         let kind = Kind::Stream { token: [1; 16] };
         let offer = Offer { id: 0, name: "file".into(), kind, changed, mode: 0o644 };
         let name = Name::new("file").expect("a name");
-        let mut part = Part::open(&folder, name, &offer, &Cancel::default()).expect("opened").expect("free");
+        let held = Share::of(2).hold(2).expect("room");
+        let mut part =
+            Part::open(&folder, name, &offer, held, &Cancel::default()).expect("opened").expect("free");
         part.last_sync = Instant::now() + Duration::from_secs(3600);
         part
     }
@@ -543,7 +564,7 @@ mod tests {
 
     /// Changes a byte of the part file, and leaves the time at which it was changed as it was.
     fn change_behind_its_back(part: &Part, index: u64) {
-        let mut file = &part.file;
+        let mut file = &*part.file;
         file.seek(SeekFrom::Start(block_at(index))).expect("a place");
         std::io::Write::write_all(&mut file, &[9]).expect("written");
         part.set_mark().expect("set");

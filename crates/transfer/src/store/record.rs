@@ -9,15 +9,17 @@
 //! its own: its digest is one, and a garbled one agrees with no file.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::directory::Directory;
 use super::disk::{Disk, Step};
 use crate::identity::Owner;
 use crate::name::{Name, RECORD_NAME};
 use crate::protocol::Offer;
+use crate::scarcity::Scarcity;
 
 const MAGIC: [u8; 8] = *b"ANBSTOR1";
 const KEY_LEN: usize = 32;
@@ -28,6 +30,12 @@ const DIGEST_LEN: usize = 16;
 const ENTRY_LEN: usize = PLACE_LEN + DIGEST_LEN;
 /// Most entries of a record; then the older half is dropped.
 const MOST_ENTRIES: usize = 1 << 20;
+/// Time for which another process may hold the record before it is done without.
+const LOCKED_FOR: Duration = Duration::from_secs(1);
+/// Pause between two attempts to lock it.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// Time after which a record that could not be opened is tried again.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 type Place = [u8; PLACE_LEN];
 type Digest = [u8; DIGEST_LEN];
@@ -41,8 +49,10 @@ pub(super) struct Record {
 
 #[derive(Debug)]
 enum State {
-    /// Nobody has asked yet.
-    Unread,
+    /// It has not been read, or cannot be before this time.
+    Unread {
+        not_before: Option<Instant>,
+    },
     Open(Table),
     /// The file is not ours, or cannot be used: everything is compared.
     None,
@@ -60,8 +70,17 @@ struct Table {
 
 impl Default for Record {
     fn default() -> Self {
-        Record { state: Arc::new(Mutex::new(State::Unread)), most: MOST_ENTRIES }
+        Record { state: Arc::new(Mutex::new(State::Unread { not_before: None })), most: MOST_ENTRIES }
     }
+}
+
+/// Origin of a file that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Provenance {
+    /// The sender's offer was stored under this name.
+    Stored,
+    /// It was there, and has the content of the offer.
+    Equal,
 }
 
 /// What a file has to be to count as a version of a sender's.
@@ -72,20 +91,21 @@ pub(super) struct Version<'a> {
 }
 
 impl Record {
-    /// Whether this file was recorded as this version, and nothing was done to it since.
-    pub(super) fn holds(&self, folder: &Directory, version: &Version<'_>, file: FileState) -> bool {
+    /// Returns the provenance of a file that was recorded as this version, if nothing was done to it since.
+    pub(super) fn find(
+        &self,
+        folder: &Directory,
+        version: &Version<'_>,
+        file: FileState,
+    ) -> Option<Provenance> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever only looks makes no record.
-        if matches!(*state, State::Unread) && folder.dir.symlink_metadata(RECORD_NAME).is_err() {
-            return false;
+        if matches!(*state, State::Unread { .. }) && folder.dir.symlink_metadata(RECORD_NAME).is_err() {
+            return None;
         }
-        let Some(table) = state.table(folder) else { return false };
-        let Some((place, digest)) = table.entry(version, file) else { return false };
-        if table.entries.get(&place) == Some(&digest) {
-            return true;
-        }
+        let table = state.table(folder)?;
         // Another process may have written it.
-        table.catch_up().is_ok() && table.entries.get(&place) == Some(&digest)
+        table.find(version, file).or_else(|| table.catch_up().ok().and_then(|()| table.find(version, file)))
     }
 
     /// Records that these files are these versions.
@@ -93,17 +113,18 @@ impl Record {
         &self,
         folder: &Directory,
         files: &[(Version<'_>, FileState)],
+        provenance: Provenance,
         disk: &Disk,
     ) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(table) = state.table(folder) else { return Ok(()) };
         let entries: Vec<(Place, Digest)> =
-            files.iter().filter_map(|(version, file)| table.entry(version, *file)).collect();
+            files.iter().filter_map(|(version, file)| table.entry(version, *file, provenance)).collect();
         if entries.is_empty() {
             return Ok(());
         }
         disk.before(Step::Record)?;
-        table.file.lock()?;
+        lock(&table.file)?;
         let added = table.append(&entries, self.most);
         table.file.unlock()?;
         added
@@ -112,15 +133,20 @@ impl Record {
 
 impl State {
     fn table(&mut self, folder: &Directory) -> Option<&mut Table> {
-        if matches!(self, State::Unread) {
+        if let State::Unread { not_before } = self
+            && not_before.is_none_or(|at| Instant::now() >= at)
+        {
             *self = match Table::open(folder) {
                 Ok(Some(table)) => State::Open(table),
+                Err(error) if error.is_scarcity() || error.kind() == ErrorKind::WouldBlock => {
+                    State::Unread { not_before: Some(Instant::now() + READ_AGAIN_AFTER) }
+                }
                 Ok(None) | Err(_) => State::None,
             };
         }
         match self {
             State::Open(table) => Some(table),
-            State::Unread | State::None => None,
+            State::Unread { .. } | State::None => None,
         }
     }
 }
@@ -132,7 +158,7 @@ impl Table {
             Some(file) => file,
             None => return Ok(None),
         };
-        file.lock()?;
+        lock(&file)?;
         let opened = Table::read_header(file);
         if let Ok(Some(table)) = &opened {
             table.file.unlock()?;
@@ -231,20 +257,53 @@ impl Table {
         self.catch_up()
     }
 
-    /// What is recorded of a file; `None` where the system does not tell whether it was changed.
-    fn entry(&self, version: &Version<'_>, file: FileState) -> Option<(Place, Digest)> {
+    fn find(&self, version: &Version<'_>, file: FileState) -> Option<Provenance> {
+        let is_recorded = |provenance: &Provenance| {
+            let entry = self.entry(version, file, *provenance);
+            entry.is_some_and(|(place, digest)| self.entries.get(&place) == Some(&digest))
+        };
+        [Provenance::Stored, Provenance::Equal].into_iter().find(is_recorded)
+    }
+
+    /// Returns what is recorded of a file; `None` where the system does not say whether it was changed.
+    fn entry(
+        &self,
+        version: &Version<'_>,
+        file: FileState,
+        provenance: Provenance,
+    ) -> Option<(Place, Digest)> {
         let mut place = blake3::Hasher::new_keyed(&self.key);
         place.update(b"name").update(version.owner.as_bytes()).update(version.name.as_str().as_bytes());
         let place = place.finalize();
         let offered = (&version.offer.kind, version.offer.changed, file.0?);
         let offered = postcard::to_stdvec(&offered).expect("a vector takes everything");
         let mut digest = blake3::Hasher::new_keyed(&self.key);
-        digest.update(b"state").update(place.as_bytes()).update(&offered);
+        let label: &[u8] = match provenance {
+            Provenance::Stored => b"stored",
+            // The label of all entries before provenance was recorded.
+            Provenance::Equal => b"state",
+        };
+        digest.update(label).update(place.as_bytes()).update(&offered);
         let first = |hash: blake3::Hash| -> [u8; DIGEST_LEN] {
             *hash.as_bytes().first_chunk().expect("a hash is longer")
         };
         let place = *first(place).first_chunk().expect("a place is shorter");
         Some((place, first(digest.finalize())))
+    }
+}
+
+/// Locks the record. Other processes hold it for moments only; one that was stopped with it holds up no transfer.
+fn lock(file: &File) -> io::Result<()> {
+    let since = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if since.elapsed() >= LOCKED_FOR => {
+                return Err(io::Error::new(ErrorKind::WouldBlock, "another process has locked it"));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+        }
     }
 }
 
@@ -331,7 +390,7 @@ mod tests {
             let (name, offer) = (Name::new(name).expect("a name"), offer(name, seconds));
             let version =
                 Version { owner: SenderId::from_bytes([owner; 16]).owner(), name: &name, offer: &offer };
-            self.record.holds(&self.folder, &version, state)
+            self.record.find(&self.folder, &version, state).is_some()
         }
 
         fn add(&self, owner: u8, name: &str, seconds: i64) {
@@ -340,7 +399,9 @@ mod tests {
             let (name, offer) = (Name::new(name).expect("a name"), offer(name, seconds));
             let version =
                 Version { owner: SenderId::from_bytes([owner; 16]).owner(), name: &name, offer: &offer };
-            self.record.add(&self.folder, &[(version, state)], &Disk::default()).expect("added");
+            self.record
+                .add(&self.folder, &[(version, state)], Provenance::Stored, &Disk::default())
+                .expect("added");
         }
     }
 

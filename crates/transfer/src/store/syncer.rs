@@ -15,9 +15,23 @@ pub(super) type SharedJournal = Arc<Mutex<Journal>>;
 /// Blocks that were written, and are not in the journal.
 pub(super) type Batch = Vec<Entry>;
 
-/// A thread that synchronises one batch at a time.
+/// Synchronises one batch at a time, on a thread if the system has one for it.
 #[derive(Debug)]
 pub(super) struct Syncer {
+    journal: Journaled,
+    worker: Option<Worker>,
+}
+
+/// A part file, and the journal of its blocks.
+#[derive(Clone, Debug)]
+struct Journaled {
+    part: Arc<File>,
+    journal: SharedJournal,
+    disk: Disk,
+}
+
+#[derive(Debug)]
+struct Worker {
     /// `None` while it is dropped.
     batches: Option<SyncSender<Batch>>,
     done: Receiver<io::Result<()>>,
@@ -27,24 +41,48 @@ pub(super) struct Syncer {
 
 impl Syncer {
     /// Starts the thread, which has ended when this is dropped.
-    pub(super) fn start(part: File, journal: SharedJournal, disk: Disk) -> io::Result<Self> {
-        let (batches, jobs) = sync_channel::<Batch>(1);
-        let (tell, done) = sync_channel(1);
-        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            for batch in jobs {
-                if tell.send(sync(&part, &journal, &batch, &disk)).is_err() {
-                    return;
-                }
-            }
-        })?;
-        Ok(Syncer { batches: Some(batches), done, is_busy: false, thread: Some(thread) })
+    pub(super) fn start(part: Arc<File>, journal: SharedJournal, disk: Disk) -> Self {
+        let journal = Journaled { part, journal, disk };
+        Syncer { worker: Worker::start(journal.clone()).ok(), journal }
     }
 
-    /// Whether it would take a batch at once.
+    /// Returns `true` if it would take a batch at once.
     ///
     /// # Errors
     /// Why the last one failed.
     pub(super) fn is_free(&mut self) -> io::Result<bool> {
+        self.worker.as_mut().map_or(Ok(true), Worker::is_free)
+    }
+
+    /// Waits until the batch under way is done.
+    pub(super) fn wait(&mut self) -> io::Result<()> {
+        self.worker.as_mut().map_or(Ok(()), Worker::wait)
+    }
+
+    /// Takes a batch, after the one under way.
+    pub(super) fn take(&mut self, batch: Batch) -> io::Result<()> {
+        match &mut self.worker {
+            Some(worker) => worker.take(batch),
+            None => self.journal.sync(&batch),
+        }
+    }
+}
+
+impl Worker {
+    fn start(journal: Journaled) -> io::Result<Self> {
+        let (batches, jobs) = sync_channel::<Batch>(1);
+        let (tell, done) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
+            for batch in jobs {
+                if tell.send(journal.sync(&batch)).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Worker { batches: Some(batches), done, is_busy: false, thread: Some(thread) })
+    }
+
+    fn is_free(&mut self) -> io::Result<bool> {
         if self.is_busy {
             match self.done.try_recv() {
                 Ok(ended) => {
@@ -58,13 +96,11 @@ impl Syncer {
         Ok(true)
     }
 
-    /// Waits until the batch under way is done.
-    pub(super) fn wait(&mut self) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_busy) { self.done.recv().map_err(|_| gone())? } else { Ok(()) }
     }
 
-    /// Takes a batch, after the one under way.
-    pub(super) fn take(&mut self, batch: Batch) -> io::Result<()> {
+    fn take(&mut self, batch: Batch) -> io::Result<()> {
         self.wait()?;
         self.batches.as_ref().ok_or_else(gone)?.send(batch).map_err(|_| gone())?;
         self.is_busy = true;
@@ -72,7 +108,7 @@ impl Syncer {
     }
 }
 
-impl Drop for Syncer {
+impl Drop for Worker {
     /// The thread shares the lock on the part file, so that nobody else can have it before the thread has ended.
     fn drop(&mut self) {
         self.batches = None;
@@ -83,13 +119,15 @@ impl Drop for Syncer {
     }
 }
 
-/// First what the journal tells of, then the journal.
-fn sync(part: &File, journal: &Mutex<Journal>, batch: &Batch, disk: &Disk) -> io::Result<()> {
-    part.sync_data()?;
-    disk.before(Step::SyncJournal)?;
-    let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
-    batch.iter().try_for_each(|entry| journal.append(entry))?;
-    journal.sync()
+impl Journaled {
+    /// Synchronises first what the journal tells of, then the journal.
+    fn sync(&self, batch: &Batch) -> io::Result<()> {
+        self.part.sync_data()?;
+        self.disk.before(Step::SyncJournal)?;
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        batch.iter().try_for_each(|entry| journal.append(entry))?;
+        journal.sync()
+    }
 }
 
 fn gone() -> io::Error {

@@ -52,7 +52,7 @@ fn tree(dir: &Path) -> Vec<String> {
     found
 }
 
-async fn send(
+pub(crate) async fn send(
     serving: &Serving,
     sources: Vec<SendSource>,
     wishes: Wishes,
@@ -206,9 +206,12 @@ fn a_dry_run_tells_what_would_be_removed_and_removes_nothing() {
 #[test]
 fn nothing_is_removed_after_a_transfer_in_which_something_was_left_out() {
     run(async {
-        let from = source(&["t/file", "t/folder"]);
+        let from = source(&["t/file"]);
         let serving = serving();
-        fill(serving.dir.path(), ["t/folder/inside", "t/old"]);
+        // A socket is never transferred.
+        let socket = from.path().join("t/socket");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+        fill(serving.dir.path(), ["t/old"]);
         let sources = || vec![SendSource::path(from.path().join("t"))];
         let (ended, totals, events) = send(&serving, sources(), DELETE).await;
         ended.expect("the transfer itself goes well");
@@ -216,9 +219,9 @@ fn nothing_is_removed_after_a_transfer_in_which_something_was_left_out() {
         assert!(events.text().contains("because files were left out"), "{}", events.text());
         assert!(serving.dir.path().join("t/old").exists());
         // Once that is mended it is.
-        fs::remove_dir_all(serving.dir.path().join("t/folder")).expect("removed");
+        fs::remove_file(&socket).expect("removed");
         send(&serving, sources(), DELETE).await.0.expect("sent");
-        assert_eq!(tree(serving.dir.path()), ["t", "t/file", "t/folder"]);
+        assert_eq!(tree(serving.dir.path()), ["t", "t/file"]);
         // A source that is not there is something that was left out, too.
         fill(serving.dir.path(), ["t/old"]);
         let mut sources = sources();

@@ -5,9 +5,12 @@
     reason = "a test prints why it is left out, and its figures for `--nocapture`"
 )]
 
+mod attributes;
+mod busy;
 mod confirmed;
 mod deletion;
 mod failures;
+mod kinds;
 mod limits;
 mod links;
 mod options;
@@ -16,5 +19,6 @@ mod resume;
 mod rights;
 mod storage;
 mod support;
+mod unsized_files;
 mod vanish;
 mod whole;

@@ -4,6 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
+use std::collections::BTreeSet;
+
+use super::super::queues::MOST_CONTROL;
 use super::*;
 use crate::block::{BLOCK_BYTES, Root};
 use crate::protocol::MAX_SEGMENT_BYTES;
@@ -17,7 +20,7 @@ const PIPED_BLOCKS: u64 = 2;
 /// A sender of which nothing leaves, and whose reader answers when it is told to.
 struct Stalled {
     sender: Sender,
-    link: Link,
+    link: SendQueues,
     requests: requests::Receiver<Request>,
 }
 
@@ -26,7 +29,7 @@ impl Stalled {
         let mut sender = Sender::new(Vec::new(), None, Report::default()).with_memory(memory_blocks);
         let (reader, requests) = requests::channel();
         sender.reader = reader;
-        Stalled { sender, link: Link::new(WINDOW_BLOCKS, None), requests }
+        Stalled { sender, link: SendQueues::new(WINDOW_BLOCKS, None), requests }
     }
 
     /// Takes a file up if the sender would.

@@ -1,0 +1,69 @@
+//! Messages of a sender that wait to leave.
+
+use std::collections::VecDeque;
+
+use anabranch_net::Association;
+use tokio::time::Instant;
+
+use super::pace::{Pace, RateLimit};
+use crate::error::TransferError;
+use crate::link::{self, Outgoing};
+use crate::protocol::{MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message};
+
+/// Control messages that wait to leave before the peer is heard again: one that has us answer, and does not read the answers, waits
+/// for itself. Peers that keep to the protocol stay far below: each of the open offers has an end or two to be told.
+pub(super) const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
+
+/// Messages that wait to be sent on one association, and its window.
+pub(super) struct SendQueues {
+    pub(super) control: VecDeque<Outgoing>,
+    pub(super) data: VecDeque<Outgoing>,
+    pub(super) window: usize,
+    pub(super) in_flight: usize,
+    pace: Pace,
+}
+
+impl SendQueues {
+    pub(super) fn new(window_blocks: u32, rate: Option<RateLimit>) -> Self {
+        SendQueues {
+            control: VecDeque::new(),
+            data: VecDeque::new(),
+            window: window_blocks.clamp(1, MAX_WINDOW_BLOCKS) as usize,
+            in_flight: 0,
+            pace: Pace::new(rate, Instant::now()),
+        }
+    }
+
+    /// Whether there is room for what a message of the peer may have us answer.
+    pub(super) fn may_hear(&self) -> bool {
+        self.control.len() < MOST_CONTROL
+    }
+
+    pub(super) fn say_alive(&mut self) {
+        // Whatever waits to leave says as much.
+        if self.control.is_empty() {
+            self.say(&Message::Alive);
+        }
+    }
+
+    pub(super) fn say(&mut self, message: &Message) {
+        self.control.push_back(Outgoing::from(message));
+    }
+
+    /// Sends the next message, and returns the bytes of blocks in it. Waits for ever if there is none. Cancel-safe: a message that
+    /// was not sent stays in its queue.
+    pub(super) async fn send_next(&mut self, association: &Association) -> Result<u64, TransferError> {
+        if let Some(message) = self.control.front() {
+            link::send(association, message.clone()).await?;
+            self.control.pop_front();
+            return Ok(0);
+        }
+        let Some(message) = self.data.front() else { return std::future::pending().await };
+        let bytes = message.len();
+        self.pace.ready(bytes).await;
+        link::send(association, message.clone()).await?;
+        self.data.pop_front();
+        self.pace.sent();
+        Ok(bytes as u64)
+    }
+}
