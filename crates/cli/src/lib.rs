@@ -25,6 +25,7 @@ pub mod schemes;
 mod seeds;
 mod signal;
 mod table;
+mod tilde;
 mod transfer;
 
 use std::ffi::OsString;
@@ -157,7 +158,7 @@ fn parse(typed: &[OsString], external: &[ExternalCommand]) -> Result<Arguments, 
 /// The commands, with those that are carried out elsewhere.
 fn command(external: &[ExternalCommand]) -> clap::Command {
     let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
-    Arguments::command().subcommands(external)
+    tilde::expand_in_options(Arguments::command()).subcommands(external)
 }
 
 /// Reports a result that could not be written. Success becomes failure; any other status stays.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from pathlib import Path
 from typing import Any, NoReturn
 
 MOST_COLUMNS = 100
@@ -29,6 +30,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **others: Any) -> None:
         super().__init__(formatter_class=Formatter, add_help=False, **others)
+        self.register("type", Path, _path)
         self._positionals.title = "Arguments"
         self._optionals.title = "Options"
         self.add_argument("-h", "--help", action="help", help="Print help")
@@ -37,3 +39,8 @@ class Parser(argparse.ArgumentParser):
         """Says what is wrong with the command line, and exits with 2."""
         usage = self.format_usage().strip()
         self.exit(2, f"error: {message}\n\n{usage}\n\nFor more information, try '--help'.\n")
+
+
+def _path(typed: str) -> Path:
+    """Returns a typed path; a leading `~/` becomes the user's home folder, as most shells leave it behind `=`."""
+    return Path(typed).expanduser() if typed == "~" or typed.startswith("~/") else Path(typed)
