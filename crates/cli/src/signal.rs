@@ -49,6 +49,6 @@ impl Resizes {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -31,7 +31,7 @@ enum Mode {
     Json,
     /// Drawn in place, from the latest snapshot.
     Live {
-        screen: Mutex<(Live, Option<Snapshot>)>,
+        screen: Mutex<(Live, Option<Box<Snapshot>>)>,
     },
     Lines {
         next: Mutex<Instant>,
@@ -304,7 +304,7 @@ impl Console {
             Mode::Live { screen } => {
                 let (live, latest) = &mut *lock(screen);
                 live.draw(&snapshot.lines(live.size()));
-                *latest = Some(snapshot);
+                *latest = Some(Box::new(snapshot));
             }
             Mode::Lines { next } => {
                 let mut next = lock(next);

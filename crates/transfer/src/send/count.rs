@@ -107,7 +107,7 @@ struct Waiting {
 /// Result of inspecting one name.
 enum Inspected {
     File(u64),
-    Folder(OpenFolder),
+    Folder(Box<OpenFolder>),
     /// Neither, or nothing that is offered.
     Other,
 }
@@ -156,12 +156,12 @@ impl Counter<'_> {
         let mut waiting = Vec::new();
         match self.inspect(place, name, &[]) {
             Inspected::File(size_bytes) => self.add(size_bytes),
-            Inspected::Folder(folder) => self.read(folder, &mut waiting)?,
+            Inspected::Folder(folder) => self.read(*folder, &mut waiting)?,
             Inspected::Other => {}
         }
         while let Some(Waiting { parent, last }) = waiting.pop() {
             if let Inspected::Folder(folder) = self.inspect_below(&parent, &last) {
-                self.read(folder, &mut waiting)?;
+                self.read(*folder, &mut waiting)?;
             }
         }
         Some(())
@@ -214,7 +214,7 @@ impl Counter<'_> {
                     }
                     within.push(identity);
                 }
-                Inspected::Folder(OpenFolder { place, name, within })
+                Inspected::Folder(Box::new(OpenFolder { place, name, within }))
             }
             _ => Inspected::Other,
         }
