@@ -376,6 +376,47 @@ fn within_limit(limit: &str, arguments: &[&str]) -> Command {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn server_and_senders_short_of_descriptors_leave_no_file_out() {
+    const SENDERS: usize = 4;
+    const FILES: usize = 120;
+    let dir = tempfile::tempdir().expect("a folder");
+    let fixed = ["serve", "--json", "--dir", text(dir.path())];
+    let mut serving =
+        Serving::of(Running::start(within_limit("-n 72", &[&fixed[..], &LISTEN].concat())), dir);
+    let from = tempfile::tempdir().expect("a folder");
+    let name = |sender: usize, file: usize| format!("tree-{sender}/{}/deep/er/{file}", file % 7);
+    let senders: Vec<Running> = (0..SENDERS)
+        .map(|sender| {
+            for file in 0..FILES {
+                let path = from.path().join(name(sender, file));
+                fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+                fs::write(path, noise(100 + file)).expect("written");
+            }
+            let tree = from.path().join(format!("tree-{sender}"));
+            Running::start(within_limit("-n 40", &serving.arguments("send", &[text(&tree)])))
+        })
+        .collect();
+    let Running { child, out } = &mut serving.running;
+    let ended: Vec<Ended> = std::thread::scope(|scope| {
+        // The server waits if no program reads its lines.
+        scope.spawn(|| std::io::copy(out, &mut std::io::sink()));
+        let ended = senders.into_iter().map(Running::end).collect();
+        child.kill().expect("killed");
+        ended
+    });
+    for (sender, ended) in ended.into_iter().enumerate() {
+        let ended = ended.with_status(0);
+        let totals = &last(&ended)["totals"];
+        assert_eq!((&totals["done_files"], &totals["failed_files"]), (&FILES.into(), &0.into()), "{totals}");
+        for file in 0..FILES {
+            let name = name(sender, file);
+            assert_eq!(serving.there(&name), noise(100 + file), "{name}");
+        }
+    }
+}
+
+#[test]
 fn overwrite_of_a_killed_sender_is_resumed_by_the_same_command() {
     let serving = Serving::start(&["--on-clash", "overwrite"]);
     let from = tempfile::tempdir().expect("a folder");
