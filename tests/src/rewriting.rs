@@ -193,7 +193,7 @@ impl Rewriter {
 }
 
 /// Applies a rule to a chunk; what goes before the chunk is appended to `before`.
-fn apply(rule: Rewrite, by: Side, chunk: &mut Vec<u8>, before: &mut Vec<u8>) {
+fn apply(rule: Rewrite, by: Side, chunk: &mut [u8], before: &mut Vec<u8>) {
     let kind = chunk[0];
     let is_init = matches!(kind, INIT | INIT_ACK);
     match rule {
@@ -255,7 +255,7 @@ fn inserted(data: &[u8], tsns: u8) -> Vec<u8> {
     let mut chunks = Vec::new();
     for (part, cut) in cuts.windows(2).enumerate() {
         let payload = &message[cut[0]..cut[1]];
-        let flags = 2 * u8::from(part == 0) | u8::from(part + 1 == usize::from(tsns));
+        let flags = (2 * u8::from(part == 0)) | u8::from(part + 1 == usize::from(tsns));
         let length = 16 + payload.len();
         let mut chunk = vec![DATA, flags, 0, length as u8];
         let tsn = u32::from_be_bytes([data[4], data[5], data[6], data[7]]).wrapping_add(part as u32);
