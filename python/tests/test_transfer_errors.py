@@ -7,8 +7,9 @@ import math
 import pickle
 import socket
 
+import numpy as np
 import pytest
-from transfer_rig import here, in_loop, listening
+from transfer_rig import here, in_loop, listening, pair
 
 import anabranch
 from anabranch.errors import AnabranchError, SchemeError
@@ -93,6 +94,54 @@ async def test_settings_that_cannot_be_are_named(setting, value, says):
 async def test_a_setting_of_the_wrong_type_is_a_type_error():
     with pytest.raises(TypeError, match="streams"):
         await anabranch.connect("127.0.0.1:7", streams="many")
+
+
+WHOLE = {"streams": 4, "sctp_port": 9899, "send_buffer_bytes": 1 << 20, "recv_buffer_bytes": 1 << 20}
+REAL = {"peer_silence_s": 30, "failover_ms": 400}
+
+
+@in_loop
+async def test_numpy_numbers_are_accepted_as_settings_and_limits():
+    settings = {name: np.int64(value) for name, value in WHOLE.items()} | {
+        name: np.float32(value) for name, value in REAL.items()
+    }
+    messages = {"stream": np.uint8(3), "ppid": np.int32(7), "context": np.int64(9), "lifetime_s": np.float32(5)}
+    size = np.int64(1 << 20)
+    async with anabranch.listen(
+        "127.0.0.1:0", **settings, backlog=np.int16(4), largest_message_bytes=size, insecure=True
+    ) as listener:
+        opening = anabranch.connect(
+            listener.addresses, **settings, connect_timeout_s=np.float32(10), largest_message_bytes=size, insecure=True
+        )
+        async with opening as ours:
+            theirs = await listener.accept()
+            await ours.send(b"a", **messages)
+            await ours.send(b"b", max_retransmissions=np.int64(3))
+            received = await theirs.recv()
+            assert (received.stream, received.ppid) == (3, 7)
+
+
+@in_loop
+@pytest.mark.parametrize("value", [True, np.True_, "3", np.array([1, 2])])
+@pytest.mark.parametrize("setting", [*WHOLE, *REAL, "largest_message_bytes"])
+async def test_truth_values_and_text_are_refused_as_numbers(setting, value):
+    for opening in (anabranch.connect("127.0.0.1:7", **{setting: value}), anabranch.listen(**{setting: value})):
+        with pytest.raises(TypeError, match=f"{setting}: expected a (whole )?number"):
+            await opening
+
+
+@in_loop
+async def test_fractions_and_nan_are_refused_where_they_mean_nothing():
+    with pytest.raises(TypeError, match=r"streams: expected a whole number, found 1\.5"):
+        await anabranch.connect("127.0.0.1:7", streams=1.5)
+    with pytest.raises(ArgumentError, match="failover_ms is out of range"):
+        await anabranch.connect("127.0.0.1:7", failover_ms=np.float64("nan"))
+    with pytest.raises(TypeError, match="connect_timeout_s: expected a number, found True"):
+        await anabranch.connect("127.0.0.1:7", connect_timeout_s=True)
+    async with pair() as (ours, _):
+        for wrong in ({"stream": True}, {"lifetime_s": True}, {"max_retransmissions": np.True_}, {"ppid": 1.5}):
+            with pytest.raises(TypeError, match=next(iter(wrong))):
+                await ours.send(b"x", **wrong)
 
 
 @in_loop

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from anabranch.transfer.checking import real_or_none, whole, whole_or_none
 from anabranch.transfer.errors import (
     AssociationClosedError,
     AssociationLostError,
@@ -111,7 +112,12 @@ class Association:
             await association.send(b"frame", stream=1, lifetime_s=0.2, context=4711)
         """
         data = payload if isinstance(payload, bytes) else bytes(memoryview(payload))
-        limit = (max_retransmissions, lifetime_s, priority)
+        limit = (
+            whole_or_none("max_retransmissions", max_retransmissions),
+            real_or_none("lifetime_s", lifetime_s),
+            whole_or_none("priority", priority),
+        )
+        stream, ppid, context = whole("stream", stream), whole("ppid", ppid), whole("context", context)
         await self._outcome(self._native.send(data, stream, ordered, ppid, limit, context))
 
     async def recv(self) -> Message | None:
@@ -198,7 +204,7 @@ class Association:
 
         Raises `ArgumentError` if there is no such path, or no other one, and `AssociationClosedError`.
         """
-        await self._outcome(self._native.remove_path(path))
+        await self._outcome(self._native.remove_path(whole("path", path)))
 
     async def __aenter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from anabranch import _native
 from anabranch.transfer.association import Association
+from anabranch.transfer.checking import whole
 from anabranch.transfer.errors import AssociationClosedError
 from anabranch.transfer.opening import DEFAULT_PORT, LARGEST_MESSAGE_BYTES, Opening
 from anabranch.transfer.settings import Settings
@@ -147,7 +148,8 @@ def listen(
         sources = [accept_from] if isinstance(accept_from, str) else accept_from
         networks = None if sources is None else list(sources)
         waker = Waker.of_running_loop()
-        native = _native.listen(wanted, settings, sctp_port, backlog, networks)
-        return Listener(native, waker, largest_message_bytes)
+        port, waiting = whole("sctp_port", sctp_port), whole("backlog", backlog)
+        native = _native.listen(wanted, settings, port, waiting, networks)
+        return Listener(native, waker, settings.largest_message_bytes)
 
     return Opening(open_it)

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from anabranch import _native
 from anabranch.transfer.association import Association
+from anabranch.transfer.checking import real, whole
 from anabranch.transfer.errors import ArgumentError
 from anabranch.transfer.settings import Settings
 from anabranch.transfer.waker import Waker
@@ -111,8 +112,9 @@ def connect(
             insecure=insecure,
         )
         waker = Waker.of_running_loop()
-        operation = _native.connect(remotes, locals_, settings, sctp_port, connect_timeout_s)
-        return Association(await waker.outcome(operation), waker, largest_message_bytes)
+        port, timeout_s = whole("sctp_port", sctp_port), real("connect_timeout_s", connect_timeout_s)
+        operation = _native.connect(remotes, locals_, settings, port, timeout_s)
+        return Association(await waker.outcome(operation), waker, settings.largest_message_bytes)
 
     return Opening(open_it)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from anabranch.transfer.checking import real, real_or_none, whole, whole_or_none
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -19,3 +21,12 @@ class Settings:
     largest_message_bytes: int
     keys: str | os.PathLike[str] | None
     insecure: bool
+
+    def __post_init__(self) -> None:
+        """Turns numbers of other types, such as NumPy's, into Python's."""
+        for name in ("streams", "largest_message_bytes"):
+            object.__setattr__(self, name, whole(name, getattr(self, name)))
+        for name in ("send_buffer_bytes", "recv_buffer_bytes"):
+            object.__setattr__(self, name, whole_or_none(name, getattr(self, name)))
+        object.__setattr__(self, "peer_silence_s", real("peer_silence_s", self.peer_silence_s))
+        object.__setattr__(self, "failover_ms", real_or_none("failover_ms", self.failover_ms))
