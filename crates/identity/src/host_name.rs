@@ -1,13 +1,14 @@
 //! Hosts as `known_hosts` names them.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 /// Bytes of a host name (RFC 1035 section 2.3.4).
 const LONGEST: usize = 253;
 
-/// A host name or an address, and a UDP port. Names are kept in lower case, as DNS compares them (RFC 4343).
+/// A host name or an address, and a UDP port. Names are in lower case, as DNS compares them (RFC 4343), and without the dot at their
+/// end. Every spelling of an IPv4 address that the system's resolver takes for one is that address: a known host has one entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostName {
     host: Host,
@@ -31,9 +32,12 @@ impl HostName {
     /// # Errors
     /// [`WrongHostName`] for what is neither a name nor an address.
     pub fn new(host: &str, port: u16) -> Result<Self, WrongHostName> {
+        // The dot at the end of a complete name does not make it another host.
+        let bare = host.strip_suffix('.').unwrap_or(host);
         let host = match host.parse::<IpAddr>() {
             Ok(address) => Host::Address(address.to_canonical()),
-            Err(_) => Host::Name(name(host)?),
+            Err(_) if is_numeric(bare) => Host::Address(numeric(bare).ok_or(WrongHostName)?.into()),
+            Err(_) => Host::Name(name(bare)?),
         };
         if port == 0 { Err(WrongHostName) } else { Ok(HostName { host, port }) }
     }
@@ -49,11 +53,45 @@ impl HostName {
 
 fn name(text: &str) -> Result<String, WrongHostName> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    // The dot at the end of a name that is complete makes no other host of it.
-    let bare = text.strip_suffix('.').unwrap_or(text);
     let is_name =
-        bare.len() <= LONGEST && bare.split('.').all(|label| !label.is_empty() && label.bytes().all(plain));
-    if is_name { Ok(bare.to_ascii_lowercase()) } else { Err(WrongHostName) }
+        text.len() <= LONGEST && text.split('.').all(|label| !label.is_empty() && label.bytes().all(plain));
+    if is_name { Ok(text.to_ascii_lowercase()) } else { Err(WrongHostName) }
+}
+
+/// Returns `true` if the last part is a number. No top-level domain is one (RFC 3696 section 2), so the text is an address or nothing.
+fn is_numeric(text: &str) -> bool {
+    let last = text.rsplit('.').next().unwrap_or(text);
+    let hexadecimal = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => digits.bytes().all(|digit| digit.is_ascii_hexdigit()),
+        None => !last.is_empty() && last.bytes().all(|digit| digit.is_ascii_digit()),
+    }
+}
+
+/// Reads an IPv4 address in the forms of `inet_aton`, which resolvers take as well: one to four numbers in decimal, octal or
+/// hexadecimal digits, of which the last fills the rest of the address.
+fn numeric(text: &str) -> Option<Ipv4Addr> {
+    let parts: Vec<u32> = text.split('.').map(number).collect::<Option<_>>()?;
+    let (&last, first) = parts.split_last()?;
+    if first.len() > 3 || first.iter().any(|part| *part > 0xff) {
+        return None;
+    }
+    let rest_bits = 32 - 8 * first.len() as u32;
+    if u64::from(last) >= 1 << rest_bits {
+        return None;
+    }
+    let high = first.iter().fold(0_u64, |high, part| high << 8 | u64::from(*part));
+    Some(Ipv4Addr::from_bits((high << rest_bits) as u32 | last))
+}
+
+fn number(digits: &str) -> Option<u32> {
+    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
+        None => (digits, 10),
+    };
+    let is_number = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
+    u32::from_str_radix(digits, radix).ok().filter(|_| is_number)
 }
 
 /// `NAME:PORT`, `ADDR:PORT` or `[ADDR]:PORT`.
@@ -98,6 +136,17 @@ mod tests {
             ("192.0.2.1:9899", "192.0.2.1:9899"),
             ("[2001:DB8::0:1]:9899", "[2001:db8::1]:9899"),
             ("[::ffff:192.0.2.1]:9899", "192.0.2.1:9899"),
+            ("[::FFFF:c000:0201]:9899", "192.0.2.1:9899"),
+            ("[2001:db8:0:0:0:0:0:1]:9899", "[2001:db8::1]:9899"),
+            ("127.0.0.1.:9899", "127.0.0.1:9899"),
+            ("127.1:9899", "127.0.0.1:9899"),
+            ("127.1.:9899", "127.0.0.1:9899"),
+            ("0177.0.0.01:9899", "127.0.0.1:9899"),
+            ("0x7f.0.0.1:9899", "127.0.0.1:9899"),
+            ("0X7F000001:9899", "127.0.0.1:9899"),
+            ("2130706433:9899", "127.0.0.1:9899"),
+            ("192.0.513:9899", "192.0.2.1:9899"),
+            ("EXAMPLE.org.:09899", "example.org:9899"),
         ] {
             assert_eq!(text.parse::<HostName>().expect(text).to_string(), shown);
         }
@@ -123,6 +172,15 @@ mod tests {
             ".:7",
             "a..b:7",
             ".a:7",
+            "127.0.0.1..:7",
+            "256.0.0.1:7",
+            "1.2.3.4.5:7",
+            "1.2.3.256:7",
+            "4294967296:7",
+            "08.0.0.1:7",
+            "127.0.0.0x:7",
+            "host.1:7",
+            "[127.0.0.1%lo]:7",
             "[192.0.2.1]:7",
             &long,
         ] {

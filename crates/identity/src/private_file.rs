@@ -18,6 +18,10 @@ mod access {
     pub(super) fn check(_: &File, _: &Path, _: Others) -> Result<(), IdentityError> {
         Ok(())
     }
+
+    pub(super) fn check_place(_: &Path) -> Result<(), IdentityError> {
+        Ok(())
+    }
 }
 
 /// What others may do with a file before it is refused.
@@ -36,7 +40,11 @@ pub(crate) fn read(
     limit: u64,
 ) -> Result<Option<Zeroizing<String>>, IdentityError> {
     let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // Others who may remove it could make a known host an unknown one.
+            access::check_place(path)?;
+            return Ok(None);
+        }
         opened => opened.map_err(IdentityError::file(path))?,
     };
     access::check(&file, path, others)?;
@@ -55,6 +63,8 @@ pub(crate) fn read(
 
 /// Makes a file that is not there yet, whole or not at all. Where another process was quicker, its file stays.
 pub(crate) fn create(path: &Path, text: &str) -> Result<(), IdentityError> {
+    make_folder(path).map_err(IdentityError::file(path))?;
+    access::check_place(path)?;
     let draft = Draft::write(path, text).map_err(IdentityError::file(path))?;
     match fs::hard_link(&draft.0, path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -69,9 +79,11 @@ pub(crate) fn update(
     limit: u64,
     change: impl FnOnce(&str) -> Result<Option<String>, IdentityError>,
 ) -> Result<(), IdentityError> {
+    make_folder(path).map_err(IdentityError::file(path))?;
+    access::check_place(path)?;
     // Where the file is a link, what it leads to is changed.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let _lock = lock(path).map_err(IdentityError::file(path))?;
+    let _lock = lock(path)?;
     let before = read(path, Others::MayRead, limit)?;
     let Some(after) = change(before.as_ref().map_or("", |text| text.as_str()))? else { return Ok(()) };
     if after.len() as u64 > limit {
@@ -84,12 +96,18 @@ pub(crate) fn update(
     written.map_err(IdentityError::file(path))
 }
 
-/// Waits until no other process changes this file. The lock is on a file beside it, for the file itself is replaced.
-fn lock(path: &Path) -> io::Result<File> {
-    make_folder(path)?;
-    let lock = private_options().create(true).truncate(false).open(with_suffix(path, ".lock"))?;
-    lock.lock()?;
-    Ok(lock)
+/// Waits until no other process changes this file. The lock is on a file beside it, for the file itself is replaced. A link in the
+/// place of that file is refused: opening it would create or lock the file that it leads to.
+fn lock(path: &Path) -> Result<File, IdentityError> {
+    let path = with_suffix(path, ".lock");
+    if path.is_symlink() {
+        return Err(IdentityError::content(&path, "a link where a lock file belongs; remove it"));
+    }
+    let opened = unlinked_options().create(true).truncate(false).open(&path).and_then(|lock| {
+        lock.lock()?;
+        Ok(lock)
+    });
+    opened.map_err(IdentityError::file(path))
 }
 
 /// A file beside another one, to take its place. It is removed when this is dropped.
@@ -99,7 +117,6 @@ impl Draft {
     fn write(path: &Path, text: &str) -> io::Result<Self> {
         /// Threads of one process write files of their own.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        make_folder(path)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let draft = Draft(with_suffix(path, &format!(".{}-{number}", std::process::id())));
         // One that a process of this number left behind when it was killed is in nobody's use.
@@ -133,6 +150,17 @@ pub(crate) fn private_options() -> fs::OpenOptions {
     options
 }
 
+/// For a new file that only this user can read, or one that is there and no link.
+fn unlinked_options() -> fs::OpenOptions {
+    let mut options = private_options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NOFOLLOW.bits().cast_signed(),
+    );
+    options
+}
+
 fn make_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
     let mut builder = DirBuilder::new();
@@ -152,4 +180,50 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::testing::{set_mode, write};
+
+    const LIMIT: u64 = 100;
+
+    fn add(path: &Path) -> Result<(), String> {
+        update(path, LIMIT, |before| Ok(Some(format!("{before}line\n")))).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn link_in_the_place_of_the_lock_is_refused_and_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, victim) = (folder.path().join("file"), folder.path().join("victim"));
+        std::os::unix::fs::symlink(&victim, folder.path().join("file.lock")).expect("linked");
+        let text = add(&file).expect_err("a link");
+        assert!(text.contains("file.lock: a link"), "{text}");
+        assert!(!victim.exists() && !file.exists());
+    }
+
+    #[test]
+    fn nothing_is_written_below_a_folder_of_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let loose = folder.path().join("loose");
+        fs::create_dir_all(loose.join("keys")).expect("folders");
+        set_mode(&loose, 0o777);
+        let file = loose.join("keys/file");
+        assert!(add(&file).is_err() && create(&file, "text").is_err());
+        assert_eq!(fs::read_dir(loose.join("keys")).expect("a folder").count(), 0);
+        assert!(read(&file, Others::MayRead, LIMIT).is_err(), "who removed it is not known");
+    }
+
+    #[test]
+    fn file_behind_a_chain_of_links_is_changed_where_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, one, two] = ["file", "one", "two"].map(|name| folder.path().join(name));
+        write(&file, "before\n");
+        std::os::unix::fs::symlink(&file, &one).expect("linked");
+        std::os::unix::fs::symlink(&one, &two).expect("linked");
+        add(&two).expect("added");
+        assert_eq!(fs::read_to_string(&file).expect("text"), "before\nline\n");
+        assert!(two.is_symlink() && one.is_symlink());
+    }
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use curve25519_dalek::edwards::CompressedEdwardsY;
 
 use crate::fingerprint::Fingerprint;
 
@@ -27,6 +28,11 @@ pub enum WrongPublicKey {
     /// The encoding is of another kind of key, or of none.
     #[error("the peer's key is no Ed25519 key")]
     Encoding,
+    /// The key is one of the points of small order, such as 32 zeros. Signatures for them can be made without a private key.
+    #[error(
+        "this key belongs to everyone: signatures for it can be made without a private key; ask its owner for the right one"
+    )]
+    SmallOrder,
 }
 
 impl PublicKey {
@@ -36,15 +42,25 @@ impl PublicKey {
     /// The key in a SubjectPublicKeyInfo.
     ///
     /// # Errors
-    /// [`WrongPublicKey::Encoding`] for any other kind of key.
+    /// [`WrongPublicKey::Encoding`] for any other kind of key, and [`WrongPublicKey::SmallOrder`].
     pub fn from_spki(spki: &[u8]) -> Result<Self, WrongPublicKey> {
         let key = spki.strip_prefix(&SPKI_PREFIX).and_then(|key| key.try_into().ok());
-        key.map(PublicKey).ok_or(WrongPublicKey::Encoding)
+        Self::checked(key.ok_or(WrongPublicKey::Encoding)?)
     }
 
     /// Its SubjectPublicKeyInfo in DER.
     pub fn to_spki(self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
+    }
+
+    /// Refuses the points of small order (RFC 8032 section 5.1.7 accepts them), in each of their encodings. Every signature that
+    /// ends in zeros is valid for the neutral element, and one in eight for the others.
+    fn checked(bytes: [u8; Self::LEN]) -> Result<Self, WrongPublicKey> {
+        match CompressedEdwardsY(bytes).decompress() {
+            Some(point) if point.is_small_order() => Err(WrongPublicKey::SmallOrder),
+            // What is no point at all verifies no signature.
+            _ => Ok(PublicKey(bytes)),
+        }
     }
 
     pub(crate) fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
@@ -65,7 +81,7 @@ impl FromStr for PublicKey {
         let mut bytes = [0; Self::LEN];
         // Decoding into so few bytes also bounds the text.
         match STANDARD_NO_PAD.decode_slice(digits, &mut bytes) {
-            Ok(Self::LEN) => Ok(PublicKey(bytes)),
+            Ok(Self::LEN) => Self::checked(bytes),
             _ => Err(WrongPublicKey::Text),
         }
     }
@@ -94,6 +110,47 @@ mod tests {
         let spki = PublicKey([7; 32]).to_spki();
         for wrong in [&spki[..43], &[&spki[..], &[0]].concat(), &[0; 44], &[]] {
             assert_eq!(PublicKey::from_spki(wrong), Err(WrongPublicKey::Encoding));
+        }
+    }
+
+    /// The eight points of small order, those with other encodings of the same coordinate as well.
+    fn small_order_keys() -> Vec<[u8; 32]> {
+        let order_8 = [
+            "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+            "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        ];
+        let order_8 = order_8.map(|digits| {
+            std::array::from_fn(|at| {
+                u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("hexadecimal")
+            })
+        });
+        // y = 0, 1, p - 1, p and p + 1, in little endian.
+        let number = |first: u8, rest: u8, last: u8| {
+            let mut bytes = [rest; 32];
+            (bytes[0], bytes[31]) = (first, last);
+            bytes
+        };
+        let plain = [
+            number(0, 0, 0),
+            number(1, 0, 0),
+            number(0xec, 0xff, 0x7f),
+            number(0xed, 0xff, 0x7f),
+            number(0xee, 0xff, 0x7f),
+        ];
+        let with_sign = |key: [u8; 32]| {
+            let mut signed = key;
+            signed[31] |= 0x80;
+            [key, signed]
+        };
+        order_8.into_iter().chain(plain).flat_map(with_sign).collect()
+    }
+
+    #[test]
+    fn keys_of_small_order_are_refused_in_every_encoding() {
+        for bytes in small_order_keys() {
+            let key = PublicKey(bytes);
+            assert_eq!(PublicKey::from_spki(&key.to_spki()), Err(WrongPublicKey::SmallOrder), "{key}");
+            assert_eq!(key.to_string().parse::<PublicKey>(), Err(WrongPublicKey::SmallOrder), "{key}");
         }
     }
 

@@ -22,6 +22,16 @@ pub enum KeyLogError {
         /// Its permissions.
         mode: u32,
     },
+    /// The owner of the file, who can read it, is another user.
+    #[error("{}: this file belongs to user {owner} and not to user {user}, and keys would be added to it: name another file", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The owner of the file.
+        owner: u32,
+        /// The user who runs the program.
+        user: u32,
+    },
     /// The output would take the place of what it is made from.
     #[error("{}: this is the same file as {}, which is read for it: name another file for the output", output.display(), input.display())]
     SameFile {

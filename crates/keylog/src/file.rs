@@ -38,8 +38,13 @@ impl KeyLogFile {
 
 #[cfg(unix)]
 fn check_permissions(file: &File, path: &Path) -> Result<(), KeyLogError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = file.metadata().map_err(KeyLogError::file(path))?.permissions().mode() & 0o777;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let metadata = file.metadata().map_err(KeyLogError::file(path))?;
+    let (mode, owner) = (metadata.permissions().mode() & 0o777, metadata.uid());
+    let user = rustix::process::geteuid().as_raw();
+    if owner != user {
+        return Err(KeyLogError::Foreign { path: path.to_owned(), owner, user });
+    }
     if mode & 0o077 == 0 { Ok(()) } else { Err(KeyLogError::Readable { path: path.to_owned(), mode }) }
 }
 
