@@ -3,6 +3,7 @@
 //! What is shown is how things stand at the moment of the scrape: the host is asked once, between two of its packets. Nobody asks
 //! between scrapes, so an exporter that nobody scrapes costs nothing. An association that is over is not shown any more.
 
+mod authority;
 mod page;
 mod server;
 
@@ -20,9 +21,20 @@ pub(crate) use page::discard_word;
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
     hosts: Mutex<Vec<Monitor>>,
+    /// The name of this machine.
+    machine: Option<String>,
 }
 
 impl Hosts {
+    fn new() -> Self {
+        Hosts { hosts: Mutex::default(), machine: machine_name() }
+    }
+
+    /// Returns the name of this machine, if the system has one.
+    fn machine(&self) -> Option<&str> {
+        self.machine.as_deref()
+    }
+
     /// The page as it is now.
     pub(crate) async fn page(&self) -> String {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -42,7 +54,18 @@ impl Hosts {
     }
 }
 
-/// Answers `GET /metrics` until it is dropped.
+#[cfg(unix)]
+fn machine_name() -> Option<String> {
+    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(unix))]
+fn machine_name() -> Option<String> {
+    None
+}
+
+/// Answers `GET /metrics` until it is dropped. A request has to name an address, `localhost` or this machine as its host, so that web
+/// pages whose names are resolved to addresses of this machine read nothing.
 ///
 /// ```
 /// use anabranch_net::{Host, Protection};
@@ -78,7 +101,7 @@ impl Exporter {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let local = listener.local_addr()?;
-        let shown = Arc::new(Hosts::default());
+        let shown = Arc::new(Hosts::new());
         let task = tokio::spawn(server::serve(listener, Arc::clone(&shown)));
         Ok(Exporter { shown, local, task })
     }

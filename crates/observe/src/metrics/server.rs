@@ -1,9 +1,11 @@
 //! The HTTP side. What clients do costs a bounded amount of memory and time, and never the transport's.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anabranch_core::{FairPool, Source};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE};
@@ -12,38 +14,78 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
-use super::Hosts;
+use super::{Hosts, authority};
 
-/// Clients at a time; further ones are hung up on.
+/// Maximum number of clients at a time. With one more, the oldest of the source that has most of them is disconnected.
 const MOST_CLIENTS: usize = 16;
-/// How long a client may take for its request.
+/// Time that a client may take for its request.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
-/// How long a connection lasts at most.
+/// Maximum duration of a connection.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(60);
 /// Pause after the system would give no connection, for lack of descriptors for example.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+const MISDIRECTED: &str = "this host goes by another name: scrape by its address, by localhost, or by the machine's own host name\n";
+
+/// Clients that are connected.
+struct Clients {
+    places: FairPool<u64>,
+    tasks: JoinSet<u64>,
+    /// What ends the task of each client.
+    handles: BTreeMap<u64, AbortHandle>,
+    next: u64,
+}
+
+impl Clients {
+    fn new() -> Self {
+        let (places, handles) = (FairPool::new(MOST_CLIENTS), BTreeMap::new());
+        Clients { places, tasks: JoinSet::new(), handles, next: 0 }
+    }
+
+    /// Serves a client, in the place of another one if there are too many.
+    fn enter(&mut self, source: Source, talk: impl Future<Output = ()> + Send + 'static) {
+        let number = self.next;
+        self.next += 1;
+        if let Some(evicted) = self.places.insert(number, source)
+            && let Some(handle) = self.handles.remove(&evicted)
+        {
+            handle.abort();
+        }
+        let task = async move {
+            talk.await;
+            number
+        };
+        self.handles.insert(number, self.tasks.spawn(task));
+    }
+
+    /// Forgets clients that have left.
+    fn forget_finished(&mut self) {
+        while let Some(finished) = self.tasks.try_join_next() {
+            // A client that was disconnected has no place any more.
+            let Ok(number) = finished else { continue };
+            self.places.remove(&number);
+            self.handles.remove(&number);
+        }
+    }
+}
+
 /// Answers until it is dropped, and with it all of its connections.
 pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
-    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
-    let mut clients = JoinSet::new();
+    let mut clients = Clients::new();
     loop {
-        while clients.try_join_next().is_some() {}
-        let Ok((stream, _)) = listener.accept().await else {
+        clients.forget_finished();
+        let Ok((stream, from)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let shown = Arc::clone(&shown);
-        clients.spawn(async move {
-            // A client that takes too long, or breaks off, is none of anybody's business.
+        clients.enter(from.ip().into(), async move {
+            // A client that takes too long, or breaks off, is disconnected without an answer.
             let _ = tokio::time::timeout(CONNECTION_LIMIT, talk(stream, shown)).await;
-            drop(place);
         });
     }
 }
@@ -62,6 +104,9 @@ async fn talk(stream: TcpStream, shown: Arc<Hosts>) -> hyper::Result<()> {
 
 async fn answer(request: &Request<Incoming>, shown: &Hosts) -> Response<Full<Bytes>> {
     let (status, kind, body) = match (request.method(), request.uri().path()) {
+        _ if !authority::admits(request, shown.machine()) => {
+            (StatusCode::MISDIRECTED_REQUEST, "text/plain", MISDIRECTED.to_owned())
+        }
         (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, OPENMETRICS, shown.page().await),
         (&Method::GET | &Method::HEAD, _) => {
             (StatusCode::NOT_FOUND, "text/plain", "metrics are at /metrics\n".to_owned())

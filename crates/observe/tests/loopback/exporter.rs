@@ -19,7 +19,7 @@ async fn request(exporter: SocketAddr, text: &str) -> String {
 }
 
 async fn scrape(exporter: &Exporter) -> Page {
-    let text = "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+    let text = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let answer = request(exporter.local_address(), text).await;
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
@@ -166,11 +166,38 @@ async fn clients_that_say_nothing_or_nonsense_disturb_nobody() {
 async fn other_places_and_methods_are_answered_with_what_there_is() {
     let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
     let ask = async |line: &str| {
-        request(exporter.local_address(), &format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
-            .await
+        request(
+            exporter.local_address(),
+            &format!("{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"),
+        )
+        .await
     };
     let found = ask("GET /").await;
     assert!(found.starts_with("HTTP/1.1 404") && found.ends_with("metrics are at /metrics\n"), "{found}");
     let posted = ask("POST /metrics").await;
     assert!(posted.starts_with("HTTP/1.1 405") && posted.contains("allow: GET, HEAD"), "{posted}");
+}
+
+#[tokio::test]
+async fn request_for_a_foreign_host_name_reads_no_figures() {
+    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+    let host = exporter.local_address();
+    let rebound = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    let answer = request(host, rebound).await;
+    assert!(answer.starts_with("HTTP/1.1 421") && !answer.contains("anabranch_"), "{answer}");
+    let addressed = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    assert!(request(host, &addressed).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn idle_clients_leave_their_place_to_one_that_asks() {
+    let exporter = Exporter::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(TcpStream::connect(exporter.local_address()).await.expect("connected"));
+    }
+    assert!(scrape(&exporter).await.values.is_empty());
+    // The first ones were disconnected.
+    let mut byte = [0];
+    assert_eq!(within(idle[0].read(&mut byte)).await.expect("an end"), 0);
 }
