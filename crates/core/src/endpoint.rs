@@ -29,6 +29,7 @@ use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::AckForm;
 use crate::protection::{Cover, RestartContext};
+use crate::source::Source;
 use crate::stats::{Discard, Discards};
 use crate::time::{Span, Time};
 
@@ -446,6 +447,12 @@ impl Endpoint {
     ) -> Option<AssociationId> {
         self.table.refresh_peers();
         self.table.by_peer(PeerKey { remote, udp_port, sctp_port }, |_| true)
+    }
+
+    /// Returns the source that an association was opened from: that of the address to which its cookie was sent. `None` if this side has
+    /// opened it.
+    pub fn opened_by(&self, id: AssociationId) -> Option<Source> {
+        self.table.opened_by(id)
     }
 
     /// Refuses associations that peers want to open from now on; those there are go on.

@@ -16,6 +16,13 @@ macro_rules! alerts {
             }
         }
 
+        fn denied(alert: u8) -> &'static str {
+            match alert {
+                $($code => concat!("the peer does not accept this side's identity: TLS alert ", $name, " (", $code, ")"),)*
+                _ => "the peer does not accept this side's identity",
+            }
+        }
+
         fn refused(alert: u8) -> &'static str {
             match alert {
                 $($code => concat!("the peer's identity is not accepted here: TLS alert ", $name, " (", $code, ")"),)*
@@ -35,11 +42,19 @@ alerts! {
     116 "certificate_required" 120 "no_application_protocol"
 }
 
+/// Alerts with which a side refuses the identity of its peer (RFC 8446 section 6.2): bad_certificate, unsupported_certificate,
+/// certificate_revoked, certificate_expired, certificate_unknown, unknown_ca, access_denied and certificate_required.
+fn is_about_identity(alert: u8) -> bool {
+    matches!(alert, 42..=46 | 48 | 49 | 116)
+}
+
 /// What this side's TLS found wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsProblem {
-    /// The peer's alert.
+    /// An alert that came before the peer had proved its identity. Anyone on the way can have sent it.
     PeerAlert(u8),
+    /// An alert of the peer, after it had proved its identity: the record authenticates it.
+    Refused(u8),
     /// The verifier refused the peer's identity, and said so with this alert.
     Identity(u8),
     /// The peer did not say who it is.
@@ -74,6 +89,8 @@ impl TlsProblem {
     fn text(self) -> &'static str {
         match self {
             Self::PeerAlert(alert) => received(alert),
+            Self::Refused(alert) if is_about_identity(alert) => denied(alert),
+            Self::Refused(alert) => received(alert),
             Self::Identity(alert) => refused(alert),
             Self::NoIdentity => "the peer did not say who it is: TLS alert certificate_required (116)",
             Self::Incompatible => "the peer's TLS has nothing in common with this side's; both need TLS 1.3",
@@ -100,9 +117,11 @@ pub enum KeyingError {
     TooOften,
     /// The first agreement took too long.
     TimedOut,
-    /// The peer aborted the association when it had heard who this side is. It cannot say why in a way that would be believed:
-    /// this side takes no plain messages any more, and the peer has no keys.
-    NotAcceptedByPeer,
+    /// The association was aborted while keys were agreed on. Anyone on the way can have sent the ABORT.
+    Interrupted,
+    /// The association was aborted after this side had said who it is, and before the peer had confirmed the keys. Anyone on the way
+    /// can have sent the ABORT.
+    Unconfirmed,
     /// The peer's packets do not open although TLS is done.
     KeysDiffer,
     /// No new keys came about while the present ones were good.
@@ -129,8 +148,9 @@ impl KeyingError {
             Self::Unexpected => "the peer sent a key management message out of turn",
             Self::TooOften => "the peer asks for new keys too often",
             Self::TimedOut => "the TLS handshake was not finished in time; try again",
-            Self::NotAcceptedByPeer => {
-                "the peer ended it when it had heard this side's identity, which it may not accept"
+            Self::Interrupted => "the peer was restarted, is busy, or somebody on the way ended it",
+            Self::Unconfirmed => {
+                "the peer was restarted, does not accept this side's identity, or somebody on the way ended it"
             }
             Self::KeysDiffer => {
                 "the peer's keys are others although the TLS handshake is done: somebody on the way changed what was offered"
@@ -147,6 +167,41 @@ impl KeyingError {
             }
             Self::Keys(KeyError::Closing) => "the association began to shut down before it was protected",
             Self::Keys(_) => "the association did not take the keys",
+        }
+    }
+}
+
+impl KeyingError {
+    /// Returns `true` if the peer has proved its identity and refuses this side's. Nothing else is a verdict of the peer.
+    pub fn is_refusal(self) -> bool {
+        matches!(self, Self::Tls(TlsProblem::Refused(alert)) if is_about_identity(alert))
+    }
+
+    /// Returns `true` if another attempt may succeed: nothing that the peer has proved and no setting of this side stands against it.
+    pub fn is_transient(self) -> bool {
+        match self {
+            Self::Malformed
+            | Self::TooLong
+            | Self::WrongEpoch
+            | Self::Unexpected
+            | Self::TooOften
+            | Self::TimedOut
+            | Self::Interrupted
+            | Self::Unconfirmed
+            | Self::KeysDiffer
+            | Self::Expired
+            | Self::RolesChanged
+            | Self::Keys(_)
+            | Self::Tls(TlsProblem::PeerAlert(_) | TlsProblem::Misbehaved) => true,
+            Self::Tls(TlsProblem::Refused(_)) => !self.is_refusal(),
+            Self::IdentityChanged
+            | Self::Method
+            | Self::Tls(
+                TlsProblem::Identity(_)
+                | TlsProblem::NoIdentity
+                | TlsProblem::Incompatible
+                | TlsProblem::Internal,
+            ) => false,
         }
     }
 }
@@ -191,6 +246,23 @@ mod tests {
         let refused = TlsError::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let error = KeyingError::from(TlsProblem::of(&refused));
         assert_eq!(error.to_string(), "the peer's identity is not accepted here: TLS alert unknown_ca (48)");
+    }
+
+    #[test]
+    fn only_an_authenticated_alert_about_the_identity_is_a_refusal() {
+        let alert = |alert: AlertDescription| u8::from(alert);
+        for about_identity in [AlertDescription::AccessDenied, AlertDescription::UnknownCA] {
+            let refused = KeyingError::Tls(TlsProblem::Refused(alert(about_identity)));
+            assert!(refused.is_refusal() && !refused.is_transient(), "{refused}");
+            assert!(refused.text().starts_with("the peer does not accept this side's identity"), "{refused}");
+            let forgeable = KeyingError::Tls(TlsProblem::PeerAlert(alert(about_identity)));
+            assert!(!forgeable.is_refusal() && forgeable.is_transient(), "{forgeable}");
+        }
+        let other = KeyingError::Tls(TlsProblem::Refused(alert(AlertDescription::InternalError)));
+        assert!(!other.is_refusal() && other.is_transient());
+        assert!(
+            [KeyingError::Interrupted, KeyingError::Unconfirmed].iter().all(|error| error.is_transient())
+        );
     }
 
     #[test]

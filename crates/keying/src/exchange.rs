@@ -95,6 +95,13 @@ pub trait KeyExchange: fmt::Debug + Send {
     /// [`KeyingError`] if it has failed; `out` then has what the peer is to be told.
     fn receive(&mut self, records: &[u8], out: &mut Vec<u8>) -> Result<Progress, KeyingError>;
 
+    /// Returns the peer's refusal if these records hold one that only the peer can have made. They came in a plain packet after this
+    /// side was done, so anyone on the way can have sent them. Records of any other form are ignored.
+    ///
+    /// # Errors
+    /// [`KeyingError`] with the refusal, or if records of that form are not the peer's: the exchange cannot continue then.
+    fn examine_notice(&mut self, records: &[u8]) -> Result<(), KeyingError>;
+
     /// Keys of one direction, once it is done.
     ///
     /// # Errors

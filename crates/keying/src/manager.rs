@@ -126,6 +126,8 @@ pub struct KeyManager {
     /// The first keys are in use, and the association does not take messages of the application yet.
     awaits_proof: bool,
     failed: bool,
+    /// The identity of the peer that has refused this side.
+    refused_by: Option<PeerIdentity>,
 }
 
 impl KeyManager {
@@ -160,6 +162,7 @@ impl KeyManager {
             statistics: KeyingStatistics::default(),
             awaits_proof: false,
             failed: false,
+            refused_by: None,
             policy,
         })
     }
@@ -238,11 +241,20 @@ impl KeyManager {
         self.keys.as_ref().ok_or(ExportError::NotEstablished)?.exchange.export(label, context, out)
     }
 
-    /// What it means that the peer has aborted the association now, if it means anything. Who has sent the ABORT is not known
-    /// before the association is protected.
+    /// Returns the error that an ABORT of the association means now. There is none once keys are in use. Before that anyone on the way
+    /// can have sent the ABORT, so the error is no verdict of the peer.
     pub fn meaning_of_abort(&self) -> Option<KeyingError> {
         let was_done = self.attempt.as_ref().is_some_and(|attempt| attempt.awaits_confirmation);
-        (self.keys.is_none() && was_done).then_some(KeyingError::NotAcceptedByPeer)
+        match was_done {
+            _ if self.keys.is_some() => None,
+            true => Some(KeyingError::Unconfirmed),
+            false => Some(KeyingError::Interrupted),
+        }
+    }
+
+    /// Returns the identity of a peer that has proved it in an exchange which has not led to keys.
+    pub fn unconfirmed_identity(&self) -> Option<&PeerIdentity> {
+        self.refused_by.as_ref()
     }
 
     /// Counters.
@@ -524,8 +536,26 @@ impl KeyManager {
         }
     }
 
+    /// Examines what came in the clear while the peer's confirmation was awaited. A peer that refuses this side has no keys to say so
+    /// with, but its alert is a record that only it can have made.
+    fn examine_notice(&mut self, association: &mut Association) -> Result<(), KeyingError> {
+        let Some(notice) = association.take_plain_notice() else { return Ok(()) };
+        let Ok(message) = Message::parse(notice.as_ref()) else { return Ok(()) };
+        let (true, Content::Records(records)) = (message.is_about(self.next_epoch()), message.content) else {
+            return Ok(());
+        };
+        let attempt = self.attempt.as_mut().filter(|attempt| attempt.awaits_confirmation);
+        let Some(attempt) = attempt.filter(|_| self.keys.is_none()) else { return Ok(()) };
+        let examined = attempt.exchange.examine_notice(records);
+        if examined.is_err_and(KeyingError::is_refusal) {
+            self.refused_by = attempt.exchange.identity().cloned();
+        }
+        examined
+    }
+
     /// What time and use have made due.
     fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
+        self.examine_notice(association)?;
         check_role(association, self.role)?;
         if association.is_opening() {
             self.started = now;

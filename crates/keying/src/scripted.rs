@@ -70,6 +70,10 @@ impl KeyExchange for ScriptedExchange {
         Ok(Progress::Done)
     }
 
+    fn examine_notice(&mut self, _: &[u8]) -> Result<(), KeyingError> {
+        Ok(())
+    }
+
     fn cipher(&self, _: Direction, _: &ParameterBinding) -> Result<Box<dyn RecordCipher>, KeyingError> {
         if self.done { Ok(Box::new(NullCipher)) } else { Err(TlsProblem::Internal.into()) }
     }

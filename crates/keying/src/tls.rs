@@ -28,6 +28,11 @@ const IV: u8 = 2;
 /// The length of the header of a TLS record.
 const RECORD_HEADER: usize = 5;
 
+/// The content type of encrypted records (RFC 8446 section 5.2), and the length of one with an alert: two bytes, the content type
+/// behind them, and the tag.
+const ENCRYPTED_RECORD: u8 = 23;
+const ALERT_LEN: usize = 2 + 1 + 16;
+
 /// The content type of records with handshake messages, and the type of a ClientHello (RFC 8446 sections 5.1 and 4).
 const HANDSHAKE_RECORD: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
@@ -104,6 +109,17 @@ impl TlsExchange {
         if extra.plaintext_bytes_to_read() > 0 { Err(KeyingError::Unexpected) } else { Ok(()) }
     }
 
+    /// Takes records in. After this side is done the peer has proved its identity, and TLS takes no record in the clear: an alert is the
+    /// peer's own.
+    fn take_in_alert(&mut self, records: &[u8]) -> Result<(), KeyingError> {
+        self.take_in(records).map_err(|error| match error {
+            KeyingError::Tls(TlsProblem::PeerAlert(alert)) if self.done.is_some() => {
+                TlsProblem::Refused(alert).into()
+            }
+            error => error,
+        })
+    }
+
     fn hand_out(&mut self, out: &mut Vec<u8>) {
         while self.connection.wants_write() {
             // Writing into memory cannot fail.
@@ -173,7 +189,7 @@ impl KeyExchange for TlsExchange {
         if !are_complete(records) {
             return Err(KeyingError::Malformed);
         }
-        let taken = self.take_in(records);
+        let taken = self.take_in_alert(records);
         if taken.is_err() || self.done.is_some() {
             // After the handshake only the peer's alert is of interest. What answers anything else, such as a KeyUpdate, which
             // the draft forbids, stays unsent.
@@ -190,6 +206,14 @@ impl KeyExchange for TlsExchange {
         self.done = Some(self.settle()?);
         self.hand_out(out);
         Ok(Progress::Done)
+    }
+
+    fn examine_notice(&mut self, records: &[u8]) -> Result<(), KeyingError> {
+        let is_alert = records.first() == Some(&ENCRYPTED_RECORD)
+            && records.len() == RECORD_HEADER + ALERT_LEN
+            && are_complete(records);
+        // TLS ends with the first record that it cannot decrypt. An attacker who sends one could send an ABORT as well.
+        if is_alert && self.done.is_some() { self.take_in_alert(records) } else { Ok(()) }
     }
 
     fn cipher(

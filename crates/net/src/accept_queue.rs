@@ -1,8 +1,9 @@
 //! Associations that wait to be accepted.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anabranch_core::{FairPool, Source};
 use tokio::sync::Notify;
 
 use crate::error::AcceptError;
@@ -13,44 +14,70 @@ use crate::shared::{Handle, wait_for};
 pub(crate) struct AcceptQueue {
     state: Mutex<AcceptState>,
     arrived: Notify,
-    backlog: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AcceptState {
-    waiting: VecDeque<Handle>,
+    /// Keys of `waiting`.
+    places: FairPool<u64>,
+    /// By number: the association that has waited longest is the first.
+    waiting: BTreeMap<u64, Handle>,
+    next: u64,
     host_gone: bool,
     stopped: bool,
 }
 
 impl AcceptQueue {
     pub(crate) fn new(backlog: usize) -> Self {
-        AcceptQueue { state: Mutex::default(), arrived: Notify::new(), backlog }
+        let state = AcceptState {
+            places: FairPool::new(backlog),
+            waiting: BTreeMap::new(),
+            next: 0,
+            host_gone: false,
+            stopped: false,
+        };
+        AcceptQueue { state: Mutex::new(state), arrived: Notify::new() }
     }
 
-    /// An association that finds no room is dropped, which aborts it.
-    pub(crate) fn offer(&self, association: Handle) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.waiting.len() < self.backlog && !state.stopped {
-            state.waiting.push_back(association);
-            self.arrived.notify_waiters();
+    /// Queues an association. If there are too many, it takes the place of one of a source that has more of them, or is refused.
+    /// The association that finds no place is dropped, which aborts it.
+    pub(crate) fn offer(&self, association: Handle, source: Source) {
+        let mut state = self.lock();
+        if state.stopped {
+            return;
         }
+        let number = state.next;
+        state.next += 1;
+        let Ok(evicted) = state.places.insert_if_due(number, source) else { return };
+        let evicted = evicted.and_then(|evicted| state.waiting.remove(&evicted));
+        state.waiting.insert(number, association);
+        // Its drop takes other locks.
+        drop(state);
+        drop(evicted);
+        self.arrived.notify_waiters();
     }
 
     pub(crate) fn stop(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.lock().stopped = true;
         self.arrived.notify_waiters();
     }
 
     pub(crate) fn host_gone(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).host_gone = true;
+        self.lock().host_gone = true;
         self.arrived.notify_waiters();
     }
 
+    fn lock(&self) -> MutexGuard<'_, AcceptState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn take(&self) -> Option<Result<Handle, AcceptError>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match state.waiting.pop_front() {
-            Some(association) => Some(Ok(association)),
+        let mut state = self.lock();
+        match state.waiting.pop_first() {
+            Some((number, association)) => {
+                state.places.remove(&number);
+                Some(Ok(association))
+            }
             None if state.host_gone => Some(Err(AcceptError::HostGone)),
             None if state.stopped => Some(Err(AcceptError::NotAccepting)),
             None => None,

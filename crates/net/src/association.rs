@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use anabranch_core::protection::KEY_MANAGEMENT_PPID;
-use anabranch_core::{AssociationId, Reliability, SendOptions};
+use anabranch_core::{AbortReason, AssociationId, Reliability, SendOptions};
 use anabranch_keying::{ExportError, PeerIdentity, RestartKeys};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::error::{CloseReason, RecvError, SendError};
+use crate::error::{CloseReason, ConnectError, RecvError, SendError};
 use crate::event::Events;
 use crate::message::{Message, Outgoing};
 use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
@@ -48,6 +48,33 @@ impl Association {
             Phase::Closed(Err(ended)) => Some(Err(ended)),
         })
         .await
+    }
+
+    /// Returns the error of a handshake that came to this end.
+    pub(crate) fn failed_to_open(&self, ended: CloseReason) -> ConnectError {
+        let state = self.handle.shared.lock();
+        match (ended, state.keying_error) {
+            (CloseReason::Aborted(AbortReason::KeyManagement(why)), Some(error)) if error.is_refusal() => {
+                ConnectError::Denied { why, by: state.identity.clone().map(Box::new) }
+            }
+            (CloseReason::Aborted(AbortReason::KeyManagement(why)), Some(error)) if error.is_transient() => {
+                ConnectError::KeysInterrupted(why)
+            }
+            (
+                CloseReason::Aborted(
+                    AbortReason::NotProtected(why) | AbortReason::KeyManagement(why) | AbortReason::Tampered(why),
+                ),
+                _,
+            ) => ConnectError::NotProtected(why),
+            (CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable), _)
+                if !state.answered =>
+            {
+                ConnectError::NoAnswer
+            }
+            (CloseReason::Aborted(AbortReason::ByPeer), _) => ConnectError::RefusedByPeer,
+            (CloseReason::HostGone, _) => ConnectError::HostGone,
+            (ended, _) => ConnectError::Failed(ended),
+        }
     }
 
     /// Hands over a message, and waits while what was handed over before fills the send buffer.

@@ -510,7 +510,7 @@ impl Driver {
             };
             let association = self.enter(id, streams, handles);
             self.open(id, streams);
-            queue.offer(association);
+            queue.offer(association, self.source_of(id));
         }
         self.open(id, streams);
     }
@@ -565,6 +565,7 @@ impl Driver {
                 |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);
             fill_inbox(&mut state, association, usize::MAX, &mut keys);
             state.last = Some(Snapshot::of(association));
+            state.answered = association.has_answered();
         }
         self.watch.closed(self.clock.now(), id, &mut self.endpoint, &outcome);
         shared.close(outcome);

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_core::AbortReason;
+use anabranch_keying::PeerIdentity;
 use thiserror::Error;
 
 /// Why a host could not be set up.
@@ -115,18 +116,47 @@ pub enum ConnectError {
         "nobody answered on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
     )]
     NoAnswer,
-    /// The peer answered with a refusal.
+    /// The handshake was answered with an ABORT. Anyone on the way can have sent it.
     #[error("the peer refuses associations; check its SCTP port, and whether it accepts any or is full")]
     RefusedByPeer,
-    /// The peer answered, and the association could not be protected.
+    /// This side cannot protect the association with this peer: they have no method in common, or the peer's identity is not accepted.
     #[error("the association could not be protected: {0}")]
     NotProtected(&'static str),
+    /// The peer has proved its identity, and does not accept this side's. This is its verdict: another attempt gets the same.
+    #[error("{why}")]
+    Denied {
+        /// The alert.
+        why: &'static str,
+        /// The identity that the peer has proved.
+        by: Option<Box<PeerIdentity>>,
+    },
+    /// The association ended while keys were agreed on, and it is not proved who has ended it, or why.
+    #[error("the connection ended while keys were agreed on; possibly {0}; try again")]
+    KeysInterrupted(&'static str),
     /// The handshake broke off.
     #[error("the handshake broke off: {0}; try again")]
     Failed(CloseReason),
     /// The host's task is gone.
     #[error("the host is gone: its runtime has stopped; bind a new one")]
     HostGone,
+}
+
+impl ConnectError {
+    /// Returns `true` if another attempt may succeed although nothing is changed: the peer was restarted, is busy, or somebody on the
+    /// way has ended the attempt. A peer that has not answered at all is no such case.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::RefusedByPeer | Self::KeysInterrupted(_) | Self::Failed(_) => true,
+            Self::Path(_)
+            | Self::PortZero
+            | Self::Exists(_)
+            | Self::Refused(_)
+            | Self::NoAnswer
+            | Self::NotProtected(_)
+            | Self::Denied { .. }
+            | Self::HostGone => false,
+        }
+    }
 }
 
 /// Why an association was closed, if not gracefully.

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anabranch_core::protection::{KeyManagementRoles, RestartContext};
-use anabranch_core::{
-    AbortReason, AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard,
-};
+use anabranch_core::{AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, Guard};
 use anabranch_keying::RestartKeys;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -16,7 +14,7 @@ use crate::association::Association;
 use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::{CommandEnds, Driver};
-use crate::error::{AcceptError, BindError, CloseReason, ConnectError};
+use crate::error::{AcceptError, BindError, ConnectError};
 use crate::key_store::KeyStore;
 use crate::observer::{Observer, Started};
 use crate::observer_slot::ObserverSlot;
@@ -81,12 +79,14 @@ impl HostBuilder {
         HostBuilder { accept_from: sources, ..self }
     }
 
-    /// How many accepted associations may wait for [`Host::accept`], 128 by default; further ones are aborted.
+    /// Sets how many associations may wait for [`Host::accept`], 128 by default. A further one takes the place of one from an
+    /// address, or IPv6 network (/64), that has more of them waiting, or is aborted.
     pub fn backlog(self, backlog: usize) -> Self {
         HostBuilder { backlog, ..self }
     }
 
-    /// The most associations at a time, 1024 by default.
+    /// Sets the most associations at a time, 1024 by default. Those that peers open from one address, or IPv6 network (/64), are at most
+    /// eight times as many as there are places left, so that one source alone leaves a ninth of all places to others.
     pub fn max_associations(self, most: usize) -> Self {
         HostBuilder { max_associations: most, ..self }
     }
@@ -96,8 +96,9 @@ impl HostBuilder {
         HostBuilder { guard, ..self }
     }
 
-    /// How many associations that peers have opened may be without keys at a time, 256 by default and no more than half of
-    /// [`max_associations`](Self::max_associations). With one more the oldest is aborted.
+    /// Sets how many associations that peers have opened may be without keys at a time, 256 by default and no more than half of
+    /// [`max_associations`](Self::max_associations). With one more, one of the address or IPv6 network (/64) that most of them come
+    /// from is aborted: the oldest of those that have not begun to agree on keys, or else the oldest.
     pub fn max_handshakes(self, most: usize) -> Self {
         HostBuilder { max_handshakes: most, ..self }
     }
@@ -354,15 +355,7 @@ impl Host {
         let association = Association::new(answer.await.unwrap_or(Err(ConnectError::HostGone))?);
         match association.opened().await {
             Ok(()) => Ok(association),
-            Err(CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable)) => {
-                Err(ConnectError::NoAnswer)
-            }
-            Err(CloseReason::Aborted(AbortReason::ByPeer)) => Err(ConnectError::RefusedByPeer),
-            Err(CloseReason::Aborted(
-                AbortReason::NotProtected(why) | AbortReason::KeyManagement(why) | AbortReason::Tampered(why),
-            )) => Err(ConnectError::NotProtected(why)),
-            Err(CloseReason::HostGone) => Err(ConnectError::HostGone),
-            Err(ended) => Err(ConnectError::Failed(ended)),
+            Err(ended) => Err(association.failed_to_open(ended)),
         }
     }
 

@@ -1,6 +1,9 @@
 //! What the host's task does for the key managements of its associations.
 
-use anabranch_core::{AbortReason, Association, AssociationEvent, AssociationId};
+use std::net::{IpAddr, Ipv4Addr};
+
+use anabranch_core::{AbortReason, Association, AssociationEvent, AssociationId, Source};
+use anabranch_keying::KeyingError;
 
 use crate::driver::Driver;
 use crate::error::CloseReason;
@@ -12,9 +15,14 @@ const NOBODY: &str = "nobody is there to accept it";
 impl Driver {
     /// An association that a peer has opened gets keys first, if it is to have any.
     pub(crate) fn await_keys(&mut self, id: AssociationId) {
-        if let Some((oldest, why)) = self.keys.accepted(id) {
-            self.end_for_keys(oldest, why);
+        if let Some((evicted, why)) = self.keys.accepted(id, self.source_of(id)) {
+            self.end_for_keys(evicted, why);
         }
+    }
+
+    /// Returns the source of an association that a peer has opened.
+    pub(crate) fn source_of(&self, id: AssociationId) -> Source {
+        self.endpoint.opened_by(id).unwrap_or(Source::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
     }
 
     /// Lets a key management have its turn; whether the association is one that messages of applications go through.
@@ -23,7 +31,7 @@ impl Driver {
             let now = self.clock.now();
             let Some(association) = self.endpoint.association_mut(id) else { return false };
             if let Err(error) = self.keys.begin(now, id, association) {
-                self.end_for_keys(id, error.text());
+                self.fail_for_keys(id, error);
                 return false;
             }
         }
@@ -50,7 +58,7 @@ impl Driver {
                 self.report_locals_to(id);
                 self.due.insert(id);
             }
-            Some(Outcome::Failed(why)) => self.end_for_keys(id, why),
+            Some(Outcome::Failed(error)) => self.fail_for_keys(id, error),
         }
         if changed {
             self.tell_of_keys(id);
@@ -67,6 +75,22 @@ impl Driver {
         }
         drop(state);
         shared.changed.notify_waiters();
+    }
+
+    /// Ends an association because its key management has failed.
+    fn fail_for_keys(&mut self, id: AssociationId, error: KeyingError) {
+        self.note_failure(id, error);
+        self.end_for_keys(id, error.text());
+    }
+
+    /// Keeps the error for the caller that has opened the association, and the identity of a peer that refuses this side.
+    fn note_failure(&self, id: AssociationId, error: KeyingError) {
+        let Some(shared) = self.entries.get(&id) else { return };
+        let mut state = shared.lock();
+        state.keying_error = Some(error);
+        if let Some(identity) = self.keys.refused_by(id) {
+            state.identity = Some(identity);
+        }
     }
 
     /// What is to tell the peer why leaves before the ABORT does.
@@ -105,18 +129,29 @@ impl Driver {
         }
     }
 
-    /// What the key management knows of the end of an association: the peer may have said why before it aborted it.
+    /// Returns the reason for the end of an association as its key management has it. The peer may have refused this side before it
+    /// aborted the association; the ABORT alone is no verdict.
     pub(crate) fn reason_of_abort(&mut self, id: AssociationId, reason: AbortReason) -> AbortReason {
-        let now = self.clock.now();
-        if reason == AbortReason::ByPeer
-            && self.keys.awaits_keys(id)
-            && let Some(association) = self.endpoint.association_mut(id)
-            && self.keys.begin(now, id, association).is_ok()
-            && let Some(Outcome::Failed(why)) = self.keys.advance(now, id, association)
-        {
-            return AbortReason::KeyManagement(why);
+        if reason != AbortReason::ByPeer {
+            return reason;
         }
-        self.keys.explain(id, reason)
+        let refusal = self.refusal_before_abort(id);
+        let Some(error) = refusal.or_else(|| self.keys.meaning_of_abort(id)) else { return reason };
+        self.note_failure(id, error);
+        AbortReason::KeyManagement(error.text())
+    }
+
+    fn refusal_before_abort(&mut self, id: AssociationId) -> Option<KeyingError> {
+        if !self.keys.awaits_keys(id) {
+            return None;
+        }
+        let now = self.clock.now();
+        let association = self.endpoint.association_mut(id)?;
+        self.keys.begin(now, id, association).ok()?;
+        match self.keys.advance(now, id, association) {
+            Some(Outcome::Failed(error)) => Some(error),
+            _ => None,
+        }
     }
 
     /// Without a handle of the host nobody can accept an association any more.

@@ -1,10 +1,10 @@
 //! The key managements of a host's associations.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_core::protection::{FIRST_EPOCH, KEY_MANAGEMENT_PPID};
 use anabranch_core::time::Time;
-use anabranch_core::{AbortReason, Association, AssociationId, ReceivedMessage};
+use anabranch_core::{Association, AssociationId, FairPool, ReceivedMessage, Source};
 use anabranch_keying::{
     ExportError, KeyManager, KeyingError, KeyingEvent, PeerIdentity, RestartKeys, TlsExchanges,
 };
@@ -13,8 +13,8 @@ use crate::observer::KeyChange;
 use crate::protection::DtlsProtection;
 use crate::snapshot::KeyingCounters;
 
-/// What an association without keys is over for when there are too many of its kind.
-const TOO_MANY: &str = "more handshakes began than the host takes at a time, and this one was the oldest";
+/// Reason for the end of an association without keys that left its place to another one.
+const TOO_MANY: &str = "more handshakes are under way than the host takes at a time, and most of them come from this address; try again";
 
 #[derive(Debug)]
 struct Kept {
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
     /// The association may be used.
     Established,
     /// The association is to be aborted for this reason, after what waits has been sent.
-    Failed(&'static str),
+    Failed(KeyingError),
 }
 
 /// The key managements of associations that are protected.
@@ -43,9 +43,8 @@ pub(crate) struct KeyStore {
     accept: Option<DtlsProtection>,
     kept: BTreeMap<AssociationId, Kept>,
     deadlines: BTreeSet<(Time, AssociationId)>,
-    /// Associations that peers opened and that have no keys yet, the oldest first.
-    pending: VecDeque<AssociationId>,
-    most_pending: usize,
+    /// Associations that peers opened and that have no keys yet. Those advance whose peer has begun to agree on keys.
+    pending: FairPool<AssociationId>,
     /// What observers are to be told.
     changes: Vec<KeyChange>,
     counters: KeyingCounters,
@@ -57,8 +56,7 @@ impl KeyStore {
             accept,
             kept: BTreeMap::new(),
             deadlines: BTreeSet::new(),
-            pending: VecDeque::new(),
-            most_pending: most_pending.max(1),
+            pending: FairPool::new(most_pending),
             changes: Vec::new(),
             counters: KeyingCounters::default(),
         }
@@ -73,16 +71,16 @@ impl KeyStore {
         self.kept.insert(id, Kept { dtls, manager: None, known: None, deadline: None });
     }
 
-    /// A peer has opened an association. With it there may be too many without keys: then the oldest is over, for this reason.
-    /// It has had the most time, and whoever holds many without an answer gains nothing by it.
-    pub(crate) fn accepted(&mut self, id: AssociationId) -> Option<(AssociationId, &'static str)> {
+    /// Registers an association that a peer has opened from `source`. Returns the association that has to end for it, and why, if
+    /// too many are without keys: one of the source that has most of them, so that no source keeps another one out.
+    pub(crate) fn accepted(
+        &mut self,
+        id: AssociationId,
+        source: Source,
+    ) -> Option<(AssociationId, &'static str)> {
         let dtls = self.accept.clone()?;
         self.keep(id, dtls);
-        self.pending.push_back(id);
-        if self.pending.len() > self.most_pending {
-            return self.pending.pop_front().map(|oldest| (oldest, TOO_MANY));
-        }
-        None
+        self.pending.insert(id, source).map(|evicted| (evicted, TOO_MANY))
     }
 
     /// Whether packets of this association are protected, or are going to be.
@@ -102,7 +100,7 @@ impl KeyStore {
 
     /// Associations that peers opened and that have no keys yet.
     pub(crate) fn pending(&self) -> impl Iterator<Item = AssociationId> + '_ {
-        self.pending.iter().copied()
+        self.pending.keys()
     }
 
     /// The peer has forgotten the association and its keys, but for those that were kept for a restart if it is protected.
@@ -114,7 +112,7 @@ impl KeyStore {
 
     pub(crate) fn forget(&mut self, id: AssociationId) {
         let Some(kept) = self.kept.remove(&id) else { return };
-        self.pending.retain(|pending| *pending != id);
+        self.pending.remove(&id);
         if let Some(at) = kept.deadline {
             self.deadlines.remove(&(at, id));
         }
@@ -140,6 +138,11 @@ impl KeyStore {
         self.manager(id)?.peer_identity().cloned()
     }
 
+    /// Returns the identity of a peer that has refused this side.
+    pub(crate) fn refused_by(&self, id: AssociationId) -> Option<PeerIdentity> {
+        self.manager(id)?.unconfirmed_identity().cloned()
+    }
+
     /// What the application is to store, once.
     pub(crate) fn take_restart_keys(&mut self, id: AssociationId) -> Option<RestartKeys> {
         self.kept.get_mut(&id)?.manager.as_mut()?.take_restart_keys()
@@ -155,12 +158,9 @@ impl KeyStore {
         self.manager(id).ok_or(ExportError::NotEstablished)?.export(label, context, out)
     }
 
-    /// Why an association has ended, as far as its key management knows better.
-    pub(crate) fn explain(&self, id: AssociationId, reason: AbortReason) -> AbortReason {
-        match (reason, self.manager(id).and_then(KeyManager::meaning_of_abort)) {
-            (AbortReason::ByPeer, Some(error)) => AbortReason::KeyManagement(error.text()),
-            _ => reason,
-        }
+    /// Returns the error of the key management that an ABORT means, if it means one.
+    pub(crate) fn meaning_of_abort(&self, id: AssociationId) -> Option<KeyingError> {
+        self.manager(id).and_then(KeyManager::meaning_of_abort)
     }
 
     fn manager(&self, id: AssociationId) -> Option<&KeyManager> {
@@ -181,6 +181,9 @@ impl KeyStore {
         let Some(kept) = self.kept.get_mut(&id) else { return false };
         if let Some(manager) = &mut kept.manager {
             manager.receive(now, piece, payload, association);
+            if manager.statistics().handshakes > 0 {
+                self.pending.advance(&id);
+            }
         }
         true
     }
@@ -242,7 +245,7 @@ impl KeyStore {
                 KeyingEvent::Established => {
                     self.counters.established += 1;
                     self.changes.push(KeyChange::Updated { epoch: FIRST_EPOCH });
-                    self.pending.retain(|pending| *pending != id);
+                    self.pending.remove(&id);
                     outcome = Some(Outcome::Established);
                 }
                 KeyingEvent::Restarted => self.counters.restarts += 1,
@@ -258,7 +261,7 @@ impl KeyStore {
                     self.counters.failed_rekeys += 1;
                     self.changes.push(KeyChange::Failed(error.text()));
                 }
-                KeyingEvent::Failed(error) => outcome = Some(Outcome::Failed(error.text())),
+                KeyingEvent::Failed(error) => outcome = Some(Outcome::Failed(error)),
             }
         }
         let next = manager.deadline();

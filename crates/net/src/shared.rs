@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::protection::RestartContext;
 use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId};
-use anabranch_keying::{ExportError, PeerIdentity, RestartKeys};
+use anabranch_keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::{CloseReason, ConnectError, LocalError, PathError};
@@ -125,6 +125,10 @@ pub(crate) struct State {
     pub(crate) partial_reliability: bool,
     /// Who the peer has proved to be, if packets are protected.
     pub(crate) identity: Option<PeerIdentity>,
+    /// Error that has ended its key management.
+    pub(crate) keying_error: Option<KeyingError>,
+    /// Set on closing if the peer had answered the handshake.
+    pub(crate) answered: bool,
     /// Packets are protected, so that the messages of the key management are not the application's.
     pub(crate) protected: bool,
     /// For the application to store, which has not taken them yet.
@@ -169,6 +173,8 @@ impl Shared {
             streams,
             partial_reliability: false,
             identity: None,
+            keying_error: None,
+            answered: false,
             protected: false,
             restart_keys: None,
             shutdown_wanted: false,

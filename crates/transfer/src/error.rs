@@ -34,6 +34,9 @@ pub enum TransferError {
     /// Somebody else than before has answered. Nothing was sent to it, and nothing was taken from it.
     #[error("{0}")]
     Untrusted(String),
+    /// The peer does not accept this side, and has proved that it is the peer.
+    #[error("{0}")]
+    Denied(String),
     /// What the peer sent makes no sense.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -64,6 +67,7 @@ impl TransferError {
             TransferError::Replaced
             | TransferError::Preempted
             | TransferError::Untrusted(_)
+            | TransferError::Denied(_)
             | TransferError::Protocol(_)
             | TransferError::NotRequested(_)
             | TransferError::Unconfirmed(_) => false,
@@ -73,7 +77,10 @@ impl TransferError {
 
 impl From<ConnectError> for TransferError {
     fn from(error: ConnectError) -> Self {
-        TransferError::Lost(error.to_string())
+        match error {
+            ConnectError::Denied { .. } => TransferError::Denied(error.to_string()),
+            error => TransferError::Lost(error.to_string()),
+        }
     }
 }
 

@@ -89,6 +89,37 @@ fn a_source_that_floods_hinders_no_other() {
     assert_eq!(net.sites[client].told(|event| *event == AssociationEvent::Connected), 1);
 }
 
+/// Opens an association from there; the COOKIE ECHO may name another source. Returns `false` if there is no place.
+fn open(net: &mut Net, from: std::net::SocketAddr, named: std::net::SocketAddr, n: u32) -> bool {
+    net.inject(0, ip(0, 9), from, &init(n));
+    let Some(answer) = net.log.drain(..).find(|datagram| datagram.kind() == INIT_ACK) else { return false };
+    let tag = u32::from_be_bytes(answer.bytes[16..20].try_into().expect("4"));
+    let echo = packet(tag, |w| w.cookie_echo(&cookie_of(&answer.bytes).expect("a cookie")));
+    let handled = net.inject(0, ip(0, 9), named, &echo);
+    net.log.clear();
+    matches!(handled, Handled::New(_))
+}
+
+/// The 64 places of a host, and those that a flood leaves.
+#[test]
+fn one_source_leaves_places_of_a_host_to_others() {
+    let unlimited = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
+    let guard = Guard { per_source: unlimited, in_all: unlimited };
+    let mut net = Net::new();
+    net.guarded_site(&[at(ip(0, 9), PORT)], Some(config()), guard);
+    let source = |host: u8, n: u32| at(ip(7, host), 1_000 + n as u16);
+    let mut number = 0..;
+    let mut flood = |net: &mut Net, host: u8, named: u8| {
+        let ports = number.by_ref().take(100);
+        ports.filter(|&n| open(net, source(host, n), source(named, n), n)).count()
+    };
+    // A source has at most eight places for each free one. Another source in the COOKIE ECHO changes nothing.
+    assert_eq!(flood(&mut net, 1, 2), 57);
+    assert_eq!(flood(&mut net, 1, 3), 0);
+    assert_eq!(flood(&mut net, 2, 2), 7);
+    assert_eq!(net.sites[0].ids().len(), 64);
+}
+
 /// A server, a client whose COOKIE ECHO is lost, and that packet.
 fn held_back(guard: Guard) -> (Net, Vec<u8>) {
     let mut net = Net::new();

@@ -4,7 +4,7 @@ use anabranch_core::protection::{
     FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyManagementMethod, KeyManagementRole, KeyManagementRoles,
     NullCipher, ProtectionMode,
 };
-use anabranch_core::time::Span;
+use anabranch_core::time::{Span, Time};
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Guard, SendError, SendOptions};
 use anabranch_dtls::CipherSuite;
 use anabranch_tests::duo::{Duo, Reading, Setup};
@@ -122,6 +122,76 @@ fn an_answer_is_no_more_than_three_times_as_long_as_the_init() {
         duo.kept.iter().flatten().map(|(_, packet)| packet.bytes.len()).take(2).collect();
     assert!(lengths[1] <= 3 * lengths[0], "{lengths:?}");
     assert!(association(&mut duo, Side::A).protection().is_some());
+}
+
+/// An endpoint that protects packets and answers strangers, at these many addresses.
+fn guarded_server(addresses: u8) -> anabranch_core::Endpoint {
+    let setup = setup(1);
+    let config = anabranch_core::EndpointConfig {
+        port: anabranch_tests::duo::PORT,
+        addresses: (1..=addresses).map(|host| std::net::IpAddr::from([192, 0, 2, host])).collect(),
+        encapsulation: anabranch_core::Encapsulation::None,
+        accept: Some(setup.sides[1].clone()),
+        accept_from: anabranch_core::AcceptFrom::Everyone,
+        max_associations: 4,
+        guard: Some(Guard::default()),
+    };
+    anabranch_core::Endpoint::new(Time::ZERO, config, [9; 32])
+}
+
+/// An INIT that offers protection, with a parameter of this many bytes that means nothing in it.
+fn init_with_padding(bytes: usize) -> Vec<u8> {
+    let padding = vec![0; bytes];
+    let offer = Param::DtlsKeyManagement(anabranch_wire::DtlsKeyManagement {
+        tie_breaker: 1,
+        client: true,
+        server: false,
+        restart: false,
+        methods: anabranch_wire::List::new(&[KeyManagementMethod::TLS]),
+    });
+    let repr = anabranch_wire::InitRepr {
+        initiate_tag: 7,
+        a_rwnd: 100_000,
+        outbound_streams: 10,
+        inbound_streams: 10,
+        initial_tsn: anabranch_wire::Tsn::new(1),
+    };
+    let header = anabranch_wire::Header {
+        source_port: 5_000,
+        destination_port: anabranch_tests::duo::PORT,
+        verification_tag: 0,
+    };
+    let mut packet = vec![0; 2_000];
+    let mut writer = anabranch_wire::PacketWriter::new(&mut packet, header).expect("room");
+    let padded = (bytes > 0).then_some(Param::StateCookie(&padding));
+    writer.init(&repr, [offer].into_iter().chain(padded)).expect("room");
+    let length = writer.finish();
+    packet.truncate(length);
+    packet
+}
+
+#[test]
+fn answer_to_an_init_of_any_size_is_at_most_three_times_as_long() {
+    let from = |host: u16| std::net::IpAddr::from([203, 0, (host >> 8) as u8, host as u8]);
+    for addresses in [1, 2, 8] {
+        let mut endpoint = guarded_server(addresses);
+        let mut longest_ratio = 0.0_f64;
+        for step in 0..=350_u16 {
+            let init = init_with_padding(4 * usize::from(step));
+            let address = anabranch_core::PathAddress {
+                local: std::net::IpAddr::from([192, 0, 2, 1]),
+                remote: from(step),
+                udp_port: None,
+            };
+            let handled = endpoint.handle_datagram(Time::ZERO, address, &init);
+            assert_eq!(handled, anabranch_core::Handled::Replied, "{} bytes", init.len());
+            let mut answer = anabranch_core::PacketBuffer::default();
+            endpoint.poll_reply(&mut answer).expect("an INIT ACK");
+            assert!(answer.len() <= 3 * init.len(), "{} bytes for {}", answer.len(), init.len());
+            longest_ratio = longest_ratio.max(answer.len() as f64 / init.len() as f64);
+        }
+        assert!(longest_ratio > 1.0, "the shortest INIT has a longer answer");
+    }
 }
 
 #[test]

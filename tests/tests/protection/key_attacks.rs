@@ -141,8 +141,8 @@ fn an_identity_that_is_not_accepted_ends_the_association_and_both_sides_know_why
     let refused = Some(KeyingError::Tls(TlsProblem::Identity(49)));
     let told = Some(KeyingError::Tls(TlsProblem::PeerAlert(49)));
     assert_eq!(failures(credentials(1, &[9]), credentials(2, &[1])), [refused, told]);
-    let guessed = Some(KeyingError::NotAcceptedByPeer);
-    assert_eq!(failures(credentials(1, &[2]), credentials(2, &[9])), [guessed, refused]);
+    let told = Some(KeyingError::Tls(TlsProblem::Refused(49)));
+    assert_eq!(failures(credentials(1, &[2]), credentials(2, &[9])), [told, refused]);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
 };
 use anabranch_net::{
-    Association, AssociationConfig, DEFAULT_CONNECT_TIMEOUT, Host, HostBuilder, PathAddress, Peer,
-    set_connect_timeout,
+    Association, AssociationConfig, ConnectError, DEFAULT_CONNECT_TIMEOUT, Host, HostBuilder, PathAddress,
+    Peer, set_connect_timeout,
 };
 use anabranch_observe::Role;
 use clap::Args;
@@ -79,7 +79,11 @@ impl ConnectOptions {
         let host = self.bind_builder(selection.host(&paths, secured.protection.clone()), &config)?;
         selection.follow(&host, &paths);
         self.association.protection.notice(quiet);
-        let connecting = self.connect(&host, target, &paths, config);
+        let connecting = async {
+            self.try_to_connect(&host, &paths, config)
+                .await
+                .map_err(|error| secured.judge(&error).unwrap_or_else(|| self.failed(target, &paths, &error)))
+        };
         if quiet {
             let association = connecting.await?;
             secured.confirm(&association, quiet)?;
@@ -146,15 +150,26 @@ impl ConnectOptions {
         host: &Host,
         target: &str,
         paths: &[PathAddress],
-        mut config: AssociationConfig,
+        config: AssociationConfig,
     ) -> Result<Association, CommandError> {
-        let within = self.within();
-        set_connect_timeout(&mut config, within);
+        let connected = self.try_to_connect(host, paths, config).await;
+        connected.map_err(|error| self.failed(target, paths, &error))
+    }
+
+    async fn try_to_connect(
+        &self,
+        host: &Host,
+        paths: &[PathAddress],
+        mut config: AssociationConfig,
+    ) -> Result<Association, ConnectError> {
+        set_connect_timeout(&mut config, self.within());
         let peer = Peer::new(paths.iter().copied()).sctp_port(self.association.sctp_port());
-        host.connect(peer, config).await.map_err(|error| {
-            let message = connect_failure_message(target, paths, &error, within);
-            CommandError::failure(format!("{message}{}", self.association.protection.remedy(&error)))
-        })
+        host.connect(peer, config).await
+    }
+
+    fn failed(&self, target: &str, paths: &[PathAddress], error: &ConnectError) -> CommandError {
+        let message = connect_failure_message(target, paths, error, self.within());
+        CommandError::connecting(error, format!("{message}{}", self.association.protection.remedy(error)))
     }
 
     fn within(&self) -> Duration {

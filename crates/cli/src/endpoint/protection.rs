@@ -137,6 +137,10 @@ impl ProtectionOptions {
             ConnectError::NotProtected(_) | ConnectError::RefusedByPeer if self.insecure => {
                 "\nif the other side protects what it sends, leave --insecure out".to_owned()
             }
+            ConnectError::Denied { .. } if self.ca.is_none() => {
+                let key = self.own_key().map_or_else(|| "KEY".to_owned(), |key| key.to_string());
+                format!("\nto be accepted, have the other side run `anabranch keys add {key}`")
+            }
             ConnectError::NotProtected(_) if self.ca.is_none() => {
                 let key = self.own_key().map_or_else(|| "KEY".to_owned(), |key| key.to_string());
                 format!(
@@ -213,14 +217,36 @@ impl Connecting {
             Trust::Everyone | Trust::Authorities | Trust::Later(Expected::Known | Expected::Proof) => Ok(()),
             Trust::Later(Expected::Key(expected)) => match peer_key(association)? {
                 key if key == *expected => Ok(()),
-                key => Err(CommandError::untrusted(format!(
-                    "somebody else answers than before, with the key {}",
-                    key.fingerprint()
-                ))),
+                key => Err(somebody_else(key)),
             },
             Trust::Known { known_hosts, host } => trust_known(association, known_hosts, host, quiet),
         }
     }
+}
+
+impl Connecting {
+    /// Returns the error that a failure to connect means for the user, if it is not the failure itself: a refusal counts only if the
+    /// host that was asked for has made it.
+    pub(super) fn judge(&self, error: &ConnectError) -> Option<CommandError> {
+        let ConnectError::Denied { by: Some(identity), .. } = error else { return None };
+        let PeerIdentity::RawPublicKey(spki) = &**identity else { return None };
+        let key = match PublicKey::from_spki(spki) {
+            Ok(key) => key,
+            Err(wrong) => return Some(CommandError::untrusted(wrong)),
+        };
+        match &self.trust {
+            Trust::Known { known_hosts, host } => {
+                let known = KnownHosts::load(known_hosts).and_then(|known| known.check(host, key));
+                known.err().map(refused)
+            }
+            Trust::Later(Expected::Key(expected)) if key != *expected => Some(somebody_else(key)),
+            Trust::Later(_) | Trust::Everyone | Trust::Authorities => None,
+        }
+    }
+}
+
+fn somebody_else(key: PublicKey) -> CommandError {
+    CommandError::untrusted(format!("somebody else answers than before, with the key {}", key.fingerprint()))
 }
 
 fn trust_known(

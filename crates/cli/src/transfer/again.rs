@@ -44,6 +44,7 @@ pub(super) fn can_go_on(error: &TransferError) -> bool {
         TransferError::Replaced
         | TransferError::Preempted
         | TransferError::Untrusted(_)
+        | TransferError::Denied(_)
         | TransferError::Protocol(_)
         | TransferError::NotRequested(_)
         | TransferError::Peer(_) => false,

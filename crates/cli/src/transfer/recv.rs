@@ -20,7 +20,7 @@ use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
 use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
-use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, ListenOptions, typed};
+use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, Expected, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 use crate::{output, quantity};
@@ -348,7 +348,7 @@ async fn fetch(
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = connector.open(is_quiet) => first?,
+        first = connector.open_first(Expected::Known, is_quiet, arguments.timeouts().retry) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let console = Arc::new(

@@ -9,10 +9,11 @@ use std::time::Duration;
 use anabranch_net::Association;
 use anabranch_net::route_selection::read_address;
 use anabranch_transfer::{
-    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
+    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, escape, push,
 };
 use clap::Args;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::again::{self, can_go_on, remedy};
 use super::console::{Console, End, LOOK_EVERY};
@@ -21,10 +22,14 @@ use super::paths::Paths;
 use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
 use crate::exit::{CommandError, Status};
+use crate::output;
 use crate::signal::{Resizes, interrupted};
 
 /// How long the peer is given to hear that we are going.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Pause between two attempts to open the first association.
+const PAUSE: Duration = Duration::from_millis(500);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -209,7 +214,7 @@ async fn run(
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = connector.open(is_quiet) => first?,
+        first = connector.open_first(Expected::Known, is_quiet, arguments.timeouts.timeouts().retry) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let is_piped = sources.iter().any(SendSource::is_pipe);
@@ -255,6 +260,35 @@ impl<'a> Connector<'a> {
         let (_, association) = self.options.open_with(self.host, quiet, expected, |_| {}).await?;
         self.paths.lock().await.switch(association.clone()).await;
         Ok(association)
+    }
+
+    /// Opens the first association. A handshake that ends without a verdict of the peer, such as when the peer is restarted, is tried
+    /// again for as long as `retry`. Each new reason is printed once.
+    pub(super) async fn open_first(
+        &self,
+        expected: Expected,
+        quiet: bool,
+        retry: Duration,
+    ) -> Result<Association, CommandError> {
+        let until = Instant::now() + retry;
+        let mut said = None;
+        loop {
+            let error = match self.open_to(expected, quiet).await {
+                Err(error) if error.is_transient() && Instant::now() + PAUSE < until => error.to_string(),
+                opened => return opened,
+            };
+            if !quiet && said.as_ref() != Some(&error) {
+                let left = until.saturating_duration_since(Instant::now()).as_secs();
+                self.note_retry(&error, left);
+                said = Some(error);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    fn note_retry(&self, error: &str, left_s: u64) {
+        let reason = error.lines().next().unwrap_or_default();
+        output::notice(escape(&format!("{reason}: trying again for up to {left_s} s")));
     }
 
     /// Tells the peer that this is the end, if it is there.

@@ -486,3 +486,55 @@ fn interrupted_receiver_completes_with_the_same_command() {
     assert!(fs::read(users.path("inbox/film.mkv")).expect("there") == film);
     offering.end().with_status(0);
 }
+
+/// A host at this address that agrees on protection, and ends `count` associations before there are keys.
+fn end_handshakes(address: std::net::SocketAddr, count: usize) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut config = anabranch_net::config("cmt").expect("a scheme");
+        config.protection = Some(anabranch_core::protection::Protection {
+            mode: anabranch_core::protection::ProtectionMode::Strict,
+            roles: anabranch_core::protection::KeyManagementRoles::Server,
+            methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
+            restart: false,
+        });
+        let builder = anabranch_net::Host::builder(anabranch_net::Protection::Insecure);
+        let host = builder.local(address).accept(config).bind().expect("bound");
+        let monitor = host.monitor();
+        for _ in 0..count {
+            let accepted =
+                tokio::time::timeout(Duration::from_secs(60), host.accept()).await.expect("a handshake");
+            let association = accepted.expect("accepted");
+            association.abort();
+            let _ = association.closed().await;
+        }
+        drop(host);
+        monitor.gone().await;
+    });
+}
+
+#[test]
+fn handshake_ended_by_a_server_that_restarts_is_retried_until_it_is_back() {
+    let users = Users::new();
+    users.authorize("anna", "bert");
+    let address = std::net::SocketAddr::from(([127, 0, 0, 73], free_udp_port([127, 0, 0, 73])));
+    let (keys, film, to) = (users.text("anna"), users.text("film.mkv"), address.to_string());
+    let sending = ["send", &film, &to, "--path", "127.0.0.72", "--keys", &keys, "--retry", "60"];
+    let mut sending =
+        command(&sending).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    end_handshakes(address, 2);
+    let (keys, inbox) = (users.text("bert"), users.text("inbox"));
+    let _server = Listening::start(&["serve", "--json", "--dir", &inbox, "--listen", &to, "--keys", &keys]);
+    let status = sending.wait().expect("it ends").code();
+    let mut err = String::new();
+    sending.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains("possibly") && err.contains("trying again"), "{err}");
+    assert!(!err.contains("keys add"), "an ABORT is no verdict on the key: {err}");
+    assert!(users.arrived());
+}
+
+fn free_udp_port(address: [u8; 4]) -> u16 {
+    let socket = std::net::UdpSocket::bind(std::net::SocketAddr::from((address, 0))).expect("bound");
+    socket.local_addr().expect("an address").port()
+}

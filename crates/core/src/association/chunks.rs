@@ -101,6 +101,7 @@ impl Association {
             return Err(Discard::Unexpected);
         }
         if packet.cover == Cover::Plain && !self.admits_plain(&chunk) {
+            self.note_plain(&chunk);
             return Err(Discard::Unprotected);
         }
         match chunk {

@@ -453,6 +453,11 @@ impl Association {
         self.identity.restarts
     }
 
+    /// Returns `true` once the peer has answered the INIT, or has opened the association.
+    pub fn has_answered(&self) -> bool {
+        self.identity.peer_tag != 0
+    }
+
     /// Whether it is over.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed { .. })

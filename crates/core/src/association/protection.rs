@@ -5,8 +5,8 @@ use anabranch_wire::{
     Chunk, ChunkType, DataView, Header, InitView, PacketView, PacketWriter, Param, RawParam, Tsn,
 };
 
-use crate::association::Association;
 use crate::association::state::State;
+use crate::association::{Association, AssociationEvent};
 use crate::config::Integrity;
 use crate::error::AbortReason;
 use crate::init::{AsconfProof, protection_parameter};
@@ -189,6 +189,14 @@ impl Association {
         }
     }
 
+    /// Returns a short message of the key management's protocol that came in a plain packet after the first receive key was installed
+    /// and before protection was required. Anyone on the way can have sent it, and it takes no part in the association: it is not
+    /// acknowledged, it uses up no TSN, and it counts as [`Discard::Unprotected`]. A key management may act on it only if it proves
+    /// itself that the peer has sent it, as an encrypted alert of TLS does.
+    pub fn take_plain_notice(&mut self) -> Option<impl AsRef<[u8]>> {
+        self.protection.take_plain_notice()
+    }
+
     /// How often the newest keys were used.
     pub fn key_use(&self) -> KeyUse {
         self.protection.key_use()
@@ -324,11 +332,30 @@ impl Association {
     }
 
     fn is_next_of_key_management(&self, data: &DataView<'_>) -> bool {
+        self.protection.admits_plain_messages() && self.is_next(data)
+    }
+
+    /// Returns `true` for a chunk of the key management with the next TSN.
+    fn is_next(&self, data: &DataView<'_>) -> bool {
         let cumulative = self.receiver.as_ref().map(|receiver| receiver.tracker.cumulative());
         let is_next =
             cumulative.is_some_and(|cumulative| data.tsn().unwrap_near(cumulative) == cumulative + 1);
         let is_key_management = is_key_management(data.ppid(), data.stream().get(), data.flags().unordered);
-        is_next && is_key_management && self.protection.admits_plain_messages()
+        is_next && is_key_management
+    }
+
+    /// Keeps a plain message that the key management may recognise as the peer's refusal, although its chunk is dropped.
+    pub(crate) fn note_plain(&mut self, chunk: &Chunk<'_>) {
+        let Chunk::Data(data) = chunk else { return };
+        let is_whole = data.flags().beginning && data.flags().ending;
+        if self.protection.admits_plain_notice()
+            && is_whole
+            && self.is_next(data)
+            && self.protection.keep_plain_notice(data.payload())
+            && self.events.back() != Some(&AssociationEvent::Readable)
+        {
+            self.events.push_back(AssociationEvent::Readable);
+        }
     }
 }
 

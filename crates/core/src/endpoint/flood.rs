@@ -15,6 +15,7 @@ use std::net::IpAddr;
 
 use crate::config::{Guard, RateLimit};
 use crate::entropy::Entropy;
+use crate::source::Source;
 use crate::time::{Span, Time};
 
 /// Sources, or cookies, remembered at a time. A new one takes the place of another: remembering is for those that come often.
@@ -155,7 +156,7 @@ impl InitGate {
     /// Whether an INIT from there is answered; it is counted then.
     pub(super) fn admits(&mut self, now: Time, source: IpAddr) -> bool {
         let InitGate { sources, shared, half, .. } = self;
-        if sources.take_if(now, number(source), || half.has_token(now, *shared)) {
+        if sources.take_if(now, Source::from(source).number(), || half.has_token(now, *shared)) {
             *shared = half.take(now, *shared);
             return true;
         }
@@ -164,14 +165,6 @@ impl InitGate {
             self.open = self.half.take(now, self.open);
         }
         lucky
-    }
-}
-
-/// An IPv4 address, or the network of an IPv6 address: a host has all of that.
-fn number(source: IpAddr) -> u128 {
-    match source {
-        IpAddr::V4(v4) => u128::from(v4.to_bits()),
-        IpAddr::V6(v6) => 1 << 64 | v6.to_bits() >> 64,
     }
 }
 
@@ -299,7 +292,7 @@ mod tests {
     #[test]
     fn an_ipv6_host_is_its_network() {
         let gate = gates().inits;
-        let place = |text: &str| gate.sources.place(number(address(text)));
+        let place = |text: &str| gate.sources.place(Source::from(address(text)).number());
         assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
         assert_ne!(place("2001:db8::1"), place("2001:db8:0:1::1"));
     }

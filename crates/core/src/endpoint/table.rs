@@ -9,6 +9,7 @@ use slab::Slab;
 use crate::address::PeerKey;
 use crate::association::{Association, AssociationEvent};
 use crate::endpoint::AssociationId;
+use crate::source::Source;
 use crate::time::Time;
 
 #[derive(Debug)]
@@ -28,6 +29,8 @@ struct Entry {
     deadline_touched: bool,
     /// It stands among the busy.
     busy: bool,
+    /// The source that has opened it; `None` if this side has.
+    opened_by: Option<Source>,
 }
 
 /// Bounds of all ids.
@@ -51,6 +54,8 @@ pub(super) struct Table {
     deadlines_touched: Vec<AssociationId>,
     /// Those that may have something to send or to tell.
     busy: VecDeque<AssociationId>,
+    /// Associations that each source has opened.
+    by_source: BTreeMap<Source, usize>,
     next_serial: u64,
 }
 
@@ -89,6 +94,26 @@ impl Table {
         Some(&mut entry.association)
     }
 
+    /// Returns the number of associations that a source has opened.
+    pub(super) fn opened_from(&self, source: Source) -> usize {
+        self.by_source.get(&source).copied().unwrap_or(0)
+    }
+
+    /// Returns the source that has opened an association; `None` if this side has.
+    pub(super) fn opened_by(&self, id: AssociationId) -> Option<Source> {
+        self.entry(id)?.opened_by
+    }
+
+    /// Inserts an association that a peer has opened from there.
+    pub(super) fn insert_accepted(&mut self, association: Association, source: Source) -> AssociationId {
+        let id = self.insert(association);
+        if let Some(entry) = entry_mut(&mut self.entries, id) {
+            entry.opened_by = Some(source);
+            *self.by_source.entry(source).or_default() += 1;
+        }
+        id
+    }
+
     pub(super) fn insert(&mut self, association: Association) -> AssociationId {
         let first = self.only().and_then(|entry| Some((entry.deadline?, entry.id)));
         self.deadlines.extend(first);
@@ -105,6 +130,7 @@ impl Table {
             peers_touched: true,
             deadline_touched: true,
             busy: true,
+            opened_by: None,
         });
         self.find_only();
         self.peers_touched.push(id);
@@ -118,6 +144,14 @@ impl Table {
             return;
         }
         let entry = self.entries.remove(id.slot as usize);
+        if let Some(source) = entry.opened_by
+            && let Some(count) = self.by_source.get_mut(&source)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.by_source.remove(&source);
+            }
+        }
         let tag = entry.association.identity().local_tag;
         // A cookie that came again may have given the tag to a new association.
         if self.by_tag.get(&tag) == Some(&id) {

@@ -85,6 +85,9 @@ struct Used<C> {
     context: C,
 }
 
+/// Maximum length of a plain message that is kept for the key management: an alert of TLS in a record has 24 bytes.
+const MOST_NOTICE_BYTES: usize = 32;
+
 #[derive(Debug, Default)]
 pub(crate) struct PacketProtection {
     /// Our parameter, if the configuration wants protection.
@@ -105,6 +108,8 @@ pub(crate) struct PacketProtection {
     pub(crate) confirming: Option<Confirming>,
     /// Why a packet could not be sealed.
     failure: Option<SealError>,
+    /// Plain message of the key management that came after the first receive key, for the key management to examine.
+    plain_notice: Option<ArrayVec<u8, MOST_NOTICE_BYTES>>,
 }
 
 impl PacketProtection {
@@ -212,6 +217,23 @@ impl PacketProtection {
             Stage::Required(_) => !self.uses_restart_keys(),
             Stage::Offered | Stage::Restarting(_) | Stage::Agreed(_) => false,
         }
+    }
+
+    /// Returns `true` between the first receive key and the moment from which protection is required. A peer without keys may refuse
+    /// this side in that time, and has only plain packets to say so.
+    pub(crate) fn admits_plain_notice(&self) -> bool {
+        self.awaits_keys() && !self.admits_plain_messages()
+    }
+
+    /// Keeps a plain message of the key management. A later one replaces it. Longer messages are no refusals.
+    pub(crate) fn keep_plain_notice(&mut self, message: &[u8]) -> bool {
+        let Ok(notice) = ArrayVec::try_from(message) else { return false };
+        self.plain_notice = Some(notice);
+        true
+    }
+
+    pub(crate) fn take_plain_notice(&mut self) -> Option<ArrayVec<u8, MOST_NOTICE_BYTES>> {
+        self.plain_notice.take()
     }
 
     /// Whether a peer's plain packets may still carry messages of the key management.

@@ -183,8 +183,43 @@ async fn a_client_that_is_not_accepted_hears_it() {
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
     let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let refused = within(client.connect(peer(&client, &server), quick())).await;
-    let Err(ConnectError::NotProtected(why)) = refused else { panic!("{refused:?}") };
-    assert!(why.contains("this side's identity"), "{why}");
+    let Err(error @ ConnectError::Denied { .. }) = &refused else { panic!("{refused:?}") };
+    assert_eq!(
+        error.to_string(),
+        "the peer does not accept this side's identity: TLS alert access_denied (49)"
+    );
+    let ConnectError::Denied { by, .. } = error else { unreachable!("it was matched") };
+    assert_eq!(by.as_deref(), Some(&identity(2)), "the peer has proved its identity");
+    assert!(!error.is_transient());
+}
+
+/// A server that agrees on protection, and whose application ends each association before there are keys.
+#[tokio::test]
+async fn abort_in_the_clear_is_no_verdict_on_the_identity() {
+    let mut config = quick();
+    config.protection = Some(anabranch_core::protection::Protection {
+        mode: anabranch_core::protection::ProtectionMode::Strict,
+        roles: anabranch_core::protection::KeyManagementRoles::Server,
+        methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
+        restart: false,
+    });
+    let server = host(&[1], Some(config), Protection::Insecure);
+    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let end = async { within(server.accept()).await.expect("accepted").abort() };
+    let ((), refused) = tokio::join!(end, within(client.connect(peer(&client, &server), quick())));
+    let Err(error @ ConnectError::KeysInterrupted(_)) = refused else { panic!("{refused:?}") };
+    assert!(error.is_transient() && error.to_string().contains("possibly"), "{error}");
+}
+
+/// The client installs its first key before it hears that it is refused. The alert is what counts, and not the ABORT behind it.
+#[tokio::test]
+async fn refusal_of_the_client_is_the_alert_and_not_the_abort() {
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
+    for _ in 0..10 {
+        let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+        let refused = within(client.connect(peer(&client, &server), quick())).await;
+        assert!(matches!(refused, Err(ConnectError::Denied { .. })), "{refused:?}");
+    }
 }
 
 #[tokio::test]
@@ -254,6 +289,7 @@ async fn of_too_many_handshakes_the_oldest_are_given_up() {
     }
     let statistics = within(server.statistics()).await;
     assert_eq!((statistics.keying.pending, statistics.keying.failed), (4, 6));
+    // Each address has one, so that the oldest ones leave.
     for (_, association) in &strangers[..6] {
         assert!(within(association.closed()).await.is_err());
     }

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anabranch_net::Association;
+use anabranch_net::{Association, Source};
 use tokio::time::timeout;
 
 use self::memory::{Grant, Memory};
 pub use self::rights::Rights;
 use self::rights::{Rooms, lacks};
-use self::slots::{Begin, Limits, Site, Slots};
+use self::slots::{Begin, Limits, Slots};
 use crate::accept::Accept;
 use crate::claims::{Claimant, Claims};
 use crate::descriptors::Descriptors;
@@ -257,7 +257,8 @@ impl Server {
                 | TransferError::Silent(_)
                 | TransferError::Replaced
                 | TransferError::Preempted
-                | TransferError::Untrusted(_),
+                | TransferError::Untrusted(_)
+                | TransferError::Denied(_),
             ) => association.abort(),
             Err(TransferError::Protocol(error)) => {
                 self.say_why(&association, Failure::new(Reason::Protocol, error.to_string())).await;
@@ -353,7 +354,7 @@ impl Server {
     /// A place for an association that has said nothing yet.
     async fn enter(&self, association: &Association) -> Option<Place> {
         // The handshake has shown that the peer is at the first path's address.
-        let site = Site::from(association.paths().await.first()?.remote.ip());
+        let site = Source::from(association.paths().await.first()?.remote.ip());
         let number = lock(&self.transfers).slots.enter(site)?;
         Some(Place { number, activity: Activity::now(), transfers: Arc::clone(&self.transfers) })
     }

@@ -28,7 +28,7 @@ pub(super) enum ExchangeError {
     Code(#[from] CodeError),
     /// The association ended, or no message came.
     #[error(
-        "the connection ended before the code was agreed on; nothing was used up: try again while the other side waits"
+        "the connection ended before the code was agreed on; possibly others call there as well: try again while the other side waits"
     )]
     Gone,
     /// This association tried a wrong code and so spent the code.
@@ -81,14 +81,15 @@ pub(super) async fn is_sender_of_version_1(association: &Association) -> bool {
     answer.await.is_ok_and(|answer| is_of_version_1(&answer))
 }
 
-/// Admits the receiver with this key if it proves the code or resumes; otherwise reports the refusal to it. The code is pinned or
-/// spent only if `may_prove` agrees when the proof arrives.
+/// Admits the receiver with this key if it proves the code or resumes; otherwise reports the refusal to it. Calls `begun` once it has
+/// begun to prove the code. The code is pinned or spent only if `may_prove` agrees when the proof arrives.
 pub(super) async fn admit(
     association: &Association,
     (offer, key): (&Offer, PublicKey),
+    begun: impl FnOnce(),
     may_prove: impl FnOnce() -> bool,
 ) -> Result<Admitted, ExchangeError> {
-    let admitted = hear(association, (offer, key), may_prove).await;
+    let admitted = hear(association, (offer, key), begun, may_prove).await;
     if let Err(ExchangeError::Code(error) | ExchangeError::Spent(error)) = &admitted {
         let refused = async {
             let _ = send(association, error.refusal()).await;
@@ -102,6 +103,7 @@ pub(super) async fn admit(
 async fn hear(
     association: &Association,
     (offer, key): (&Offer, PublicKey),
+    begun: impl FnOnce(),
     may_prove: impl FnOnce() -> bool,
 ) -> Result<Admitted, ExchangeError> {
     let first = receive(association, LONGEST_MESSAGE, WITHIN).await?;
@@ -111,6 +113,7 @@ async fn hear(
             Ok(Admitted::Resumed)
         }
         Opening::Exchange(answered, answer) => {
+            begun();
             send(association, answer).await?;
             let proof = receive(association, LONGEST_MESSAGE, WITHIN).await?;
             if !may_prove() {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anabranch_identity::code::CodeError;
 use anabranch_identity::{HostName, KnownHosts, OneTimeCode, PublicKey};
@@ -11,6 +12,7 @@ use anabranch_transfer::{
     Accept, BadRequest, Catalogue, Entry, EntryKind, Report, Request, Store, TransferError, escape, pull,
 };
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::super::again::command;
 use super::super::console::Console;
@@ -30,6 +32,9 @@ const MOST_STREAM_BYTES: u64 = 1 << 30;
 
 /// Remedy after a refusal on this side, which leaves the code valid.
 const STILL_VALID: &str = "the code stays valid for this receiver while the sender waits";
+
+/// Pause between two attempts to prove the code.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Bytes of a line with a code.
 const LONGEST_LINE: u64 = 256;
@@ -153,19 +158,42 @@ async fn agree(
     store: &Store,
 ) -> Result<(Association, PublicKey, Request), CommandError> {
     let is_quiet = arguments.show().quiet || arguments.show().json;
-    let first = connector.open_to(Expected::Proof, is_quiet).await?;
+    let (first, catalogue) = open_and_prove(connector, arguments, at, is_quiet).await?;
     let key = peer_key(&first)?;
-    let catalogue = match prove(&first, &at.code).await {
-        Ok(catalogue) => catalogue,
-        Err(error) => {
-            first.abort();
-            return Err(refused(connector, error).await);
-        }
-    };
     check_room(&catalogue, arguments, store)?;
     confirm(&catalogue, arguments).await?;
     let accept = accepted(&catalogue, arguments).map_err(CommandError::failure)?;
     Ok((first, key, arguments.request_of(accept)?))
+}
+
+/// Opens an association and proves the code. An association that ends without a verdict on the code is followed by another one for
+/// as long as `--retry`: others may call there as well.
+async fn open_and_prove(
+    connector: &Connector<'_>,
+    arguments: &RecvArguments,
+    at: &CodeAt,
+    is_quiet: bool,
+) -> Result<(Association, Catalogue), CommandError> {
+    let until = Instant::now() + arguments.timeouts().retry;
+    let mut is_first = true;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let association = connector.open_first(Expected::Proof, is_quiet, left).await?;
+        let error = match prove(&association, &at.code).await {
+            Ok(catalogue) => return Ok((association, catalogue)),
+            Err(error) => error,
+        };
+        association.abort();
+        let is_last = !matches!(error, ExchangeError::Gone) || Instant::now() + PAUSE >= until;
+        // The version of the sender is asked for once.
+        if std::mem::take(&mut is_first) || is_last {
+            let refused = refused(connector, error).await;
+            if is_last || !refused.is_transient() {
+                return Err(refused);
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// Explains why the code was not agreed on. A sender of version 1 gives no reason, so it is asked for its version.
@@ -183,7 +211,8 @@ async fn refused(connector: &Connector<'_>, error: ExchangeError) -> CommandErro
     };
     let text = format!("{}: {error}", connector.host());
     match error {
-        ExchangeError::Gone | ExchangeError::Lost => CommandError::failure(text),
+        ExchangeError::Gone => CommandError::transient(text),
+        ExchangeError::Lost => CommandError::failure(text),
         ExchangeError::Code(_) | ExchangeError::Spent(_) => CommandError::untrusted(text),
     }
 }

@@ -171,7 +171,7 @@ pub(super) async fn one_transfer(
         tokio::select! {
             accepted = host.accept() => {
                 let association = accepted.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
-                shared.meet(association, &says);
+                shared.meet(association, &says).await;
             }
             Some(said) = said.recv() => match said {
                 Said::Admitted { association, is_new_run } => {
@@ -271,15 +271,18 @@ impl Shared {
     }
 
     /// Listens to an association as long as the code is valid. The holder of the code needs no place among the strangers.
-    fn meet(self: &Arc<Self>, association: Association, says: &mpsc::UnboundedSender<Said>) {
+    async fn meet(self: &Arc<Self>, association: Association, says: &mpsc::UnboundedSender<Said>) {
         if !self.offer.is_open() {
             association.abort();
             return;
         }
+        // The handshake has shown that the peer is at the first path's address.
+        let paths = association.paths().await;
+        let Some(source) = paths.first().map(|path| path.remote.ip().into()) else { return };
         let stranger = (!self.trusts(&association)).then(|| {
-            let (number, oldest) = self.strangers.enter(association.clone());
-            if let Some(oldest) = oldest {
-                oldest.abort();
+            let (number, evicted) = self.strangers.enter(association.clone(), source);
+            if let Some(evicted) = evicted {
+                evicted.abort();
             }
             number
         });
@@ -291,7 +294,8 @@ impl Shared {
     async fn admit(&self, stranger: Option<u64>, association: &Association) -> Result<bool, ExchangeError> {
         let key = peer_key(association).map_err(|_| ExchangeError::Gone)?;
         let may_prove = || stranger.is_none_or(|number| self.strangers.leave(number));
-        match admit(association, (&self.offer, key), may_prove).await? {
+        let begun = || stranger.into_iter().for_each(|number| self.strangers.begin(number));
+        match admit(association, (&self.offer, key), begun, may_prove).await? {
             AdmittedBy::Resumed => Ok(false),
             AdmittedBy::Proved(accepted) => {
                 present(association, accepted, self.catalogue()).await?;

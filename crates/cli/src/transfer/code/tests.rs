@@ -25,6 +25,8 @@ use crate::exit::CommandError;
 
 const CODE: &str = "7-apple-river";
 
+const LOCAL: [u8; 4] = [127, 0, 0, 1];
+
 /// An offer of one file, and somebody who can connect to it.
 struct Rig {
     folder: TempDir,
@@ -38,10 +40,10 @@ fn code(text: &str) -> OneTimeCode {
     text.parse().expect("a code")
 }
 
-fn host(keys: &Path, is_server: bool) -> Host {
+fn host(keys: &Path, is_server: bool, address: [u8; 4]) -> Host {
     let pair = KeyPair::load_or_create(&Home::at(keys).key()).expect("a key");
     let protection = Protection::dtls(pair.credentials(Admission::Anyone).expect("credentials"));
-    let builder = Host::builder(protection).local(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let builder = Host::builder(protection).local(SocketAddr::from((address, 0)));
     let builder = if is_server { builder.accept(config("cmt").expect("a scheme")) } else { builder };
     builder.bind().expect("bound")
 }
@@ -52,7 +54,7 @@ impl Rig {
         std::fs::write(folder.path().join("film"), "content").expect("written");
         let offering = Offering::survey(vec![SendSource::path(folder.path().join("film"))]).await;
         let shared = Shared::new(code(CODE), offering.expect("an offer"), ServerOptions::default());
-        let server = host(&folder.path().join("server"), true);
+        let server = host(&folder.path().join("server"), true, LOCAL);
         Rig { folder, server, clients: Mutex::default(), shared: Arc::new(shared) }
     }
 
@@ -64,8 +66,12 @@ impl Rig {
 
     /// Connects with the key of this receiver.
     async fn connect_as(&self, receiver: &str) -> Association {
+        self.connect_from(LOCAL, receiver).await
+    }
+
+    async fn connect_from(&self, address: [u8; 4], receiver: &str) -> Association {
         let mut clients = self.clients.lock().await;
-        let client = host(&self.folder.path().join(receiver), false);
+        let client = host(&self.folder.path().join(receiver), false, address);
         let (from, to) = (client.local_addresses()[0], self.server.local_addresses()[0]);
         let peer = Peer::new([PathAddress::over_udp(from.ip(), to)]).sctp_port(self.server.sctp_port());
         let association = client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected");
@@ -128,6 +134,33 @@ async fn strangers_who_say_nothing_do_not_keep_out_who_knows_the_code() {
         rig.fetch(association).await;
     };
     rig.offering(meanwhile).await.expect("one transfer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn flood_from_another_address_does_not_end_the_exchange_of_the_code() {
+    let rig = Rig::new().await;
+    let meanwhile = async {
+        let association = rig.connect_from([127, 0, 0, 8], "person").await;
+        let mut flood = Vec::new();
+        for number in 0..3 * MOST_STRANGERS {
+            flood.push(rig.connect_from([127, 0, 0, 9], &format!("flood-{number}")).await);
+        }
+        prove(&association, &code(CODE)).await.expect("the code is right");
+        assert!(flood[0].recv().await.is_err(), "it ended for a later one of its source");
+        rig.fetch(association).await;
+    };
+    rig.offering(meanwhile).await.expect("one transfer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connection_that_ends_without_a_verdict_says_nothing_about_the_code() {
+    let rig = Rig::new().await;
+    let first = rig.connect().await;
+    let wrong = code("8-apple-river");
+    let end = async { rig.server.accept().await.expect("accepted").abort() };
+    let ((), proved) = tokio::join!(end, prove(&first, &wrong));
+    let error = proved.expect_err("the connection ended");
+    assert!(matches!(error, ExchangeError::Gone) && !error.to_string().contains("wrong"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,255 @@
+//! Places that several sources share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::source::Source;
+
+/// A bounded set of entries, each of one [`Source`]. If it is full, an entry of the greediest source leaves for a new one, so a
+/// source loses nothing while it has fewer entries than another source.
+///
+/// Among the entries of that source those leave first that have not [advanced](Self::advance), and of these the oldest. Keys are
+/// ordered by age: a later entry has a greater key.
+#[derive(Clone, Debug)]
+pub struct FairPool<K> {
+    capacity: usize,
+    entries: BTreeMap<K, Entry>,
+    /// Entries of each source, those that leave first in front.
+    by_source: BTreeMap<Source, BTreeSet<(bool, K)>>,
+    /// Each source with the number of its entries.
+    by_count: BTreeSet<(usize, Source)>,
+}
+
+/// No source has more entries than that of a new entry would have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPlace;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    source: Source,
+    advanced: bool,
+}
+
+impl<K: Copy + Ord> FairPool<K> {
+    /// Returns an empty pool with `capacity` places, but at least one.
+    pub fn new(capacity: usize) -> Self {
+        FairPool {
+            capacity: capacity.max(1),
+            entries: BTreeMap::new(),
+            by_source: BTreeMap::new(),
+            by_count: BTreeSet::new(),
+        }
+    }
+
+    /// Adds an entry. Returns the entry that has to leave for it, which is no longer in the pool.
+    pub fn insert(&mut self, key: K, source: Source) -> Option<K> {
+        self.remove(&key);
+        let evicted = if self.entries.len() < self.capacity { None } else { self.next_to_leave_for(source) };
+        if let Some(evicted) = evicted {
+            self.remove(&evicted);
+        }
+        self.entries.insert(key, Entry { source, advanced: false });
+        self.change(source, |keys| keys.insert((false, key)));
+        evicted
+    }
+
+    /// Adds an entry as [`insert`](Self::insert) does, unless an entry of its own source or of one with as few entries would have to
+    /// leave for it.
+    ///
+    /// # Errors
+    /// [`NoPlace`] in that case: nothing has changed.
+    pub fn insert_if_due(&mut self, key: K, source: Source) -> Result<Option<K>, NoPlace> {
+        let most = self.by_count.last().map_or(0, |(count, _)| *count);
+        if self.entries.len() >= self.capacity && most <= self.count(source) + 1 {
+            return Err(NoPlace);
+        }
+        Ok(self.insert(key, source))
+    }
+
+    /// Removes an entry. Returns `true` if it was there.
+    pub fn remove(&mut self, key: &K) -> bool {
+        let Some(Entry { source, advanced }) = self.entries.remove(key) else { return false };
+        self.change(source, |keys| keys.remove(&(advanced, *key)));
+        true
+    }
+
+    /// Records that an entry has shown some sign of life. It leaves after the entries of its source that have not.
+    pub fn advance(&mut self, key: &K) {
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.advanced) else { return };
+        entry.advanced = true;
+        let source = entry.source;
+        self.change(source, |keys| keys.remove(&(false, *key)) && keys.insert((true, *key)));
+    }
+
+    /// Returns `true` if the entry is in the pool.
+    pub fn contains(&self, key: &K) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns `true` if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the number of entries of a source.
+    pub fn count(&self, source: Source) -> usize {
+        self.by_source.get(&source).map_or(0, BTreeSet::len)
+    }
+
+    /// Returns the keys, the oldest first.
+    pub fn keys(&self) -> impl Iterator<Item = K> + '_ {
+        self.entries.keys().copied()
+    }
+
+    /// Returns the entry that leaves for a new one of `source`, which counts with its source. Among sources with equally many
+    /// entries, the oldest of those entries leaves that would leave their source first.
+    fn next_to_leave_for(&self, source: Source) -> Option<K> {
+        let own = (self.count(source) + 1, source);
+        let most = self.by_count.last()?.0.max(own.0);
+        let greediest = self.by_count.iter().rev().take_while(|(count, _)| *count == most);
+        let greediest = greediest.chain([&own].into_iter().filter(|own| own.0 == most));
+        let first = greediest.filter_map(|(_, source)| self.by_source.get(source)?.first().copied()).min();
+        first.map(|(_, key)| key)
+    }
+
+    /// Changes the entries of a source, and its place among the counts.
+    fn change(&mut self, source: Source, change: impl FnOnce(&mut BTreeSet<(bool, K)>) -> bool) {
+        let keys = self.by_source.entry(source).or_default();
+        let before = keys.len();
+        change(keys);
+        let after = keys.len();
+        if after == 0 {
+            self.by_source.remove(&source);
+        }
+        if before != after {
+            self.by_count.remove(&(before, source));
+            if after > 0 {
+                self.by_count.insert((after, source));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn source(number: u8) -> Source {
+        IpAddr::from([192, 0, 2, number]).into()
+    }
+
+    fn keys(pool: &FairPool<u64>) -> Vec<u64> {
+        pool.keys().collect()
+    }
+
+    #[test]
+    fn flood_from_one_source_evicts_its_own_entries() {
+        let mut pool = FairPool::new(4);
+        assert_eq!(pool.insert(0, source(1)), None);
+        for key in 1..=3 {
+            assert_eq!(pool.insert(key, source(9)), None);
+        }
+        for key in 4..1000 {
+            assert_eq!(pool.insert(key, source(9)), Some(key - 3));
+        }
+        assert_eq!(pool.insert(1000, source(2)), Some(997));
+        assert_eq!(keys(&pool), [0, 998, 999, 1000]);
+    }
+
+    #[test]
+    fn flood_from_one_ipv6_network_evicts_its_own_entries() {
+        let mut pool = FairPool::new(8);
+        let flood =
+            |host: u64| Source::from(format!("2001:db8::{host:x}").parse::<IpAddr>().expect("an address"));
+        let other = Source::from("2001:db8:0:1::1".parse::<IpAddr>().expect("an address"));
+        pool.insert(0, other);
+        (1..1000).for_each(|key| assert_ne!(pool.insert(key, flood(key)), Some(0)));
+        assert!(pool.contains(&0));
+    }
+
+    #[test]
+    fn silent_entry_leaves_before_one_that_advanced() {
+        let mut pool = FairPool::new(3);
+        (0..3).for_each(|key| assert_eq!(pool.insert(key, source(1)), None));
+        pool.advance(&0);
+        assert_eq!(pool.insert(3, source(1)), Some(1));
+        assert_eq!(pool.insert(4, source(1)), Some(2));
+        pool.advance(&3);
+        pool.advance(&4);
+        assert_eq!(pool.insert(5, source(1)), Some(0), "a new entry does not leave for itself");
+        assert_eq!(keys(&pool), [3, 4, 5]);
+    }
+
+    #[test]
+    fn oldest_entry_leaves_among_equals() {
+        let mut pool = FairPool::new(3);
+        (0..3).for_each(|key| assert_eq!(pool.insert(key, source(key as u8)), None));
+        assert_eq!(pool.insert(3, source(3)), Some(0));
+        assert!(pool.remove(&1) && !pool.remove(&1));
+        assert_eq!(pool.insert(4, source(4)), None);
+    }
+
+    #[test]
+    fn entry_takes_a_place_only_from_a_greedier_source() {
+        let mut pool = FairPool::new(3);
+        (0..3).for_each(|key| assert_eq!(pool.insert_if_due(key, source(1)), Ok(None)));
+        assert_eq!(pool.insert_if_due(3, source(1)), Err(NoPlace));
+        assert_eq!(pool.insert_if_due(3, source(2)), Ok(Some(0)));
+        assert_eq!(
+            pool.insert_if_due(4, source(2)),
+            Err(NoPlace),
+            "each would have as many as the other before"
+        );
+        assert_eq!(pool.insert_if_due(4, source(3)), Ok(Some(1)));
+        assert_eq!(pool.insert_if_due(5, source(4)), Err(NoPlace), "each has one");
+    }
+
+    #[test]
+    fn pool_without_capacity_has_one_place() {
+        let mut pool = FairPool::new(0);
+        assert_eq!(pool.insert(0, source(1)), None);
+        assert_eq!(pool.insert(1, source(1)), Some(0));
+        assert_eq!((pool.len(), pool.is_empty(), pool.count(source(1))), (1, false, 1));
+    }
+
+    proptest! {
+        /// Whatever sources do, no source with fewer entries than another one loses an entry, and the indices agree.
+        #[test]
+        fn only_the_greediest_source_loses_entries(
+            capacity in 1_usize..12,
+            steps in prop::collection::vec((0_u8..5, 0_u8..4), 1..200),
+        ) {
+            let mut pool = FairPool::new(capacity);
+            for (key, (from, act)) in steps.into_iter().enumerate() {
+                let from = Source::from(IpAddr::from(Ipv4Addr::new(10, 0, 0, from)));
+                let before = pool.clone();
+                match act {
+                    0 => { pool.remove(&(key / 2)); }
+                    1 => pool.advance(&(key / 2)),
+                    _ => if let Some(evicted) = pool.insert(key, from) {
+                        let of = before.entries[&evicted].source;
+                        let count = |source| before.count(source) + usize::from(source == from);
+                        let most = before.by_source.keys().chain([&from]).map(|source| count(*source)).max();
+                        prop_assert_eq!(Some(count(of)), most);
+                        prop_assert_eq!(pool.len(), capacity);
+                    }
+                }
+                prop_assert!(pool.len() <= capacity);
+                prop_assert_eq!(pool.by_source.values().map(BTreeSet::len).sum::<usize>(), pool.len());
+                let counts: BTreeSet<_> = pool.by_source.iter().map(|(of, keys)| (keys.len(), *of)).collect();
+                prop_assert_eq!(&counts, &pool.by_count);
+                for (key, entry) in &pool.entries {
+                    prop_assert!(pool.by_source[&entry.source].contains(&(entry.advanced, *key)));
+                }
+            }
+        }
+    }
+}
