@@ -40,6 +40,8 @@ pub struct Keying {
     silent: bool,
     /// Nothing is read.
     pub paused: bool,
+    /// What has arrived is acknowledged before the key management reads it, so that the SACK has no part in what that sends.
+    pub acknowledges_first: bool,
     /// There once the association has agreed on protection.
     pub manager: Option<KeyManager>,
     /// The association that it is for.
@@ -102,6 +104,7 @@ impl Managed {
             policy: policy.clone(),
             silent: false,
             paused: false,
+            acknowledges_first: false,
             manager: None,
             id: None,
             told: Vec::new(),
@@ -305,6 +308,9 @@ impl Managed {
     /// A key management has its say before what arrived is answered, so that its first message goes with the cookie.
     fn happen(&mut self) {
         while let Some(side) = self.duo.take_arrival() {
+            if self.keying[side.index()].acknowledges_first {
+                self.duo.settle_side(side);
+            }
             self.serve(side);
             self.duo.settle_side(side);
         }
@@ -315,7 +321,7 @@ impl Managed {
     fn serve(&mut self, side: Side) {
         let Managed { duo, keying } = self;
         let Duo { nodes, flows, now, .. } = duo;
-        let Keying { exchanges, policy, silent, paused, manager, id, told, known, stored } =
+        let Keying { exchanges, policy, silent, paused, manager, id, told, known, stored, .. } =
             &mut keying[side.index()];
         if *id != nodes[side.index()].id {
             // An association in the place of one that came to nothing.
