@@ -60,7 +60,7 @@ fn protected_report_reaches_the_side_that_opened_and_its_path_carries_data() {
     let local = own(&managed, Side::A);
     offer(&mut managed, local, further(1)).expect("there is room");
     managed.run(Span::from_secs(1));
-    let path = managed.association(Side::A).paths().iter().find(|facts| facts.id.index() == 1).cloned();
+    let path = managed.association(Side::A).paths().iter().find(|facts| facts.id.index() == 1).copied();
     assert_eq!(path.expect("a second path").state, PathState::Active);
     managed.data_flows();
 }

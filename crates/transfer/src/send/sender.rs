@@ -313,7 +313,7 @@ impl Sender {
                     Kind::Link { .. } | Kind::FolderEnd => {}
                 }
                 let id = self.new_id();
-                self.offer(link, id, Entry::new(name, kind, changed, mode, origin));
+                self.offer(link, id, Entry::new(name, kind, changed, mode, *origin));
             }
         }
     }

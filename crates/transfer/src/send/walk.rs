@@ -142,7 +142,7 @@ pub(super) fn stream_kind() -> io::Result<Kind> {
 
 /// Something that was found.
 pub(super) enum Item {
-    Found { name: String, kind: Kind, changed: FileTime, mode: u16, origin: Origin },
+    Found { name: String, kind: Kind, changed: FileTime, mode: u16, origin: Box<Origin> },
     Skipped { name: String, failure: Failure },
 }
 
@@ -361,7 +361,7 @@ impl Walker {
             }
         };
         let changed = from_system_time(std::time::SystemTime::now());
-        self.emit(Item::Found { name, kind, changed, mode: 0o644, origin: Origin::Stream(from) })
+        self.emit(Item::Found { name, kind, changed, mode: 0o644, origin: Box::new(Origin::Stream(from)) })
     }
 
     fn emit(&self, item: Item) -> Result<(), Gone> {
@@ -446,7 +446,7 @@ impl Walker {
             Ok(Seen::Place(place)) => self.found(place, name, within),
             Ok(Seen::Link { target, changed }) => {
                 let kind = Kind::Link { target: target.into() };
-                self.emit(Item::Found { name, kind, changed, mode: 0o777, origin: Origin::None })?;
+                self.emit(Item::Found { name, kind, changed, mode: 0o777, origin: Box::new(Origin::None) })?;
                 Ok(None)
             }
             Ok(Seen::Nothing) => Ok(None),
@@ -464,7 +464,7 @@ impl Walker {
     fn found(&self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
         match self.patience.retry(|| describe_place(&place)) {
             Ok(Some(Described::File { kind, changed, mode })) => {
-                let origin = Origin::of_file(&kind, place.folder, place.path);
+                let origin = Box::new(Origin::of_file(&kind, place.folder, place.path));
                 self.emit(Item::Found { name, kind, changed, mode, origin })?;
                 Ok(None)
             }
@@ -475,8 +475,13 @@ impl Walker {
                     let text = format!("{} was left out: it leads to a folder that it is in", place.show());
                     return self.pass(name, Failure::new(Reason::Link, text)).map(|()| None);
                 }
-                let found =
-                    |kind| Item::Found { name: name.clone(), kind, changed, mode, origin: Origin::None };
+                let found = |kind| Item::Found {
+                    name: name.clone(),
+                    kind,
+                    changed,
+                    mode,
+                    origin: Box::new(Origin::None),
+                };
                 self.emit(found(Kind::Folder))?;
                 if within.is_empty() {
                     self.root(&place, &name, identity);

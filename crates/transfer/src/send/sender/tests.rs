@@ -44,7 +44,8 @@ impl Stalled {
 
     fn find(&mut self, kind: Kind, origin: Origin) {
         let changed = FileTime { seconds: 5, nanos: 0 };
-        let item = Item::Found { name: "file".to_owned(), kind, changed, mode: 0o644, origin };
+        let item =
+            Item::Found { name: "file".to_owned(), kind, changed, mode: 0o644, origin: Box::new(origin) };
         self.sender.on_item(&mut self.link, Some(item));
     }
 
