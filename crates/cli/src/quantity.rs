@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anabranch_core::time::Rate;
 use anabranch_lab::scenario::units;
+use anabranch_sim::pcapng::SnapLength;
 
 /// Reads a size in bytes.
 pub(crate) fn read_size(text: &str) -> Result<u64, String> {
@@ -25,6 +26,19 @@ pub(crate) fn read_size(text: &str) -> Result<u64, String> {
     };
     units::parse_size(&with_unit(text, long)).map_err(|_| {
         format!("`{text}` is no size: expected bytes, or a unit as in 64K, 64KiB, 1.5M, 10MB or 1G")
+    })
+}
+
+/// Reads the number of bytes that a capture keeps of each packet.
+pub(crate) fn read_snap_length(text: &str) -> Result<SnapLength, String> {
+    let bytes = if text == "full" { Ok(0) } else { read_size(text) };
+    let length = bytes.ok().and_then(|bytes| u32::try_from(bytes).ok()).and_then(SnapLength::new);
+    length.ok_or_else(|| {
+        let least = SnapLength::LEAST;
+        format!(
+            "`{text}` is no snap length: expected {least} bytes or more (shorter ones cut off headers), or 0 or `full` for \
+             whole packets"
+        )
     })
 }
 

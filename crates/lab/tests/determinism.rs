@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use anabranch_core::profile::Profile;
-use anabranch_lab::run::{Batch, Job, RunResult};
+use anabranch_lab::run::{Batch, Captures, Job, RunResult};
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use common::{job, run};
 use rayon::prelude::*;
@@ -103,7 +103,7 @@ fn tracing_and_capturing_change_nothing() {
     let folder = std::env::temp_dir().join(format!("anabranch-determinism-{}", std::process::id()));
     let mut observed = job(&lossy("rfc9260"), "cmt", 3);
     observed.trace = Some(folder.join("trace"));
-    observed.pcap = Some(folder.join("pcap"));
+    observed.pcap = Some(Captures::full(folder.join("pcap")));
     let observed = observed.run().expect("runs");
     std::fs::remove_dir_all(&folder).expect("the run wrote its files");
     assert_eq!(observed, run(&lossy("rfc9260"), "cmt", 3));

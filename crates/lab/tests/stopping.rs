@@ -10,7 +10,7 @@ use std::thread;
 
 use anabranch_core::policy::{Policies, Scheme};
 use anabranch_core::profile::Profile;
-use anabranch_lab::run::{Batch, Job, JobScheme, RunError, run_each};
+use anabranch_lab::run::{Batch, Captures, Job, JobScheme, RunError, run_each};
 use common::{job, run};
 use tempfile::TempDir;
 
@@ -24,7 +24,11 @@ fn endless() -> Job {
 
 /// Writes traces and captures into a folder.
 fn recorded(job: Job, folder: &TempDir) -> Job {
-    Job { trace: Some(folder.path().join("trace")), pcap: Some(folder.path().join("pcap")), ..job }
+    Job {
+        trace: Some(folder.path().join("trace")),
+        pcap: Some(Captures::full(folder.path().join("pcap"))),
+        ..job
+    }
 }
 
 fn names(folder: &Path) -> Vec<String> {

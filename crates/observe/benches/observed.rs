@@ -43,6 +43,7 @@ fn outputs(kind: Kind, folder: &std::path::Path) -> Outputs {
         pcap: wanted(Kind::Pcap, "c.pcapng"),
         trace: wanted(Kind::Trace, "trace"),
         qlog: wanted(Kind::Qlog, "e.sqlog"),
+        ..Outputs::default()
     }
 }
 

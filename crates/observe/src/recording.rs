@@ -12,6 +12,7 @@ use anabranch_core::{AssociationConfig, Statistics};
 use anabranch_lab::trace::TraceError;
 use anabranch_lab::trace::qlog::Role;
 use anabranch_net::Observer;
+use anabranch_sim::pcapng::SnapLength;
 
 use crate::batch::{Batch, Inbox, Key, Record};
 use crate::directory::Directory;
@@ -23,6 +24,9 @@ use crate::sink::{Capture, Events, ObservedDatagram, RecordingInfo, Sink, Tables
 pub struct Outputs {
     /// A capture that Wireshark reads.
     pub pcap: Option<PathBuf>,
+    /// Maximum number of bytes that the capture keeps of each packet. [`Outputs::default`] keeps whole packets, which
+    /// decryption needs.
+    pub snap_length: SnapLength,
     /// A folder for the traces that the simulator writes too.
     pub trace: Option<PathBuf>,
     /// Events in the manner of qlog: a file, or a folder with a file for each association. A folder is one that exists or whose
@@ -31,9 +35,9 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Whether nothing is to be written.
+    /// Returns `true` if no file is to be written.
     pub fn is_empty(&self) -> bool {
-        *self == Outputs::default()
+        self.pcap.is_none() && self.trace.is_none() && self.qlog.is_none()
     }
 }
 
@@ -81,7 +85,7 @@ impl Recording {
         };
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         if let Some(path) = &outputs.pcap {
-            sinks.push(Box::new(Capture::create(path, origin)?));
+            sinks.push(Box::new(Capture::create(path, outputs.snap_length, origin)?));
         }
         if let Some(folder) = &outputs.trace {
             sinks.push(Box::new(Tables::create(folder, &about)?));

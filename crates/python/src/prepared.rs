@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, JobScheme, RunError as LabError, TracePart};
+use anabranch_lab::run::{Captures, Job, JobScheme, RunError as LabError, TracePart};
 use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use pyo3::prelude::*;
@@ -117,7 +117,7 @@ impl Prepared {
             scheme: self.scheme(seed, fault),
             seed,
             folder: self.folder.clone(),
-            pcap: output.pcap.clone(),
+            pcap: output.pcap.clone().map(Captures::full),
             trace: output.trace.clone(),
             part: output.part.clone(),
             digest: output.digest,

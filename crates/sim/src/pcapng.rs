@@ -25,6 +25,39 @@ const LINK_TYPE_RAW_IP: u16 = 101;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_SCTP: u8 = 132;
 
+/// Maximum number of bytes that a capture keeps of each packet, counted from its IP header. The default is [`SnapLength::FULL`].
+///
+/// ```
+/// use anabranch_sim::pcapng::SnapLength;
+/// assert_eq!(SnapLength::new(0), Some(SnapLength::FULL));
+/// assert_eq!(SnapLength::new(256), Some(SnapLength::HEADERS));
+/// assert_eq!(SnapLength::new(20), None);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapLength(u32);
+
+impl SnapLength {
+    /// Whole packets. The format writes this as 0.
+    pub const FULL: SnapLength = SnapLength(0);
+    /// 256 bytes: IP, UDP and SCTP headers, the chunk header of one message, and SACKs with up to 45 gap ack blocks.
+    pub const HEADERS: SnapLength = SnapLength(256);
+    /// Smallest limit: it holds the headers of IPv6, UDP and SCTP.
+    pub const LEAST: u32 = 64;
+
+    /// Returns the limit in bytes, [`SnapLength::FULL`] for 0, and `None` below [`SnapLength::LEAST`].
+    pub const fn new(bytes: u32) -> Option<Self> {
+        if bytes == 0 || bytes >= Self::LEAST { Some(SnapLength(bytes)) } else { None }
+    }
+
+    /// Returns the number of bytes that are kept of a packet of `length` bytes.
+    fn captured(self, length: u16) -> u16 {
+        match u16::try_from(self.0) {
+            Ok(limit @ 1..) => length.min(limit),
+            _ => length,
+        }
+    }
+}
+
 /// An interface of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceId(u32);
@@ -33,13 +66,19 @@ pub struct InterfaceId(u32);
 pub struct PcapngWriter<W> {
     output: W,
     interfaces: u32,
+    snap_length: SnapLength,
     block: Vec<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture.
+    /// Begins a capture of whole packets.
     pub fn new(output: W) -> io::Result<Self> {
-        let mut writer = PcapngWriter { output, interfaces: 0, block: Vec::new() };
+        Self::with_snap_length(output, SnapLength::FULL)
+    }
+
+    /// Begins a capture that keeps at most `snap_length` of each packet.
+    pub fn with_snap_length(output: W, snap_length: SnapLength) -> io::Result<Self> {
+        let mut writer = PcapngWriter { output, interfaces: 0, snap_length, block: Vec::new() };
         writer.begin(SECTION_HEADER);
         writer.block.extend(0x1A2B_3C4D_u32.to_le_bytes());
         writer.block.extend(1_u16.to_le_bytes());
@@ -54,7 +93,8 @@ impl<W: Write> PcapngWriter<W> {
     pub fn add_interface(&mut self, name: &str) -> io::Result<InterfaceId> {
         self.begin(INTERFACE_DESCRIPTION);
         self.block.extend(LINK_TYPE_RAW_IP.to_le_bytes());
-        self.block.extend([0; 6]);
+        self.block.extend([0; 2]);
+        self.block.extend(self.snap_length.0.to_le_bytes());
         self.option(OPTION_IF_NAME, name.as_bytes());
         self.option(OPTION_IF_TSRESOL, &[9]);
         self.end()?;
@@ -73,14 +113,18 @@ impl<W: Write> PcapngWriter<W> {
         let length = datagram.envelope().wire_bytes(datagram.payload.len()).get();
         let length = u16::try_from(length)
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "packet too long"))?;
+        let captured = self.snap_length.captured(length);
         self.begin(ENHANCED_PACKET);
         self.block.extend(interface.0.to_le_bytes());
         self.block.extend(((time.as_nanos() >> 32) as u32).to_le_bytes());
         self.block.extend((time.as_nanos() as u32).to_le_bytes());
+        self.block.extend(u32::from(captured).to_le_bytes());
         self.block.extend(u32::from(length).to_le_bytes());
-        self.block.extend(u32::from(length).to_le_bytes());
+        let begin = self.block.len();
         write_headers(&mut self.block, &datagram, length);
-        self.block.extend(datagram.payload);
+        let headers = self.block.len() - begin;
+        let kept = usize::from(captured).saturating_sub(headers).min(datagram.payload.len());
+        self.block.extend(&datagram.payload[..kept]);
         self.pad();
         if let Some(comment) = comment {
             self.option(OPTION_COMMENT, comment.as_bytes());
@@ -224,9 +268,14 @@ enum Interface {
 }
 
 impl<W: Write> PcapngTap<W> {
-    /// A capture into `output`, which is worth buffering.
+    /// Begins a capture of whole packets into `output`, which is worth buffering.
     pub fn new(output: W) -> Self {
-        let writer = PcapngWriter::new(output);
+        Self::with_snap_length(output, SnapLength::FULL)
+    }
+
+    /// Begins a capture that keeps at most `snap_length` of each packet.
+    pub fn with_snap_length(output: W, snap_length: SnapLength) -> Self {
+        let writer = PcapngWriter::with_snap_length(output, snap_length);
         PcapngTap { writer, names: BTreeMap::new(), interfaces: BTreeMap::new(), drops: false }
     }
 
@@ -369,6 +418,33 @@ mod tests {
             at += length;
         }
         assert_eq!(kinds, [SECTION_HEADER, INTERFACE_DESCRIPTION, ENHANCED_PACKET]);
+    }
+
+    /// Returns the snap length of the interface, and captured and original length of the packet, of a capture with one of each.
+    fn lengths(snap_length: SnapLength, payload: &[u8]) -> (u32, u32, u32) {
+        let mut writer = PcapngWriter::with_snap_length(Vec::new(), snap_length).unwrap();
+        let interface = writer.add_interface("cut").unwrap();
+        let at = writer.output.len();
+        writer.packet(interface, Time::ZERO, datagram(payload), None).unwrap();
+        let file = writer.finish().unwrap();
+        let word = |i: usize| u32::from_le_bytes(file[i..i + 4].try_into().unwrap());
+        let description = word(4) as usize;
+        let captured = word(at + 20);
+        assert_eq!(
+            word(at + 4),
+            36 + captured.next_multiple_of(4),
+            "the block holds the captured bytes alone"
+        );
+        (word(description + 12), captured, word(at + 24))
+    }
+
+    #[test]
+    fn snap_length_cuts_packets_and_keeps_their_original_length() {
+        assert_eq!(lengths(SnapLength::HEADERS, &[7; 1000]), (256, 256, 1028));
+        assert_eq!(lengths(SnapLength::HEADERS, &[7; 100]), (256, 128, 128));
+        assert_eq!(lengths(SnapLength::FULL, &[7; 1000]), (0, 1028, 1028));
+        assert_eq!(lengths(SnapLength::new(100_000).unwrap(), &[7; 1000]), (100_000, 1028, 1028));
+        assert_eq!(SnapLength::new(63), None);
     }
 
     #[test]

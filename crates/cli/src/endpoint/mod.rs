@@ -90,7 +90,7 @@ impl AssociationOptions {
                 );
             });
         }
-        self.observe.attach(builder, role, self.scheme(), config)
+        self.observe.attach(builder, role, self.scheme(), config, self.protection.insecure)
     }
 
     /// The configuration that they make.

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anabranch_net::{AssociationConfig, Host, HostBuilder};
 use anabranch_observe::metrics::Exporter;
 use anabranch_observe::{Outputs, Recording, Role};
+use anabranch_sim::pcapng::SnapLength;
 use clap::Args;
 
 use crate::exit::CommandError;
 use crate::output;
+use crate::quantity::read_snap_length;
 
 /// The TCP port of metrics if only an address is given.
 const METRICS_PORT: u16 = 9464;
@@ -24,6 +26,11 @@ pub(crate) struct ObserveOptions {
     /// Write a capture of all packets for Wireshark
     #[arg(long, help_heading = HEADING, value_name = "FILE")]
     pcap: Option<PathBuf>,
+
+    /// Bytes to keep of each packet in the capture, from its IP header on; 0 or full: whole packets
+    /// [default: 256 with --insecure; full otherwise, since decryption needs whole packets]
+    #[arg(long, help_heading = HEADING, value_name = "BYTES|full", requires = "pcap", value_parser = read_snap_length)]
+    snaplen: Option<SnapLength>,
 
     /// Write the traces that `anabranch explain` reads into this folder
     #[arg(long, help_heading = HEADING, value_name = "DIR")]
@@ -83,15 +90,22 @@ impl ObserveOptions {
         self.trace.is_some()
     }
 
-    /// Adds the observer of the recording, if the options ask for one.
+    /// Adds the observer of the recording, if the options ask for one. The packets are `readable` without protection.
     pub(super) fn attach(
         &self,
         builder: HostBuilder,
         role: Role,
         scheme: &str,
         config: &AssociationConfig,
+        readable: bool,
     ) -> Result<HostBuilder, CommandError> {
-        let outputs = Outputs { pcap: self.pcap.clone(), trace: self.trace.clone(), qlog: self.qlog.clone() };
+        let usual = if readable { SnapLength::HEADERS } else { SnapLength::FULL };
+        let outputs = Outputs {
+            pcap: self.pcap.clone(),
+            snap_length: self.snaplen.unwrap_or(usual),
+            trace: self.trace.clone(),
+            qlog: self.qlog.clone(),
+        };
         if outputs.is_empty() {
             return Ok(builder);
         }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use anabranch_lab::scenario::{Override, Sweep};
+use anabranch_sim::pcapng::SnapLength;
 use clap::Args;
 
+use crate::quantity::read_snap_length;
 use crate::seeds::Seeds;
 
 const EXAMPLES: &str = "\
@@ -63,6 +65,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
 
+    /// Bytes to keep of each packet in captures, from its IP header on; 0 or full: whole packets [default: 256]
+    #[arg(long, value_name = "BYTES|full", requires = "pcap", value_parser = read_snap_length)]
+    pub(crate) snaplen: Option<SnapLength>,
+
     /// Write traces (CSV: path states, packets, decisions, queues) of every run into this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
@@ -95,6 +101,7 @@ impl RunArguments {
             json: false,
             digest: false,
             pcap: None,
+            snaplen: None,
             trace: None,
             threads: None,
             quiet: true,

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
-use anabranch_lab::run::{Job, RunError, TracePart};
+use anabranch_lab::run::{Captures, Job, RunError, TracePart};
 use anabranch_lab::scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
+use anabranch_sim::pcapng::SnapLength;
 use anyhow::Context;
 
 use super::arguments::RunArguments;
@@ -89,7 +90,9 @@ impl Plan {
         let (scenario, conventions) = (Arc::new(scenario), Arc::new(conventions));
         let output =
             |folder: &Option<PathBuf>| folder.as_ref().map(|folder| Plan::folder(value.as_ref(), folder));
-        let (pcap, trace) = (output(&arguments.pcap), output(&arguments.trace));
+        let trace = output(&arguments.trace);
+        let snap_length = arguments.snaplen.unwrap_or(SnapLength::HEADERS);
+        let pcap = output(&arguments.pcap).map(|folder| Captures { folder, snap_length });
         let job = |scheme: &NamedScheme, seed| Job {
             scenario: Arc::clone(&scenario),
             conventions: Arc::clone(&conventions),
@@ -124,7 +127,8 @@ impl Plan {
                 CommandError::usage(format!("{place}{value}: {error}"))
             }
         })?;
-        for folder in [&job.pcap, &job.trace].into_iter().flatten() {
+        let captures = job.pcap.as_ref().map(|captures| &captures.folder);
+        for folder in [captures, job.trace.as_ref()].into_iter().flatten() {
             check_folder(folder)?;
         }
         Ok(())

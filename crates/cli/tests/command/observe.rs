@@ -64,7 +64,8 @@ fn one_transfer_leaves_a_capture_traces_like_the_simulators_and_events() {
     let folder = tempfile::tempdir().expect("a folder");
     let [pcap, trace, qlog] = ["c.pcapng", "trace", "events.sqlog"].map(|name| folder.path().join(name));
     let server = Server::start("127.0.4.1", &["--insecure"]);
-    let outputs = ["--pcap", text(&pcap), "--trace", text(&trace), "--qlog", text(&qlog)];
+    let outputs =
+        ["--pcap", text(&pcap), "--snaplen", "full", "--trace", text(&trace), "--qlog", text(&qlog)];
     let path = ["--insecure", "--path", "127.0.4.2", "-n", "1M", "--scheme", "cmt"];
     anabranch(&[&["bench", "-c", &server.address], &path[..], &outputs].concat()).with_status(0);
 
@@ -99,6 +100,25 @@ fn one_transfer_leaves_a_capture_traces_like_the_simulators_and_events() {
     assert!(events.lines().skip(1).all(|line| line.starts_with("\u{1e}{\"time\":")));
     let capture = std::fs::read(&pcap).expect("a capture");
     assert!(capture.len() > 1 << 20 && capture.starts_with(&[0x0A, 0x0D, 0x0D, 0x0A]));
+}
+
+#[test]
+fn capture_without_protection_keeps_headers_by_default() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pcap = folder.path().join("c.pcapng");
+    let server = Server::start("127.0.4.9", &["--insecure"]);
+    let path = ["--insecure", "--path", "127.0.4.10", "-n", "4M", "--pcap", text(&pcap)];
+    anabranch(&[&["bench", "-c", &server.address], &path[..]].concat()).with_status(0);
+    let size = std::fs::metadata(&pcap).expect("a capture").len();
+    assert!((10_000..2 << 20).contains(&size), "{size} bytes for 4 MiB of payload");
+}
+
+#[test]
+fn snap_length_that_cuts_headers_is_refused() {
+    for command in [&["run", "two-path"][..], &["bench", "-c", "127.0.0.1"], &["send", "x", "127.0.0.1"]] {
+        let ended = anabranch(&[command, &["--pcap", "c", "--snaplen", "40"]].concat()).with_status(2);
+        assert!(ended.err.contains("64 bytes or more") && ended.err.contains("`full`"), "{}", ended.err);
+    }
 }
 
 #[test]

@@ -187,6 +187,21 @@ fn captures_and_traces_are_written_where_it_says() {
 }
 
 #[test]
+fn captures_of_runs_keep_headers_unless_told_otherwise() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let size = |name: &str, more: &[&str]| {
+        let pcap = folder.path().join(name);
+        let arguments = ["--schemes", "cmt", "--seeds", "1,", "--pcap", pcap.to_str().expect("a path")];
+        short_run(&[&arguments[..], more].concat()).with_status(0);
+        fs::metadata(pcap.join("cmt-seed1.pcapng")).expect("a capture").len()
+    };
+    let (usual, full) = (size("usual", &[]), size("full", &["--snaplen", "full"]));
+    assert!(usual * 3 < full, "{usual} and {full} bytes");
+    assert_eq!(size("zero", &["--snaplen", "0"]), full);
+    assert!(size("half", &["--snaplen", "512B"]) > usual);
+}
+
+#[test]
 fn a_receive_buffer_that_limits_is_named_with_what_to_try() {
     let wide = ["--set", "path.*.loss=0", "--set", "path.*.rate='100 Mbit/s'", "--set", "run.duration='3 s'"];
     let small = ["run", "scenarios/two-path.toml", "--schemes", "cmt", "--seeds", "1"];

@@ -5,10 +5,26 @@ use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anabranch_sim::Tap;
-use anabranch_sim::pcapng::PcapngTap;
+use anabranch_sim::pcapng::{PcapngTap, SnapLength};
 
 use crate::run::address::address;
 use crate::run::{Job, RunError};
+
+/// Captures of runs: their folder, and the part of each packet that they keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captures {
+    /// Folder that gets a file for each run.
+    pub folder: PathBuf,
+    /// Maximum number of bytes of each packet.
+    pub snap_length: SnapLength,
+}
+
+impl Captures {
+    /// Creates a description of captures of whole packets.
+    pub fn full(folder: PathBuf) -> Self {
+        Captures { folder, snap_length: SnapLength::FULL }
+    }
+}
 
 /// A capture that is being written, to a file that is called `.part` until it is whole.
 pub(crate) struct Capture {
@@ -20,7 +36,7 @@ pub(crate) struct Capture {
 impl Capture {
     /// Begins the capture of a run, if it is to have one.
     pub(crate) fn create(job: &Job) -> Result<Option<Self>, RunError> {
-        let Some(folder) = &job.pcap else { return Ok(None) };
+        let Some(Captures { folder, snap_length }) = &job.pcap else { return Ok(None) };
         let name = format!("{}.pcapng", job.label());
         let (whole, part) = (folder.join(&name), folder.join(format!("{name}.part")));
         fs::create_dir_all(folder).map_err(|error| wrong(folder, error))?;
@@ -30,7 +46,7 @@ impl Capture {
             _ => {}
         }
         let file = File::create(&part).map_err(|error| wrong(&part, error))?;
-        let mut tap = PcapngTap::new(BufWriter::new(file));
+        let mut tap = PcapngTap::with_snap_length(BufWriter::new(file), *snap_length);
         for flow in 0..job.scenario.flows.len() {
             for (index, path) in job.scenario.paths.iter().enumerate() {
                 for (side, end) in ["left", "right"].into_iter().enumerate() {

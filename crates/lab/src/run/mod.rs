@@ -21,6 +21,7 @@ mod trace_part;
 mod video;
 
 pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
+pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{AbandonedResult, FlowResult, MessageDelays, PathResult, RunResult};
@@ -67,8 +68,8 @@ pub struct Job {
     pub seed: u64,
     /// Folder of the scenario file, for files that flows send.
     pub folder: PathBuf,
-    /// Where to write a capture, if anywhere.
-    pub pcap: Option<PathBuf>,
+    /// Captures to write, if any.
+    pub pcap: Option<Captures>,
     /// Where to write traces, if anywhere.
     pub trace: Option<PathBuf>,
     /// What is written of them.

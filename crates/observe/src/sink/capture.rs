@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anabranch_core::time::{Span, Time};
 use anabranch_lab::trace::TraceError;
 use anabranch_net::DatagramOutcome;
-use anabranch_sim::pcapng::{InterfaceId, PcapngWriter};
+use anabranch_sim::pcapng::{InterfaceId, PcapngWriter, SnapLength};
 use anabranch_sim::{Datagram, Encapsulation};
 
 use super::{ObservedDatagram, Sink};
@@ -28,9 +28,14 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn create(path: &Path, origin: SystemTime) -> Result<Self, TraceError> {
+    pub(crate) fn create(
+        path: &Path,
+        snap_length: SnapLength,
+        origin: SystemTime,
+    ) -> Result<Self, TraceError> {
         let wrong = |error| TraceError { path: path.to_owned(), error };
-        let writer = File::create(path).and_then(|file| PcapngWriter::new(BufWriter::new(file)));
+        let writer = File::create(path)
+            .and_then(|file| PcapngWriter::with_snap_length(BufWriter::new(file), snap_length));
         let since = origin.duration_since(UNIX_EPOCH).unwrap_or_default();
         let origin = Span::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
         let interfaces = BTreeMap::new();
