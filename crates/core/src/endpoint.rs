@@ -1,8 +1,10 @@
 //! An endpoint: it finds the association of each packet, sets associations up without keeping state for unknown peers, and
 //! drives those it has.
 
+mod announcements;
 mod flood;
 mod oob;
+mod places;
 mod restart;
 mod setup;
 mod spent;

@@ -62,7 +62,9 @@ impl Association {
             }
             (
                 CloseReason::Aborted(
-                    AbortReason::NotProtected(why) | AbortReason::KeyManagement(why) | AbortReason::Tampered(why),
+                    AbortReason::NotProtected(why)
+                    | AbortReason::KeyManagement(why)
+                    | AbortReason::Tampered(why),
                 ),
                 _,
             ) => ConnectError::NotProtected(why),

@@ -15,16 +15,13 @@ use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
     Announced, AsconfProof, address_params, announced, digest_of, extensions, listed_addresses,
-    protection_parameter, reportable_params, sack_flags, transcript,
+    protection_parameter, reportable_params, transcript,
 };
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::protection::{Cover, Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
 use crate::source::Source;
 use crate::stats::Discard;
 use crate::time::Span;
-
-/// Places that one source may have for each place that is free.
-const SHARE: usize = 8;
 
 /// Enough for any reply made here.
 const REPLY_BYTES: usize = 1400;
@@ -109,15 +106,6 @@ impl Endpoint {
             Some(ours) => self.answer_init(origin, header, init, &ours),
             None => self.refuse_restart(origin, header, init, existing),
         }
-    }
-
-    /// Returns `true` if there is a place for an association from there. With a guard, a source may have up to [`SHARE`] times as many
-    /// places as are free (the dynamic threshold of Choudhury and Hahne, 1998): a single source leaves a ninth of all places to
-    /// others, two sources a seventeenth, and so on. No association has to end for another one.
-    fn has_place_for(&self, source: Source) -> bool {
-        let free = self.config.max_associations.saturating_sub(self.table.len());
-        free > 0
-            && (self.config.guard.is_none() || self.table.opened_from(source) < SHARE.saturating_mul(free))
     }
 
     /// Sends the SHUTDOWN-ACK again if the association waits for its answer.
@@ -362,26 +350,6 @@ impl Endpoint {
             Err(_) if wanted.mode == ProtectionMode::Loose => Ok(None),
             Err(mismatch) => Err(mismatch),
         }
-    }
-
-    /// Whether the association that would come of it does ASCONF.
-    fn accepts_asconf(&self, origin: Origin, peer_port: u16) -> bool {
-        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
-        let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf);
-        existing.map_or_else(accepted, |association| association.announces().asconf)
-    }
-
-    /// Whether the association that would come of it acknowledges with NR-SACK.
-    fn announces_nr_sack(&self, origin: Origin, peer_port: u16) -> bool {
-        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
-        existing.map_or(self.accept_announces_nr_sack, |association| association.announces().nr_sack)
-    }
-
-    /// What the association that would come of it says about the flags of its SACKs.
-    fn announced_sack_flags(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
-        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
-        let accepted = self.config.accept.as_ref().map(|config| &config.profile);
-        sack_flags::param(existing.map(Association::profile).or(accepted)?)
     }
 
     /// Returns a packet with an INIT ACK and the cookie for it; `None` if the INIT is too short for any answer.

@@ -1,0 +1,30 @@
+//! Extensions that an INIT ACK announces: those of the association with the peer, or else of one that would be accepted.
+
+use anabranch_wire::Param;
+
+use crate::address::Origin;
+use crate::association::Association;
+use crate::endpoint::Endpoint;
+use crate::init::sack_flags;
+
+impl Endpoint {
+    /// Returns `true` if the association does ASCONF.
+    pub(super) fn accepts_asconf(&self, origin: Origin, peer_port: u16) -> bool {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let accepted = || self.config.accept.as_ref().is_some_and(|accept| accept.address_changes.asconf);
+        existing.map_or_else(accepted, |association| association.announces().asconf)
+    }
+
+    /// Returns `true` if the association acknowledges with NR-SACK.
+    pub(super) fn announces_nr_sack(&self, origin: Origin, peer_port: u16) -> bool {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        existing.map_or(self.accept_announces_nr_sack, |association| association.announces().nr_sack)
+    }
+
+    /// Returns the parameter about the flags of the association's SACKs.
+    pub(super) fn announced_sack_flags(&self, origin: Origin, peer_port: u16) -> Option<Param<'static>> {
+        let existing = self.by_address(origin, peer_port).and_then(|id| self.table.get(id));
+        let accepted = self.config.accept.as_ref().map(|config| &config.profile);
+        sack_flags::param(existing.map(Association::profile).or(accepted)?)
+    }
+}
