@@ -213,7 +213,7 @@ mod tests {
             let part = command.find_subcommand(name).expect(name);
             let headed = part.get_arguments().filter(|one| one.get_help_heading() == Some("Observation"));
             let headed: Vec<&str> = headed.map(|one| one.get_id().as_str()).collect();
-            assert_eq!(headed, ["pcap", "trace", "qlog", "metrics"], "{name}");
+            assert_eq!(headed, ["pcap", "snaplen", "trace", "qlog", "metrics"], "{name}");
         }
     }
 }
