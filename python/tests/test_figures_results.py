@@ -176,7 +176,7 @@ def test_what_is_not_there_is_answered_with_what_is(plot, ax):
         plot(losses(), at={"run.duration": "1 s"}, ax=ax)
     with pytest.raises(FigureError, match=r"no `path\.path-2\.loss` of 0\.3; there are `0\.0`, `0\.02`"):
         plot(losses(), at={LOSS: 0.3}, ax=ax)
-    with pytest.raises(StatisticsError, match="`goodput`; there are `goodput_kbps`"):
+    with pytest.raises(StatisticsError, match="`goodput`; did you mean `goodput_kbps`"):
         plot(losses(), "goodput", ax=ax)
     with pytest.raises(FigureError, match="not dict"):
         plot({}, ax=ax)

@@ -145,7 +145,7 @@ def test_a_wrong_command_line_is_status_two(plot, results, arguments, message):
 
 def test_unknown_metrics_schemes_and_endings_are_status_two_and_write_nothing(plot, results, tmp_path):
     for arguments, message in (
-        (("--metric", "goodput"), f"{results}: there is no metric `goodput`; there are `goodput_kbps`"),
+        (("--metric", "goodput"), f"{results}: there is no metric `goodput`; did you mean `goodput_kbps`"),
         (("--schemes", "db-cmt"), f"{results}: there are no runs of `db-cmt`"),
         (("--confidence", "95"), "expected a number between 0 and 1"),
         (("--out", "good.svg", "bad.gif"), "bad.gif: figures are written as .svg or .png"),

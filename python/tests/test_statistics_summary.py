@@ -122,7 +122,7 @@ def test_a_repeated_seed_is_not_taken_for_another_sample():
 
 
 def test_an_unknown_metric_is_answered_with_those_that_exist():
-    with pytest.raises(StatisticsError, match=r"`goodput`; there are `goodput_kbps`$"):
+    with pytest.raises(StatisticsError, match=r"`goodput`; did you mean `goodput_kbps`\? there are `goodput_kbps`$"):
         summary(frame({"cmt": [1.0]}), "goodput")
     with pytest.raises(StatisticsError, match=r"`retransmissions`.*`transfer_s`.*`share`"):
         summary(losses(), "resent")

@@ -79,6 +79,7 @@ def _run_python(name: str, arguments: list[str]) -> int:
     finally:
         # Here, where it can still be told what happened to the reader, and not while the interpreter ends.
         sys.stdout.flush()
+        streams.raise_output_error()
 
 
 def _reader_has_gone() -> bool:

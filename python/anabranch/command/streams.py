@@ -118,6 +118,12 @@ def abandon_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def raise_output_error() -> None:
+    """Raises the error of standard output that a library has swallowed, as `argparse` does for the help."""
+    if isinstance(sys.stdout, Results) and sys.stdout.error is not None:
+        raise sys.stdout.error
+
+
 def is_of_output(error: OSError) -> bool:
     """Returns `True` if this is the error of standard output."""
     return isinstance(sys.stdout, Results) and sys.stdout.error is error
