@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from anabranch import video
 from anabranch.errors import VideoError
 from anabranch.video import CodedClip, Run
 from anabranch.video.fates import Fate
+from anabranch.video.format import FrameFormat
 from anabranch.video.metrics import METRICS
 from anabranch.video_comparison import page as page_module
 from anabranch.video_comparison.comparison import FIGURES, Comparison, compare
@@ -212,6 +214,10 @@ def test_the_answer_compares_schemes_under_the_same_seeds(comparison: Comparison
     assert "Whether cmt-pf shows more or fewer, 5 seeds do not tell." in sentences
 
 
+# 30 frames a second.
+SHAPE = FrameFormat(64, 48, Fraction(30))
+
+
 def test_panels_are_as_wide_as_the_clip_and_say_what_they_show() -> None:
     fates = [Fate.GOOD] * 5 + [Fate.LOST, Fate.UNDECODABLE, Fate.LATE]
     strip = fate_strip(fates)
@@ -226,10 +232,10 @@ def test_panels_are_as_wide_as_the_clip_and_say_what_they_show() -> None:
     places = [float(y) for y in re.findall(r"\d,([\d.]+)", curve)]
     assert places[0] > places[2] > places[1]
     path = {"kbps": [10.0, 20.0], "dropped": [0, 2]}
-    drawn = path_panel(path, {"width_s": 1.0, "begins_s": 0.5}, 60, 30.0, scale_of([20.0], from_zero=True))
+    drawn = path_panel(path, {"width_s": 1.0, "begins_s": 0.5}, 60, SHAPE, scale_of([20.0], from_zero=True))
     assert '<rect x="15.00"' in drawn
     assert drawn.count("<rect") == 1
-    assert list(ticks(60, 30.0)) == [(0.0, "0 s"), (25.0, "0.5 s"), (50.0, "1 s"), (75.0, "1.5 s")]
+    assert list(ticks(60, SHAPE)) == [(0.0, "0 s"), (25.0, "0.5 s"), (50.0, "1 s"), (75.0, "1.5 s")]
 
 
 def test_a_long_clip_keeps_its_worst_frames_in_the_curve() -> None:
