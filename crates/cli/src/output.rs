@@ -38,7 +38,7 @@ pub(crate) fn print(text: &str) -> Reader {
     reader_after(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// Like [`print`], for the help: with colours if standard output is a terminal.
+/// Like [`print()`], for the help: with colours if standard output is a terminal.
 pub(crate) fn print_styled(text: &StyledStr) -> Reader {
     if io::stdout().is_terminal() { print(&text.ansi().to_string()) } else { print(&text.to_string()) }
 }

@@ -17,7 +17,7 @@
 //! that MAC neither side has learnt anything, and nothing is spent.
 //!
 //! After the first accepted proof the code belongs to the key that the initiator proved in TLS. The same key may prove the code
-//! again after an interruption, or [resume](resume) without it as long as it remembers the responder's key. Any message of the
+//! again after an interruption, or [resume] without it as long as it remembers the responder's key. Any message of the
 //! responder may be a refusal: the version and one byte with the reason.
 
 use std::fmt;
