@@ -227,7 +227,7 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
         ({"seeds": True}, "`seeds`: expected whole numbers, found True"),
         ({"seeds": "5"}, "`seeds`: expected a number such as 20"),
         ({"seeds": 4, "until": Precision(most=5)}, "the stopping rule may use 5"),
-        ({"workers": 0}, "`workers`: expected a number"),
+        ({"workers": 0}, "`workers`: expected a whole number, 1 or more, found 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_first_run(

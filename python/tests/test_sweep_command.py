@@ -94,13 +94,16 @@ def test_a_built_in_plan_and_scenario_are_run_from_any_folder(
     assert Results.read(tmp_path / "swept").runs.num_rows == 5
     assert run("two-path", "--out", "alone", *short) == 0
     assert Results.read(tmp_path / "alone").runs.num_rows == 1
-    # A file goes first, and what is neither is told.
+    # A file comes first. A name without a near match gets the place of the list.
     (tmp_path / "two-path").write_text("nonsense")
     assert run("two-path", "--out", "file", *short) == 2
     assert run("second-pith", "--out", "none", *short) == 2
+    assert run("quicksand", "--out", "none", *short) == 2
     complaints = capsys.readouterr().err
     assert "two-path: is not TOML" in complaints
-    assert "second-pith: no such file, and no built-in plan or scenario; `anabranch init` lists" in complaints
+    unknown = "no such file, and no built-in plan or scenario; "
+    assert f"second-pith: {unknown}did you mean `second-path`?" in complaints
+    assert f"quicksand: {unknown}`anabranch init` lists" in complaints
 
 
 def test_executors_give_the_same_files(plan: Path, tmp_path: Path) -> None:

@@ -255,7 +255,8 @@ def test_the_program_writes_tables_maps_and_results_and_refreshes_the_chapter(
     (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
     arguments = ["--out", str(out), "--cache", str(tiny / "cache"), "--book", str(book)]
     assert main(arguments) == 2
-    assert "needs <!-- which-scheme: schemes begin -->" in capsys.readouterr().err
+    # The first missing part of `PARTS` is the one that is reported.
+    assert "needs <!-- which-scheme: list begin -->" in capsys.readouterr().err
     markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in making.PARTS)
     (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
     (book / "which-scheme").mkdir()
