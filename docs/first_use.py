@@ -38,7 +38,11 @@ FILLED_IN = {
     "KEY NAME": '"$(anabranch keys show | head -n 1)" myself',
 }
 FILES = {"video.mkv": 3_000_000, "photos/one.jpg": 200_000, "photos/two.jpg": 100_000}
-SERVES = re.compile(r"^anabranch (serve|relay|bench -s)\b")
+SERVES = re.compile(r"^anabranch (serve|relay|bench -s|send --code)\b")
+# The text shows this code. The command prints another one each time.
+CODE_OF_TEXT = "42-marble-river"
+CODE = re.compile(r"code (\d+-[a-z]+-[a-z]+): ")
+QUESTION = "[y/N] "
 PROMPT = "\nready> "
 COMMAND_S = 180
 # The installation compiles the release, unless a step before it has.
@@ -68,7 +72,9 @@ class Terminal:
 
     def wait_for_prompt(self, command, limit_s):
         try:
-            self.child.expect_exact(PROMPT.replace("\n", "\r\n"), timeout=limit_s)
+            # A reader says yes to what is offered.
+            while self.child.expect_exact([PROMPT.replace("\n", "\r\n"), QUESTION], timeout=limit_s):
+                self.child.sendline("y")
         except pexpect.TIMEOUT:
             raise ReaderError(f"`{command}` did not end within {limit_s} s:\n{self.child.before}") from None
         except pexpect.EOF:
@@ -84,7 +90,7 @@ class Terminal:
             raise ReaderError(f"`{command}` did not end with status 0:\n{shown}")
 
     def leave_running(self, command):
-        """Types a command that goes on, and waits until it says something."""
+        """Types a command that keeps running, and waits until it prints something. Returns the one-time code in it."""
         self.child.sendline(command)
         last_line = command.splitlines()[-1]
         index = self.child.expect([re.escape(last_line) + r"\r\n[^\r\n]+\r\n", pexpect.TIMEOUT, pexpect.EOF], STOP_S)
@@ -92,6 +98,11 @@ class Terminal:
         time.sleep(0.3)
         if index != 0:
             raise ReaderError(f"`{command}` said nothing within {STOP_S} s:\n{self.child.before}")
+        if "--code" not in command:
+            return None
+        if self.child.expect([CODE, pexpect.TIMEOUT, pexpect.EOF], STOP_S) != 0:
+            raise ReaderError(f"`{command}` printed no code within {STOP_S} s:\n{self.child.before}")
+        return self.child.match[1]
 
     def interrupt(self, command):
         self.child.sendintr()
@@ -108,6 +119,7 @@ class Reader:
         self.folder, self.environment, self.log = folder, environment, log
         self.serving = []
         self.on_two_machines = False
+        self.code = None
         self.terminal = Terminal(folder, environment, log)
 
     def follow(self, block):
@@ -116,7 +128,7 @@ class Reader:
                 # The text goes on on machines where nothing serves yet.
                 self.stop_serving()
                 self.on_two_machines = True
-            block = replace(block, text=filled_in(block.text))
+            block = replace(block, text=filled_in(block.text, self.code))
         if block.mark == INSTALLS:
             # What is built is left in the clone, where other steps find it.
             self.terminal.type(f"cd {shlex.quote(str(ROOT))}")
@@ -131,7 +143,7 @@ class Reader:
     def serve(self, command):
         terminal = Terminal(self.folder, self.environment, self.log)
         self.serving.append((terminal, command))
-        terminal.leave_running(command)
+        self.code = terminal.leave_running(command) or self.code
 
     def stop_serving(self):
         while self.serving:
@@ -147,7 +159,9 @@ class Reader:
         self.terminal.close()
 
 
-def filled_in(text):
+def filled_in(text, code):
+    if code:
+        text = text.replace(CODE_OF_TEXT, code)
     for name, value in FILLED_IN.items():
         text = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w.])", value, text)
     return text

@@ -37,9 +37,9 @@ Examples:
     anabranch recv example.org --list photos
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
   Fetch what somebody offers with `anabranch send --code`, who told you this code:
-    anabranch recv 42-maple-river@example.org
+    anabranch recv 42-marble-river@example.org
   The same without a question and at most 5 GiB; after Ctrl-C the same command goes on:
-    anabranch recv 42-maple-river@example.org --yes --max 5GiB
+    anabranch recv 42-marble-river@example.org --yes --max 5GiB
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
   Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:

@@ -23,7 +23,7 @@ const NUMBERS: u8 = 100;
 /// Bytes of a text that is read as a code.
 const LONGEST_TEXT: usize = 64;
 
-/// A number below 100 and two of 256 words, such as `42-maple-river`: one of 6,553,600. Whoever guesses has one guess.
+/// A number below 100 and two of 256 words, such as `42-marble-river`: one of 6,553,600. Whoever guesses has one guess.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OneTimeCode {
     number: u8,
@@ -34,7 +34,7 @@ pub struct OneTimeCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongCode {
     /// It has another form.
-    #[error("a code is a number and two words, such as 42-maple-river")]
+    #[error("a code is a number and two words, such as 42-marble-river")]
     Form,
     /// A word is none of those that codes are made of.
     #[error("word {0} of the code is misspelt: codes have no such word")]
@@ -130,6 +130,13 @@ mod tests {
             assert_eq!(text.parse(), Ok(code.clone()), "{text}");
         }
         assert_eq!(code.to_string(), "7-apple-river");
+    }
+
+    #[test]
+    fn example_of_error_message_is_a_code() {
+        let message = WrongCode::Form.to_string();
+        let example = message.rsplit(' ').next().expect("the last word");
+        assert!(example.parse::<OneTimeCode>().is_ok(), "{message}");
     }
 
     #[test]
