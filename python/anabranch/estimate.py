@@ -132,7 +132,16 @@ def decimals(value: float) -> int:
     return min(2 - math.floor(math.log10(size)), 12)
 
 
-def rounded(value: float, digits: int) -> str:
-    """With so many decimals, and no sign on what they make zero."""
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text
+def rounded(value: float, digits: int, sign: str = "-") -> str:
+    """Returns `value` with `digits` decimals. `sign="+"` marks positive values too; a zero never has a sign.
+
+    >>> rounded(-0.04, 1), rounded(0.04, 1, "+"), rounded(1.25, 1, "+")
+    ('0.0', '0.0', '+1.2')
+    """
+    text = f"{value:{sign}.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text
+
+
+def significant(value: float, digits: int) -> str:
+    """Returns `value` with `digits` significant digits, a zero without a sign."""
+    return f"{value + 0.0:.{digits}g}"

@@ -150,7 +150,7 @@ def links(runs: Runs) -> Iterator[tuple[str, ...]]:
         slope = statistics.linear_regression(range(11), means).slope
         r2 = statistics.correlation(range(11), means) ** 2
         figures = statistics.fmean(means), means[0], means[-1]
-        yield f"{rate}, {delay}", *[f"{figure:.0f}" for figure in figures], f"{slope:.1f}", f"{r2:.2f}"
+        yield f"{rate}, {delay}", *[f"{figure:.0f}" for figure in figures], f"{round(slope, 1) + 0.0:.1f}", f"{r2:.2f}"
 
 
 def delays(runs: Runs) -> Iterator[tuple[str, ...]]:
@@ -180,7 +180,7 @@ def direction(runs: Runs) -> Iterator[tuple[str, ...]]:
             found = [[each.goodput_kbps for each in runs.finished(paths, pf=pf)] for pf in (0, 1)]
             cmt, failed = map(statistics.fmean, found)
             said = {"reverse": "against the data", "forward": "along the data"}[way]
-            yield said, rate, mean(found[0]), mean(found[1]), f"{100 * (failed / cmt - 1):+.1f} %"
+            yield said, rate, mean(found[0]), mean(found[1]), f"{round(100 * (failed / cmt - 1), 1) + 0.0:+.1f} %"
 
 
 def stall(_: Runs) -> Iterator[tuple[str, ...]]:

@@ -39,6 +39,17 @@ impl Summary {
     }
 }
 
+/// Returns the sum of `values`. [`Iterator::sum`] returns a negative zero for no values, which is printed with its sign.
+///
+/// ```
+/// use anabranch_lab::statistics::total;
+/// assert_eq!(format!("{:.2}", total([])), "0.00");
+/// assert_eq!(total([1.5, 2.0]), 3.5);
+/// ```
+pub fn total(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, |sum, value| sum + value)
+}
+
 /// Jain's fairness index (Jain, Chiu, Hawe 1984): (sum of x)^2 / (n sum of x^2). 1 if all are equal, 1/n if one has everything;
 /// `None` if nobody has anything.
 ///

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anabranch.errors import StatisticsError
-from anabranch.estimate import check_interval
+from anabranch.estimate import check_interval, significant
 from anabranch.statistics.samples import named
 
 Regressors: TypeAlias = "Sequence[float] | np.ndarray | Mapping[str, Sequence[float]] | pd.DataFrame"
@@ -97,7 +97,7 @@ class Regression:
             ("p-value of F", f"{self.p_value:.3g}"),
         ]
         lines = [f"{name:16}{value:>12}" for name, value in head]
-        table = self.coefficients.to_string(float_format=lambda value: f"{value:.4g}")
+        table = self.coefficients.to_string(float_format=lambda value: significant(value, 4))
         return "\n".join([*lines, "", table])
 
     def _only(self, what: str) -> str:
@@ -205,4 +205,4 @@ def _check(columns: dict[str, np.ndarray], y: np.ndarray, confidence: float) -> 
 
 def _number(value: float) -> str:
     """With five digits, as the equations of the papers have them."""
-    return np.format_float_positional(value, precision=5, fractional=False, trim="-")
+    return np.format_float_positional(value + 0.0, precision=5, fractional=False, trim="-")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from anabranch.estimate import rounded
 from anabranch.results import Results
 from anabranch.sweep.precision import half_width, mean
 from anabranch.values import Value
@@ -30,8 +31,8 @@ class Row:
         """`1603 ± 132`, or why there is no interval."""
         if self.half_width is not None:
             places = min(max(0, 1 - math.floor(math.log10(self.half_width))), 6)
-            return f"{self.mean:.{places}f} ± {self.half_width:.{places}f}"
-        return f"{self.mean:.1f} ({'n = 1' if self.n == 1 else 'deterministic'})"
+            return f"{rounded(self.mean, places)} ± {rounded(self.half_width, places)}"
+        return f"{rounded(self.mean, 1)} ({'n = 1' if self.n == 1 else 'deterministic'})"
 
 
 def summarise(results: Results, metric: str = "goodput_kbps") -> list[Row]:

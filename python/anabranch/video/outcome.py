@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anabranch
+from anabranch.estimate import rounded
 from anabranch.video.evaluation import SENT, EvaluatedRun, Evaluation
 from anabranch.video.fates import Fate
 from anabranch.video.frame import FrameType
@@ -115,13 +116,13 @@ def _row(run: EvaluatedRun) -> list[str]:
         *_cells(run.quality),
         *(str(measures.dropped(kind)) for kind in FrameType),
         *(str(measures.count(fate)) for fate in (Fate.LOST, Fate.LATE, Fate.UNDECODABLE)),
-        f"{measures.decodable_ratio:.3f}",
-        f"{measures.stall_s:.2f}",
+        rounded(measures.decodable_ratio, 3),
+        rounded(measures.stall_s, 2),
     ]
 
 
 def _cells(quality: Quality | None) -> list[str]:
-    return [_ABSENT if quality is None else f"{quality.mean(metric):.{_DECIMALS[metric]}f}" for metric in METRICS]
+    return [_ABSENT if quality is None else rounded(quality.mean(metric), _DECIMALS[metric]) for metric in METRICS]
 
 
 def _line(row: list[str], widths: list[int]) -> str:

@@ -10,6 +10,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
 use anabranch_lab::scenario::{FlowDirection, Stop};
+use anabranch_lab::statistics::total;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
 use anyhow::Context;
@@ -329,7 +330,7 @@ async fn measure(job: &Job, times: Times, until: Instant, flows: Vec<Running>) -
             }
         }
     }
-    measured.goodput_kbps = measured.flows.iter().map(|flow| flow.goodput_kbps).sum();
+    measured.goodput_kbps = total(measured.flows.iter().map(|flow| flow.goodput_kbps));
     measured.late_mean_ms = (sent > 0).then(|| late_ms / sent as f64);
     measured.paths = sums.finish();
     Ok(measured)

@@ -405,7 +405,7 @@ impl Built {
             scheme: job.scheme_name(),
             seed: job.seed,
             profile: job.scenario.run.profile.clone(),
-            goodput_kbps: flows.iter().map(|f| f.goodput_kbps).sum(),
+            goodput_kbps: crate::statistics::total(flows.iter().map(|f| f.goodput_kbps)),
             goodput_counts: job.conventions.goodput,
             duration_s: duration.as_secs_f64(),
             retransmissions: 0,

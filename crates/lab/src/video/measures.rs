@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::statistics::total;
 use crate::video::{Delivery, Fate, FrameType, Playout};
 
 /// Frames of one type by fate.
@@ -125,7 +126,7 @@ impl VideoResult {
         let mut fates = TypeCounts::default();
         due.iter().for_each(|each| fates.add(each.frame.kind, each.fate));
         let shown_for_ms =
-            |run: &[Delivery]| run.iter().map(|each| playout.shown_for_ms(each.frame.display)).sum();
+            |run: &[Delivery]| total(run.iter().map(|each| playout.shown_for_ms(each.frame.display)));
         let stalls: Vec<f64> = due
             .chunk_by(|a, b| (a.fate == Fate::Good) == (b.fate == Fate::Good))
             .filter(|run| run[0].fate != Fate::Good)
@@ -137,7 +138,7 @@ impl VideoResult {
             fates,
             decodable_frame_ratio: fates.total().good as f64 / due.len().max(1) as f64,
             stalls: stalls.len() as u64,
-            stall_s: seconds(stalls.iter().sum()),
+            stall_s: seconds(total(stalls.iter().copied())),
             longest_stall_s: seconds(stalls.iter().copied().fold(0.0, f64::max)),
             delay: delays(due.iter().filter_map(Delivery::delay_ms).collect()),
             frame_fates: run_lengths(&due),
@@ -205,6 +206,8 @@ mod tests {
     #[test]
     fn without_frames_there_is_nothing_to_divide_by() {
         let none = VideoResult::of(Vec::new(), 3, &Playout::of(&[], 50.0));
-        assert_eq!((none.decodable_frame_ratio, none.delay, none.stall_s), (0.0, None, 0.0));
+        assert_eq!((none.decodable_frame_ratio, none.delay), (0.0, None));
+        // A negative zero equals 0.0 and is printed as "-0.00".
+        assert!(none.stall_s.is_sign_positive() && none.stall_s == 0.0);
     }
 }

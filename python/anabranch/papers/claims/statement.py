@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from anabranch.estimate import significant
 from anabranch.papers.claims.context import Context
 from anabranch.papers.claims.quantity import At, PairedSamples, Quantity
 from anabranch.papers.fields import Fields
@@ -89,7 +90,7 @@ class CellStatement(Statement):
 
 def number_text(value: float) -> str:
     """A number with the digits that a paper would print."""
-    return f"{value:.0f}" if abs(value) >= 10000 else f"{value:.6g}"
+    return f"{value:.0f}" if abs(value) >= 10000 else significant(value, 6)
 
 
 def range_text(low: float, high: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from anabranch.estimate import significant
 from anabranch.figures.canvas import line_style, marker_style, new_figure, our_style
 from anabranch.figures.decimate import decimate_line, decimate_points
 from anabranch.figures.legend import legend
@@ -144,8 +145,9 @@ def _regression(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting
         axes.plot(own["x"], own["mean"], linestyle="none", label=name, **marker_style(look))
         for fit in found.itertuples():
             ends = np.array([own["x"].min(), own["x"].max()])
-            text = f"{scheme}: {fit.slope:.4g}x {'-' if fit.intercept < 0 else '+'} {abs(fit.intercept):.5g}, "
-            text += f"R² = {fit.r2:.2f}"
+            sign = "-" if fit.intercept < 0 else "+"
+            equation = f"{significant(fit.slope, 4)}x {sign} {abs(fit.intercept):.5g}"
+            text = f"{scheme}: {equation}, R² = {fit.r2:.2f}"
             axes.plot(ends, fit.slope * ends + fit.intercept, label=text, **line_style(look, markers=False))
     _name_axes(axes, figure)
     return "lines through the means over seeds"

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anabranch.estimate import significant
 from anabranch.figures.saving import save
 from anabranch.papers import outcome as out
 from anabranch.papers.claims.claim import Claim
@@ -74,7 +75,7 @@ def _means_table(frame: pd.DataFrame) -> list[list[str]]:
 def _regression_table(frame: pd.DataFrame) -> list[list[str]]:
     rows = [["", "scheme", "line", "R²", "multiple R", "standard error", "F", "p-value", "points"]]
     for fit in lines(frame).itertuples():
-        equation = f"y = {fit.slope:.5g}x {'-' if fit.intercept < 0 else '+'} {abs(fit.intercept):.6g}"
+        equation = f"y = {significant(fit.slope, 5)}x {'-' if fit.intercept < 0 else '+'} {abs(fit.intercept):.6g}"
         figures = [f"{fit.r2:.3f}", f"{fit.multiple_r:.3f}", f"{fit.standard_error:.4g}", f"{fit.f:.4g}"]
         rows.append([str(fit.panel), str(fit.scheme), equation, *figures, f"{fit.p_value:.2g}", str(fit.n)])
     return rows
@@ -85,5 +86,5 @@ def _estimate(row: Any) -> str:
     if math.isnan(row.mean):
         return "no value"
     if math.isnan(row.half_width):
-        return f"{row.mean:.5g}"
-    return f"{row.mean:.5g} ± {row.half_width:.3g} (± {row.half_width_normal:.3g})"
+        return significant(row.mean, 5)
+    return f"{significant(row.mean, 5)} ± {row.half_width:.3g} (± {row.half_width_normal:.3g})"

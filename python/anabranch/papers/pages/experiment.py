@@ -128,7 +128,7 @@ def value(number: out.EstimateOutcome, unit: str) -> str:
         return "no value"
     signed = unit in ("%", "points", "from 0 on")
     places = 1 if signed else decimals(mean)
-    shown = f"{mean:+.1f}" if signed else rounded(mean, places)
+    shown = rounded(mean, places, "+" if signed else "-")
     if half_width is not None:
         shown += f" ± {rounded(half_width, places)}"
     return f"{shown} {unit}".rstrip()

@@ -1,7 +1,7 @@
 // The values of everything that is shown at the moment of the cursor, as a table, which is the legend too.
 
 const readoutNumber = (value, digits) =>
-  value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "negative" });
 
 // What a line says at a moment; null before its first value and after the end of its run.
 function valueAt(line, time) {

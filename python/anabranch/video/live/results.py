@@ -15,6 +15,7 @@ from typing import Any
 
 import anabranch
 from anabranch.errors import VideoError
+from anabranch.estimate import rounded
 from anabranch.video.browser_clip import write_browser_clip
 from anabranch.video.coded import CodedClip
 from anabranch.video.encoder import decode
@@ -162,13 +163,15 @@ def as_text(player: Player, played: Played) -> str:
         return head
     by_fate = ", ".join(f"{measures.count(fate)} {fate.value}" for fate in Fate)
     lines = [head, f"frames: {by_fate}; decodable {measures.decodable_ratio:.3f}"]
-    stalls = f"stalls: {measures.stalls}, {measures.stall_s:.2f} s in all, {measures.longest_stall_s:.2f} s the longest"
+    all_s, longest_s = rounded(measures.stall_s, 2), rounded(measures.longest_stall_s, 2)
+    stalls = f"stalls: {measures.stalls}, {all_s} s in all, {longest_s} s the longest"
     lines.append(stalls)
     if measures.delays is not None:
         delays = measures.delays
+        mean, high, most = (rounded(ms, 1) for ms in (delays.mean_ms, delays.percentiles_ms[95], delays.largest_ms))
         lines.append(
-            f"delay over that of the first packet: {delays.mean_ms:.1f} ms in the mean, "
-            f"{delays.percentiles_ms[95]:.1f} ms at the 95th percentile, {delays.largest_ms:.1f} ms at most"
+            f"delay over that of the first packet: {mean} ms in the mean, {high} ms at the 95th percentile, "
+            f"{most} ms at most"
         )
     if player.ending not in (Ending.COMPLETE, Ending.INTERRUPTED):
         lines.append(f"not complete: {player.fault}")
