@@ -263,6 +263,14 @@ def endless_sweep(folder: Path, *options: object) -> list[str]:
     return long_sweep(folder, *options, durations="8 s,1000000 s")
 
 
+def endless_sweep_in_processes(folder: Path, executor: str) -> list[str]:
+    """20,000 short runs, which take longer than a test lasts.
+
+    A worker returns runs together as a unit. A unit with an endless run would return nothing.
+    """
+    return long_sweep(folder, "--executor", executor, "--seeds", 2000)
+
+
 def wait_for_entries(cache: Path, count: int, process: subprocess.Popen[str]) -> None:
     while len(entries(cache)) < count:
         assert process.poll() is None, "the sweep has ended before it could be stopped"
@@ -296,16 +304,16 @@ def test_a_sweep_that_was_killed_fills_only_the_holes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 def test_ctrl_c_ends_with_130_and_keeps_what_is_finished(tmp_path: Path, executor: str) -> None:
     cache = tmp_path / "cache"
-    command = endless_sweep(tmp_path, "--executor", executor)
+    command = endless_sweep_in_processes(tmp_path, executor)
     process = start(command, stderr=subprocess.PIPE, text=True)
     wait_for_entries(cache, 5, process)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=30)
     assert process.returncode == 130
     kept = len(entries(cache))
-    assert kept < 400
+    assert kept < 20_000
     assert complaint == (
-        f"interrupted: {kept} of 400 runs are finished and kept in {cache}: the same sweep goes on from there\n"
+        f"interrupted: {kept} of 20000 runs are finished and kept in {cache}: the same sweep goes on from there\n"
     )
     assert not list((tmp_path / "out").iterdir())
 
@@ -331,7 +339,8 @@ def test_ctrl_c_does_not_wait_for_runs_that_take_long(tmp_path: Path, executor: 
 
 def test_processes_end_with_the_sweep_that_began_them(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
-    process = subprocess.Popen(endless_sweep(tmp_path, "--executor", "processes:2"), env=environment(), text=True)
+    command = endless_sweep_in_processes(tmp_path, "processes:2")
+    process = subprocess.Popen(command, env=environment(), text=True)
     wait_for_entries(tmp_path / "cache", 5, process)
     children = psutil.Process(process.pid).children(recursive=True)
     process.kill()

@@ -159,8 +159,8 @@ def test_seeds_are_taken_in_the_order_of_their_list(two: Path) -> None:
         ({"within": 0}, "`within`: expected a fraction"),
         ({"within": "5 %"}, "`within`: expected a fraction"),
         ({"within": float("nan")}, "`within`: expected a fraction"),
-        ({"least": 1}, "`least`: expected a number of seeds, 2 or more"),
-        ({"most": 2.5}, "`most`: expected a number of seeds"),
+        ({"least": 1}, "`least`: expected a whole number, 2 or more, found 1"),
+        ({"most": 2.5}, "`most`: expected a whole number, 2 or more, found 2.5"),
         ({"least": 10, "most": 5}, "`least`: 10 is more than `most`, 5"),
     ],
 )
