@@ -79,28 +79,51 @@ def interval(statistic: Callable[[Floats], Any], values: Floats, confidence: flo
     return Interval(whole, whole - half, whole + half, True)
 
 
-def size(
-    ours: Interval, low: float, high: float, percent: bool, within: float = 10.0, printed: Sequence[float] | None = None
-) -> str:
+@dataclass(frozen=True)
+class Margins:
+    """How far a figure may be from the paper's: a part of it and factors of it, or absolute margins, or for a claimed
+    zero the step in which it is printed."""
+
+    part: float = 10.0
+    factors: Band = (0.67, 1.5)
+    near: float = 0.0
+    about: float = 0.0
+    step: float = 0.0
+
+    def bands(self, low: float, high: float) -> tuple[Band, Band]:
+        effect = max(abs(low), abs(high))
+        near, about = (min(each, effect / 2) if effect else self.step for each in (self.near, self.about))
+        least, most = self.factors
+        return (
+            (low - max(near, abs(low) * self.part / 100), high + max(near, abs(high) * self.part / 100)),
+            (min(low - about, least * low, most * low), max(high + about, least * high, most * high)),
+        )
+
+
+def margins(unit: str, part: float = 10.0, step: float = 0.0) -> Margins:
+    return Margins(part, near=2.0, about=5.0, step=step) if unit == "%" else Margins(part, step=step)
+
+
+def correlation_margins(part: float = 5.0) -> Margins:
+    """Those of R² and of multiple R."""
+    return Margins(part, (1.0, 1.0), about=0.1)
+
+
+def size(ours: Interval, low: float, high: float, allowed: Margins) -> str:
     """The grade of a size; the paper's figure lies from `low` to `high`."""
     if np.isnan(ours.value):
         return DIRECTION
     if not ours.known:
         return CANNOT
-    points = (2.0, 5.0) if percent else (0.0, 0.0)
-    near = low - max(points[0], abs(low) * within / 100), high + max(points[0], abs(high) * within / 100)
-    about = min(low - points[1], 0.67 * low, 1.5 * low), max(high + points[1], 0.67 * high, 1.5 * high)
+    near, about = allowed.bands(low, high)
 
-    def narrow(band: Sequence[float]) -> bool:
+    def narrow(band: Band) -> bool:
         return smaller(ours.high - ours.low, band[1] - band[0])
 
-    def holds(band: Sequence[float], at: float) -> bool:
-        return smaller(band[0], at) and smaller(at, band[1])
-
     overlaps = smaller(near[0], ours.high) and smaller(ours.low, near[1])
-    if (overlaps and narrow(near)) or (printed and holds(printed, ours.value) and narrow(printed)):
+    if overlaps and narrow(near):
         return REPRODUCED
-    if holds(about, ours.value) and narrow(about):
+    if smaller(about[0], ours.value) and smaller(ours.value, about[1]) and narrow(about):
         return ABOUT
     return CANNOT if overlaps else DIRECTION
 
@@ -109,14 +132,13 @@ def smaller(one: float, other: float) -> bool:
     return one <= other + ROUNDING * max(1.0, abs(one), abs(other))
 
 
-def number(ours: Interval, claim: Claim, percent: bool) -> Found:
+def number(ours: Interval, claim: Claim, allowed: Margins) -> Found:
     """A number, which has no direction of its own."""
     low, high = min(ends := listed(claim["value"])), max(ends)
-    grade = size(ours, low, high, percent, claim.get("within_percent", 10.0), claim.get("ci95"))
+    grade = size(ours, low, high, allowed)
     if grade != DIRECTION:
         return Found("unclear" if grade == CANNOT else "for", grade)
-    points = 5.0 if percent else 0.0
-    around = min(low - points, 0.67 * low, 1.5 * low), max(high + points, 0.67 * high, 1.5 * high)
+    _, around = allowed.bands(low, high)
     return Found("against" if ours.against(*around) == "against" else "unclear", grade)
 
 
@@ -136,7 +158,7 @@ def compare(a: Floats, b: Floats, claim: Claim, cells: int = 1) -> Found:
     if relation in ("higher", "lower"):
         wanted = WANTED[relation]
         percent = claim.get("percent") if cells == 1 else None
-        grade = size(relative, wanted * percent, wanted * percent, True) if percent else REPRODUCED
+        grade = size(relative, wanted * percent, wanted * percent, margins("%")) if percent else REPRODUCED
         return Found(claimed_side(pair, wanted, cells), grade)
     within = claim.get("within_percent", 5.0)
     low = -np.inf if relation == "not-higher" else -within
@@ -179,6 +201,36 @@ def shape(values: Floats, positions: Sequence[float], wanted: int, points: Calla
     if -1 in signs or 0 in signs:
         return Found("against")
     return Found("for" if signs == [1, 1] else "unclear", DIRECTION if -1 in steps else REPRODUCED)
+
+
+def gain_signs(both: Floats, gains: Callable[[Floats], Floats], claimed: Sequence[float], largest: int) -> Found:
+    """The gain at the point where it is said to be largest and the mean gain are gains, and none of the others is the
+    contrary."""
+    wanted = np.sign(claimed)
+
+    def signed(at: int, each: Floats) -> float:
+        return float(wanted[at] * gains(each)[at])
+
+    signs = [
+        interval(partial(signed, largest), both).sign(),
+        interval(lambda each: float(np.mean(wanted * gains(each))), both).sign(),
+    ]
+    level = 1 - 0.05 / len(wanted)
+    others = [interval(partial(signed, at), both, level).sign() for at in range(len(wanted))]
+    if -1 in signs or 0 in signs:
+        return Found("against")
+    return Found("for" if signs == [1, 1] else "unclear", DIRECTION if -1 in others else REPRODUCED)
+
+
+def together(sides: Sequence[str], needed: int, overall: str) -> Found:
+    """A claim of several parts, of which so many have to hold."""
+    counts = {side: list(sides).count(side) for side in ("for", "against")}
+    if counts["for"] >= needed:
+        return Found("for")
+    if overall == "for" and counts["for"] >= len(sides) / 2:
+        return Found("for", DIRECTION)
+    too_many = counts["against"] > len(sides) - needed
+    return Found("against" if too_many and (overall != "for" or counts["against"] > len(sides) / 2) else "unclear")
 
 
 def line(statistic: str, positions: Sequence[float], curve: Floats) -> float:

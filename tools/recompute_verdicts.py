@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ import tomli
 from recompute_rules import (
     ABOUT,
     CANNOT,
+    DIFFERS,
     DIRECTION,
     REPRODUCED,
     ROUNDING,
@@ -39,15 +41,23 @@ from recompute_rules import (
     Floats,
     Found,
     compare,
+    correlation_margins,
     flat,
+    gain_signs,
     interval,
     line,
     listed,
+    margins,
     number,
     percentage,
     shape,
+    size,
+    together,
     whole,
 )
+
+GRADES = [REPRODUCED, ABOUT, DIRECTION, CANNOT]
+"""Grades of a size from the best to the worst."""
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 DEFAULT = "default"
@@ -147,6 +157,11 @@ class Quantity:
         samples = aligned([self.sample(scheme, {**at, axis: [value]}) for value in values])
         return whole(samples), [self.experiment.position(axis, value) for value in values]
 
+    @property
+    def step(self) -> float:
+        """The step in which the measure is printed."""
+        return float(self.experiment.about["resolutions"][self.column])
+
     def too_short(self) -> bool:
         shortened = bool(self.experiment.settings[self.setting]["shortened"])
         return shortened and self.column in self.experiment.about["grows"]
@@ -206,10 +221,6 @@ class Judge:
 
             yield in_cells(claim, a, check)
 
-    def of_values(self, claim: Claim) -> Iterator[Found]:
-        for figure in claim["figures"]:
-            yield from self.of_value({**claim, **figure, "a": {"scheme": claim["scheme"], **figure}})
-
     def of_value(self, claim: Claim) -> Iterator[Found]:
         a = self.quantity(claim, claim["a"])
         a.experiment.check_whole(a.setting, a.at)
@@ -217,7 +228,7 @@ class Judge:
             raise LeftOutError("runs were too short")
         for scheme in a.schemes:
             ours = interval(np.mean, whole(a.sample(scheme).to_numpy(dtype=float)))
-            yield number(ours, claim, claim["unit"] == "%")
+            yield number(ours, claim, margins(claim["unit"], claim.get("within_percent", 10.0), a.step))
 
     def of_trend(self, claim: Claim) -> Iterator[Found]:
         a, axis = self.quantity(claim, {}, claim.get("schemes", "all")), claim["axis"]
@@ -240,10 +251,7 @@ class Judge:
             samples = [a.sample(scheme, cell).to_numpy(dtype=float) for scheme in a.schemes]
             higher = {"relation": "higher"}
             sides = [compare(one, other, higher, cells).side for one, other in itertools.pairwise(samples)]
-            if "against" in sides:
-                ends = compare(samples[0], samples[-1], higher, cells).side == "for" and len(sides) > 1
-                return Found("for", DIRECTION) if ends else Found("against")
-            return Found("for" if set(sides) == {"for"} else "unclear")
+            return together(sides, len(sides), compare(samples[0], samples[-1], higher, cells).side)
 
         yield in_cells(claim, a, check)
 
@@ -263,7 +271,23 @@ class Judge:
                 return np.array([each[0, at].mean() - each[1, at].mean() for at in range(len(tables))])
             return np.array([percentage(each[:, at], convention) for at in range(len(tables))])
 
-        yield shape(both, self.places(claim, tables), WANTED[claim["direction"]], gains)
+        trend = shape(both, self.places(claim, tables), WANTED[claim["direction"]], gains)
+        if claim.get("sign") == "any" or not both.shape[-1]:
+            yield trend
+            return
+        printed = claim.get("gains", [])
+        largest = len(tables) - 1 if claim["direction"] == "rising" else 0
+        signs = gain_signs(both, gains, printed or [1.0] * len(tables), largest)
+        allowed = margins("%")
+        if convention == "difference":
+            allowed = margins("", step=quantities[0].step)
+
+        def gain(at: int, each: Floats) -> float:
+            return float(gains(each)[at])
+
+        sizes = [size(interval(partial(gain, at), both), one, one, allowed) for at, one in enumerate(printed)]
+        side = max(trend.side, signs.side, key=["for", "unclear", "against"].index)
+        yield Found(side, max(trend.size, signs.size, *sizes, REPRODUCED, key=GRADES.index))
 
     def places(self, claim: Claim, tables: Sequence[Claim]) -> list[float]:
         """Where points stand on an axis, if that is all that they differ in."""
@@ -285,7 +309,12 @@ class Judge:
                 yield Found("unclear")
                 continue
             ours = interval(partial(line, claim["statistic"], positions), curve)
-            found = number(ours, claim, claim.get("unit") == "%")
+            given = {"part": claim["within_percent"]} if "within_percent" in claim else {}
+            if claim["statistic"] in ("r2", "multiple_r"):
+                allowed = correlation_margins(**given)
+            else:
+                allowed = margins(claim.get("unit", ""), **given)
+            found = number(ours, claim, allowed)
             value = np.sum(listed(claim["value"]))
             if claim["statistic"] == "slope" and found.size == DIRECTION and ours.sign() == np.sign(value):
                 found = Found("for", DIRECTION)
@@ -303,11 +332,12 @@ def in_cells(claim: Claim, quantity: Quantity, check: Callable[[At, int], Found]
     if not cells:
         raise LeftOutError("all cells were left out")
     found = [check(cell, len(cells)) for cell in cells]
-    share, sides = claim.get("share", 1.0), [each.side for each in found]
-    if sides.count("against") > (1 - share) * len(cells) + ROUNDING:
-        return Found("for", DIRECTION) if average.side == "for" else Found("against")
-    side = "for" if sides.count("for") >= share * len(cells) - ROUNDING else "unclear"
-    return Found(side, max((each.size for each in (average, *found)), key=[REPRODUCED, ABOUT, DIRECTION, CANNOT].index))
+    needed = math.ceil(claim.get("share", 1.0) * len(cells) - ROUNDING)
+    worst = sorted((each.verdict for each in found), key=WORSE.index)[needed - 1]
+    both = together([SIDES.get(each.verdict, "unclear") for each in found], needed, average.side)
+    sizes = [both.size, worst if worst in SIDES and worst != DIFFERS else REPRODUCED]
+    sizes += [average.size] if both.side == "for" else []
+    return Found(both.side, max(sizes, key=GRADES.index))
 
 
 def final(claim: Claim, load: Load) -> str:

@@ -138,7 +138,7 @@ def test_claims_take_measure_and_place_from_their_own_table_and_from_the_quantit
         ("claims.toml", 'a = { scheme = "CMT" }', 'a = { scheme = "CTM" }', "`scheme` is `CTM`; did you mean `CMT`?"),
         ("claims.toml", "at = { plr2 = 0 }", "at = { plr = 0 }", "names the axis `plr`; did you mean `plr2`?"),
         ("claims.toml", "at = { plr2 = 0 }", "at = { plr2 = 0.1 }", "has 0.1 for axis `plr2`, which has: 0, 0.05, 0.2"),
-        ("claims.toml", "percent = 60", "percent = -60", "`percent` is negative"),
+        ("claims.toml", "percent = 60", "percent = -60", "`percent` has to be above 0"),
         ("claims.toml", "percent = 60", 'percent = 60\nconvention = "drop"', "the relation has to be `lower`"),
         ("claims.toml", "percent = 60", "percent = 60\nshare = 0.9", "`share` is 0.9; it goes with `at_each`"),
         ("claims.toml", 'path = "path-1"\n', "", "`path` is missing: measure `cwnd_initial_bytes` needs it"),

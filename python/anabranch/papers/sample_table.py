@@ -58,6 +58,7 @@ def _about(experiment: Experiment, measured: Sequence[Measurements]) -> dict[str
         "experiment": experiment.id,
         "measure": {key: value for key, value in asdict(experiment.measure).items() if value is not None},
         "grows": sorted(str(measure) for measure in measures if MEASURES[measure.name].grows),
+        "resolutions": {str(measure): MEASURES[measure.name].resolution for measure in measures},
         "schemes": list(experiment.schemes),
         "axes": [{"name": axis.name, "values": axis.values, "positions": axis.positions} for axis in experiment.axes],
         "settings": {each.setting.id: _setting(each) for each in measured},

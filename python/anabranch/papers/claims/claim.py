@@ -17,7 +17,6 @@ from anabranch.papers.claims.regression import Regression
 from anabranch.papers.claims.statement import Statement
 from anabranch.papers.claims.trend import Trend
 from anabranch.papers.claims.value import Number
-from anabranch.papers.claims.values import Row
 from anabranch.papers.fields import Fields, check_unique, read_each
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.measures import read_at, read_measure
@@ -28,7 +27,6 @@ from anabranch.papers.verdicts.grades import Verdict
 KINDS: dict[str, type[Statement]] = {
     "compare": Compare,
     "value": Number,
-    "values": Row,
     "trend": Trend,
     "order": Order,
     "gain-trend": GainTrend,

@@ -47,15 +47,17 @@ class Compare(CellStatement):
             cls,
             a=context.quantity(fields, "a", schemes),
             b=context.quantity(fields, "b", schemes),
-            percent=fields.get("percent", float, 0.0) or None,
+            percent=fields.maybe("percent", float),
             within_percent=fields.positive("within_percent", 5.0),
             each=each,
             **cls.read_cells(fields, context.experiment),
         )
-        if statement.relation not in ("higher", "lower") and statement.percent:
+        if statement.relation not in ("higher", "lower") and statement.percent is not None:
             raise fields.error("percent", f"does not go with relation `{statement.relation}`; use `within_percent`")
-        if statement.percent is not None and statement.percent < 0:
-            raise fields.error("percent", "is negative; the relation says the sign")
+        if statement.percent is not None and statement.percent <= 0:
+            raise fields.error(
+                "percent", "has to be above 0; the relation gives the sign, and `about` is for no difference"
+            )
         if statement.convention == "drop" and statement.relation != "lower":
             raise fields.error("convention", "is `drop`, so the relation has to be `lower`: a is the last, b the first")
         return statement

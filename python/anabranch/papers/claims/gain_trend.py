@@ -1,4 +1,4 @@
-"""Claims of kind `gain-trend`: the percentage, or the amount, by which one quantity is above another rises or falls."""
+"""Claims of kind `gain-trend`: one quantity is above another, by a percentage or an amount that rises or falls."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from anabranch.papers.fields import Fields
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.measures import check_values, read_at
-from anabranch.papers.verdicts.estimates import Sample, complete
-from anabranch.papers.verdicts.finding import Part
-from anabranch.papers.verdicts.rules import percent_above, shape
+from anabranch.papers.verdicts.estimates import Sample, complete, estimate
+from anabranch.papers.verdicts.finding import Finding, Part
+from anabranch.papers.verdicts.rules import gain_sign, percent_above, shape, worse_direction
+from anabranch.papers.verdicts.sizes import PERCENT, Size, Tolerance, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,19 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class GainTrend(Statement):
-    """By how many percent, or with `difference` by how much, a is above b rises or falls from point to point."""
+    """The gain of a over b, in percent or with `difference` in the unit of the measure, rises or falls along points.
+
+    `gains` are those that the paper prints, one for each point. Without them only the sign of the gain is judged
+    beside its trend. With `sign = "any"` the claim is about the trend only.
+    """
 
     a: Quantity
     b: Quantity
     points: tuple[Point, ...]
     direction: Literal["rising", "falling"]
     convention: Literal["of_b", "of_a", "difference"] = "of_b"
+    gains: tuple[float, ...] = ()
+    sign: Literal["claimed", "any"] = "claimed"
 
     @classmethod
     def read(cls, fields: Fields, context: Context) -> GainTrend:
@@ -48,7 +55,13 @@ class GainTrend(Statement):
         points = _read_points(fields, context)
         if len(points) < 2:
             raise fields.error("points", "has to have two points at least")
-        return fields.fill(cls, a=a, b=b, points=points)
+        gains = fields.numbers("gains") if "gains" in fields else ()
+        statement = fields.fill(cls, a=a, b=b, points=points, gains=gains)
+        if gains and len(gains) != len(points):
+            raise fields.error("gains", f"has {len(gains)} numbers for {len(points)} points")
+        if gains and statement.sign == "any":
+            raise fields.error("sign", "is `any`, but `gains` have signs: leave one of them out")
+        return statement
 
     def quantities(self) -> Iterator[Quantity]:
         for side, point in itertools.product((self.a, self.b), self.points):
@@ -56,19 +69,40 @@ class GainTrend(Statement):
             yield replace(side, at={**side.at, **point.at}, experiment=experiment)
 
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
-        """As by `shape`. The figure is the gain at the last point minus that at the first, in percentage points."""
+        """Judges the trend by `shape`, signs by `gain_sign`, and sizes as those of numbers.
+
+        The figure is the gain at the last point minus that at the first, in percentage points.
+        """
         grids = [(each, samples.grid(each)) for each in self.quantities()]
         aligned = shared([(grid.seeds, grid.sample(each.schemes[0], each.at)) for each, grid in grids])
         half = len(self.points)
         (both,) = complete(np.stack([np.stack(aligned[:half]), np.stack(aligned[half:])]))
         found = shape(both, self._positions(samples), self.direction, self._gains, relative=False)
         if both.shape[-1]:
+            found = self._with_signs_and_sizes(found, both)
             unit = "" if self.convention == "difference" else " %"
             gains = f"gains {', '.join(f'{gain:+.{2 - len(unit) // 2}f}' for gain in self._gains(both))}{unit}"
             found = replace(found, detail=f"{gains}; {found.detail}" if found.detail else gains)
         if self.convention == "difference":
             found = replace(found, unit=MEASURES[self.a.measure.name].unit)
         yield Part("", found)
+
+    def _with_signs_and_sizes(self, trend: Finding, both: Sample) -> Finding:
+        if self.sign == "any":
+            return trend
+        largest = len(self.points) - 1 if self.direction == "rising" else 0
+        signs = gain_sign(both, self._gains, self.gains or (1.0,) * len(self.points), largest)
+        sizes = [self._size(both, point, gain) for point, gain in enumerate(self.gains)]
+        detail = "; ".join(each.detail for each in (trend, signs) if each.detail)
+        direction = worse_direction(trend.direction, signs.direction)
+        return replace(trend, direction=direction, size=max(trend.size, signs.size, *sizes, Size.FITS), detail=detail)
+
+    def _size(self, both: Sample, point: int, claimed: float) -> Size:
+        ours = estimate(lambda each: self._gain(each[:, point]), both)
+        if self.convention != "difference":
+            return size_of(ours, claimed, claimed, Tolerance.of_unit(PERCENT))
+        measure = MEASURES[self.a.measure.name]
+        return size_of(ours, claimed, claimed, Tolerance.of_unit(measure.unit, resolution=measure.resolution))
 
     def _gains(self, both: Sample) -> Sample:
         return np.array([self._gain(both[:, point]) for point in range(len(self.points))])
@@ -92,7 +126,10 @@ class GainTrend(Statement):
         return [axis.positions[index] for index in found if index is not None]
 
     def claimed(self) -> str:
-        return f"gain {self.direction}"
+        if not self.gains:
+            return f"gain {self.direction}"
+        unit = MEASURES[self.a.measure.name].unit if self.convention == "difference" else PERCENT
+        return f"gain {self.direction}: {', '.join(f'{gain:+g}' for gain in self.gains)} {unit}"
 
     def describe(self, experiment: Experiment) -> str:
         points = ", ".join(point.label for point in self.points)

@@ -14,9 +14,7 @@ from anabranch.papers.fields import Fields
 from anabranch.papers.model import Experiment
 from anabranch.papers.samples import SampleGrid
 from anabranch.papers.verdicts.finding import Finding, Part
-from anabranch.papers.verdicts.grades import Direction
-from anabranch.papers.verdicts.rules import compare, widest
-from anabranch.papers.verdicts.sizes import Size
+from anabranch.papers.verdicts.rules import compare, together, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +35,11 @@ class Order(CellStatement):
         yield Part("", self.in_cells(grid, self.a.at, partial(self._check, grid)))
 
     def _check(self, grid: SampleGrid, cell: At, family: int) -> Finding:
-        """It holds if it does for all neighbours. If some neighbours are the other way round, but not the ends, it
-        holds in its direction only."""
+        """Judges neighbours by `together`, with the two ends as the overall direction."""
         each = [grid.sample(scheme, {**self.a.at, **cell}) for scheme in self.a.schemes]
         pairs = [compare(high, low, "higher", family=family) for high, low in itertools.pairwise(each)]
         ends = compare(each[0], each[-1], "higher", family=family)
-        directions = [pair.direction for pair in pairs]
-        direction, size = Direction.UNCLEAR, Size.FITS
-        if Direction.AGAINST in directions:
-            on_the_whole = ends.direction is Direction.HOLDS and len(pairs) > 1
-            direction, size = (Direction.HOLDS, Size.OFF) if on_the_whole else (Direction.AGAINST, Size.FITS)
-        elif set(directions) == {Direction.HOLDS}:
-            direction = Direction.HOLDS
+        direction, size = together([pair.direction for pair in pairs], len(pairs), ends.direction)
         return Finding(direction, ends.ours, ends.unit, size, ends.detail, widest(pairs))
 
     def claimed(self) -> str:

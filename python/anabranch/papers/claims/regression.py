@@ -17,11 +17,13 @@ from anabranch.papers.verdicts.estimates import Sample, complete, estimate, sign
 from anabranch.papers.verdicts.finding import Finding, Part
 from anabranch.papers.verdicts.grades import Direction
 from anabranch.papers.verdicts.rules import no_value, number
-from anabranch.papers.verdicts.sizes import NEAR_PERCENT, Size
+from anabranch.papers.verdicts.sizes import NEAR_CORRELATION_PERCENT, NEAR_PERCENT, Size, Tolerance
 
 Statistic = Literal["slope", "intercept", "r2", "multiple_r"]
 
 _NAMES: dict[Statistic, str] = {"slope": "slope", "intercept": "intercept", "r2": "R²", "multiple_r": "multiple R"}
+
+_CORRELATIONS = ("r2", "multiple_r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,9 @@ class Regression(Statement):
         a = context.quantity(fields, "a")
         if len(a.at.get(axis.name, axis.values)) < 3:
             raise fields.error("at", f"leaves fewer than three values of axis `{axis.name}` for a line")
-        within_percent = fields.positive("within_percent", NEAR_PERCENT)
+        correlation = fields.get("statistic", str, "") in _CORRELATIONS
+        default = NEAR_CORRELATION_PERCENT if correlation else NEAR_PERCENT
+        within_percent = fields.positive("within_percent", default)
         return fields.fill(cls, a=a, axis=axis.name, low=low, high=high, within_percent=within_percent)
 
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
@@ -59,11 +63,17 @@ class Regression(Statement):
         if curve.shape[-1] == 0:
             return no_value(self.unit)
         ours = estimate(lambda each: _statistic(self.statistic, positions, each.mean(axis=-1)), curve)
-        found = number(ours, self.low, self.high, self.unit, self.within_percent)
+        found = number(ours, self.low, self.high, self.unit, self._tolerance)
         claimed = 1 if self.low + self.high > 0 else -1
         if self.statistic == "slope" and found.size is Size.OFF and sign(ours) == claimed:
             return replace(found, direction=Direction.HOLDS)
         return found
+
+    @property
+    def _tolerance(self) -> Tolerance:
+        if self.statistic in _CORRELATIONS:
+            return Tolerance.of_correlation(self.within_percent)
+        return Tolerance.of_unit(self.unit, self.within_percent)
 
     def claimed(self) -> str:
         return f"{_NAMES[self.statistic]} {range_text(self.low, self.high)} {self.unit}".rstrip()

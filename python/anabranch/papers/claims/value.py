@@ -11,17 +11,20 @@ from anabranch.papers.claims.statement import Statement, range_text
 from anabranch.papers.fields import Fields
 from anabranch.papers.measures import MEASURES
 from anabranch.papers.model import Experiment
-from anabranch.papers.reading.measures import check_measure, read_measure
 from anabranch.papers.samples import LeftOutError
 from anabranch.papers.verdicts.estimates import Sample, complete, mean_of
 from anabranch.papers.verdicts.finding import Finding, Part
 from anabranch.papers.verdicts.rules import number
-from anabranch.papers.verdicts.sizes import NEAR_PERCENT
+from anabranch.papers.verdicts.sizes import NEAR_PERCENT, Tolerance
 
 
 @dataclass(frozen=True, slots=True)
 class Number(Statement):
-    """a is about so much: from `low` to `high`, which are the same for a single number."""
+    """a is about so much: from `low` to `high`, which are the same for a single number.
+
+    `ci95` is the interval that the paper prints. It is shown and decides nothing: those of the papers describe the
+    scatter over the points of a figure, such as its losses, and not how well the mean is known.
+    """
 
     a: Quantity
     low: float
@@ -37,16 +40,6 @@ class Number(Statement):
         a = context.quantity(fields, "a")
         return fields.fill(cls, a=a, low=low, high=high, within_percent=within_percent)
 
-    @classmethod
-    def read_for(cls, fields: Fields, context: Context, schemes: tuple[str, ...]) -> Number:
-        """A figure of a row of a table: `measure`, `value` and `unit`, of schemes that the row names."""
-        low, high = read_range(fields)
-        within_percent = fields.positive("within_percent", NEAR_PERCENT)
-        measure = read_measure(fields, context.measure)
-        check_measure(fields, measure, context.experiment.names)
-        a = Quantity(schemes, measure, context.at)
-        return fields.fill(cls, a=a, low=low, high=high, within_percent=within_percent)
-
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
         grid = samples.grid(self.a)
         grid.check_whole(self.a.at)
@@ -57,7 +50,10 @@ class Number(Statement):
 
     def _check(self, sample: Sample) -> Finding:
         ours = mean_of(*complete(sample))
-        return number(ours, self.low, self.high, self.unit, self.within_percent, self.ci95)
+        resolution = MEASURES[self.a.measure.name].resolution
+        return number(
+            ours, self.low, self.high, self.unit, Tolerance.of_unit(self.unit, self.within_percent, resolution)
+        )
 
     def claimed(self) -> str:
         interval = f" ({range_text(*self.ci95)})" if self.ci95 else ""

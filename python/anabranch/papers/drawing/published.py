@@ -12,7 +12,6 @@ import pandas as pd
 from anabranch.papers.claims.claim import Claim
 from anabranch.papers.claims.quantity import At, Quantity
 from anabranch.papers.claims.value import Number
-from anabranch.papers.claims.values import Row
 from anabranch.papers.drawing.data import panels_of, shown_axis
 from anabranch.papers.measures.of_trace import OFFSETS_WINDOW_S
 from anabranch.papers.model import TRACED_FIGURES, Axis, Figure
@@ -63,21 +62,13 @@ def published_values(figure: Figure, setting: Setting, claims: Iterable[Claim]) 
     place = _over_time if figure.kind in TRACED_FIGURES else _along_axis
     found = []
     for claim in claims:
-        for number in _numbers(claim):
-            if (number.a.experiment or claim.experiment) != setting.experiment.id:
-                continue
-            for scheme in number.a.schemes:
-                if scheme in figure.schemes:
-                    found += [_published(claim, number, scheme, *spot) for spot in place(figure, setting, number.a)]
+        number = claim.statement
+        if not isinstance(number, Number) or (number.a.experiment or claim.experiment) != setting.experiment.id:
+            continue
+        for scheme in number.a.schemes:
+            if scheme in figure.schemes:
+                found += [_published(claim, number, scheme, *spot) for spot in place(figure, setting, number.a)]
     return found
-
-
-def _numbers(claim: Claim) -> tuple[Number, ...]:
-    """The numbers that a claim is about."""
-    statement = claim.statement
-    if isinstance(statement, Row):
-        return statement.figures
-    return (statement,) if isinstance(statement, Number) else ()
 
 
 def frame_of(published: Iterable[Published]) -> pd.DataFrame:

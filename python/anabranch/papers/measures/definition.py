@@ -23,6 +23,25 @@ def _end(asked: Measure) -> float | None:
     return None
 
 
+RESOLUTIONS = {
+    "%": 0.01,
+    "1": 0.001,
+    "B": 1.0,
+    "TSN": 1.0,
+    "TSN/s": 1.0,
+    "dB": 0.01,
+    "kbit/s": 1.0,
+    "ms": 1.0,
+    "packets": 1.0,
+    "per MB": 0.01,
+    "per delivered chunk": 0.01,
+    "per run": 1.0,
+    "per run and path": 1.0,
+    "s": 1.0,
+}
+"""Steps in which figures are printed, by unit: counts in ones, and the rest as the papers have it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A measure. Exactly one of `of_runs` and `of_trace` is there. `label` is what an axis says in front of the unit.
@@ -46,6 +65,11 @@ class Definition:
     until: Until = _end
     grows: bool = False
     version: int = 1
+
+    @property
+    def resolution(self) -> float:
+        """The step in which figures of the measure are printed, which is the tolerance of a claimed zero."""
+        return RESOLUTIONS[self.unit]
 
     @property
     def traced(self) -> bool:

@@ -57,7 +57,7 @@ class Verdict(enum.Enum):
             severity=0,
             settled=False,
             when="the direction holds, and so does the size if one is claimed: the paper's figure lies in our interval "
-            "widened by 10 % of it or by 2 points, or our mean lies in the interval that the paper prints",
+            "widened by 10 % of it or by 2 points",
         ),
     )
     ABOUT = (
@@ -81,8 +81,8 @@ class Verdict(enum.Enum):
             direction=Direction.HOLDS,
             severity=2,
             settled=False,
-            when="the direction holds, the size does not; for trends and orders: on the whole, but some step is "
-            "significantly the other way",
+            when="the direction holds, the size does not; for trends, orders and claims about several cells: on the "
+            "whole, but not in each part",
         ),
     )
     DIFFERS = (

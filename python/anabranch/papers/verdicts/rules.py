@@ -18,7 +18,7 @@ from anabranch.estimate import Estimate, decimals, rounded
 from anabranch.papers.verdicts.estimates import CONFIDENCE, ROUNDING, Sample, bounds, complete, estimate, sign
 from anabranch.papers.verdicts.finding import Finding
 from anabranch.papers.verdicts.grades import Direction
-from anabranch.papers.verdicts.sizes import NEAR_PERCENT, PERCENT, Band, Size, about, size_of
+from anabranch.papers.verdicts.sizes import PERCENT, Size, Tolerance, size_of
 
 Relation = Literal["higher", "lower", "about", "not-lower", "not-higher"]
 
@@ -54,30 +54,23 @@ def compare(
     if relation in ("higher", "lower"):
         direction = _claimed_sign(_difference, both, _SIGNS[relation], family)
         claimed = None if percent is None else _SIGNS[relation] * percent
-        size = Size.FITS if claimed is None else size_of(relative, claimed, claimed, PERCENT)
+        size = Size.FITS if claimed is None else size_of(relative, claimed, claimed, Tolerance.of_unit(PERCENT))
         return Finding(direction, relative, PERCENT, size, detail)
     low = -math.inf if relation == "not-higher" else -within_percent
     high = math.inf if relation == "not-lower" else within_percent
     return Finding(inside(relative, low, high), relative, PERCENT, Size.FITS, detail)
 
 
-def number(
-    ours: Estimate,
-    low: float,
-    high: float,
-    unit: str,
-    within_percent: float = NEAR_PERCENT,
-    printed: Band | None = None,
-) -> Finding:
-    """A figure is as large as the paper's, which lies from `low` to `high`; `printed` is the paper's own interval.
+def number(ours: Estimate, low: float, high: float, unit: str, tolerance: Tolerance) -> Finding:
+    """A figure is as large as the paper's, which lies from `low` to `high`.
 
     A number has no direction: it holds if its size fits or is about right, and does not if its whole interval is
     outside what is about right.
     """
-    size = size_of(ours, low, high, unit, within_percent, printed)
+    size = size_of(ours, low, high, tolerance)
     detail = ratio(ours.mean, (low + high) / 2)
     if size is Size.OFF:
-        against = inside(ours, *about(low, high, unit)) is Direction.AGAINST
+        against = inside(ours, *tolerance.about_band(low, high)) is Direction.AGAINST
         return Finding(Direction.AGAINST if against else Direction.UNCLEAR, ours, unit, size, detail)
     return Finding(Direction.UNCLEAR if size is Size.WIDE else Direction.HOLDS, ours, unit, size, detail)
 
@@ -112,6 +105,33 @@ def shape(
     return Finding(_all_of(signs), change(sample, points, relative), unit, size, detail)
 
 
+def gain_sign(both: Sample, gains: Callable[[Sample], Sample], claimed: Sequence[float], largest: int) -> Finding:
+    """The gains at several points have the claimed signs.
+
+    They have if both the gain at the point `largest`, where the paper's is largest, and the mean of the gains have; a
+    gain of zero in every run is none. A gain at another point that is significantly the other way leaves the direction
+    only. A claimed zero has no sign.
+    """
+    wanted = np.sign(claimed)
+    of_largest = sign(estimate(lambda each: float(wanted[largest] * gains(each)[largest]), both))
+    of_mean = sign(estimate(lambda each: float(np.mean(wanted * gains(each))), both))
+    confidence = _family_confidence(len(wanted))
+    contrary = [
+        point
+        for point in range(len(wanted))
+        if sign(estimate(partial(_signed_gain, gains, wanted, point), both, confidence)) == -1
+    ]
+    size = Size.OFF if contrary else Size.FITS
+    detail = "" if not contrary else f"no gain at point {', '.join(str(point + 1) for point in contrary)}"
+    return Finding(
+        _all_of([of_largest, of_mean]), estimate(lambda each: float(gains(each)[largest]), both), "", size, detail
+    )
+
+
+def _signed_gain(gains: Callable[[Sample], Sample], wanted: Sample, point: int, sample: Sample) -> float:
+    return float(wanted[point] * gains(sample)[point])
+
+
 def _contrary_steps(sample: Sample, points: Callable[[Sample], Sample], wanted: int, steps: int) -> list[int]:
     confidence = _family_confidence(steps)
     found = []
@@ -138,24 +158,43 @@ def change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -
 
 
 def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
-    """A claim that is made in several cells, of which it has to hold in the `share`.
+    """Judges a claim that is made in several cells, of which it has to hold in the `share`.
 
-    It holds if it does in so many of them. If more than the rest speak against it, it holds in its direction only, if
-    at least their average does, and else not at all. The figure is that of the average.
+    Cells are ranked by their verdicts; the worst of the best `share` decides. Where that one does not hold, `together`
+    judges by the counts and by the average over the cells. The figure is that of the average. No cell that gets worse
+    makes the verdict better.
     """
     count = len(each)
+    needed = math.ceil(share * count - ROUNDING)
+    ranked = sorted(each, key=lambda finding: finding.verdict.grade.severity or 0)
+    decisive = ranked[needed - 1]
+    direction, size = together([finding.verdict.grade.direction for finding in each], needed, average.direction)
+    if decisive.verdict.grade.direction is Direction.HOLDS:
+        size = max(size, decisive.size)
+    if direction is Direction.HOLDS:
+        size = max(size, average.size)
     holds = sum(finding.direction is Direction.HOLDS for finding in each)
     against = sum(finding.direction is Direction.AGAINST for finding in each)
     detail = f"holds in {holds} of {count} cells, the contrary in {against}"
-    enough = holds >= share * count - ROUNDING
-    if against > (1 - share) * count + ROUNDING:
-        on_average = average.direction is Direction.HOLDS
-        direction, size = (Direction.HOLDS, Size.OFF) if on_average else (Direction.AGAINST, Size.FITS)
-    else:
-        direction = Direction.HOLDS if enough else Direction.UNCLEAR
-        size = max(finding.size for finding in (average, *each))
     alike = [finding for finding in each if finding.unit == average.unit]
     return Finding(direction, average.ours, average.unit, size, detail, widest(alike))
+
+
+def together(each: Sequence[Direction], needed: int, overall: Direction) -> tuple[Direction, Size]:
+    """Judges a claim by the directions of its parts, of which `needed` have to hold, and by the overall direction.
+
+    If too few hold, the claim holds in its direction only where the overall direction and at least half of the parts
+    do. It does not hold if too many parts speak against it, unless the overall direction holds and at most half do.
+    """
+    holds, against = each.count(Direction.HOLDS), each.count(Direction.AGAINST)
+    if holds >= needed:
+        return Direction.HOLDS, Size.FITS
+    on_the_whole = overall is Direction.HOLDS
+    if on_the_whole and 2 * holds >= len(each):
+        return Direction.HOLDS, Size.OFF
+    if against > len(each) - needed and not (on_the_whole and 2 * against <= len(each)):
+        return Direction.AGAINST, Size.FITS
+    return Direction.UNCLEAR, Size.FITS
 
 
 def widest(each: Iterable[Finding]) -> Estimate | None:
@@ -181,6 +220,11 @@ def _claimed_sign(statistic: Callable[[Sample], float], sample: Sample, wanted: 
 
 def _family_confidence(members: int) -> float:
     return 1 - (1 - CONFIDENCE) / max(members, 1)
+
+
+def worse_direction(one: Direction, other: Direction) -> Direction:
+    """Returns the direction of a claim that consists of two, which is the worse of theirs."""
+    return max(one, other, key=(Direction.HOLDS, Direction.UNCLEAR, Direction.AGAINST).index)
 
 
 def _all_of(signs: Sequence[int | None]) -> Direction:
