@@ -92,6 +92,16 @@ mod tests {
     }
 
     #[test]
+    fn byte_order_mark_hides_no_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("keys.log");
+        log(&path).expect("written");
+        let text = fs::read_to_string(&path).expect("a file");
+        fs::write(&path, format!("\u{feff}{text}")).expect("written");
+        assert_eq!(KeyRing::load(&path).expect("read").len(), 1);
+    }
+
+    #[test]
     fn keys_are_added_to_a_file_that_nobody_else_reads() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("keys.log");

@@ -59,8 +59,10 @@ impl KeyRing {
         if text.len() as u64 > LONGEST_FILE {
             return Err(wrong("longer than 64 MiB, so it is not read; is it a key log?"));
         }
+        // Some editors put a byte order mark in front.
+        let lines = text.strip_prefix('\u{feff}').unwrap_or(&text).lines();
         let mut keys = Vec::new();
-        for (at, line) in text.lines().enumerate() {
+        for (at, line) in lines.enumerate() {
             let wrong = |reason| KeyLogError::Line { path: path.to_owned(), line: at + 1, reason };
             keys.extend(
                 line::read(line).map_err(wrong)?.map(|keys| Key { cipher: keys.cipher(), highest: None }),

@@ -7,5 +7,6 @@ pub mod explain;
 pub mod run;
 pub mod scenario;
 pub mod statistics;
+mod text_file;
 pub mod trace;
 pub mod video;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anabranch_core::time::Span;
+use anabranch_lab::explain::explain;
 use anabranch_lab::run::{Job, RunResult, TracePart, TraceTable};
 use tempfile::TempDir;
 
@@ -91,4 +92,21 @@ fn a_run_that_is_ended_early_begins_as_the_whole_does() {
             assert!(begun.len() * 4 > all.len() && all.starts_with(begun), "{file}");
         }
     }
+}
+
+#[test]
+fn byte_order_marks_change_no_explanation() {
+    let (folder, job, _) = traced("cmt", TracePart::default());
+    let run = folder.path().join(job.label());
+    let plain = explain(&run).expect("an explanation");
+    assert!(plain.goodput_kbps.is_some());
+    for entry in fs::read_dir(&run).expect("a folder") {
+        let file = entry.expect("an entry").path();
+        // The result has the lengths of the tables, so an editor that changes a table makes it damaged.
+        if file.extension().is_some_and(|ending| ending != "csv") {
+            let text = fs::read_to_string(&file).expect("text");
+            fs::write(&file, format!("\u{feff}{text}")).expect("written");
+        }
+    }
+    assert_eq!(explain(&run).expect("an explanation"), plain);
 }

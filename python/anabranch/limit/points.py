@@ -11,6 +11,7 @@ from typing import Any
 
 from anabranch.errors import PlanError
 from anabranch.scenario import Scenario
+from anabranch.text_file import read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -89,7 +90,7 @@ class PointClass:
 def read_points(file: FilePath = DATA) -> tuple[PointClass, ...]:
     """The classes of points of a file. Raises `PlanError` that names the file and what is wrong in it."""
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_text(file))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"{file}: the points cannot be read: {error}") from error
     try:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import tomli
 
 from anabranch.errors import PaperError
+from anabranch.text_file import read_text
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file. Raises `PaperError` if it cannot be read."""
     try:
-        return tomli.loads(path.read_text(encoding="utf-8"))
+        return tomli.loads(read_text(path))
     except OSError as error:
         raise PaperError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomli.TOMLDecodeError) as error:

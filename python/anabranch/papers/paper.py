@@ -13,6 +13,7 @@ from anabranch.papers.fields import Fields, hint, read_each, read_toml
 from anabranch.papers.model import Experiment
 from anabranch.papers.reading.experiments import read_experiments
 from anabranch.papers.reading.seeds import SEEDS_FILE, with_planned_seeds
+from anabranch.text_file import read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _causes(path: Path, experiments: tuple[Experiment, ...], claims: tuple[Claim
 
 def _notes(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

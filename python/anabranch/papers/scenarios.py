@@ -10,6 +10,7 @@ import tomli
 from anabranch import _native
 from anabranch.errors import PaperError, ScenarioError, SchemeError
 from anabranch.papers.model import Names, Settings, settings_text
+from anabranch.text_file import read_text
 from anabranch.values import literal
 
 
@@ -19,7 +20,7 @@ def resolved(path: Path, settings: Settings) -> str:
     Raises `PaperError` if the file cannot be read or the scenario is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise PaperError(f"{path}: cannot be read: {error}") from error
     try:

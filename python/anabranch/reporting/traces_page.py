@@ -15,6 +15,7 @@ from anabranch.reporting.progress import Progress
 from anabranch.reporting.run_index import RunIndex, index_of
 from anabranch.reporting.section import timeline_section
 from anabranch.reporting.timeline.trace import joined, timeline_of
+from anabranch.text_file import read_text
 
 if TYPE_CHECKING:
     from anabranch.series import Series
@@ -223,7 +224,7 @@ def _scenarios(runs: Sequence[Series], labels: dict[Path, str]) -> tuple[Documen
 
 def _scenario(run: Series) -> str | None:
     file = run.folder / "scenario.toml"
-    return file.read_text(encoding="utf-8") if not is_host(run) and file.is_file() else None
+    return read_text(file) if not is_host(run) and file.is_file() else None
 
 
 def _recipes(runs: Sequence[Series]) -> tuple[Recipe, ...]:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from anabranch.errors import ResultsError
 from anabranch.results import FORMAT, TABLES, Results, Table
 from anabranch.results.schema import DELIVERY_FIGURES, schema
+from anabranch.text_file import read_text
 
 MANIFEST = "manifest.json"
 AGAIN = "run the sweep again with the same --out, which takes finished runs from the cache"
@@ -138,7 +139,7 @@ def read(folder: Path) -> Results:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(read_text(path))
     except FileNotFoundError:
         there = "has no manifest.json" if folder.is_dir() else "does not exist"
         raise ResultsError(f"{folder}: {there}, so it holds no complete results: {AGAIN}") from None

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import tomli
 
 from anabranch.errors import TraceError
+from anabranch.text_file import ENCODING
 
 Answer = TypeVar("Answer")
 
@@ -170,7 +171,7 @@ def document(file: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     """A document that says something of the run."""
     text = attempt(file, file.read_bytes)
     try:
-        read = parse(text.decode())
+        read = parse(text.decode(ENCODING))
     except ValueError as error:
         raise TraceError(f"{file}: {error}; trace the run again") from error
     if not isinstance(read, dict):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from anabranch.errors import ScenarioError
+from anabranch.text_file import read_text
 
 
 @runtime_checkable
@@ -49,7 +50,7 @@ def read_scenario(scenario: ScenarioLike) -> GivenScenario:
         raise ScenarioError(f"expected a Scenario or the path of a scenario file, found {_shortened(repr(scenario))}")
     path = Path(scenario)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: the scenario cannot be read: {reason}") from error

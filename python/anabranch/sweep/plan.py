@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from anabranch import _native
 from anabranch.errors import PlanError, SweepError
 from anabranch.sweep.precision import Precision
+from anabranch.text_file import read_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -77,7 +78,7 @@ def read_plan(path: Path) -> Plan:
     if is_name and (not path.exists() or path.is_dir()):
         return _built_in(str(path))
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
         document = tomllib.loads(text)
     except OSError as error:
         raise PlanError(f"{path}: the plan cannot be read: {error.strerror}") from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.errors import PlanError
+from anabranch.text_file import read_text
 
 _FORMAT = "anabranch known 1"
 
@@ -27,7 +28,7 @@ class Broken:
 def read_known(file: Path) -> frozenset[Broken]:
     """What is known. Raises `PlanError` that names the file."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(read_text(file))
         if document["format"] != _FORMAT:
             raise ValueError(f"its format is not {_FORMAT}")
         return frozenset(Broken(*each) for each in document["broken"])

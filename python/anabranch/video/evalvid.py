@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from anabranch.errors import VideoError
+from anabranch.text_file import ENCODING
 from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES
 from anabranch.video.frame import Frame
 from anabranch.video.tables import Row, time_of, whole
@@ -45,7 +46,7 @@ def read_evalvid(path: Path) -> list[Frame]:
 def _rows(path: Path) -> list[tuple[str, Row]]:
     rows: list[tuple[str, Row]] = []
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding=ENCODING) as file:
             lines = islice(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), _MOST_LINES + 1)
             for number, line in enumerate(lines, 1):
                 where = f"{path}: line {number}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from anabranch.errors import VideoError
+from anabranch.text_file import ENCODING
 
 PARQUET = ".parquet"
 CSV = ".csv"
@@ -58,7 +59,7 @@ def read_rows(path: Path, needed: Sequence[str], most_rows: int, optional: Seque
 
 
 def _csv_rows(path: Path, needed: Sequence[str], _: Sequence[str]) -> Iterator[Row]:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding=ENCODING) as file:
         # A line as long as the file is not read into memory as a whole.
         reader = csv.DictReader(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), strict=True)
         _check_columns(path, reader.fieldnames or (), needed)

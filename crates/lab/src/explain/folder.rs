@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::explain::ExplainError;
 use crate::explain::table::{Limit, nanoseconds};
 use crate::scenario::Scenario;
+use crate::text_file;
 use crate::trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
 
 /// The packets of all flows.
@@ -126,7 +127,7 @@ impl Folder {
     pub(super) fn open(path: &Path) -> Result<Self, ExplainError> {
         let manifest = manifest(&path.join(RUN_FILE))?;
         let scenario = scenario(&path.join(SCENARIO_FILE))?;
-        let ended: Option<ResultFile> = match fs::read_to_string(path.join(RESULT_FILE)) {
+        let ended: Option<ResultFile> = match text_file::read(&path.join(RESULT_FILE)) {
             Ok(text) => Some(document(&path.join(RESULT_FILE), serde_json::from_str(&text))?),
             Err(_) => None,
         };
@@ -223,7 +224,7 @@ fn manifest(path: &Path) -> Result<Manifest, ExplainError> {
     }
     let file = path.display().to_string();
     let text =
-        fs::read_to_string(path).map_err(|error| ExplainError::Unreadable { file: file.clone(), error })?;
+        text_file::read(path).map_err(|error| ExplainError::Unreadable { file: file.clone(), error })?;
     let Format { format, version } = document(path, toml::from_str(&text))?;
     if format != Some(FORMAT) {
         let format = format.map_or_else(|| "of no format".to_owned(), |format| format!("of format {format}"));

@@ -8,6 +8,7 @@ use super::fault::{Details, Fault};
 use super::origin::Origin;
 use super::overrides::Override;
 use super::text::printable;
+use crate::text_file::without_mark;
 
 /// Problems kept of a text; each one keeps its line, and with this many nobody reads on.
 const MOST: usize = 200;
@@ -71,8 +72,8 @@ impl<'a> Report<'a> {
 
 /// The line and column of a range of bytes, of which the part on the first line is underlined.
 fn place_in(text: &str, span: &Range<usize>) -> Place {
-    let text = text.strip_prefix('\u{feff}').map_or((text, 0), |rest| (rest, text.len() - rest.len()));
-    let (text, skipped) = text;
+    let skipped = text.len() - without_mark(text).len();
+    let text = without_mark(text);
     let start = floor_char(text, span.start.saturating_sub(skipped));
     let end = floor_char(text, span.end.saturating_sub(skipped)).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);

@@ -24,6 +24,7 @@ from anabranch.papers.pages.experiment import (
 from anabranch.papers.pages.readings import reading_blocks
 from anabranch.papers.pages.summary import TITLE, chance_text, claims_of, counts_table, reference, scope_text
 from anabranch.papers.verdicts.grades import Verdict
+from anabranch.text_file import read_text
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
@@ -92,7 +93,7 @@ def write_book(folder: Path, book: Path, readme: Path | None = None) -> list[Pat
 
 def _read(folder: Path, name: str) -> Any:
     try:
-        return json.loads((folder / name).read_text(encoding="utf-8"))
+        return json.loads(read_text(folder / name))
     except (OSError, ValueError) as error:
         raise PaperError(
             f"{folder / name}: cannot be read ({error}): name the folder that `anabranch papers reproduce all` wrote"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from anabranch.errors import QlogError
+from anabranch.text_file import BYTE_ORDER_MARK
 
 MOST_DOCUMENT_BYTES = 64 * 2**20
 """Of a file that is one JSON document, which is read as a whole."""
@@ -61,13 +62,15 @@ def read_records(file: Path) -> Iterator[Record]:
     """
     try:
         with file.open("rb") as opened:
+            begin = len(BYTE_ORDER_MARK) if opened.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK else 0
+            opened.seek(begin)
             start = opened.read(1)
-            opened.seek(0)
+            opened.seek(begin)
             if start == _SEPARATOR:
                 yield from _sequence(file, _separated(file, opened))
                 return
             first = opened.readline(MOST_RECORD_BYTES)
-            opened.seek(0)
+            opened.seek(begin)
             if _is_object(first):
                 yield from _sequence(file, _lines(file, opened))
             else:

@@ -15,6 +15,7 @@ from anabranch.reporting.timeline.model import EventKind, Timeline, Track
 from anabranch.reporting.timeline.network import links_of, marks_of
 from anabranch.reporting.timeline.shares import decided_shares
 from anabranch.reporting.timeline.spans import blocked_spans, state_spans
+from anabranch.text_file import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ def _scenario(series: Series) -> dict[str, Any] | None:
         return None
     file = series.folder / "scenario.toml"
     try:
-        return tomli.loads(file.read_text(encoding="utf-8"))
+        return tomli.loads(read_text(file))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ReportError(f"{file}: {reason}; a trace is whole with all of its files: trace the run again") from error
