@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 import string
 from collections.abc import Iterable, Mapping
@@ -14,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from anabranch import _native
 from anabranch._native import RunError, SchemeError
+from anabranch.errors import SweepError
 from anabranch.policy.given import OwnScheme, SchemeLike, given_scheme
 from anabranch.results.delivery import delivery_figures
 from anabranch.scenario import Scenario, load
+from anabranch.values import whole_number
 
 if TYPE_CHECKING:
     import pandas
@@ -313,11 +314,11 @@ def _comparison(
 
 
 def checked_seed(seed: int) -> int:
-    """A seed, which may be an integer of NumPy. Raises `RunError` if it is out of range."""
-    seed = operator.index(seed)
-    if not 0 <= seed <= LARGEST_SEED:
-        raise RunError(f"there is no seed {seed}: a seed is a whole number from 0 to {LARGEST_SEED}")
-    return seed
+    """A seed, which may be an integer of NumPy. Raises `RunError` for what is no seed."""
+    try:
+        return whole_number("seed", seed, least=0, most=LARGEST_SEED)
+    except SweepError:
+        raise RunError(f"there is no seed {seed!r}: a seed is a whole number from 0 to {LARGEST_SEED}") from None
 
 
 def only_scheme(scenario: Scenario) -> str:

@@ -13,7 +13,7 @@ import pytest
 from sweep_support import SCENARIO, environment, write_scenario
 
 import anabranch as ab
-from anabranch.errors import PlanError, ScenarioError, StatisticsError, SweepError
+from anabranch.errors import PlanError, RunError, ScenarioError, StatisticsError, SweepError
 from anabranch.sweep.plan import read_plan
 
 KEY = "path.path-2.loss"
@@ -72,6 +72,18 @@ def test_precision_that_is_no_number_is_refused(given: dict[str, Any]) -> None:
 def test_rate_without_unit_hints_the_likely_one(value: Any, hint: str) -> None:
     with pytest.raises(ScenarioError, match=hint):
         ab.Path(rate=value, delay="1 ms")
+
+
+@pytest.mark.parametrize("given", [{"rate": -1}, {"delay": -0.5}, {"queue": np.int64(-3)}])
+def test_negative_number_without_unit_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match="is not negative, and needs a unit"):
+        ab.Path(**{"rate": "1 Mbit/s", "delay": "1 ms", **given})
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, np.True_, 2**63, "1"])
+def test_seed_that_is_no_whole_number_is_refused(two: Path, seed: Any) -> None:
+    with pytest.raises(RunError, match=r"there is no seed .*: a seed is a whole number from 0"):
+        ab.run(two, "cmt", seed=seed)
 
 
 def test_nearly_right_metric_is_suggested(two: Path) -> None:

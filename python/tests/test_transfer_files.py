@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,8 +97,36 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(tmp_path: Path) -> 
         ab.send("-", "example.org")
     with pytest.raises(ab.errors.TransferError, match="`names` is empty"):
         ab.recv("example.org", [])
-    with pytest.raises(ab.errors.TransferError, match="--limit"):
-        ab.send(tmp_path, "example.org", limit="fast")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"limit": "fast"}, "limit is 'fast': `fast` is no rate"),
+        ({"limit": "-1M"}, "limit is '-1M': `-1M` is no rate"),
+        ({"connect_timeout_s": -1}, "connect_timeout_s is -1; give seconds, more than 0"),
+        ({"connect_timeout_s": float("nan")}, "connect_timeout_s is nan; give seconds, more than 0"),
+        ({"connect_timeout_s": 1e-9}, "connect_timeout_s is '0.000000001': `0.000000001` is not between 1ms and 24h"),
+        ({"retry_s": -0.5}, "retry_s is -0.5; give seconds, 0 or more"),
+        ({"retry_s": float("inf")}, "retry_s is inf; give seconds, 0 or more"),
+    ],
+)
+def test_number_out_of_range_names_its_argument(tmp_path: Path, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ab.errors.TransferError) as refused:
+        ab.send(tmp_path, "127.0.0.1:9", insecure=True, **given)
+    assert said in str(refused.value)
+    assert "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize("time", [True, "5s"])
+def test_time_that_is_no_number_is_refused(tmp_path: Path, time: Any) -> None:
+    with pytest.raises(TypeError, match="retry_s: expected a number"):
+        ab.recv("example.org", folder=tmp_path, retry_s=time)
+
+
+def test_clash_that_is_unknown_names_its_argument(tmp_path: Path) -> None:
+    with pytest.raises(ab.errors.TransferError, match="on_clash is 'ask'"):
+        ab.recv("127.0.0.1:9", folder=tmp_path, insecure=True, on_clash="ask")  # type: ignore[arg-type]
 
 
 def test_a_name_that_looks_like_an_option_is_a_name(server: str, inbox: Path, tmp_path: Path) -> None:

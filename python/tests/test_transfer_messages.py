@@ -118,6 +118,11 @@ async def test_empty_messages_and_streams_that_do_not_exist_are_refused():
                 await ours.send(b"x", stream=wrong)
         with pytest.raises(ArgumentError, match="ppid is 4294967296; give a number from 0 to 4294967295"):
             await ours.send(b"x", ppid=1 << 32)
+        for wrong in (-1, 1 << 64):
+            with pytest.raises(ArgumentError, match=f"context is {wrong}; give a number from 0 to {2**64 - 1}"):
+                await ours.send(b"x", context=wrong)
+        with pytest.raises(ArgumentError, match=f"stream is {1 << 70}; its absolute value can be {2**63 - 1} at most"):
+            await ours.send(b"x", stream=1 << 70)
         await ours.send(b"the association is as good as before", stream=3)
         assert (await theirs.recv()).stream == 3
 

@@ -126,6 +126,8 @@ class Table:
 
 def _without_unit(of: str, name: str, value: float, unit: str) -> ScenarioError:
     """The error for a number where a unit is needed, with the unit that a number of this size is most likely in."""
+    if value < 0:
+        return ScenarioError(f'{of}({name}={value!r}): `{name}` is not negative, and needs a unit: {name}="1 {unit}"')
     given, unit = _with_unit(value, unit)
     return ScenarioError(
         f"{of}({name}={value!r}): {value!r} has no unit, and `{name}` needs one: write for example "

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from anabranch.transfer.checking import real_or_none, whole, whole_or_none
+from anabranch.transfer.checking import real_or_none, whole, whole_or_none, whole_up_to
 from anabranch.transfer.errors import (
     AssociationClosedError,
     AssociationLostError,
@@ -15,6 +15,8 @@ from anabranch.transfer.errors import (
 )
 from anabranch.transfer.reassembly import Reassembly
 from anabranch.transfer.snapshots import Event, Message, PathSnapshot, Statistics
+
+_LARGEST_CONTEXT = 2**64 - 1
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -117,7 +119,8 @@ class Association:
             real_or_none("lifetime_s", lifetime_s),
             whole_or_none("priority", priority),
         )
-        stream, ppid, context = whole("stream", stream), whole("ppid", ppid), whole("context", context)
+        stream, ppid = whole("stream", stream), whole("ppid", ppid)
+        context = whole_up_to("context", context, _LARGEST_CONTEXT)
         await self._outcome(self._native.send(data, stream, ordered, ppid, limit, context))
 
     async def recv(self) -> Message | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
 from anabranch.errors import TransferError
+from anabranch.transfer.checking import time_option
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 ShowProgress: TypeAlias = "bool | Callable[[TransferProgress], object] | None"
@@ -28,6 +30,18 @@ _GOODBYE_S = 10.0
 # Files named in an error, and bytes of what the command wrote to standard error.
 _MOST_NAMED = 5
 _MOST_SAID = 4096
+# Sentences of the command about its options.
+_MORE = "For more information, try '--help'."
+_REFUSED = re.compile(r"invalid value '(?P<value>.*?)' for '--(?P<option>[a-z-]+)[^']*'")
+# Arguments that are not named like the options that they become.
+_ARGUMENTS = {
+    "connect-timeout": "connect_timeout_s",
+    "retry": "retry_s",
+    "on-clash": "on_clash",
+    "dir": "folder",
+    "path": "paths",
+    "to": "remote",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +180,14 @@ def _options(
     retry_s: float | None,
 ) -> list[str]:
     """Options that both directions have."""
-    given = {"scheme": scheme, "connect-timeout": connect_timeout_s, "retry": retry_s}
     options = [f"--path={path}" for path in paths] + [f"--to={address}" for address in remote]
-    return [*options, *(f"--{name}={value}" for name, value in given.items() if value is not None)]
+    if scheme is not None:
+        options.append(f"--scheme={scheme}")
+    if connect_timeout_s is not None:
+        options.append(f"--connect-timeout={time_option('connect_timeout_s', connect_timeout_s)}")
+    if retry_s is not None:
+        options.append(f"--retry={time_option('retry_s', retry_s, may_be_zero=True)}")
+    return options
 
 
 def _transfer(arguments: list[str], progress: ShowProgress) -> Transferred:
@@ -249,7 +268,7 @@ def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], 
         more = [f"and {len(failed) - _MOST_NAMED} more"] if len(failed) > _MOST_NAMED else []
         raise TransferError("\n".join(["files were left out:", *failed[:_MOST_NAMED], *more]))
     if status != 0 or not end:
-        raise TransferError(end.get("error") or said or f"the command ended with status {status}")
+        raise TransferError(end.get("error") or _of_arguments(said) or f"the command ended with status {status}")
     totals = end["totals"]
     return Transferred(
         files=tuple(files),
@@ -258,6 +277,16 @@ def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], 
         reused_bytes=totals["reused_bytes"],
         goodput_bytes_per_s=end["goodput_bytes_per_s"],
     )
+
+
+def _of_arguments(said: str) -> str:
+    """Returns what the command wrote, with the arguments of `send` and `recv` in place of its options."""
+    said = said.removesuffix(_MORE).rstrip()
+    if refused := _REFUSED.match(said):
+        option = refused["option"]
+        name = _ARGUMENTS.get(option, option)
+        return f"{name} is {refused['value']!r}: {said[refused.end() :].lstrip(': ').lstrip()}"
+    return said
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
