@@ -116,6 +116,14 @@ const CHOICES: &[Choice] = &[
         parameter: "queue",
     },
     Choice {
+        question: "Section 4 gives each path a part of the send buffer, sized by its current capacity. How large is that part?",
+        answer: "No part is set, since it would have no effect: ns-2's send buffer is unlimited unless a script sets \
+                 it, and the publication names no size. Each path has a queue of its own, which is the division that \
+                 equation 1 needs. The section prints no formula; D_max bounds the bytes that a path may hold by its \
+                 window.",
+        parameter: "",
+    },
+    Choice {
         question: "Which paths have close capabilities?",
         answer: "All that are active: no criterion is given.",
         parameter: "closeness",
@@ -172,6 +180,13 @@ const CHOICES: &[Choice] = &[
         answer: "Potentially failed: no data, and a HEARTBEAT at each RTO until one is answered. With no path left the one with \
                  the fewest errors serves. When it answers, its window is still the one packet that the time-out left; \
                  `cmt-pf` gives it two.",
+        parameter: "",
+    },
+    Choice {
+        question: "Section 6: after the SACK for the retransmitted data, DDS continues over the rest of the paths. Does DDS stop until then?",
+        answer: "No. Retransmissions leave first and new data follows in the same period; the rest of the paths are \
+                 those that are still active, since a path that timed out gets no data. A stop of all paths from each \
+                 loss to its SACK would take a round trip at least, and Algorithms 2 and 3 have no line for it.",
         parameter: "",
     },
     TEXT_HAS_FOUR_REPORTS,
