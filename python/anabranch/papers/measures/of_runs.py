@@ -54,7 +54,7 @@ class Runs:
         return self.flows.groupby(level=0)["delivered_bytes"].sum()
 
 
-@measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 5")
+@measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 7.1")
 def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
     """What the papers call average throughput: unique data that reached the receiver over the time of the run, all
     paths together. In profile ns2 these are DATA chunks with their headers, as ns-2's traces allow to count."""
@@ -106,7 +106,7 @@ def transfer_s(runs: Runs, asked: Measure) -> pandas.Series:
     grows=True,
 )
 def timeouts(runs: Runs, asked: Measure) -> pandas.Series:
-    """Expiries of T3 over all paths."""
+    """Expiries of T3 over all paths. ns-2's own counter has unanswered HEARTBEATs as well."""
     return runs.runs["timeouts"]
 
 
@@ -119,7 +119,7 @@ def timeouts_per_mb(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Unanswered HEARTBEATs", "per run", "none", grows=True)
 def heartbeat_timeouts(runs: Runs, asked: Measure) -> pandas.Series:
-    """HEARTBEATs that nobody answered in time; ns-2 counts them as timeouts."""
+    """HEARTBEATs without an answer in time; ns-2 counts them as timeouts."""
     return runs.runs["heartbeat_timeouts"]
 
 
@@ -172,7 +172,7 @@ def peak_reorder_bytes(runs: Runs, asked: Measure) -> pandas.Series:
     return runs.runs["peak_reorder_bytes"]
 
 
-@measure("Receive buffer", "packets", "cmt-qa 5.2, which has 64 * 1024 / 1500")
+@measure("Receive buffer", "packets", "cmt-qa 7.1, which has 64 * 1024 / 1500")
 def recv_buffer_packets(runs: Runs, asked: Measure) -> pandas.Series:
     """The receive buffer by the size of the largest packet: arithmetic, not a measurement."""
 
