@@ -211,15 +211,14 @@ def gain_signs(both: Floats, gains: Callable[[Floats], Floats], claimed: Sequenc
     def signed(at: int, each: Floats) -> float:
         return float(wanted[at] * gains(each)[at])
 
-    signs = [
-        interval(partial(signed, largest), both).sign(),
-        interval(lambda each: float(np.mean(wanted * gains(each))), both).sign(),
-    ]
+    signs = [interval(partial(signed, largest), both).sign()] if wanted[largest] else []
+    if wanted.any():
+        signs.append(interval(lambda each: float(np.mean(wanted * gains(each))), both).sign())
     level = 1 - 0.05 / len(wanted)
     others = [interval(partial(signed, at), both, level).sign() for at in range(len(wanted))]
     if -1 in signs or 0 in signs:
         return Found("against")
-    return Found("for" if signs == [1, 1] else "unclear", DIRECTION if -1 in others else REPRODUCED)
+    return Found("for" if set(signs) <= {1} else "unclear", DIRECTION if -1 in others else REPRODUCED)
 
 
 def together(sides: Sequence[str], needed: int, overall: str) -> Found:

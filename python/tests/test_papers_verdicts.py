@@ -254,6 +254,12 @@ def test_growing_lead_that_is_a_deficit_is_not_reproduced() -> None:
     assert verdict(replace(absolute, sign="any"), deficits, kind="gain-trend") is R
 
 
+def test_claimed_gain_of_zero_has_no_sign() -> None:
+    statement = GainTrend(of("A"), of("B"), POINTS[:3], "rising", "difference", (-100, -50, 0))
+    assert verdict(statement, curves((900, 950, 1000), (1000,) * 3, spread=1), kind="gain-trend") is R
+    assert verdict(statement, curves((1100, 1150, 1200), (1000,) * 3, spread=1), kind="gain-trend") is X
+
+
 def test_shrinking_gain_has_its_sign_at_the_first_point() -> None:
     shrinking = GainTrend(of("A"), of("B"), POINTS, "falling")
     assert verdict(shrinking, curves((1300, 1200, 1100, 1050), (1000,) * 4, 5), kind="gain-trend") is R

@@ -106,15 +106,18 @@ def shape(
 
 
 def gain_sign(both: Sample, gains: Callable[[Sample], Sample], claimed: Sequence[float], largest: int) -> Finding:
-    """The gains at several points have the claimed signs.
+    """Judges the signs of the gains at several points.
 
-    They have if both the gain at the point `largest`, where the paper's is largest, and the mean of the gains have; a
-    gain of zero in every run is none. A gain at another point that is significantly the other way leaves the direction
-    only. A claimed zero has no sign.
+    The claim holds if the gain at the point `largest`, where the trend has it largest, and the mean of the gains both
+    have the claimed sign. A gain of zero in every run is none. A gain at another point that is significantly the other
+    way leaves the direction only. A claimed zero has no sign.
     """
     wanted = np.sign(claimed)
-    of_largest = sign(estimate(lambda each: float(wanted[largest] * gains(each)[largest]), both))
-    of_mean = sign(estimate(lambda each: float(np.mean(wanted * gains(each))), both))
+    signs = []
+    if wanted[largest] != 0:
+        signs.append(sign(estimate(partial(_signed_gain, gains, wanted, largest), both)))
+    if np.any(wanted):
+        signs.append(sign(estimate(lambda each: float(np.mean(wanted * gains(each))), both)))
     confidence = _family_confidence(len(wanted))
     contrary = [
         point
@@ -123,9 +126,7 @@ def gain_sign(both: Sample, gains: Callable[[Sample], Sample], claimed: Sequence
     ]
     size = Size.OFF if contrary else Size.FITS
     detail = "" if not contrary else f"no gain at point {', '.join(str(point + 1) for point in contrary)}"
-    return Finding(
-        _all_of([of_largest, of_mean]), estimate(lambda each: float(gains(each)[largest]), both), "", size, detail
-    )
+    return Finding(_all_of(signs), estimate(lambda each: float(gains(each)[largest]), both), "", size, detail)
 
 
 def _signed_gain(gains: Callable[[Sample], Sample], wanted: Sample, point: int, sample: Sample) -> float:

@@ -1,4 +1,4 @@
-"""How far a figure may be from the one that the paper prints.
+"""Tolerances of figures beside those that the papers print.
 
 No grade is given for a size whose tolerance is narrower than the interval of the samples: such an interval agrees with
 nearly anything.
@@ -30,7 +30,7 @@ PERCENT = "%"
 
 
 class Size(enum.IntEnum):
-    """What the samples say about the size of a claim, the worst being the largest."""
+    """Judgement of the size of a claim by the samples, the worst being the largest."""
 
     FITS = 0
     ABOUT = 1
