@@ -16,6 +16,9 @@ use std::net::{IpAddr, SocketAddr};
 pub struct PathAddress {
     /// Our address.
     pub local: IpAddr,
+    /// Index of the interface that packets leave and arrive through; 0 where the routing table decides. Two interfaces may have the
+    /// same address.
+    pub interface: u32,
     /// The peer's address.
     pub remote: IpAddr,
     /// The peer's UDP port if packets are encapsulated (RFC 6951). Where a path is opened, `None` takes the configured port.
@@ -25,19 +28,45 @@ pub struct PathAddress {
 impl PathAddress {
     /// A path whose packets are sent to a UDP port of its own.
     pub const fn over_udp(local: IpAddr, remote: SocketAddr) -> Self {
-        PathAddress { local, remote: remote.ip(), udp_port: Some(remote.port()) }
+        PathAddress { local, interface: 0, remote: remote.ip(), udp_port: Some(remote.port()) }
     }
 
-    /// Whether another path has the same addresses, whatever its UDP port.
+    /// Returns the path that begins at this local end.
+    pub const fn from_end(self, end: LocalEnd) -> Self {
+        PathAddress { local: end.address, interface: end.interface, ..self }
+    }
+
+    /// Returns the local end.
+    pub const fn local_end(&self) -> LocalEnd {
+        LocalEnd { address: self.local, interface: self.interface }
+    }
+
+    /// Returns `true` if another path has the same ends. The UDP port may differ.
     pub(crate) fn same_hosts(&self, other: &PathAddress) -> bool {
-        (self.local, self.remote) == (other.local, other.remote)
+        (self.local_end(), self.remote) == (other.local_end(), other.remote)
+    }
+}
+
+/// Local end of a path: an address of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LocalEnd {
+    /// The address.
+    pub address: IpAddr,
+    /// Index of the interface; 0 where the routing table decides.
+    pub interface: u32,
+}
+
+/// An address without an interface.
+impl From<IpAddr> for LocalEnd {
+    fn from(address: IpAddr) -> Self {
+        LocalEnd { address, interface: 0 }
     }
 }
 
 /// A local and a remote address, without a UDP port.
 impl From<(IpAddr, IpAddr)> for PathAddress {
     fn from((local, remote): (IpAddr, IpAddr)) -> Self {
-        PathAddress { local, remote, udp_port: None }
+        PathAddress { local, interface: 0, remote, udp_port: None }
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::access::AcceptFrom;
-use crate::address::PathAddress;
+use crate::address::{LocalEnd, PathAddress};
 use crate::policy::Scheme;
 use crate::profile::Profile;
 use crate::protection::Protection;
@@ -47,8 +47,8 @@ impl Encapsulation {
 /// What the interface of a local address takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceMtu {
-    /// The local address.
-    pub local: IpAddr,
+    /// The local end.
+    pub local: LocalEnd,
     /// The largest IP packet, in bytes.
     pub mtu_bytes: usize,
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, RawChunk};
 
-use crate::address::{Origin, PathAddress, PeerKey};
+use crate::address::{LocalEnd, Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
 use crate::config::{AssociationConfig, EndpointConfig, Integrity, InterfaceMtu};
 use crate::contents::Contents;
@@ -99,6 +99,8 @@ struct Reply {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
+    /// Our addresses, in the order in which peers are told.
+    locals: Vec<LocalEnd>,
     entropy: Entropy,
     jar: CookieJar,
     gates: Option<Gates>,
@@ -123,6 +125,7 @@ impl Endpoint {
     /// An endpoint that begins at `now`, with 32 bytes of entropy for tags, TSNs, cookies and nonces.
     pub fn new(now: Time, config: EndpointConfig, entropy: [u8; 32]) -> Self {
         let mut entropy = Entropy::new(entropy);
+        let locals = config.addresses.iter().copied().map(LocalEnd::from).collect();
         let form = config.accept.as_ref().map(|accept| accept.scheme.policies().ack.form());
         Endpoint {
             accept_announces_nr_sack: form.is_some_and(|form| form != AckForm::Sack),
@@ -130,6 +133,7 @@ impl Endpoint {
             gates: config.guard.map(|guard| Gates::new(&guard, &entropy)),
             spent: SpentCookies::default(),
             config,
+            locals,
             entropy,
             table: Table::default(),
             now,
@@ -220,7 +224,7 @@ impl Endpoint {
             initial_tsn,
             local_port: self.config.port,
             peer_port,
-            local_addresses: self.config.addresses.clone(),
+            local_addresses: self.locals.clone(),
             interface_mtus: Arc::clone(&self.interface_mtus),
             encapsulation: self.config.encapsulation,
             initiator,
@@ -600,8 +604,8 @@ impl Endpoint {
 
     /// Our addresses from now on, in the order in which new peers are told; associations that are up keep the paths they have
     /// (see [`Association::add_local_address`]).
-    pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) {
-        self.config.addresses = addresses;
+    pub fn set_addresses(&mut self, addresses: Vec<LocalEnd>) {
+        self.locals = addresses;
     }
 
     /// The largest IP packets that the interfaces of our addresses take from now on, in associations that are up as well: paths

@@ -38,7 +38,7 @@ pub mod units;
 pub mod windowed;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
-pub use address::PathAddress;
+pub use address::{LocalEnd, PathAddress};
 pub use association::{Association, AssociationEvent};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, InterfaceMtu,

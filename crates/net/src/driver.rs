@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anabranch_core::time::Time;
 use anabranch_core::{
-    AssociationEvent, AssociationId, Endpoint, Handled, PathAddress, ReceivedMessage, SendError,
+    AssociationEvent, AssociationId, Endpoint, Handled, LocalEnd, PathAddress, ReceivedMessage, SendError,
 };
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
@@ -263,7 +263,7 @@ impl Driver {
     fn connect(&mut self, connect: Connect) -> Result<Handle, ConnectError> {
         let Connect { paths, sctp_port, mut config, dtls, restart } = connect;
         config.trace = self.watch.wants_decisions();
-        self.check_paths(&paths, sctp_port)?;
+        let paths = self.check_paths(&paths, sctp_port)?;
         let handles = self.handles.upgrade().ok_or(ConnectError::HostGone)?;
         let streams = config.streams;
         let now = self.clock.now();
@@ -277,14 +277,19 @@ impl Driver {
         Ok(self.enter(id, streams, handles))
     }
 
-    fn check_paths(&mut self, paths: &[PathAddress], sctp_port: u16) -> Result<(), ConnectError> {
+    fn check_paths(
+        &mut self,
+        paths: &[PathAddress],
+        sctp_port: u16,
+    ) -> Result<Vec<PathAddress>, ConnectError> {
         //= docs/rfc9260.txt#section-3.1
         //# The Destination Port Number 0 MUST NOT be used.
         if sctp_port == 0 {
             return Err(ConnectError::PortZero);
         }
+        let mut checked = Vec::with_capacity(paths.len());
         for &path in paths {
-            self.check_path(path)?;
+            checked.push(self.check_path(path)?);
             let remote = udp_address(path);
             //= docs/rfc9260.txt#section-1.3
             //# Two SCTP endpoints MUST NOT have more than one SCTP association between them at any given time.
@@ -292,23 +297,26 @@ impl Driver {
                 return Err(ConnectError::Exists(remote));
             }
         }
-        Ok(())
+        Ok(checked)
     }
 
-    /// Whether the host can have this path.
-    pub(crate) fn check_path(&self, path: PathAddress) -> Result<(), PathError> {
-        let PathAddress { local, remote, udp_port } = path;
-        if !self.sockets.iter().any(|socket| socket.local().ip() == local) {
+    /// Checks that the host can have this path, and returns it with the interface that its socket is bound to.
+    pub(crate) fn check_path(&self, path: PathAddress) -> Result<PathAddress, PathError> {
+        let PathAddress { local, remote, udp_port, .. } = path;
+        let mut of_address = self.sockets.iter().map(Socket::end).filter(|end| end.address == local);
+        // A path that names no interface begins at the first socket of its address, and a socket that is bound to none serves all.
+        let fits = |end: &LocalEnd| *end == path.local_end() || end.interface == 0 || path.interface == 0;
+        let Some(end) = of_address.find(fits) else {
             let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
             return Err(PathError::NoSuchLocal { local, known });
-        }
+        };
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(PathError::Family { local, remote });
         }
         if udp_port == Some(0) {
             return Err(PathError::PortZero);
         }
-        Ok(())
+        Ok(path.from_end(end))
     }
 
     fn enter(&mut self, id: AssociationId, streams: u16, commands: Commands) -> Handle {
@@ -331,14 +339,14 @@ impl Driver {
             if self.behind { (RECV_CALLS_BEHIND, TURN_BYTES) } else { (RECV_CALLS, usize::MAX) };
         let Driver { endpoint, sockets, watch, keys, due, .. } = self;
         for index in 0..sockets.len() {
-            let local = sockets[index].local();
+            let (local, end) = (sockets[index].local(), sockets[index].end());
             for _ in 0..calls {
                 let filled = sockets[index].recv(buffers, ask);
                 if filled == 0 {
                     break;
                 }
                 for (from, datagram) in buffers.datagrams(filled) {
-                    let address = PathAddress::over_udp(local.ip(), from);
+                    let address = PathAddress::over_udp(local.ip(), from).from_end(end);
                     let handled = endpoint.handle_datagram(now, address, datagram);
                     watch.datagram(now, local, from, datagram_outcome(handled), datagram);
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
@@ -417,9 +425,9 @@ impl Driver {
     /// The endpoint learns at once of packets that are longer than the interface takes; whether there were any.
     fn report_too_long(&mut self) -> bool {
         let refused = |socket: &mut Socket| {
-            let local = socket.local().ip();
+            let local = socket.end();
             let packets = socket.take_too_long().into_iter();
-            packets.map(move |(to, bytes)| (PathAddress::over_udp(local, to), bytes))
+            packets.map(move |(to, bytes)| (PathAddress::over_udp(local.address, to).from_end(local), bytes))
         };
         let too_long: Vec<(PathAddress, usize)> = self.sockets.iter_mut().flat_map(refused).collect();
         if too_long.is_empty() {

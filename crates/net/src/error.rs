@@ -19,8 +19,22 @@ pub enum BindError {
     )]
     Unspecified(SocketAddr),
     /// An IP address given twice.
-    #[error("{0} was given twice; a host has one socket for each address")]
+    #[error("{0} was given twice; a host has one socket for each address of an interface")]
     Twice(IpAddr),
+    /// Several interfaces have the address, and the system does not bind the socket to one of them.
+    #[error(
+        "{address} is an address of {interface} and of {other}, and the system does not bind the socket to {interface}: {why}; give one of the two another address"
+    )]
+    Ambiguous {
+        /// The address.
+        address: IpAddr,
+        /// The interface that the socket is for.
+        interface: String,
+        /// Another interface with the address.
+        other: String,
+        /// The system's error.
+        why: String,
+    },
     /// SCTP has no port 0.
     #[error("0 is no SCTP port; take one from 1 to 65535, or leave it out")]
     PortZero,

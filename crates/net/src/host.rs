@@ -1,6 +1,6 @@
 //! A host: sockets, an endpoint, and the task that drives both.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT, bounded};
 use crate::driver::{CommandEnds, Driver};
 use crate::error::{AcceptError, BindError, ConnectError};
+use crate::interface::{LocalAddress, local_addresses};
 use crate::key_store::KeyStore;
 use crate::observer::{Observer, Started};
 use crate::observer_slot::ObserverSlot;
@@ -55,8 +56,10 @@ impl HostBuilder {
 
     /// The same, and what is sent from there leaves through this interface only, whatever the routing table prefers: two
     /// interfaces with a default route each are both used. What comes to the address through another interface, as from this
-    /// machine itself, is not received. Where the system does not allow it (Linux does since 5.7), packets leave by the routing
-    /// table; [`Host::devices`] tells.
+    /// machine itself, is not received. Interfaces with the same address have a socket each.
+    ///
+    /// Where the system does not allow it (Linux does since 5.7), packets leave by the routing table; [`Host::devices`] reports that.
+    /// An address that several interfaces have is then an error.
     pub fn local_on(mut self, address: SocketAddr, interface: &str) -> Self {
         self.local.push(BindAddress { address, interface: Some(interface.to_owned()) });
         self
@@ -148,7 +151,8 @@ impl HostBuilder {
         let clock = Clock::start();
         let wall_clock = SystemTime::now();
         self.watch.started(&Started { wall_clock, locals: locals.clone(), sctp_port: port });
-        let endpoint = Endpoint::new(clock.now(), config, entropy);
+        let mut endpoint = Endpoint::new(clock.now(), config, entropy);
+        endpoint.set_addresses(sockets.iter().map(Socket::end).collect());
         let (commands, orders) = mpsc::unbounded_channel();
         let queue = Arc::new(AcceptQueue::new(self.backlog));
         let driver = Driver::new(
@@ -179,21 +183,25 @@ impl HostBuilder {
             return Err(BindError::PortZero);
         }
         for (index, end) in self.local.iter().enumerate() {
-            check_address(end.address, self.local[..index].iter().map(|other| other.address))?;
+            let others = self.local[..index].iter();
+            check_address(end, others.map(|other| (other.address.ip(), other.interface.as_deref())))?;
         }
         Ok(())
     }
 }
 
-/// Whether an address can have a socket of its own beside these.
-pub(crate) fn check_address(
-    address: SocketAddr,
-    others: impl IntoIterator<Item = SocketAddr>,
+/// Checks that an address can have a socket of its own beside these. Each is given with the interface that its socket is bound to.
+pub(crate) fn check_address<'a>(
+    end: &BindAddress,
+    others: impl IntoIterator<Item = (IpAddr, Option<&'a str>)>,
 ) -> Result<(), BindError> {
+    let BindAddress { address, interface } = end;
     if address.ip().is_unspecified() {
-        return Err(BindError::Unspecified(address));
+        return Err(BindError::Unspecified(*address));
     }
-    if others.into_iter().any(|other| other.ip() == address.ip()) {
+    let is_apart =
+        |other: Option<&str>| other.is_some() && interface.is_some() && other != interface.as_deref();
+    if others.into_iter().any(|(other, device)| other == address.ip() && !is_apart(device)) {
         return Err(BindError::Twice(address.ip()));
     }
     Ok(())
@@ -233,6 +241,17 @@ pub(crate) fn bind_one(end: &BindAddress, common: &mut Option<u16>) -> Result<So
     }
     let socket = Socket::bind(wanted, interface.as_deref())
         .map_err(|source| BindError::Socket { address: wanted, source })?;
+    if let Some(Device::Refused { interface, why }) = socket.device() {
+        let same = |local: &LocalAddress| local.address == address.ip() && local.interface != *interface;
+        if let Some(other) = local_addresses().iter().find(|local| same(local)) {
+            return Err(BindError::Ambiguous {
+                address: address.ip(),
+                interface: interface.clone(),
+                other: other.interface.clone(),
+                why: why.clone(),
+            });
+        }
+    }
     if address.port() == 0 {
         *common = Some(socket.local().port());
     }

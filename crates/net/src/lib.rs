@@ -107,9 +107,9 @@ mod socket;
 
 pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationConfig,
-    AssociationEvent, BufferGrowth, FairPool, Guard, ListedAddresses, MAX_NETWORKS, Network, NetworkError,
-    Networks, NetworksError, NoPlace, PathAddress, PathId, PathState, RateLimit, Reliability, SendOptions,
-    Source, Statistics,
+    AssociationEvent, BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network,
+    NetworkError, Networks, NetworksError, NoPlace, PathAddress, PathId, PathState, RateLimit, Reliability,
+    SendOptions, Source, Statistics,
 };
 pub use anabranch_keying::{
     Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,

@@ -2,15 +2,15 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_core::Association;
+use anabranch_core::{Association, LocalEnd};
 use tokio::sync::oneshot;
 
 use crate::driver::Driver;
 use crate::error::LocalError;
 use crate::host::{Host, bind_one, check_address};
-use crate::interface::{Change, Watcher, interface_mtus};
+use crate::interface::{Change, Watcher, interface_mtus, local_addresses};
 use crate::shared::{BindAddress, Command, Commands};
-use crate::socket::{Device, Socket};
+use crate::socket::Socket;
 
 impl Host {
     /// Takes a further local address into use and returns it with the port that it got; port 0 takes the one that the host
@@ -61,7 +61,8 @@ impl Host {
         });
     }
 
-    /// Closes the socket of a local address, such as one that its interface has lost.
+    /// Closes the socket of a local address, such as one that its interface has lost. If several interfaces have the address, the
+    /// sockets of all are closed.
     ///
     /// Every association retires the paths that begin there, and what they carried goes over others. One that has no other
     /// path keeps these, silent, until an address has been added, or until its peer counts as unreachable.
@@ -71,7 +72,9 @@ impl Host {
     /// # Errors
     /// [`LocalError`], with what to do about it.
     pub async fn remove_local(&self, address: IpAddr) -> Result<(), LocalError> {
-        self.ask(|reply| Command::RemoveLocal(address, reply)).await.unwrap_or(Err(LocalError::HostGone))
+        self.ask(|reply| Command::RemoveLocal(address.into(), reply))
+            .await
+            .unwrap_or(Err(LocalError::HostGone))
     }
 
     /// The local addresses that are bound now, with their UDP ports; none if the host's task is gone.
@@ -105,7 +108,7 @@ pub struct Binding {
 async fn follow_one(commands: &Commands, change: Change, binding: Binding) {
     match change {
         Change::Removed(local) => {
-            drop(ask(commands, |reply| Command::RemoveLocal(local.address, reply)).await);
+            drop(ask(commands, |reply| Command::RemoveLocal(local.end(), reply)).await);
         }
         Change::Added(local) => {
             let address = SocketAddr::new(local.address, binding.port);
@@ -113,7 +116,7 @@ async fn follow_one(commands: &Commands, change: Change, binding: Binding) {
             drop(ask(commands, |reply| Command::AddLocal(BindAddress { address, interface }, reply)).await);
         }
         Change::Resized(_) => drop(commands.send(Command::LookAtInterfaces)),
-        Change::Reconnected(local) => drop(commands.send(Command::Reconnected(local.address))),
+        Change::Reconnected(local) => drop(commands.send(Command::Reconnected(local.end()))),
         Change::Other => drop(commands.send(Command::PairAgain)),
     }
 }
@@ -125,13 +128,14 @@ impl Driver {
 
     pub(crate) fn add_local(&mut self, end: &BindAddress) -> Result<SocketAddr, LocalError> {
         let address = end.address;
-        check_address(address, self.locals())?;
+        let others = self.sockets.iter().map(|socket| (socket.local().ip(), socket.bound_device()));
+        check_address(end, others)?;
         let mut common = self.sockets.first().map(|socket| socket.local().port());
         let socket = match bind_one(end, &mut common) {
             Err(_) if address.port() == 0 => bind_one(end, &mut None)?,
             settled => settled?,
         };
-        let local = socket.local();
+        let (local, at) = (socket.local(), socket.end());
         self.sockets.push(socket);
         self.list_addresses();
         self.look_at_interfaces();
@@ -141,10 +145,10 @@ impl Driver {
             }
             if association.reported_addresses().next().is_some() {
                 // The peer reports its addresses: the new one is paired by routes, unless its paths are still there.
-                association.take_back_local_address(now, local.ip());
+                association.take_back_local_address(now, at);
             } else {
                 // One that cannot have another path goes on without.
-                let _ = association.add_local_address(now, local.ip());
+                let _ = association.add_local_address(now, at);
             }
         });
         self.report_locals();
@@ -152,37 +156,42 @@ impl Driver {
         Ok(local)
     }
 
-    pub(crate) fn remove_local(&mut self, address: IpAddr) -> Result<(), LocalError> {
-        let Some(at) = self.sockets.iter().position(|socket| socket.local().ip() == address) else {
+    /// Closes the sockets of a local end. A socket that is bound to no interface stays open while another interface has its address.
+    pub(crate) fn remove_local(&mut self, gone: LocalEnd) -> Result<(), LocalError> {
+        let LocalEnd { address, interface } = gone;
+        let on_machine = interface != 0 && local_addresses().iter().any(|local| local.address == address);
+        let is_gone = |end: LocalEnd| {
+            end == gone || end.address == address && (interface == 0 || end.interface == 0 && !on_machine)
+        };
+        let ends: Vec<LocalEnd> = self.sockets.iter().map(Socket::end).filter(|end| is_gone(*end)).collect();
+        if ends.is_empty() {
             let known = self.locals().iter().map(SocketAddr::ip).collect();
             return Err(LocalError::Unknown { address, known });
-        };
-        let closed = self.sockets.remove(at);
-        self.closed.add(&closed.counters);
+        }
+        let Driver { sockets, closed, .. } = self;
+        for socket in sockets.extract_if(.., |socket| is_gone(socket.end())) {
+            closed.add(&socket.counters);
+        }
         self.list_addresses();
-        self.for_each_association(|association, now| {
-            // One that has no path from there is not concerned.
-            let _ = association.remove_local_address(now, address);
-        });
+        for end in ends {
+            self.for_each_association(|association, now| {
+                // One that has no path from there is not concerned.
+                let _ = association.remove_local_address(now, end);
+            });
+        }
         Ok(())
     }
 
     /// The endpoint learns how large packets the interfaces take.
     pub(crate) fn look_at_interfaces(&mut self) {
-        let locals = self.sockets.iter().map(|socket| {
-            let bound = match socket.device() {
-                Some(Device::Bound(interface)) => Some(interface.as_str()),
-                Some(Device::Refused { .. }) | None => None,
-            };
-            (socket.local().ip(), bound)
-        });
+        let locals = self.sockets.iter().map(|socket| (socket.end(), socket.bound_device()));
         let mtus = interface_mtus(locals);
         self.endpoint.set_interface_mtus(self.clock.now(), mtus);
     }
 
     /// Associations to come are told of the addresses of now.
     fn list_addresses(&mut self) {
-        let addresses = self.sockets.iter().map(|socket| socket.local().ip()).collect();
+        let addresses = self.sockets.iter().map(Socket::end).collect();
         self.endpoint.set_addresses(addresses);
     }
 

@@ -41,13 +41,13 @@ impl<'d> Outlet<'d> {
     }
 
     fn write(&mut self, transmit: Transmit) {
-        let Transmit { address: PathAddress { local, remote, udp_port }, association, may_fragment } =
-            transmit;
+        let Transmit { address, association, may_fragment } = transmit;
+        let PathAddress { remote, udp_port, .. } = address;
         if let Some(id) = association {
             self.watch.touch(id);
         }
         let mut sockets = self.sockets.iter_mut();
-        let Some(socket) = sockets.find(|socket| socket.local().ip() == local) else { return };
+        let Some(socket) = sockets.find(|socket| socket.end() == address.local_end()) else { return };
         let port = udp_port.unwrap_or(DEFAULT_UDP_PORT);
         socket.push(self.now, remote, port, &mut self.packet, may_fragment, self.watch);
         if socket.queued_bytes() >= FLUSH_AT && !socket.is_blocked() {

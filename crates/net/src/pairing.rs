@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use anabranch_core::time::{Span, Time};
-use anabranch_core::{Association, AssociationId, PathAddress};
+use anabranch_core::{Association, AssociationId, LocalEnd, PathAddress};
 
 use crate::config::DEFAULT_UDP_PORT;
 use crate::interface::LocalAddress;
@@ -71,7 +71,7 @@ impl Pairing {
         now: Time,
         id: AssociationId,
         association: &mut Association,
-        locals: &[&LocalAddress],
+        locals: &[(LocalEnd, &LocalAddress)],
     ) {
         let tried = self.tried.entry(id).or_insert_with(|| Tried { pairs: Vec::new(), since: now });
         Offers::new(now, association, locals, &mut tried.pairs).make();
@@ -88,6 +88,10 @@ impl Pairing {
     }
 }
 
+fn path_between(local: LocalEnd, remote: SocketAddr) -> PathAddress {
+    PathAddress::over_udp(local.address, remote).from_end(local)
+}
+
 /// Addresses of the paths of an association.
 pub(crate) fn path_addresses(association: &Association) -> impl Iterator<Item = PathAddress> + '_ {
     association.paths().iter().filter_map(|facts| association.path_address(facts.id))
@@ -97,7 +101,7 @@ pub(crate) fn path_addresses(association: &Association) -> impl Iterator<Item = 
 struct Offers<'a> {
     now: Time,
     association: &'a mut Association,
-    locals: &'a [&'a LocalAddress],
+    locals: &'a [(LocalEnd, &'a LocalAddress)],
     reported: Vec<SocketAddr>,
     live: Vec<PathAddress>,
     tried: &'a mut Vec<PathAddress>,
@@ -107,7 +111,7 @@ impl<'a> Offers<'a> {
     fn new(
         now: Time,
         association: &'a mut Association,
-        locals: &'a [&'a LocalAddress],
+        locals: &'a [(LocalEnd, &'a LocalAddress)],
         tried: &'a mut Vec<PathAddress>,
     ) -> Self {
         let socket_address = |(address, port): (IpAddr, Option<u16>)| {
@@ -126,30 +130,27 @@ impl<'a> Offers<'a> {
             if self.live.iter().any(|path| path.remote == remote.ip()) {
                 continue;
             }
-            let uses = |local: IpAddr| self.live.iter().filter(|path| path.local == local).count();
-            let reaches = self.locals.iter().map(|local| (self.reach(local, remote), uses(local.address)));
+            let uses = |end: LocalEnd| self.live.iter().filter(|path| path.local_end() == end).count();
+            let reaches = self.locals.iter().map(|&local| (self.reach(local, remote), uses(local.0)));
             if let Some(local) = best(reaches) {
-                self.add(PathAddress::over_udp(self.locals[local].address, remote));
+                self.add(path_between(self.locals[local].0, remote));
             }
         }
-        for local in self.locals {
-            if self.live.iter().any(|path| path.local == local.address) {
+        for &local in self.locals {
+            if self.live.iter().any(|path| path.local_end() == local.0) {
                 continue;
             }
             let uses = |remote: IpAddr| self.live.iter().filter(|path| path.remote == remote).count();
             let reaches = self.reported.iter().map(|remote| (self.reach(local, *remote), uses(remote.ip())));
             if let Some(remote) = best(reaches) {
-                self.add(PathAddress::over_udp(local.address, self.reported[remote]));
+                self.add(path_between(local.0, self.reported[remote]));
             }
         }
     }
 
-    fn reach(&self, local: &LocalAddress, remote: SocketAddr) -> Option<Reach> {
+    fn reach(&self, (end, local): (LocalEnd, &LocalAddress), remote: SocketAddr) -> Option<Reach> {
         let fits = local.address.is_ipv4() == remote.is_ipv4();
-        if !fits
-            || self.tried.len() >= MOST_TRIED
-            || self.tried.contains(&PathAddress::over_udp(local.address, remote))
-        {
+        if !fits || self.tried.len() >= MOST_TRIED || self.tried.contains(&path_between(end, remote)) {
             return None;
         }
         Some(Reach::between(local, remote)).filter(|reach| *reach != Reach::Unknown)

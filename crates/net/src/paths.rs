@@ -40,7 +40,7 @@ impl Association {
 
 impl Driver {
     pub(crate) fn add_path(&mut self, id: AssociationId, path: PathAddress) -> Result<PathId, PathError> {
-        self.check_path(path)?;
+        let path = self.check_path(path)?;
         let remote = udp_address(path);
         let sctp_port = self.endpoint.association(id).ok_or(PathError::Closed)?.peer_port();
         let holder = self.endpoint.association_with(remote.ip(), Some(remote.port()), sctp_port);

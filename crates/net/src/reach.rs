@@ -1,6 +1,8 @@
 //! Preference among pairs of a local and a remote address.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use anabranch_core::LocalEnd;
 
 use crate::interface::{LocalAddress, check_route, is_in_network};
 
@@ -30,7 +32,12 @@ pub(crate) fn leads_to(local: &LocalAddress, end: SocketAddr) -> bool {
     let same_family = local.address.is_ipv4() == end.is_ipv4();
     // The same interface as the path's socket; to this machine itself nothing leaves through one.
     let bound = check_route(local.address, Some(&local.interface), end);
-    same_family && (bound.is_ok() || check_route(local.address, None, end).is_ok())
+    same_family && (bound.is_ok() || is_own(end.ip()) && check_route(local.address, None, end).is_ok())
+}
+
+/// Returns `true` if this machine has an address.
+fn is_own(address: IpAddr) -> bool {
+    UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
 
 /// The place in `reaches` of the best pair: by reach, then by the number of paths that use it already, then by order. Pairs without a
@@ -44,16 +51,16 @@ pub(crate) fn best(reaches: impl IntoIterator<Item = (Option<Reach>, usize)>) ->
 /// Pairs each remote address with the best local one, and then each local address that is left with the best remote one. Pairs in one
 /// network come first.
 pub(crate) fn spread(
-    locals: &[IpAddr],
+    locals: &[LocalEnd],
     remotes: &[SocketAddr],
-    reach: &dyn Fn(IpAddr, SocketAddr) -> Option<Reach>,
-) -> Vec<(IpAddr, SocketAddr)> {
-    let mut pairs: Vec<(Reach, IpAddr, SocketAddr)> = Vec::new();
-    let fits = |local: IpAddr, remote: SocketAddr| {
-        (local.is_ipv4() == remote.is_ipv4()).then(|| reach(local, remote)).flatten()
+    reach: &dyn Fn(LocalEnd, SocketAddr) -> Option<Reach>,
+) -> Vec<(LocalEnd, SocketAddr)> {
+    let mut pairs: Vec<(Reach, LocalEnd, SocketAddr)> = Vec::new();
+    let fits = |local: LocalEnd, remote: SocketAddr| {
+        (local.address.is_ipv4() == remote.is_ipv4()).then(|| reach(local, remote)).flatten()
     };
     for &remote in remotes {
-        let uses = |local: IpAddr| pairs.iter().filter(|(_, used, _)| *used == local).count();
+        let uses = |local: LocalEnd| pairs.iter().filter(|(_, used, _)| *used == local).count();
         if let Some(at) = best(locals.iter().map(|local| (fits(*local, remote), uses(*local)))) {
             pairs.extend(fits(locals[at], remote).map(|reach| (reach, locals[at], remote)));
         }
@@ -96,6 +103,10 @@ mod tests {
         text.parse().expect("an address")
     }
 
+    fn end(text: &str) -> LocalEnd {
+        ip(text).into()
+    }
+
     fn at(text: &str) -> SocketAddr {
         SocketAddr::new(ip(text), 7)
     }
@@ -109,11 +120,12 @@ mod tests {
 
     #[test]
     fn pair_in_one_network_comes_before_the_order_of_the_list() {
-        let near = |local: IpAddr, remote: SocketAddr| {
-            let same = local.to_string().split('.').nth(2) == remote.ip().to_string().split('.').nth(2);
+        let near = |local: LocalEnd, remote: SocketAddr| {
+            let same =
+                local.address.to_string().split('.').nth(2) == remote.ip().to_string().split('.').nth(2);
             Some(if same { Reach::SameNetwork } else { Reach::Routed })
         };
-        let locals = [ip("10.0.1.1"), ip("10.0.2.1")];
+        let locals = [end("10.0.1.1"), end("10.0.2.1")];
         let crossed = spread(&locals, &[at("10.0.2.9"), at("10.0.1.9")], &near);
         assert_eq!(crossed, [(locals[1], at("10.0.2.9")), (locals[0], at("10.0.1.9"))]);
         let routed_first = spread(&locals[..1], &[at("10.0.2.9"), at("10.0.1.9")], &near);
@@ -122,8 +134,9 @@ mod tests {
 
     #[test]
     fn address_without_a_route_has_no_pair() {
-        let only_first = |local: IpAddr, _: SocketAddr| (local == ip("10.0.0.1")).then_some(Reach::Routed);
-        let pairs = spread(&[ip("10.0.0.1"), ip("10.0.0.2")], &[at("10.9.0.1"), at("10.9.0.2")], &only_first);
-        assert!(pairs.iter().all(|(local, _)| *local == ip("10.0.0.1")) && pairs.len() == 2, "{pairs:?}");
+        let only_first = |local: LocalEnd, _: SocketAddr| (local == end("10.0.0.1")).then_some(Reach::Routed);
+        let pairs =
+            spread(&[end("10.0.0.1"), end("10.0.0.2")], &[at("10.9.0.1"), at("10.9.0.2")], &only_first);
+        assert!(pairs.iter().all(|(local, _)| *local == end("10.0.0.1")) && pairs.len() == 2, "{pairs:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use anabranch_core::AssociationId;
+use anabranch_core::{AssociationId, LocalEnd};
 
 use crate::driver::Driver;
 use crate::interface::{LocalAddress, local_addresses};
@@ -39,9 +39,15 @@ impl Driver {
         }
         let known = local_addresses();
         // An interface without a carrier has no way anywhere; when that is back, this is done again.
-        let usable = |ip: IpAddr| known.iter().find(|local| local.address == ip && local.obstacle.is_none());
-        let locals: Vec<&LocalAddress> =
-            self.sockets.iter().filter_map(|socket| usable(socket.local().ip())).collect();
+        let usable = |end: LocalEnd| {
+            let is_here = |local: &LocalAddress| {
+                local.address == end.address && [0, local.index].contains(&end.interface)
+            };
+            let found = known.iter().find(|local| is_here(local) && local.obstacle.is_none());
+            found.map(|local| (end, local))
+        };
+        let locals: Vec<(LocalEnd, &LocalAddress)> =
+            self.sockets.iter().filter_map(|socket| usable(socket.end())).collect();
         for id in due {
             if let Some(association) = self.endpoint.association_mut(id) {
                 self.pairing.offer(now, id, association, &locals);
@@ -72,8 +78,10 @@ impl Driver {
     }
 
     /// The interface of a local address is connected again: its paths are probed at once, and the peer may offer new ones.
-    pub(crate) fn reconnected(&mut self, local: IpAddr) {
+    pub(crate) fn reconnected(&mut self, local: LocalEnd) {
         self.look_at_interfaces();
+        let bound = self.sockets.iter().any(|socket| socket.end() == local);
+        let local = if bound { local } else { local.address.into() };
         self.for_each_association(|association, now| association.probe_local_address(now, local));
         self.report_locals();
         self.pair_again();

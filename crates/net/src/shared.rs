@@ -1,11 +1,11 @@
 //! What a handle of an association and the host's task share: messages on their way, and what each wants of the other.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::protection::RestartContext;
-use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, PathAddress, PathId};
+use anabranch_core::{AssociationConfig, AssociationEvent, AssociationId, LocalEnd, PathAddress, PathId};
 use anabranch_keying::{ExportError, KeyingError, PeerIdentity, RestartKeys};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
@@ -38,12 +38,12 @@ pub(crate) enum Command {
     Snapshot(AssociationId, oneshot::Sender<Snapshot>),
     /// Bind a further local address.
     AddLocal(BindAddress, oneshot::Sender<Result<SocketAddr, LocalError>>),
-    /// Give a local address up.
-    RemoveLocal(IpAddr, oneshot::Sender<Result<(), LocalError>>),
+    /// Close the sockets of a local address: of all interfaces if none is named.
+    RemoveLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
     /// Look at what packets the interfaces take.
     LookAtInterfaces,
     /// The interface of a local address is connected again.
-    Reconnected(IpAddr),
+    Reconnected(LocalEnd),
     /// Routes may have changed: pair local addresses with reported ones again.
     PairAgain,
     /// Return the local addresses that are bound.

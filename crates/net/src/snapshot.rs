@@ -13,6 +13,8 @@ pub struct PathSnapshot {
     pub id: PathId,
     /// Our address.
     pub local: IpAddr,
+    /// Index of the interface that the path is bound to; 0 if the routing table decides.
+    pub interface: u32,
     /// The peer's address, with the UDP port that its latest packet came from.
     pub remote: SocketAddr,
     /// Its state.
@@ -136,10 +138,11 @@ impl Snapshot {
 
 fn paths(association: &Association) -> impl Iterator<Item = PathSnapshot> {
     association.paths().iter().filter_map(|facts| {
-        let PathAddress { local, remote, udp_port } = association.path_address(facts.id)?;
+        let PathAddress { local, interface, remote, udp_port } = association.path_address(facts.id)?;
         Some(PathSnapshot {
             id: facts.id,
             local,
+            interface,
             remote: SocketAddr::new(remote, udp_port?),
             state: facts.state,
             primary: facts.primary,

@@ -6,15 +6,15 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
-use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
+use anabranch_core::{LocalEnd, PacketBuffer};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::fragmentation;
-use crate::interface::bind_to_device;
+use crate::interface::{bind_to_device, interface_index};
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
 
@@ -120,6 +120,8 @@ pub(crate) struct Socket {
     too_long: Vec<(SocketAddr, usize)>,
     pub(crate) counters: SocketCounters,
     device: Option<Device>,
+    /// Index of the interface that the socket is bound to; 0 if it is bound to none.
+    interface: u32,
 }
 
 /// Buffers to receive into.
@@ -211,6 +213,10 @@ impl Socket {
             Ok(()) => Device::Bound(name.to_owned()),
             Err(error) => Device::Refused { interface: name.to_owned(), why: error.to_string() },
         });
+        let interface = match &device {
+            Some(Device::Bound(name)) => interface_index(name).unwrap_or(0),
+            Some(Device::Refused { .. }) | None => 0,
+        };
         socket.bind(&address.into())?;
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
@@ -230,11 +236,25 @@ impl Socket {
             too_long: Vec::new(),
             counters: SocketCounters::default(),
             device,
+            interface,
         })
     }
 
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Returns the end of paths that begin at this socket.
+    pub(crate) fn end(&self) -> LocalEnd {
+        LocalEnd { address: self.local.ip(), interface: self.interface }
+    }
+
+    /// Returns the interface that the socket is bound to.
+    pub(crate) fn bound_device(&self) -> Option<&str> {
+        match &self.device {
+            Some(Device::Bound(interface)) => Some(interface),
+            Some(Device::Refused { .. }) | None => None,
+        }
     }
 
     pub(crate) fn device(&self) -> Option<&Device> {

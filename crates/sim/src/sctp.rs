@@ -69,7 +69,7 @@ impl<A: Application> Host for SctpHost<A> {
             Encapsulation::None => None,
             Encapsulation::Udp { source_port, .. } => Some(source_port),
         };
-        let address = PathAddress { local: datagram.destination, remote: datagram.source, udp_port };
+        let address = PathAddress { udp_port, ..PathAddress::from((datagram.destination, datagram.source)) };
         self.endpoint.handle_datagram(now, address, datagram.payload);
         self.stale = true;
     }

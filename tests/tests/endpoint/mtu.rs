@@ -49,7 +49,8 @@ fn searching_behind<const N: usize>(mtus: [usize; N], carried: usize) -> Duo {
 fn limit<const N: usize>(duo: &mut Duo, mtus: [usize; N]) {
     let local = |pair| duo.setup.address(Side::A, pair);
     let limits = mtus.into_iter().enumerate();
-    let limits = limits.map(|(pair, mtu_bytes)| InterfaceMtu { local: local(pair), mtu_bytes }).collect();
+    let limits =
+        limits.map(|(pair, mtu_bytes)| InterfaceMtu { local: local(pair).into(), mtu_bytes }).collect();
     let now = duo.now;
     duo.nodes[A].endpoint.set_interface_mtus(now, limits);
     duo.settle();

@@ -310,9 +310,8 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
     };
     let mut endpoint = Endpoint::new(Time::ZERO, ours, [1; 32]);
     let path = |network: u8, udp_port| PathAddress {
-        local: [10, network, 0, 1].into(),
-        remote: [10, network, 0, 2].into(),
         udp_port,
+        ..PathAddress::from(([10, network, 0, 1].into(), [10, network, 0, 2].into()))
     };
     let paths = [path(1, Some(40_000)), path(2, None)];
     let id = endpoint.connect(Time::ZERO, 6000, &paths, config).expect("there is room");

@@ -108,7 +108,7 @@ fn an_association_whose_turn_has_ended_goes_behind_the_others() {
     association.send_at(now, Bytes::from_static(&[0; 5_000]), SendOptions::default()).expect("there is room");
     let endpoint = &mut duo.nodes[A].endpoint;
     let [local, remote] = [99, 98].map(|host| [10, 0, 0, host].into());
-    let peer = PathAddress { local, remote, udp_port: None };
+    let peer = PathAddress::from((local, remote));
     let second = endpoint.connect(now, 1, &[peer], setup.sides[0].clone()).expect("there is room");
     let sender = |endpoint: &mut Endpoint| {
         endpoint.poll_transmit(now, &mut PacketBuffer::new()).and_then(|transmit| transmit.association)

@@ -178,11 +178,8 @@ fn answer_to_an_init_of_any_size_is_at_most_three_times_as_long() {
         let mut longest_ratio = 0.0_f64;
         for step in 0..=350_u16 {
             let init = init_with_padding(4 * usize::from(step));
-            let address = anabranch_core::PathAddress {
-                local: std::net::IpAddr::from([192, 0, 2, 1]),
-                remote: from(step),
-                udp_port: None,
-            };
+            let address =
+                anabranch_core::PathAddress::from((std::net::IpAddr::from([192, 0, 2, 1]), from(step)));
             let handled = endpoint.handle_datagram(Time::ZERO, address, &init);
             assert_eq!(handled, anabranch_core::Handled::Replied, "{} bytes", init.len());
             let mut answer = anabranch_core::PacketBuffer::default();

@@ -141,7 +141,7 @@ fn addresses_that_mean_something_else_here_are_skipped() {
     // A hostile server names them as addresses that it has gained.
     for address in ["127.0.0.9", "169.254.7.7", "10.0.120.2"] {
         let now = managed.duo.now;
-        let local = address.parse().expect("an address");
+        let local: IpAddr = address.parse().expect("an address");
         managed.association(Side::B).add_local_address(now, local).expect("there is room");
         managed.settle();
         managed.run(Span::from_secs(60));

@@ -134,6 +134,7 @@ mod tests {
     fn snapshot(delivered: [u64; 2], lost: u64, retransmissions: u64) -> Snapshot {
         let path = |index: usize| PathSnapshot {
             id: PathId::new(index),
+            interface: 0,
             local: IpAddr::from([127, 0, 0, 1]),
             remote: SocketAddr::from(([127, 0, 0, 2], 9899)),
             state: PathState::Active,

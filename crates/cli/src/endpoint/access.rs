@@ -125,6 +125,7 @@ mod tests {
             address,
             prefix_bits,
             interface: "any".to_owned(),
+            index: 1,
             kind: LinkKind::Loopback,
             mtu_bytes: None,
             up: true,

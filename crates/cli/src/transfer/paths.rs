@@ -40,7 +40,8 @@ pub(super) struct Carried {
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     association: Option<Association>,
-    before: BTreeMap<(IpAddr, SocketAddr), (u64, u64)>,
+    /// Bytes sent and lost, by local address, index of the interface, and remote address.
+    before: BTreeMap<(IpAddr, u32, SocketAddr), (u64, u64)>,
     last: BTreeMap<PathId, u64>,
     looked: Option<Instant>,
 }
@@ -50,7 +51,7 @@ impl Paths {
     pub(super) async fn switch(&mut self, association: Association) {
         if let Some(old) = self.association.replace(association) {
             for path in old.paths().await {
-                let sum = self.before.entry((path.local, path.remote)).or_default();
+                let sum = self.before.entry((path.local, path.interface, path.remote)).or_default();
                 *sum = (sum.0 + path.sent_bytes, sum.1 + path.lost_bytes);
             }
         }
@@ -95,12 +96,12 @@ impl Paths {
         let mut sums = self.before.clone();
         if let Some(association) = &self.association {
             for path in association.paths().await {
-                let sum = sums.entry((path.local, path.remote)).or_default();
+                let sum = sums.entry((path.local, path.interface, path.remote)).or_default();
                 *sum = (sum.0 + path.sent_bytes, sum.1 + path.lost_bytes);
             }
         }
         sums.into_iter()
-            .map(|((local, remote), (sent_bytes, lost_bytes))| Carried {
+            .map(|((local, _, remote), (sent_bytes, lost_bytes))| Carried {
                 local,
                 remote,
                 sent_bytes,

@@ -14,6 +14,8 @@ mod init;
 mod keys;
 #[cfg(target_os = "linux")]
 mod links;
+#[cfg(target_os = "linux")]
+mod network;
 #[cfg(unix)]
 mod observe;
 #[cfg(unix)]
@@ -23,6 +25,8 @@ mod protection;
 mod relay;
 mod rights;
 mod run;
+#[cfg(target_os = "linux")]
+mod same_address;
 mod schemes;
 #[cfg(unix)]
 mod stopping;

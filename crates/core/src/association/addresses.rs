@@ -1,16 +1,14 @@
 //! Our addresses: new ones come into use and old ones go out of it while the association is up.
 
-use std::net::IpAddr;
-
-use crate::address::PathAddress;
+use crate::address::{LocalEnd, PathAddress};
 use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path_id::{PathId, PathState};
 
-/// A local address that the association is not to use any more.
+/// A local end that the association is not to use any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
-    pub(crate) address: IpAddr,
+    pub(crate) end: LocalEnd,
     pub(crate) stage: Stage,
 }
 
@@ -31,7 +29,12 @@ impl Association {
     /// # Errors
     /// [`PathError::TooMany`]; [`PathError::Exists`] if such a path is there already; [`PathError::Family`] if no address of
     /// the peer's of the same IP version is known; [`PathError::Closed`].
-    pub fn add_local_address(&mut self, now: crate::time::Time, local: IpAddr) -> Result<PathId, PathError> {
+    pub fn add_local_address(
+        &mut self,
+        now: crate::time::Time,
+        local: impl Into<LocalEnd>,
+    ) -> Result<PathId, PathError> {
+        let local = local.into();
         self.clock(now);
         if self.is_closed() {
             return Err(PathError::Closed);
@@ -41,7 +44,7 @@ impl Association {
         }
         let address = self.address_from(local).ok_or(PathError::Family)?;
         let id = self.new_path(address)?;
-        self.addressing.gone.retain(|gone| gone.address != local);
+        self.addressing.gone.retain(|gone| gone.end != local);
         if !self.is_opening() {
             self.events.push_back(AssociationEvent::PathAdded { path: id });
         }
@@ -51,18 +54,20 @@ impl Association {
     }
 
     /// Tries the paths of a local address again that was taken out of use and is back. Returns `false` if there are none.
-    pub fn take_back_local_address(&mut self, now: crate::time::Time, local: IpAddr) -> bool {
+    pub fn take_back_local_address(&mut self, now: crate::time::Time, local: impl Into<LocalEnd>) -> bool {
+        let local = local.into();
         self.clock(now);
         !self.is_closed() && self.come_back(local).is_some()
     }
 
     /// Probes the paths of a local address whose interface is connected again.
-    pub fn probe_local_address(&mut self, now: crate::time::Time, local: IpAddr) {
+    pub fn probe_local_address(&mut self, now: crate::time::Time, local: impl Into<LocalEnd>) {
+        let local = local.into();
         self.clock(now);
         if self.is_closed() || self.is_opening() {
             return;
         }
-        let begins_here = |id: &PathId| self.paths[id.index()].address.local == local;
+        let begins_here = |id: &PathId| self.paths[id.index()].address.local_end() == local;
         let paths: Vec<PathId> = self.live_paths().filter(begins_here).collect();
         for id in paths {
             self.send_heartbeat(id);
@@ -74,27 +79,32 @@ impl Association {
     ///
     /// # Errors
     /// [`PathError::Unknown`] if no path begins at it; [`PathError::Closed`].
-    pub fn remove_local_address(&mut self, now: crate::time::Time, local: IpAddr) -> Result<(), PathError> {
+    pub fn remove_local_address(
+        &mut self,
+        now: crate::time::Time,
+        local: impl Into<LocalEnd>,
+    ) -> Result<(), PathError> {
+        let local = local.into();
         self.clock(now);
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if !self.live_paths().any(|id| self.paths[id.index()].address.local == local) {
+        if !self.live_paths().any(|id| self.paths[id.index()].address.local_end() == local) {
             return self.withdraw_advertised(local);
         }
-        self.addressing.local.retain(|address| *address != local);
-        self.addressing.gone.retain(|gone| gone.address != local);
-        self.addressing.gone.push(Gone { address: local, stage: Stage::Needed });
+        self.addressing.local.retain(|end| *end != local);
+        self.addressing.gone.retain(|gone| gone.end != local);
+        self.addressing.gone.push(Gone { end: local, stage: Stage::Needed });
         self.drop_gone_addresses();
         Ok(())
     }
 
     /// An address that went and whose paths are still there is back: they are tried at once.
-    fn come_back(&mut self, local: IpAddr) -> Option<PathId> {
-        let at = self.addressing.gone.iter().position(|g| g.address == local && g.stage == Stage::Needed)?;
+    fn come_back(&mut self, local: LocalEnd) -> Option<PathId> {
+        let at = self.addressing.gone.iter().position(|g| g.end == local && g.stage == Stage::Needed)?;
         self.addressing.gone.remove(at);
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| self.paths[id.index()].address.local == local).collect();
+            self.live_paths().filter(|id| self.paths[id.index()].address.local_end() == local).collect();
         for &id in &paths {
             self.send_heartbeat(id);
         }
@@ -102,8 +112,8 @@ impl Association {
     }
 
     /// The addresses of a path that begins at this one.
-    fn address_from(&self, local: IpAddr) -> Option<PathAddress> {
-        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local);
+    fn address_from(&self, local: LocalEnd) -> Option<PathAddress> {
+        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local_end());
         let served = |remote| {
             self.live_paths()
                 .filter(stays)
@@ -111,28 +121,28 @@ impl Association {
                 .count()
         };
         self.live_paths()
-            .filter(|id| self.paths[id.index()].address.remote.is_ipv4() == local.is_ipv4())
+            .filter(|id| self.paths[id.index()].address.remote.is_ipv4() == local.address.is_ipv4())
             .min_by_key(|id| (served(self.paths[id.index()].address.remote), !self.policy.path(*id).primary))
-            .map(|id| PathAddress { local, ..self.paths[id.index()].address })
+            .map(|id| self.paths[id.index()].address.from_end(local))
     }
 
     /// Retires the paths of addresses that have gone, as far as there are others.
     pub(crate) fn drop_gone_addresses(&mut self) {
         for index in 0..self.addressing.gone.len() {
-            let Gone { address, stage } = self.addressing.gone[index];
-            if stage == Stage::Needed && self.can_do_without(address) {
+            let Gone { end, stage } = self.addressing.gone[index];
+            if stage == Stage::Needed && self.can_do_without(end) {
                 self.addressing.gone[index].stage = Stage::Retired;
-                self.retire_local(address);
-                self.announce_removed(address);
+                self.retire_local(end);
+                self.announce_removed(end);
             }
         }
     }
 
     /// Whether a path of another address, which is not about to go as well, has answered.
-    fn can_do_without(&self, address: IpAddr) -> bool {
+    fn can_do_without(&self, end: LocalEnd) -> bool {
         self.live_paths().any(|id| {
-            let local = self.paths[id.index()].address.local;
-            local != address && !self.addressing.is_gone(local) && self.was_confirmed(id)
+            let local = self.paths[id.index()].address.local_end();
+            local != end && !self.addressing.is_gone(local) && self.was_confirmed(id)
         })
     }
 
@@ -149,22 +159,23 @@ impl Association {
             return None;
         }
         self.live_paths().find(|id| {
-            !self.addressing.is_gone(self.paths[id.index()].address.local) && !self.is_announcing(*id)
+            !self.addressing.is_gone(self.paths[id.index()].address.local_end()) && !self.is_announcing(*id)
         })
     }
 
     /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
-            let stays = !self.addressing.is_gone(self.paths[id.index()].address.local);
+            let stays = !self.addressing.is_gone(self.paths[id.index()].address.local_end());
             stays && (self.was_confirmed(id) || self.is_announcing(id))
         };
-        self.addressing.is_gone(self.paths[id.index()].address.local) && self.live_paths().any(may_answer)
+        self.addressing.is_gone(self.paths[id.index()].address.local_end())
+            && self.live_paths().any(may_answer)
     }
 
-    fn retire_local(&mut self, local: IpAddr) {
+    fn retire_local(&mut self, local: LocalEnd) {
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| self.paths[id.index()].address.local == local).collect();
+            self.live_paths().filter(|id| self.paths[id.index()].address.local_end() == local).collect();
         for id in paths {
             // Another address has a path, so that this is not the last.
             let _ = self.retire_path(id);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 
-use crate::address::PathAddress;
+use crate::address::{LocalEnd, PathAddress};
 use crate::association::addresses::Gone;
 use crate::association::asconf::Asconf;
 use crate::authentication::{Keys, RANDOM_LEN};
@@ -18,7 +18,7 @@ pub(crate) struct Addressing {
     /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
     pub(super) guarded: bool,
     /// Ours, as far as they were not taken out of use.
-    pub(super) local: Vec<IpAddr>,
+    pub(super) local: Vec<LocalEnd>,
     interface_mtus: Arc<[InterfaceMtu]>,
     /// Local addresses that are not to be used any more.
     pub(super) gone: Vec<Gone>,
@@ -49,7 +49,7 @@ impl Addressing {
     pub(crate) fn new(
         encapsulation: Encapsulation,
         guarded: bool,
-        local: Vec<IpAddr>,
+        local: Vec<LocalEnd>,
         interface_mtus: Arc<[InterfaceMtu]>,
         local_random: Option<[u8; RANDOM_LEN]>,
     ) -> Self {
@@ -72,8 +72,8 @@ impl Addressing {
         }
     }
 
-    /// The largest IP packet that the interface of a local address takes, if that is known.
-    pub(crate) fn interface_mtu(&self, local: IpAddr) -> Option<usize> {
+    /// Returns the largest IP packet that the interface of a local end takes, if that is known.
+    pub(crate) fn interface_mtu(&self, local: LocalEnd) -> Option<usize> {
         self.interface_mtus.iter().find(|known| known.local == local).map(|known| known.mtu_bytes)
     }
 
@@ -90,9 +90,9 @@ impl Addressing {
         self.changes += 1;
     }
 
-    /// Whether a local address is not to be used any more.
-    pub(crate) fn is_gone(&self, local: IpAddr) -> bool {
-        self.gone.iter().any(|gone| gone.address == local)
+    /// Returns `true` if a local end is not to be used any more.
+    pub(crate) fn is_gone(&self, local: LocalEnd) -> bool {
+        self.gone.iter().any(|gone| gone.end == local)
     }
 
     /// Packets do not make a path between these hosts again. The oldest pair makes room for a new one.

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use anabranch_wire::{AsconfAckView, CauseCode, ChunkType, NoSpace, PacketWriter, Param, RawCauses};
 use arrayvec::ArrayVec;
 
+use crate::address::LocalEnd;
 use crate::association::Association;
 use crate::association::addresses::Stage;
 use crate::association::asconf_in::{Inbound, LONGEST_CHUNK, chunk_value};
@@ -167,9 +168,11 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if self.addressing.is_gone(local)
-            || !self.live_paths().any(|id| self.paths[id.index()].address.local == local)
-        {
+        let begins_here = |id: PathId| {
+            let end = self.paths[id.index()].address.local_end();
+            end.address == local && !self.addressing.is_gone(end)
+        };
+        if !self.live_paths().any(begins_here) {
             return Err(PathError::Unknown);
         }
         self.ask(Request::SetPrimary { local });
@@ -240,8 +243,17 @@ impl Association {
         }
     }
 
-    /// Tells the peer of an address that is no more.
-    pub(crate) fn announce_removed(&mut self, local: IpAddr) {
+    /// Reports to the peer that an address is gone, unless another interface has the same address.
+    pub(crate) fn announce_removed(&mut self, end: LocalEnd) {
+        let local = end.address;
+        let paths = self.live_paths().map(|id| self.paths[id.index()].address.local_end());
+        let mut others = paths.chain(self.addressing.local.iter().copied());
+        let has_other =
+            others.any(|other| other.address == local && other != end && !self.addressing.is_gone(other));
+        drop(others);
+        if has_other {
+            return;
+        }
         self.addressing.advertised.retain(|advertised| *advertised != local);
         self.ask(Request::Delete { local });
     }
@@ -344,7 +356,8 @@ impl Association {
             return;
         }
         let serves = |(path, local): &(PathId, IpAddr)| {
-            self.begins_at(*path, *local) && !self.addressing.is_gone(*local)
+            let begins = self.begins_at(*path, *local);
+            begins && !self.addressing.is_gone(self.paths[path.index()].address.local_end())
         };
         let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
@@ -362,7 +375,7 @@ impl Association {
     /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
-        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local);
+        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local_end());
         let staying: ArrayVec<PathId, MAX_PATHS> = self.live_paths().filter(stays).collect();
         let chosen = if stays(&first) {
             Some(self.path_in_turn(first, n)).filter(stays)
@@ -444,7 +457,7 @@ impl Association {
         let only = left.all(|other| other == first);
         drop(left);
         let retired =
-            self.addressing.gone.iter().any(|gone| gone.address == local && gone.stage == Stage::Retired);
+            self.addressing.gone.iter().any(|gone| gone.end.address == local && gone.stage == Stage::Retired);
         if only && retired {
             self.ask(Request::DeleteOthers { family: first });
         }

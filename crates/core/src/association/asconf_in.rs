@@ -9,7 +9,7 @@ use anabranch_wire::{
 };
 use arrayvec::ArrayVec;
 
-use crate::address::{Origin, PathAddress};
+use crate::address::{LocalEnd, Origin, PathAddress};
 use crate::association::control::Control;
 use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthFailure, Keys};
@@ -283,17 +283,17 @@ impl Association {
     /// address that a peer gains is mostly another way between the hosts. It is unconfirmed until it has answered (RFC 5061
     /// section 5.3 F14).
     fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
-        let in_use: ArrayVec<IpAddr, MAX_PATHS> =
-            self.live_paths().map(|id| self.paths[id.index()].address.local).collect();
-        let uses = |local: IpAddr| in_use.iter().filter(|used| **used == local).count();
+        let in_use: ArrayVec<LocalEnd, MAX_PATHS> =
+            self.live_paths().map(|id| self.paths[id.index()].address.local_end()).collect();
+        let uses = |local: LocalEnd| in_use.iter().filter(|used| **used == local).count();
         // The first of several that are equally good.
-        let local = std::iter::once(origin.address.local)
+        let local = std::iter::once(origin.address.local_end())
             .chain(self.addressing.local.iter().copied())
             .chain(in_use.iter().copied())
-            .filter(|local| local.is_ipv4() == address.is_ipv4() && !self.addressing.is_gone(*local))
+            .filter(|local| local.address.is_ipv4() == address.is_ipv4() && !self.addressing.is_gone(*local))
             .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
-        let id = self.new_path(PathAddress { local, remote: address, ..origin.address }).ok()?;
+        let id = self.new_path(PathAddress { remote: address, ..origin.address.from_end(local) }).ok()?;
         self.paths[id.index()].standing = Standing::Listed;
         self.events.push_back(AssociationEvent::PathAdded { path: id });
         self.verify_path(id);
@@ -344,7 +344,8 @@ impl Association {
         }
         let paths: Vec<PathId> =
             self.live_paths().filter(|id| is_deleted(self.paths[id.index()].address.remote)).collect();
-        let locals: Vec<IpAddr> = paths.iter().map(|id| self.paths[id.index()].address.local).collect();
+        let locals: Vec<LocalEnd> =
+            paths.iter().map(|id| self.paths[id.index()].address.local_end()).collect();
         for id in paths {
             // There is another one.
             if self.retire_path(id).is_ok() {
@@ -358,9 +359,9 @@ impl Association {
     }
 
     /// Addresses of ours that have lost their last path get another one.
-    fn pair_again(&mut self, locals: &[IpAddr]) {
+    fn pair_again(&mut self, locals: &[LocalEnd]) {
         for &local in locals {
-            let idle = !self.live_paths().any(|id| self.paths[id.index()].address.local == local);
+            let idle = !self.live_paths().any(|id| self.paths[id.index()].address.local_end() == local);
             if idle && !self.addressing.is_gone(local) {
                 // One that finds no room is done without.
                 let _ = self.add_local_address(self.now, local);

@@ -18,7 +18,7 @@ use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
 use crate::error::AbortReason;
 use crate::init::{
-    Announced, address_params, announced, extensions, flaw, init_padding, listed_addresses,
+    Announced, address_params, announced, extensions, flaw, init_padding, listed_addresses, listed_locals,
     reportable_params, sack_flags,
 };
 use crate::path::Standing;
@@ -153,15 +153,14 @@ impl Association {
 
     pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let repr = self.init_repr();
-        // RFC 9260 section 3.3.2: a single address need not be listed, the packet's source says it.
-        let listed = if self.addressing.local.len() > 1 { &self.addressing.local[..] } else { &[] };
+        let listed = listed_locals(&self.addressing.local);
         //= docs/rfc9260.txt#section-3.3.2
         //# Unless otherwise noted, each parameter MUST only be included once in the INIT chunk.
         //= docs/rfc9260.txt#section-3.3.2
         //# Note 3: An INIT chunk MUST NOT contain the Host Name Address parameter.
         //= docs/rfc9260.txt#section-3.3.2.1.4
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
-        let params = address_params(listed).into_iter().chain([Param::ForwardTsnSupported]);
+        let params = address_params(&listed).into_iter().chain([Param::ForwardTsnSupported]);
         let sack_flags = sack_flags::param(&self.policy.profile);
         let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
         let extensions = extensions(self.announces(), self.asconf_proof());
@@ -463,7 +462,7 @@ impl Association {
                 self.paths[index].standing = Standing::Trusted;
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
                 self.schedule_heartbeat(id);
-            } else if self.addressing.local.contains(&self.paths[index].address.local) {
+            } else if self.addressing.local.contains(&self.paths[index].address.local_end()) {
                 self.verify_path(id);
             } else {
                 // Our INIT did not know it yet.
@@ -508,15 +507,15 @@ impl Association {
         let from = self.paths[source.index()].address;
         for (index, &remote) in listed.iter().enumerate() {
             let known = self.paths.iter().any(|p| p.address.remote == remote);
-            let local = if paired { self.addressing.local[index] } else { from.local };
+            let local = if paired { self.addressing.local[index] } else { from.local_end() };
             //= docs/rfc9260.txt#section-5.1.2
             //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses in an INIT or
             //# INIT ACK chunk from its peer, it MUST use all the addresses belonging to the supported address family.
             //= docs/rfc9260.txt#section-5.1.2
             //# The endpoint SHOULD NOT respond with any kind of error indication.
-            if !known && local.is_ipv4() == remote.is_ipv4() {
+            if !known && local.address.is_ipv4() == remote.is_ipv4() {
                 // A ninth address is simply not used.
-                if let Ok(id) = self.new_path(PathAddress { local, remote, ..from }) {
+                if let Ok(id) = self.new_path(PathAddress { remote, ..from.from_end(local) }) {
                     self.paths[id.index()].standing = Standing::Listed;
                 }
             }

@@ -49,12 +49,11 @@ mod state;
 mod timers;
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::address::PathAddress;
+use crate::address::{LocalEnd, PathAddress};
 use crate::authentication::RANDOM_LEN;
 use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu};
 use crate::contents::Contents;
@@ -655,7 +654,7 @@ pub(crate) struct AssociationSeed {
     pub(crate) initial_tsn: u32,
     pub(crate) local_port: u16,
     pub(crate) peer_port: u16,
-    pub(crate) local_addresses: Vec<IpAddr>,
+    pub(crate) local_addresses: Vec<LocalEnd>,
     pub(crate) interface_mtus: Arc<[InterfaceMtu]>,
     pub(crate) encapsulation: Encapsulation,
     pub(crate) initiator: bool,

@@ -49,7 +49,7 @@ impl Association {
 
     /// No more than the interface of a path's local address takes, if that is known.
     fn interface_limited(&self, mtu_bytes: usize, address: PathAddress) -> usize {
-        self.addressing.interface_mtu(address.local).map_or(mtu_bytes, |limit| limit.min(mtu_bytes))
+        self.addressing.interface_mtu(address.local_end()).map_or(mtu_bytes, |limit| limit.min(mtu_bytes))
     }
 
     /// The largest packet that both receive buffers hold enough of. Before the handshake the peer's is not known.

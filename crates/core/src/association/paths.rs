@@ -188,7 +188,7 @@ impl Association {
             let path = &self.paths[id.index()];
             !path.removed
                 && self.policy.path(*id).state == PathState::Active
-                && !self.addressing.is_gone(path.address.local)
+                && !self.addressing.is_gone(path.address.local_end())
         };
         let primary = || self.live_paths().find(|id| self.policy.path(*id).primary);
         preferred

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use crate::address::PathAddress;
+use crate::address::{LocalEnd, PathAddress};
 use crate::association::asconf::Request;
 use crate::association::{Association, AssociationEvent};
 use crate::config::ListedAddresses;
@@ -43,12 +43,12 @@ impl Association {
         self.ask_all(all.into_iter().map(|local| Request::Report { local }));
     }
 
-    /// Takes back the report of an address that no path begins at.
-    pub(super) fn withdraw_advertised(&mut self, local: IpAddr) -> Result<(), PathError> {
-        if !self.addressing.advertised.contains(&local) {
+    /// Withdraws the report of an address that no path begins at.
+    pub(super) fn withdraw_advertised(&mut self, local: LocalEnd) -> Result<(), PathError> {
+        if !self.addressing.advertised.contains(&local.address) {
             return Err(PathError::Unknown);
         }
-        self.addressing.local.retain(|address| *address != local);
+        self.addressing.local.retain(|end| *end != local);
         self.announce_removed(local);
         Ok(())
     }

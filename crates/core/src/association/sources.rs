@@ -29,7 +29,7 @@ impl Association {
             return None;
         }
         let barred = self.addressing.is_barred(&origin.address);
-        if self.addressing.is_gone(origin.address.local) || barred {
+        if self.addressing.is_gone(origin.address.local_end()) || barred {
             // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
             return Some(self.control_path(None));
         }

@@ -15,7 +15,7 @@ use crate::endpoint::spent::Verdict;
 use crate::endpoint::{AssociationId, Endpoint, Handled};
 use crate::init::{
     Announced, AsconfProof, address_params, announced, digest_of, extensions, listed_addresses,
-    protection_parameter, reportable_params, transcript,
+    listed_locals, protection_parameter, reportable_params, transcript,
 };
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::protection::{Cover, Mismatch, ParameterPair, ProtectionMode, Transcript, agree};
@@ -367,8 +367,7 @@ impl Endpoint {
         //= docs/rfc9260.txt#section-5.2.1
         //# The endpoint MUST also generate a State Cookie with the INIT ACK chunk.
         self.jar.seal(self.now, body, &mut cookie);
-        let listed = if self.config.addresses.len() > 1 { &self.config.addresses[..] } else { &[] };
-        let addresses = address_params(listed);
+        let addresses = address_params(&listed_locals(&self.locals));
         let random = body.authentication.as_ref().map(|offers| &offers.local_random);
         let auth = random.map(AuthOffer::our_params).into_iter().flatten();
         let offer = body.protection.as_ref().and_then(|pair| param_of(&pair.local));

@@ -11,6 +11,7 @@ use arrayvec::ArrayVec;
 pub(crate) use padding::init_padding;
 pub(crate) use transcript::{digest_of, transcript};
 
+use crate::address::LocalEnd;
 use crate::config::LEAST_FIRST_WINDOW;
 use crate::path_id::MAX_PATHS;
 use crate::protection::{ParameterBytes, kept};
@@ -181,6 +182,21 @@ pub(crate) fn listed_addresses(init: &InitView<'_>) -> ArrayVec<IpAddr, MAX_PATH
         })
         .take(MAX_PATHS)
         .collect()
+}
+
+/// Returns our addresses that a packet lists, each once: two interfaces may have the same. A single address is not listed, because the
+/// packet's source says it (RFC 9260 section 3.3.2).
+pub(crate) fn listed_locals(locals: &[LocalEnd]) -> ArrayVec<IpAddr, MAX_PATHS> {
+    let mut listed = ArrayVec::new();
+    for LocalEnd { address, .. } in locals {
+        if !listed.contains(address) && listed.try_push(*address).is_err() {
+            break;
+        }
+    }
+    if listed.len() == 1 {
+        listed.clear();
+    }
+    listed
 }
 
 /// Our addresses as parameters. An IPv4 address is one also where the system writes it as an IPv6 address.

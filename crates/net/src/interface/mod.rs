@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_core::InterfaceMtu;
+use anabranch_core::{InterfaceMtu, LocalEnd};
 use netdev::Interface;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -80,6 +80,8 @@ pub struct LocalAddress {
     pub prefix_bits: u8,
     /// The interface's name.
     pub interface: String,
+    /// The interface's index.
+    pub index: u32,
     /// What the interface leads to.
     pub kind: LinkKind,
     /// The largest IP packet that the interface takes, in bytes, if the system tells.
@@ -88,6 +90,13 @@ pub struct LocalAddress {
     pub up: bool,
     /// Why no path begins here unless that is asked for; the first reason, where there are several.
     pub obstacle: Option<Obstacle>,
+}
+
+impl LocalAddress {
+    /// Returns the end of paths that begin here.
+    pub fn end(&self) -> LocalEnd {
+        LocalEnd { address: self.address, interface: self.index }
+    }
 }
 
 /// All addresses of this machine as they are now, by interface in the system's order.
@@ -101,12 +110,13 @@ pub fn local_addresses() -> Vec<LocalAddress> {
 /// The IP packet size of Ethernet, for an interface that the system says nothing of.
 const UNKNOWN_MTU: usize = 1500;
 
-/// The largest IP packets that leave from local addresses, each given with the interface that it is bound to, if it is.
+/// The largest IP packets that leave from local ends, each given with the interface that it is bound to, if it is.
 pub(crate) fn interface_mtus<'a>(
-    locals: impl Iterator<Item = (IpAddr, Option<&'a str>)>,
+    locals: impl Iterator<Item = (LocalEnd, Option<&'a str>)>,
 ) -> Vec<InterfaceMtu> {
     let known = local_addresses();
-    locals.map(|(local, bound)| InterfaceMtu { local, mtu_bytes: mtu_of(&known, local, bound) }).collect()
+    let of = |local: LocalEnd, bound| mtu_of(&known, local.address, bound);
+    locals.map(|(local, bound)| InterfaceMtu { local, mtu_bytes: of(local, bound) }).collect()
 }
 
 fn mtu_of(known: &[LocalAddress], local: IpAddr, bound: Option<&str>) -> usize {
@@ -153,6 +163,7 @@ fn of_interface(interface: &Interface, kind: LinkKind) -> Vec<LocalAddress> {
             address,
             prefix_bits,
             interface: interface.name.clone(),
+            index: interface.index,
             mtu_bytes: interface.mtu,
             up: link.up,
             obstacle: obstacle(address, state, link, &kind),
@@ -215,10 +226,27 @@ pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()>
     socket.bind_device(Some(interface.as_bytes()))
 }
 
-/// Lets packets leave through this interface only, which this system has no way to do by name.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+/// Lets packets leave through this interface only, whatever the routing table prefers.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
+    let index =
+        interface_index(interface).and_then(std::num::NonZeroU32::new).ok_or(io::ErrorKind::NotFound)?;
+    if socket.domain()? == Domain::IPV6 {
+        socket.bind_device_by_index_v6(Some(index))
+    } else {
+        socket.bind_device_by_index_v4(Some(index))
+    }
+}
+
+/// Returns an error: this system has no safe call that binds a socket to an interface.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub(crate) fn bind_to_device(_socket: &Socket, _interface: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns the index of an interface.
+pub(crate) fn interface_index(name: &str) -> Option<u32> {
+    netdev::get_interfaces().into_iter().find(|interface| interface.name == name).map(|found| found.index)
 }
 
 /// What the interfaces lead to, as far as the system tells more than `netdev` does.
@@ -313,7 +341,7 @@ mod tests {
             _ => LinkKind::Outside("hardware".to_owned()),
         };
         let interface = interface.to_owned();
-        LocalAddress { address, prefix_bits, interface, kind, mtu_bytes, up: true, obstacle: None }
+        LocalAddress { address, prefix_bits, interface, index: 1, kind, mtu_bytes, up: true, obstacle: None }
     }
 
     #[test]

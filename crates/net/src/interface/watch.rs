@@ -157,6 +157,7 @@ mod tests {
             address: IpAddr::from([192, 0, 2, last]),
             prefix_bits: 24,
             interface: interface.to_owned(),
+            index: u32::from(interface.as_bytes()[0]),
             kind: LinkKind::Outside("hardware".to_owned()),
             mtu_bytes: Some(1500),
             up: true,

@@ -118,6 +118,7 @@ mod tests {
             address: address.parse().expect("an address"),
             prefix_bits: 24,
             interface: "any".to_owned(),
+            index: 1,
             kind,
             mtu_bytes: None,
             up: true,

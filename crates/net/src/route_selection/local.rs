@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
+use anabranch_core::LocalEnd;
+
 use super::option_names::OptionNames;
 use super::pairing::{LocalChoice, NamedLocal, RemoteChoice};
 use crate::interface::{LinkKind, LocalAddress, Obstacle, local_addresses};
@@ -48,7 +50,7 @@ impl LocalAddresses {
         let to_this_machine = ends.addresses().iter().all(|end| end.ip().is_loopback());
         let leads = |local: &&LocalAddress| ends.addresses().iter().any(|end| leads_to(local, *end));
         let usable = self.all.iter().filter(|local| is_usable(local, to_this_machine));
-        let found: Vec<IpAddr> = usable.filter(leads).map(|local| local.address).collect();
+        let found: Vec<LocalEnd> = usable.filter(leads).map(LocalAddress::end).collect();
         if found.is_empty() {
             Err(self.no_way(ends, to_this_machine, options))
         } else {
@@ -70,16 +72,21 @@ impl LocalAddresses {
         text + &format!("\nconnect an interface, or name one of these with {}", options.path)
     }
 
-    /// The interface of an address, by which a path to another machine leaves.
-    pub(super) fn interface_of(&self, address: IpAddr) -> Option<&str> {
-        let local = self.all.iter().find(|local| local.address == address)?;
+    /// Returns the interface of a local end, through which a path to another machine leaves.
+    pub(super) fn interface_of(&self, end: LocalEnd) -> Option<&str> {
+        let local = self.find(end)?;
         (local.kind != LinkKind::Loopback).then_some(local.interface.as_str())
     }
 
-    /// How well one of the addresses leads to a remote one.
-    pub(super) fn reach(&self, local: IpAddr, remote: SocketAddr) -> Reach {
-        let found = self.all.iter().find(|found| found.address == local);
-        found.map_or(Reach::Unknown, |found| Reach::between(found, remote))
+    /// Returns the address of a local end; the first one where the end names no interface.
+    fn find(&self, end: LocalEnd) -> Option<&LocalAddress> {
+        let mut of_address = self.all.iter().filter(|local| local.address == end.address);
+        of_address.find(|local| [0, local.index].contains(&end.interface))
+    }
+
+    /// Returns how well a local end leads to a remote address.
+    pub(super) fn reach(&self, local: LocalEnd, remote: SocketAddr) -> Reach {
+        self.find(local).map_or(Reach::Unknown, |found| Reach::between(found, remote))
     }
 
     /// Whether this machine has the address: what is sent there does not leave through an interface.
@@ -91,11 +98,12 @@ impl LocalAddresses {
     fn start(&self, text: &str, options: OptionNames) -> Result<NamedLocal, String> {
         let path = options.path;
         if let Ok(address) = text.parse::<IpAddr>() {
-            return can_bind(address)
-                .map(|()| NamedLocal { text: text.to_owned(), addresses: vec![address] })
-                .map_err(|error| {
-                    format!("{path} {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
-                });
+            can_bind(address).map_err(|error| {
+                format!("{path} {text}: no path can begin at this address ({error}); `anabranch paths` lists this machine's")
+            })?;
+            return self
+                .only_end(address, options)
+                .map(|end| NamedLocal { text: text.to_owned(), ends: vec![end] });
         }
         let of_it: Vec<&LocalAddress> = self.all.iter().filter(|local| local.interface == text).collect();
         let Some(first) = of_it.first() else {
@@ -104,15 +112,26 @@ impl LocalAddresses {
         if !first.up {
             return Err(format!("{path} {text}: the interface is down; switch it on, or leave it out"));
         }
-        let addresses: Vec<IpAddr> =
-            of_it.iter().filter(|local| may_be_named(local)).map(|local| local.address).collect();
+        let ends: Vec<LocalEnd> =
+            of_it.iter().filter(|local| may_be_named(local)).map(|local| local.end()).collect();
         match &first.obstacle {
-            Some(obstacle) if addresses.is_empty() => Err(format!(
+            Some(obstacle) if ends.is_empty() => Err(format!(
                 "{path} {text}: none of its addresses can be used: {} ({obstacle}); give it another one, or leave it out",
                 first.address
             )),
-            _ => Ok(NamedLocal { text: text.to_owned(), addresses }),
+            _ => Ok(NamedLocal { text: text.to_owned(), ends }),
         }
+    }
+
+    /// Returns the end with an address that the user named. An address of several interfaces does not say which of them is meant.
+    fn only_end(&self, address: IpAddr, options: OptionNames) -> Result<LocalEnd, String> {
+        let mut of_address = self.all.iter().filter(|local| local.address == address);
+        let Some(first) = of_address.next() else { return Ok(address.into()) };
+        let Some(second) = of_address.next() else { return Ok(first.end()) };
+        Err(format!(
+            "{} {address}: {} and {} have this address; name the interface instead",
+            options.path, first.interface, second.interface
+        ))
     }
 
     fn no_such_interface(&self, text: &str, options: OptionNames) -> String {
@@ -191,6 +210,7 @@ mod tests {
             address,
             prefix_bits: 24,
             interface: interface.to_owned(),
+            index: 0,
             kind,
             mtu_bytes: Some(1500),
             up,
@@ -232,17 +252,35 @@ mod tests {
     #[test]
     fn a_virtual_interface_is_used_only_by_name() {
         let starts = machine().choose(&["docker0".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
-        let addresses = vec![IpAddr::from([172, 17, 0, 1])];
-        assert_eq!(
-            starts,
-            Ok(LocalChoice::Named(vec![NamedLocal { text: "docker0".to_owned(), addresses }]))
-        );
+        let ends = vec![IpAddr::from([172, 17, 0, 1]).into()];
+        assert_eq!(starts, Ok(LocalChoice::Named(vec![NamedLocal { text: "docker0".to_owned(), ends }])));
     }
 
     #[test]
     fn loopback_goes_to_loopback_of_its_ip_version() {
         let starts = machine().choose(&[], &resolved("127.0.0.9:7"), OPTIONS);
-        assert_eq!(starts, Ok(LocalChoice::Found(vec![IpAddr::from([127, 0, 0, 1])])));
+        assert_eq!(starts, Ok(LocalChoice::Found(vec![IpAddr::from([127, 0, 0, 1]).into()])));
+    }
+
+    #[test]
+    fn address_of_two_interfaces_begins_a_path_at_each_and_is_not_named_alone() {
+        let stick = |interface: &str, index| {
+            let kind = LinkKind::Outside("hardware".to_owned());
+            LocalAddress { index, ..local(interface, "127.0.0.1", kind, None) }
+        };
+        let sticks = LocalAddresses { all: vec![stick("w1", 3), stick("w2", 4)] };
+        let starts = sticks.choose(&["w2".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
+        let end = LocalEnd { address: IpAddr::from([127, 0, 0, 1]), interface: 4 };
+        assert_eq!(
+            starts,
+            Ok(LocalChoice::Named(vec![NamedLocal { text: "w2".to_owned(), ends: vec![end] }]))
+        );
+        assert_eq!(sticks.interface_of(end), Some("w2"));
+        let both = sticks.choose(&["127.0.0.1".to_owned()], &resolved("192.0.2.1:7"), OPTIONS);
+        assert_eq!(
+            both.expect_err("two interfaces"),
+            "--path 127.0.0.1: w1 and w2 have this address; name the interface instead"
+        );
     }
 
     #[test]

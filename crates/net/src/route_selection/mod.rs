@@ -6,7 +6,7 @@ mod option_names;
 mod pairing;
 mod target;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anabranch_core::{AssociationConfig, ListedAddresses, PathAddress};
@@ -46,7 +46,12 @@ impl RouteSelection {
     pub fn paths(&self) -> Result<Vec<PathAddress>, String> {
         let known = LocalAddresses::read();
         let locals = known.choose(&self.locals, &self.remotes, self.options)?;
-        pair(&locals, &self.remotes, &|local, remote| known.reach(local, remote), self.options)
+        let paths = pair(&locals, &self.remotes, &|local, remote| known.reach(local, remote), self.options)?;
+        if leads_to_this_machine(&paths, &known) {
+            let unbound = |path: PathAddress| PathAddress { interface: 0, ..path };
+            return Ok(paths.into_iter().map(unbound).collect());
+        }
+        Ok(paths)
     }
 
     /// Returns `true` if the user named a host and nothing else, so that every link of both ends is to be used.
@@ -69,13 +74,8 @@ impl RouteSelection {
             return builder;
         }
         let further = locals.all.iter().filter(|local| is_usable(local, false));
-        let further = further.filter(|local| !paths.iter().any(|path| path.local == local.address));
-        let mut known: Vec<IpAddr> = Vec::new();
+        let further = further.filter(|local| !paths.iter().any(|path| path.local_end() == local.end()));
         further.fold(builder, |builder, local| {
-            if known.contains(&local.address) {
-                return builder;
-            }
-            known.push(local.address);
             builder.local_on(SocketAddr::new(local.address, 0), &local.interface)
         })
     }
@@ -95,10 +95,10 @@ impl RouteSelection {
 pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);
-    let mut ends: Vec<_> = paths.iter().map(|path| path.local).collect();
+    let mut ends: Vec<_> = paths.iter().map(PathAddress::local_end).collect();
     let mut builder = Host::builder(protection);
     while let Some(local) = ends.first().copied() {
-        let address = SocketAddr::new(local, 0);
+        let address = SocketAddr::new(local.address, 0);
         builder = match locals.interface_of(local).filter(|_| !here) {
             Some(interface) => builder.local_on(address, interface),
             None => builder.local(address),
@@ -115,7 +115,7 @@ pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
 pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, LocalError> {
     let locals = LocalAddresses::read();
     let address = SocketAddr::new(path.local, 0);
-    match locals.interface_of(path.local).filter(|_| !leads_to_this_machine(&[path], &locals)) {
+    match locals.interface_of(path.local_end()).filter(|_| !leads_to_this_machine(&[path], &locals)) {
         Some(interface) => host.add_local_on(address, interface).await,
         None => host.add_local(address).await,
     }

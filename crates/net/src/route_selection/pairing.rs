@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anabranch_core::PathAddress;
+use anabranch_core::{LocalEnd, PathAddress};
 
 use super::option_names::OptionNames;
 use crate::reach::{Reach, interleave, spread};
@@ -14,7 +14,7 @@ const MOST_PATHS: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LocalChoice {
     /// The user named none; those of the wrong IP version are left out.
-    Found(Vec<IpAddr>),
+    Found(Vec<LocalEnd>),
     /// The user named these, and each is to be used.
     Named(Vec<NamedLocal>),
 }
@@ -25,7 +25,7 @@ pub(super) struct NamedLocal {
     /// As it was written.
     pub(super) text: String,
     /// One, or those of an interface.
-    pub(super) addresses: Vec<IpAddr>,
+    pub(super) ends: Vec<LocalEnd>,
 }
 
 /// The remote addresses of paths.
@@ -57,29 +57,29 @@ impl RemoteChoice {
 pub(super) fn pair(
     starts: &LocalChoice,
     ends: &RemoteChoice,
-    reach: &dyn Fn(IpAddr, SocketAddr) -> Reach,
+    reach: &dyn Fn(LocalEnd, SocketAddr) -> Reach,
     options: OptionNames,
 ) -> Result<Vec<PathAddress>, String> {
     // An address that the user named is used whether the system has a route or not.
-    let any = |local: IpAddr, remote: SocketAddr| Some(reach(local, remote));
+    let any = |local: LocalEnd, remote: SocketAddr| Some(reach(local, remote));
     let routed =
-        |local: IpAddr, remote: SocketAddr| any(local, remote).filter(|reach| *reach != Reach::Unknown);
+        |local: LocalEnd, remote: SocketAddr| any(local, remote).filter(|reach| *reach != Reach::Unknown);
     let remotes = match ends {
         RemoteChoice::Named(addresses) => addresses.clone(),
         RemoteChoice::Resolved { addresses, .. } => interleave(addresses),
     };
-    let over_udp = |pairs: Vec<(IpAddr, SocketAddr)>| -> Vec<PathAddress> {
-        pairs.into_iter().map(|(local, remote)| PathAddress::over_udp(local, remote)).collect()
+    let over_udp = |pairs: Vec<(LocalEnd, SocketAddr)>| -> Vec<PathAddress> {
+        pairs.into_iter().map(|(local, remote)| path_between(local, remote)).collect()
     };
     let paths = match (starts, ends) {
         (LocalChoice::Named(starts), RemoteChoice::Named(ends)) if ends.len() > 1 => {
             in_order(starts, ends, options)?
         }
         (LocalChoice::Named(starts), _) => {
-            let addresses: Vec<IpAddr> = starts.iter().flat_map(|start| start.addresses.clone()).collect();
-            let paths = over_udp(spread(&addresses, &remotes, &any));
+            let locals: Vec<LocalEnd> = starts.iter().flat_map(|start| start.ends.clone()).collect();
+            let paths = over_udp(spread(&locals, &remotes, &any));
             let unused =
-                |start: &&NamedLocal| !paths.iter().any(|path| start.addresses.contains(&path.local));
+                |start: &&NamedLocal| !paths.iter().any(|path| start.ends.contains(&path.local_end()));
             match starts.iter().find(unused) {
                 Some(start) => return Err(other_family(start, ends, options)),
                 None => paths,
@@ -109,8 +109,9 @@ fn bounded(
     options: OptionNames,
 ) -> Result<Vec<PathAddress>, String> {
     if let LocalChoice::Named(_) = starts {
-        let is_second =
-            |at: usize, paths: &[PathAddress]| paths[..at].iter().any(|path| path.local == paths[at].local);
+        let is_second = |at: usize, paths: &[PathAddress]| {
+            paths[..at].iter().any(|path| path.local_end() == paths[at].local_end())
+        };
         while paths.len() > MOST_PATHS
             && let Some(second) = (0..paths.len()).rev().find(|at| is_second(*at, &paths))
         {
@@ -143,16 +144,16 @@ fn in_order(
         ));
     }
     let path = |(start, remote): (&NamedLocal, &SocketAddr)| {
-        let local = start.addresses.iter().find(|local| same_family(**local, *remote));
+        let local = start.ends.iter().find(|local| same_family(**local, *remote));
         local
-            .map(|local| PathAddress::over_udp(*local, *remote))
+            .map(|local| path_between(*local, *remote))
             .ok_or_else(|| other_family(start, &RemoteChoice::Named(vec![*remote]), options))
     };
     starts.iter().zip(ends).map(path).collect()
 }
 
 /// Returns an error if no local address is of the IP version of an end that the user named.
-fn check_families(found: &[IpAddr], ends: &[SocketAddr], options: OptionNames) -> Result<(), String> {
+fn check_families(found: &[LocalEnd], ends: &[SocketAddr], options: OptionNames) -> Result<(), String> {
     match ends.iter().find(|remote| !found.iter().any(|local| same_family(*local, **remote))) {
         None => Ok(()),
         Some(remote) => Err(format!(
@@ -164,8 +165,12 @@ fn check_families(found: &[IpAddr], ends: &[SocketAddr], options: OptionNames) -
     }
 }
 
-fn same_family(local: IpAddr, remote: SocketAddr) -> bool {
-    local.is_ipv4() == remote.is_ipv4()
+fn path_between(local: LocalEnd, remote: SocketAddr) -> PathAddress {
+    PathAddress::over_udp(local.address, remote).from_end(local)
+}
+
+fn same_family(local: LocalEnd, remote: SocketAddr) -> bool {
+    local.address.is_ipv4() == remote.is_ipv4()
 }
 
 fn family(remote: SocketAddr) -> &'static str {
@@ -178,7 +183,7 @@ fn other_family(start: &NamedLocal, ends: &RemoteChoice, options: OptionNames) -
         RemoteChoice::Resolved { host, addresses } => (host.clone(), addresses.first()),
     };
     let wanted = remote.map_or("other", |remote| family(*remote));
-    let given = match start.addresses.first() {
+    let given = match start.ends.first().map(|end| end.address) {
         Some(IpAddr::V4(_)) => "IPv4",
         Some(IpAddr::V6(_)) => "IPv6",
         None => "no address",
@@ -198,16 +203,16 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    fn ips(text: &[&str]) -> Vec<IpAddr> {
-        text.iter().map(|text| ip(text)).collect()
+    fn ends(text: &[&str]) -> Vec<LocalEnd> {
+        text.iter().map(|text| ip(text).into()).collect()
     }
 
     fn found(text: &[&str]) -> LocalChoice {
-        LocalChoice::Found(ips(text))
+        LocalChoice::Found(ends(text))
     }
 
     fn asked(texts: &[&[&str]]) -> LocalChoice {
-        let start = |addresses: &&[&str]| NamedLocal { text: addresses.join("/"), addresses: ips(addresses) };
+        let start = |addresses: &&[&str]| NamedLocal { text: addresses.join("/"), ends: ends(addresses) };
         LocalChoice::Named(texts.iter().map(start).collect())
     }
 
