@@ -124,6 +124,7 @@ def run_batch(
     threads: int | None = None,
     trace: str | PathLike[str] | None = None,
     pcap: str | PathLike[str] | None = None,
+    snaplen: int | None = None,
     digest: bool = False,
     tables: Sequence[str] | None = None,
     until_s: float | None = None,

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.series import Series
 
+# Bounds of `--snaplen`.
+_LEAST_SNAPLEN = 64
+_LARGEST_SNAPLEN = 2**32 - 1
 LARGEST_SEED = 2**63 - 1
 """The largest seed that a scenario file can hold."""
 
@@ -237,6 +240,7 @@ def run(
     *,
     trace: str | os.PathLike[str] | None = None,
     pcap: str | os.PathLike[str] | None = None,
+    snaplen: int | None = None,
     digest: bool = False,
 ) -> Run: ...
 @overload
@@ -261,13 +265,15 @@ def run(
     seeds: int | Iterable[int] | None = None,
     trace: str | os.PathLike[str] | None = None,
     pcap: str | os.PathLike[str] | None = None,
+    snaplen: int | None = None,
     digest: bool = False,
 ) -> Run | Results:
     """Makes one run of a scenario, or with `schemes` or `seeds` one for each of them. A run is the same each time.
 
     `scheme` is a name, an expression such as `"cmt(trigger=4)"`, or an object with policies in Python (see
     `anabranch.policy`); the scenario's own if it has one only. `trace` and `pcap` are folders that get a folder of
-    traces and a capture, each called after scheme and seed. `digest` asks for a hash over all packets.
+    traces and a capture, each called after scheme and seed. `snaplen` is the number of bytes of each packet in the
+    capture, from its IP header on (256 if not given, 0 for whole packets). `digest` asks for a hash over all packets.
 
     >>> made = run("scenarios/two-path.toml", "cmt", seed=3)
     >>> made.metrics["duration_s"], [path.name for path in made.paths]
@@ -281,9 +287,10 @@ def run(
     Python raises ends the run and is raised as it is.
     """
     if schemes is not None or seeds is not None:
-        if scheme is not None or seed != 1 or trace is not None or pcap is not None or digest:
+        if scheme is not None or seed != 1 or any((trace, pcap, snaplen, digest)):
             raise RunError(
-                "`schemes` and `seeds` make many runs: `scheme`, `seed`, `trace`, `pcap` and `digest` are for one"
+                "`schemes` and `seeds` make many runs: `scheme`, `seed`, `trace`, `pcap`, `snaplen` and `digest` are "
+                "for one"
             )
         return _comparison(scenario, schemes, seeds)
     scenario = load(scenario)
@@ -294,7 +301,10 @@ def run(
     text = scenario.to_toml(resolved=True)
     prepared = _native.Prepared(text, expression, scenario.folder, scenario.name, own.native() if own else None)
     results: list[str] = []
-    _native.run_batch([(prepared, seed)], lambda _, text: results.append(text), trace=trace, pcap=pcap, digest=digest)
+    snaplen = _checked_snaplen(snaplen, pcap)
+    _native.run_batch(
+        [(prepared, seed)], lambda _, text: results.append(text), trace=trace, pcap=pcap, snaplen=snaplen, digest=digest
+    )
     made = run_of(scenario, json.loads(results[0]))
     name = label(made.scheme, seed)
     trace_folder = None if trace is None else FilePath(trace).absolute() / name
@@ -311,6 +321,21 @@ def _comparison(
     from anabranch.sweep import sweep
 
     return sweep(scenario, None if schemes is None else {"scheme": schemes}, seeds)
+
+
+def _checked_snaplen(snaplen: int | None, pcap: str | os.PathLike[str] | None) -> int | None:
+    """Returns the bytes to keep of each packet. Raises `RunError` for no such length, or without a capture."""
+    if snaplen is None:
+        return None
+    if pcap is None:
+        raise RunError("`snaplen` has no effect without `pcap`, the folder of the capture")
+    try:
+        length = whole_number("snaplen", snaplen, least=0, most=_LARGEST_SNAPLEN)
+    except SweepError as error:
+        raise RunError(str(error)) from None
+    if 0 < length < _LEAST_SNAPLEN:
+        raise RunError(f"`snaplen`: expected {_LEAST_SNAPLEN} bytes or more, or 0 for whole packets, found {length}")
+    return length
 
 
 def checked_seed(seed: int) -> int:

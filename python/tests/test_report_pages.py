@@ -351,7 +351,7 @@ def test_a_run_that_is_not_the_same_again_is_a_visible_warning(results: Results,
     (warning,) = [text for text in page.texts["section"] if "Read this first" in text]
     stored = changed.runs["goodput_kbps"][0].as_py()
     assert f"run goodput_kbps is {stored} in the results and {stored - 1.0} now" in warning
-    assert "1 of 1 runs of the timeline" in warning
+    assert "1 of 1 run of the timeline" in warning
     assert "all their figures are those of the results" not in page.words
 
 

@@ -184,7 +184,7 @@ def test_a_seed_out_of_range_is_refused(seed: int) -> None:
 def test_seeds_are_whole_numbers_of_any_kind() -> None:
     assert run(two_paths("1 s"), seed=numpy.int64(5)).seed == 5  # type: ignore[arg-type]
     assert run(two_paths("1 s"), seed=2**63 - 1).seed == 2**63 - 1
-    with pytest.raises(RunError, match="there is no seed 1.5"):
+    with pytest.raises(RunError, match=r"there is no seed 1\.5:"):
         run(two_paths("1 s"), seed=1.5)  # type: ignore[arg-type]
 
 
@@ -228,6 +228,26 @@ def test_traces_and_captures_go_where_they_are_asked_for(tmp_path: FilePath, mon
     monkeypatch.chdir("/")
     assert made.series.folder == made.trace
     assert made == run(two_paths(), "cmt(trigger=4)", 9)
+
+
+def test_captures_keep_headers_unless_whole_packets_are_asked_for(tmp_path: FilePath) -> None:
+    sizes = []
+    for snaplen in (None, 256, 0):
+        made = run(two_paths("2 s"), "cmt", pcap=tmp_path / str(snaplen), snaplen=snaplen)
+        assert made.pcap is not None
+        sizes.append(made.pcap.stat().st_size)
+    assert sizes[0] == sizes[1] < sizes[2] / 2
+
+
+@pytest.mark.parametrize(("snaplen", "said"), [(-1, "from 0 to"), (20, "64 bytes or more"), (True, "whole number")])
+def test_snap_length_that_is_none_is_refused(snaplen: int, said: str, tmp_path: FilePath) -> None:
+    with pytest.raises(RunError, match=f"`snaplen`: expected .*{said}"):
+        run(two_paths("1 s"), "cmt", pcap=tmp_path, snaplen=snaplen)
+
+
+def test_snap_length_without_capture_is_refused() -> None:
+    with pytest.raises(RunError, match="`snaplen` has no effect without `pcap`"):
+        run(two_paths("1 s"), "cmt", snaplen=256)
 
 
 def test_the_folder_of_traces_is_found_whatever_the_scheme_is_called(tmp_path: FilePath) -> None:

@@ -60,8 +60,10 @@ const KEYS: [&str; 38] = [
 const EXAMPLES: &str = "\
 Examples:
   For this user's bash, zsh or fish:
-    anabranch completions bash > ~/.local/share/bash-completion/completions/anabranch
-    anabranch completions zsh > ~/.zfunc/_anabranch       # with ~/.zfunc in fpath
+    anabranch completions bash \\
+        > ~/.local/share/bash-completion/completions/anabranch
+    anabranch completions zsh \\
+        > ~/.zfunc/_anabranch       # with ~/.zfunc in fpath
     anabranch completions fish > ~/.config/fish/completions/anabranch.fish
 
 `make install` installs all three, and the man pages.";

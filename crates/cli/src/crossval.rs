@@ -35,7 +35,8 @@ Examples:
   anabranch crossval loss10         the points of one family
   anabranch crossval --json         for scripts
 
-Exit status: 0 if nine points in ten agree and none is off by more than 8 %, 1 if not.";
+Exit status: 0 if nine points in ten agree and none is off by more than 8 %, 1
+if not.";
 
 const HEADER: &str = "\
 point                            n  goodput kbit/s     ns-2 kbit/s   difference  path 1      retransmissions  verdict

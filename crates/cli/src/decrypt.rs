@@ -11,17 +11,21 @@ use crate::output::{self, count};
 
 const EXAMPLES: &str = "\
 Examples:
-  Capture a transfer with its keys, and make a capture that Wireshark can read:
+  Capture a transfer with its keys, and make a capture that Wireshark can
+  read:
     anabranch send film.mkv example.org --pcap film.pcapng --keylog film.keys
     anabranch decrypt film.pcapng --keylog film.keys -o plain.pcapng
 
-The keys of either side will do. A capture made elsewhere on the way, in the format pcapng or pcap,
-will do as well; only packets of SCTP are in the output, as long as they would be unprotected.
-Whoever has the keys can read the transfer: remove them when they are not needed any more.
-Link types that tcpdump writes on Linux and macOS are read: Ethernet with VLAN tags and PPPoE, Linux
-cooked (SLL, SLL2), raw IP, loopback, PPP, NFLOG, PKTAP. Wi-Fi frames are not.
-Exit status: 0 if packets were decrypted, 1 if none was or a file cannot be used, 2 if the command
-line is wrong.";
+The keys of either side will do. A capture made elsewhere on the way, in the
+format pcapng or pcap, will do as well; only packets of SCTP are in the
+output, as long as they would be unprotected.
+Whoever has the keys can read the transfer: remove them when they are not
+needed any more.
+Link types that tcpdump writes on Linux and macOS are read: Ethernet with VLAN
+tags and PPPoE, Linux cooked (SLL, SLL2), raw IP, loopback, PPP, NFLOG, PKTAP.
+Wi-Fi frames are not.
+Exit status: 0 if packets were decrypted, 1 if none was or a file cannot be
+used, 2 if the command line is wrong.";
 
 /// Decrypt a capture of protected associations.
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anabranch_lab::explain::{
     self, Choice, ExplainError, Explanation, FlowExplanation, PathExplanation, Placement,
 };
+use anabranch_lab::statistics::total;
 use anyhow::Context;
 use clap::Args;
 
@@ -15,7 +16,8 @@ use crate::table::{TextTable, mean, shares};
 const EXAMPLES: &str = "\
 Examples:
   Trace two schemes with one seed, and see where their time went:
-    anabranch run scenarios/two-path.toml --schemes sctp,cmt --seeds 7, --trace out/trace
+    anabranch run scenarios/two-path.toml --schemes sctp,cmt --seeds 7, \\
+        --trace out/trace
     anabranch explain out/trace
   Explain one of the runs:
     anabranch explain out/trace/cmt-seed7
@@ -24,9 +26,9 @@ Examples:
   Work on with the figures:
     anabranch explain out/trace --json > explained.jsonl
 
-Exit status: 0 if all traces were explained, also where one is cut short, which a note says;
-1 if a trace is broken, incomplete or of another version; 2 if a folder holds no trace or a flow
-no such name.";
+Exit status: 0 if all traces were explained, also where one is cut short,
+which a note says; 1 if a trace is broken, incomplete or of another version; 2
+if a folder holds no trace or a flow no such name.";
 
 /// Columns for the labels of notes.
 const LABEL: usize = 10;
@@ -130,7 +132,8 @@ fn flow_block(flow: &FlowExplanation) -> String {
     let mut text = format!("{name} ({scheme}), {from_s} s to {until_s} s\n");
     text += &sentences("Where the time went", &flow.time_findings);
     text += &sentences("Where the capacity went", &flow.capacity_findings);
-    text += &titled("Time of each path in %, and means while in service", &paths(flow));
+    text += &titled("Time of each path in %", &path_times(flow));
+    text += &titled("Means of each path while in service, and time-outs", &path_means(flow));
     text += &titled("Window cuts", &cuts(flow));
     text += &titled("Chunks declared lost", &losses(flow));
     text += &titled("Retransmitted chunks", &resent(flow));
@@ -166,22 +169,13 @@ fn titled(title: &str, table: &TextTable) -> String {
     format!("\n{title}\n{}", table.print())
 }
 
-fn paths(flow: &FlowExplanation) -> TextTable {
+fn path_times(flow: &FlowExplanation) -> TextTable {
     let mut table = TextTable::new().text("path");
     // Few schemes pace.
     let paced = flow.paths.iter().any(|path| path.time.paced_s > 0.0);
     let paced_header: &[&str] = if paced { &["paced"] } else { &[] };
     let headers = ["window\nfull", "peer's\nwindow", "no\ndata", "lost\nwait"].iter().chain(paced_header);
-    for header in headers.chain(&[
-        "passed\nover",
-        "out of\nservice",
-        "cwnd\nKiB",
-        "unused\nKiB",
-        "srtt\nms",
-        "used\n%",
-        "T3",
-        "silent\ns",
-    ]) {
+    for header in headers.chain(&["passed\nover", "out of\nservice"]) {
         table = table.figure(header);
     }
     for path in &flow.paths {
@@ -191,13 +185,26 @@ fn paths(flow: &FlowExplanation) -> TextTable {
             room.chain(paced.then_some(time.paced_s)).chain([time.passed_over_s, time.out_of_service_s]);
         let mut row = vec![path.name.clone()];
         row.extend(parts.map(|seconds| per_cent(seconds / flow.duration_s())));
-        row.push(kib(path.mean_cwnd_bytes));
-        row.push(kib(path.mean_unused_bytes));
-        row.push(path.mean_srtt_ms.map_or_else(dash, |ms| format!("{ms:.1}")));
-        row.push(path.used_share.map_or_else(dash, per_cent));
-        row.push(path.timeouts.to_string());
-        row.push(format!("{:.2}", path.timeout_wait_s));
         table.row(row);
+    }
+    table
+}
+
+fn path_means(flow: &FlowExplanation) -> TextTable {
+    let mut table = TextTable::new().text("path");
+    for header in ["cwnd\nKiB", "unused\nKiB", "srtt\nms", "used\n%", "T3", "silent\ns"] {
+        table = table.figure(header);
+    }
+    for path in &flow.paths {
+        table.row(vec![
+            path.name.clone(),
+            kib(path.mean_cwnd_bytes),
+            kib(path.mean_unused_bytes),
+            path.mean_srtt_ms.map_or_else(dash, |ms| format!("{ms:.1}")),
+            path.used_share.map_or_else(dash, per_cent),
+            path.timeouts.to_string(),
+            format!("{:.2}", path.timeout_wait_s),
+        ]);
     }
     table
 }
@@ -276,40 +283,31 @@ fn states(flow: &FlowExplanation) -> TextTable {
     table
 }
 
-/// Runs side by side, a row for each flow.
+/// Runs side by side, a row for each flow. Two tables keep within a terminal of 80 columns.
 fn comparison(explained: &[Explanation]) -> String {
     let several_flows = explained.iter().any(|run| run.flows.len() > 1);
-    let mut table = TextTable::new().text("scheme").figure("seed");
-    if several_flows {
-        table = table.text("flow");
-    }
-    for header in [
-        "goodput\nkbit/s",
-        "closed\n%",
-        "full\n%",
-        "room\n%",
-        "out\n%",
-        "used\n%",
-        "cuts",
-        "sent\nagain",
-        "needless",
-        "T3",
-        "silent\ns",
-    ] {
-        table = table.figure(header);
-    }
-    for run in explained {
-        for flow in &run.flows {
+    let flows = || explained.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow)));
+    let beside = |headers: &[&str], cells: &dyn Fn(&Explanation, &FlowExplanation) -> Vec<String>| {
+        let mut table = TextTable::new().text("scheme").figure("seed");
+        if several_flows {
+            table = table.text("flow");
+        }
+        for header in headers {
+            table = table.figure(header);
+        }
+        for (run, flow) in flows() {
             let mut row = vec![run.scheme.clone(), run.seed.map_or_else(dash, |seed| seed.to_string())];
-            if several_flows {
-                row.push(flow.name.clone());
-            }
-            row.push(run.goodput_kbps.map_or_else(dash, |goodput| mean([goodput])));
-            row.extend(comparison_cells(flow));
+            row.extend(several_flows.then(|| flow.name.clone()));
+            row.extend(cells(run, flow));
             table.row(row);
         }
-    }
-    let mut text = format!("Side by side\n{}", table.print());
+        table.print()
+    };
+    let time = beside(&["goodput\nkbit/s", "closed\n%", "full\n%", "room\n%", "out\n%"], &time_cells);
+    let count = beside(&["used\n%", "cuts", "sent\nagain", "needless", "T3", "silent\ns"], &|_, flow| {
+        count_cells(flow)
+    });
+    let mut text = format!("Side by side\n{time}\n{count}");
     text += &labelled("closed", "time in which only the peer's window kept data back", LABEL);
     let each = "of each path: window full, window with room, not in service, share of its rate that was used";
     text += &labelled("full ...", each, LABEL);
@@ -319,23 +317,29 @@ fn comparison(explained: &[Explanation]) -> String {
     text
 }
 
-fn comparison_cells(flow: &FlowExplanation) -> [String; 10] {
+fn time_cells(run: &Explanation, flow: &FlowExplanation) -> Vec<String> {
     let each = |figure: &dyn Fn(&PathExplanation) -> f64| {
         shares(&flow.paths.iter().map(|path| figure(path) / flow.duration_s()).collect::<Vec<_>>())
     };
-    let used: Option<Vec<f64>> = flow.paths.iter().map(|path| path.used_share).collect();
-    let cuts: u64 = flow.paths.iter().flat_map(|path| &path.cuts).map(|cut| cut.times).sum();
-    [
+    vec![
+        run.goodput_kbps.map_or_else(dash, |goodput| mean([goodput])),
         per_cent(flow.peer_window.closed_share),
         each(&|path| path.time.full_s),
         each(&|path| path.room_s()),
         each(&|path| path.time.out_of_service_s),
+    ]
+}
+
+fn count_cells(flow: &FlowExplanation) -> Vec<String> {
+    let used: Option<Vec<f64>> = flow.paths.iter().map(|path| path.used_share).collect();
+    let cuts: u64 = flow.paths.iter().flat_map(|path| &path.cuts).map(|cut| cut.times).sum();
+    vec![
         used.map_or_else(dash, |used| shares(&used)),
         cuts.to_string(),
         flow.retransmissions.chunks.to_string(),
         needless(flow, flow.retransmissions.needless),
         flow.timeouts.to_string(),
-        format!("{:.2}", flow.paths.iter().map(|path| path.timeout_wait_s).sum::<f64>()),
+        format!("{:.2}", total(flow.paths.iter().map(|path| path.timeout_wait_s))),
     ]
 }
 

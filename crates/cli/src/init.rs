@@ -29,8 +29,8 @@ Examples:
   Write a folder with all of them and a page that says how to begin:
     anabranch init example
 
-Exit status: 0 if all went well, 1 if a file is there already or cannot be written, 2 if there is no
-such name.";
+Exit status: 0 if all went well, 1 if a file is there already or cannot be
+written, 2 if there is no such name.";
 
 /// List the scenarios and plans that come with the program, or write one to begin with.
 #[derive(Debug, Args)]

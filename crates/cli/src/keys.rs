@@ -20,21 +20,27 @@ Examples:
   Print this user's key, and its fingerprint to compare on the telephone:
     anabranch keys show
   Let somebody connect who has sent such a key, and no longer:
-    anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
+    anabranch keys add \\
+        ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch keys remove 'Anna, laptop'
-  Let somebody only add files, of 10 GB in all, to a folder of the one that is served:
+  Let somebody only add files, of 10 GB in all, to a folder of the one that is
+  served:
     anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
-  Trust a host before the first connection, or forget its key once it has another one:
-    anabranch keys add --host example.org ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE
+  Trust a host before the first connection, or forget its key once it has
+  another one:
+    anabranch keys add --host example.org \\
+        ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE
     anabranch keys forget example.org
   See who may connect, and which hosts are known:
     anabranch keys list
 
-Keys are in $ANABRANCH_HOME, or else in the user's configuration folder (~/.config/anabranch):
-identity.pem is this user's private key, which is made at first use and belongs on no other machine;
-authorized_keys says who may connect; known_hosts has the keys of the hosts connected to.
-Exit status: 0 if all went well, 1 if a file cannot be read or written or holds no such key, 2 if
-the command line is wrong.";
+Keys are in $ANABRANCH_HOME, or else in the user's configuration folder
+(~/.config/anabranch):
+identity.pem is this user's private key, which is made at first use and
+belongs on no other machine; authorized_keys says who may connect; known_hosts
+has the keys of the hosts connected to.
+Exit status: 0 if all went well, 1 if a file cannot be read or written or
+holds no such key, 2 if the command line is wrong.";
 
 /// Show this user's key, and say whom to trust.
 #[derive(Debug, Args)]

@@ -7,6 +7,9 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
+/// Indentation of examples, which leaves room for their lines on a terminal of 80 columns.
+pub(crate) const INDENT: usize = 2;
+
 /// Writes a page for the command and one for each command below it into the folder.
 pub(crate) fn write_pages(command: Command, dir: &Path) -> io::Result<()> {
     let mut command = command.disable_help_subcommand(true);
@@ -48,7 +51,7 @@ fn write_page(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
 /// A section whose lines are neither joined nor filled.
 fn verbatim(heading: &str, text: &str) -> String {
     let lines: String = text.lines().map(|line| escaped(line) + "\n").collect();
-    format!(".SH {heading}\n.nf\n{lines}.fi\n")
+    format!(".SH {heading}\n.in {INDENT}n\n.nf\n{lines}.fi\n.in\n")
 }
 
 /// A line of text for roff. The string `Aq` is an apostrophe, as the sections before define it.
@@ -68,7 +71,7 @@ mod tests {
         let mut page = Vec::new();
         write_page(&command, &mut page).expect("memory");
         let page = String::from_utf8(page).expect("text");
-        let expected = ".SH EXAMPLES\n.nf\nExamples:\n  anabranch run \\*(Aqa b\\*(Aq \\e\n    \\-\\-seeds 2\n\n\\&.hidden \\`x\\`\n.fi\n";
+        let expected = ".SH EXAMPLES\n.in 2n\n.nf\nExamples:\n  anabranch run \\*(Aqa b\\*(Aq \\e\n    \\-\\-seeds 2\n\n\\&.hidden \\`x\\`\n.fi\n.in\n";
         assert!(page.contains(expected), "{page}");
         assert!(page.contains(".ds Aq"), "the apostrophe is defined: {page}");
     }

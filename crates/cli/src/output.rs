@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use clap::builder::StyledStr;
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
+use textwrap::WordSplitter;
 
 /// A blank at which [`labelled`] does not break the line.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
@@ -66,9 +67,31 @@ pub(crate) fn forget_failure() {
     drop(failure());
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error. On a terminal it is broken at blanks.
 pub(crate) fn notice(text: impl Display) {
-    notices(&format!("{text}\n"));
+    let text = text.to_string();
+    let shown = if is_err_terminal() { broken_at_blanks(&text, textwrap::termwidth()) } else { text };
+    notices(&format!("{shown}\n"));
+}
+
+/// Breaks lines that are too long at blanks, and never within a word such as a key or a path.
+///
+/// A line that is indented by four blanks is a command. A backslash at each break keeps it one command when it is copied.
+fn broken_at_blanks(text: &str, columns: usize) -> String {
+    let broken = text.split('\n').map(|line| {
+        let indent = &line[..line.len() - line.trim_start_matches(' ').len()];
+        let rest = format!("{indent}  ");
+        let is_command = indent.len() >= 4;
+        let options = textwrap::Options::new(columns - if is_command { 2 } else { 0 })
+            .subsequent_indent(&rest)
+            .break_words(false)
+            .word_splitter(WordSplitter::NoHyphenation);
+        match line.chars().count() <= columns {
+            true => line.to_owned(),
+            false => textwrap::wrap(line, options).join(if is_command { " \\\n" } else { "\n" }),
+        }
+    });
+    broken.collect::<Vec<_>>().join("\n")
 }
 
 /// Writes lines to standard error.
@@ -186,6 +209,28 @@ pub(crate) fn labelled(label: &str, text: &str, label_width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notice_is_broken_at_blanks_and_never_within_a_word() {
+        let key = "SHA256:Ojc93P6OOc9yYJtqlYZb8o6IymCnHjz78zEuq3TdGrM";
+        let text = format!(
+            "example.org:9899 was not known: it showed the key {key}, which is kept in /a/b-c/known_hosts"
+        );
+        for columns in 20..120 {
+            let broken = broken_at_blanks(&text, columns);
+            assert_eq!(broken.split_whitespace().collect::<Vec<_>>(), text.split(' ').collect::<Vec<_>>());
+            let fits = |line: &str| line.len() <= columns || line.trim_start().split(' ').count() == 1;
+            assert!(broken.lines().all(fits), "{columns}:\n{broken}");
+        }
+    }
+
+    #[test]
+    fn command_in_a_notice_stays_one_command_where_it_is_broken() {
+        let text = "or everyone:\n    anabranch bench -s --listen 192.0.2.1 --insecure --from 192.0.2.0/24";
+        let expected = "or everyone:\n    anabranch bench -s --listen \\\n      192.0.2.1 --insecure --from \\\n      192.0.2.0/24";
+        assert_eq!(broken_at_blanks(text, 40), expected);
+        assert_eq!(broken_at_blanks(text, 80), text);
+    }
 
     #[test]
     fn wrapped_text_stays_in_its_column() {

@@ -16,7 +16,8 @@ const EXAMPLES: &str = "\
 Examples:
   List the addresses of this machine, and why some are not used:
     anabranch paths
-  Find out whether each path to a listening server works, and its round-trip time:
+  Find out whether each path to a listening server works, and its round-trip
+  time:
     anabranch paths --check server.example
     anabranch paths --check 192.0.2.1 --path wlan0
 

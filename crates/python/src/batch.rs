@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anabranch_core::time::Span;
-use anabranch_lab::run::{TracePart, TraceTable, run_caught, run_each};
+use anabranch_lab::run::{Captures, SnapLength, TracePart, TraceTable, run_caught, run_each};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
@@ -44,7 +44,7 @@ type Finished = (usize, serde_json::Result<String>);
 /// Runs with policies in Python are made in this thread, one after the other, once the others are there: so a debugger can stop in
 /// them, and Ctrl-C reaches them. What a policy raises is raised here.
 #[pyfunction]
-#[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, digest=false, tables=None, until_s=None))]
+#[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, snaplen=None, digest=false, tables=None, until_s=None))]
 #[expect(clippy::too_many_arguments, reason = "Python has names for them")]
 pub fn run_batch(
     py: Python<'_>,
@@ -53,12 +53,14 @@ pub fn run_batch(
     threads: Option<NonZeroUsize>,
     trace: Option<PathBuf>,
     pcap: Option<PathBuf>,
+    snaplen: Option<u32>,
     digest: bool,
     tables: Option<Vec<String>>,
     until_s: Option<f64>,
 ) -> PyResult<()> {
     let part =
         TracePart { tables: tables.map(named_tables).transpose()?, until: until_s.map(Span::from_secs_f64) };
+    let pcap = pcap.map(|folder| captures(folder, snaplen)).transpose()?;
     let output = Output { trace, part, pcap, digest };
     let jobs = jobs.into_iter().enumerate().map(|(index, (prepared, seed))| (index, prepared, seed));
     let (own, native): (Vec<Wanted>, Vec<Wanted>) =
@@ -67,6 +69,19 @@ pub fn run_batch(
         run_native(py, &native, done, threads, &output)?;
     }
     own.iter().try_for_each(|wanted| run_own(py, wanted, done, &output))
+}
+
+/// Describes captures with `snaplen` bytes of each packet, or those of headers if it was not given.
+fn captures(folder: PathBuf, snaplen: Option<u32>) -> PyResult<Captures> {
+    let snap_length = match snaplen {
+        None => SnapLength::HEADERS,
+        Some(0) => SnapLength::FULL,
+        Some(bytes) => SnapLength::new(bytes).ok_or_else(|| {
+            let least = SnapLength::LEAST;
+            PyValueError::new_err(format!("snaplen is {bytes}; give {least} or more, or 0 for whole packets"))
+        })?,
+    };
+    Ok(Captures { folder, snap_length })
 }
 
 fn named_tables(names: Vec<String>) -> PyResult<Vec<TraceTable>> {

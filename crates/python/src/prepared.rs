@@ -59,8 +59,8 @@ pub(crate) struct Output {
     pub(crate) trace: Option<PathBuf>,
     /// What of these is wanted.
     pub(crate) part: TracePart,
-    /// The folder that gets a capture of each run.
-    pub(crate) pcap: Option<PathBuf>,
+    /// Captures of all runs.
+    pub(crate) pcap: Option<Captures>,
     /// Whether to take a digest of everything that happens.
     pub(crate) digest: bool,
 }
@@ -117,7 +117,7 @@ impl Prepared {
             scheme: self.scheme(seed, fault),
             seed,
             folder: self.folder.clone(),
-            pcap: output.pcap.clone().map(Captures::full),
+            pcap: output.pcap.clone(),
             trace: output.trace.clone(),
             part: output.part.clone(),
             digest: output.digest,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import _native
 from anabranch.command.video_values import deadline_ms, whole_number
+from anabranch.counting import counted
 from anabranch.errors import SchemeError, SweepError, VideoError
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _compare(options: argparse.Namespace) -> int:
             _write(options, comparison, scenario, Path(work))
     except KeyboardInterrupt:
         print(
-            f"interrupted: {len(runs.finished)} of {len(runs)} runs are finished and kept in {options.out}: the same "
+            f"interrupted: {len(runs.finished)} of "
+            f"{counted(len(runs), 'run is', 'runs are')} finished and kept in {options.out}: the same "
             "command goes on from there",
             file=sys.stderr,
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from anabranch.counting import counted
 from anabranch.harm.outcome import CheckOutcome, Finding, Plan
 from anabranch.limit.pages import judged_json
 from anabranch.papers.pages.document import Table
@@ -91,7 +92,8 @@ def _notes(setting: str, own: Sequence[CheckOutcome], by_place: dict[tuple[str, 
 def conditions(plan: Plan) -> str:
     """How it was run, in a line."""
     return (
-        f"{len(plan.seeds)} seeds of {plan.duration_s:g} s, {len(plan.choosing)} others to choose what is compared "
+        f"{counted(len(plan.seeds), 'seed')} of {plan.duration_s:g} s, "
+        f"{len(plan.choosing)} others to choose what is compared "
         f"with; nothing is called kept below {plan.least_seeds} seeds"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median
 
+from anabranch.counting import counted
 from anabranch.harm.one_link import goodputs
 from anabranch.harm.outcome import CheckOutcome, Finding, Overall, Plan
 from anabranch.harm.setting import Setting
@@ -86,11 +87,13 @@ def overall(judged: Sequence[Judged], uneven: Sequence[Judged]) -> tuple[Overall
     share = Overall(
         "share of settings",
         share_kept(judged, LEAST_RATIO, SHARE_OF_SETTINGS),
-        f"a mean of at least {LEAST_RATIO:g} in {reached} of {len(judged)} settings",
+        f"a mean of at least {LEAST_RATIO:g} in {reached} of {counted(len(judged), 'setting')}",
     )
     means = [each.mean for each in uneven]
     text = (
-        f"median {median(means):.2f} in {len(means)} settings with losses or unlike paths" if means else "no settings"
+        f"median {median(means):.2f} in {counted(len(means), 'setting')} with losses or unlike paths"
+        if means
+        else "no settings"
     )
     return share, Overall("median", median_above(uneven, LEAST_MEDIAN), text)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from anabranch.counting import counted
 from anabranch.limit.judging import ClassReached, LimitPlan, Reached
 from anabranch.papers.pages.document import Table
 from anabranch.trials.verdict import Judged, Verdict
@@ -67,7 +68,8 @@ def goal_lines(reached: Sequence[ClassReached]) -> list[str]:
         points = [point for group in reached if group.scheme == scheme for point in group.points]
         missed = [point for point in points if point.percent.verdict is Verdict.BROKEN]
         above = sum(point.percent.mean >= point.point.goal_percent for point in points)
-        line = f"{scheme}: the mean is at its goal at {above} of {len(points)} points; {len(missed)} goals are missed"
+        line = f"{scheme}: the mean is at its goal at {above} of {counted(len(points), 'point')}; "
+        line += f"{counted(len(missed), 'goal is', 'goals are')} missed"
         if missed:
             worst = sorted(missed, key=lambda point: -point.missing_percent)[:5]
             listed = ", ".join(f"{point.point.id} by {point.missing_percent:.1f}" for point in worst)
@@ -93,8 +95,8 @@ def book_parts(plan: LimitPlan, reached: Sequence[ClassReached]) -> dict[str, st
 def conditions(plan: LimitPlan) -> str:
     """How it was run, in a line."""
     return (
-        f"{len(plan.seeds)} seeds of {plan.duration_s:g} s, profile rfc9260; geometric mean (worst point) of goodput "
-        "in per cent of the bound"
+        f"{counted(len(plan.seeds), 'seed')} of {plan.duration_s:g} s, profile rfc9260; "
+        "geometric mean (worst point) of goodput in per cent of the bound"
     )
 
 

@@ -147,7 +147,8 @@ def _timeline(
     if warnings:
         left = len(warnings) - _MOST_WARNED
         warnings = [
-            f"{len(warnings)} of {len(wanted)} runs of the timeline, made again, are not the same as in the results: "
+            f"{len(warnings)} of {counted(len(wanted), 'run')} of the timeline, made again, "
+            f"{'is' if len(warnings) == 1 else 'are'} not the same as in the results: "
             "timeline and tables do not belong together. "
             f"The results are of {_engine_of(results)}, the timeline is of {_engine_here()}.",
             *warnings[:_MOST_WARNED],
@@ -190,7 +191,8 @@ def _about(results: Results, wanted: Sequence[Wanted], *, same: bool) -> tuple[s
     keys = varied_keys(points)
     where = "; ".join(f"{key} = {value_text(value)}" for key, value in points[0].items() if key not in keys)
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(run.seed for run in wanted))
-    lines = [f"{len(wanted)} of {results.runs.num_rows} runs, with seed {seeds}{f' and {where}' if where else ''}."]
+    of_all = f"{len(wanted)} of {counted(results.runs.num_rows, 'run')}"
+    lines = [f"{of_all}, with seed {seeds}{f' and {where}' if where else ''}."]
     if keys:
         lines.append(f"Behind the @ of a run is its value of {', '.join(keys)}.")
     if same:

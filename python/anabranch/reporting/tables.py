@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anabranch.counting import counted
 from anabranch.errors import StatisticsError
 from anabranch.estimate import text_of
 from anabranch.figures.labels import metric_label
@@ -92,7 +93,8 @@ def failure_tables(results: Results) -> tuple[Table, ...]:
             columns,
             tuple(rows),
             about=(
-                f"{len(failed)} of {len(runs)} runs failed. In tables and figures they count with what they measured.",
+                f"{len(failed)} of {counted(len(runs), 'run')} failed. "
+                "In tables and figures they count with what they measured.",
             ),
             notes=(f"The first {len(rows)} of them.",) if len(rows) < len(failed) else (),
         ),

@@ -143,7 +143,7 @@ def _what(chosen: Sequence[Series], runs: Sequence[Series]) -> str:
     if len(chosen) == len(runs):
         return "Every run of the folder. The boxes choose what is shown."
     return (
-        f"{len(chosen)} of {len(runs)} runs. The boxes choose what is shown; "
+        f"{len(chosen)} of {counted(len(runs), 'run')}. The boxes choose what is shown; "
         "--timeline SCHEME@seed=N puts other runs here when the report is written."
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from anabranch import _native
+from anabranch.counting import counted
 from anabranch.errors import ResultsError
 from anabranch.values import Value, literal, plain
 
@@ -124,7 +125,7 @@ class Results:
     def __repr__(self) -> str:
         swept = f" over {', '.join(self.over)}" if self.over else ""
         name, schemes = self.manifest["scenario_name"], ", ".join(self.schemes)
-        return f"<Results of {name}: {self.runs.num_rows} runs of {schemes}{swept}>"
+        return f"<Results of {name}: {counted(self.runs.num_rows, 'run')} of {schemes}{swept}>"
 
     def to_polars(self, table: Table = "runs") -> polars.DataFrame:
         """One of the tables as a polars frame, with the same columns. Needs `pip install anabranch[polars]`."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anabranch
+from anabranch.counting import counted
 from anabranch.estimate import rounded
 from anabranch.video.evaluation import SENT, EvaluatedRun, Evaluation
 from anabranch.video.fates import Fate
@@ -94,8 +95,9 @@ def as_text(evaluation: Evaluation) -> str:
     lines = [_line(row, widths) for row in rows]
     manifest = evaluation.clip.manifest
     about = (
-        f"{manifest.get('clip')}, {evaluation.clip.source.count} frames of {evaluation.clip.source.format.size}, "
-        f"{len(evaluation.clip.packets)} packets; deadline {evaluation.deadline_ms:g} ms; "
+        f"{manifest.get('clip')}, {counted(evaluation.clip.source.count, 'frame')} of "
+        f"{evaluation.clip.source.format.size}, "
+        f"{counted(len(evaluation.clip.packets), 'packet')}; deadline {evaluation.deadline_ms:g} ms; "
         f"quality against the {'source' if evaluation.against == 'source' else 'clip as sent'}"
     )
     return "\n".join(

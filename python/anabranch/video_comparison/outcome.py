@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anabranch
+from anabranch.counting import counted
 from anabranch.estimate import Estimate, rounded
 from anabranch.video.metrics import METRICS
 from anabranch.video.outcome import NOTHING_DECODABLE
@@ -78,7 +79,7 @@ def as_text(comparison: Comparison) -> str:
     clip = comparison.clip
     about = (
         f"{clip.manifest.get('clip')}, {clip.source.count} frames of {clip.source.format.size}; deadline "
-        f"{comparison.deadline_ms:g} ms; {len(comparison.seeds)} seeds, ± is half a 95 % interval"
+        f"{comparison.deadline_ms:g} ms; {counted(len(comparison.seeds), 'seed')}, ± is half a 95 % interval"
     )
     notes = "I, P, B: frames not shown. VQM: lower is better. VMAF is not calibrated for small frames."
     return "\n".join([about, "", *lines, "", notes, *comparison.warnings])

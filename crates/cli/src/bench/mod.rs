@@ -28,20 +28,26 @@ const EXAMPLES: &str = "\
 Examples:
   Wait for clients from this network:
     anabranch bench -s --from 192.0.2.0/24
-  Send for 10 seconds over all paths; or receive for 30, after 2 that do not count:
+  Send for 10 seconds over all paths; or receive for 30, after 2 that do not
+  count:
     anabranch bench -c server.example
     anabranch bench -c server.example -R -t 30 -O 2
   Write what two interfaces carry into a file:
-    anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt -n 100M -J > result.json
+    anabranch bench -c 192.0.2.1 --path eth0 --path wlan0 --scheme cmt \\
+        -n 100M -J > result.json
   Try it on one machine, on a port of its own:
-    anabranch bench -s --listen 127.0.0.1 -p 5000 --from 127.0.0.0/8 --insecure
+    anabranch bench -s --listen 127.0.0.1 -p 5000 --from 127.0.0.0/8 \\
+        --insecure
     anabranch bench -c 127.0.0.1 -p 5000 --insecure
 
-A server takes clients whose keys are in authorized_keys (`anabranch keys add`), or with --insecure
-on both sides everyone. With --from packets from elsewhere get no answer.
-Sizes and rates are in bytes and bits per second, or have a unit: 64K, 64KiB (powers of 1024), 64kB;
-8M, 8Mbit, 8Mbit/s (powers of 1000). Times are in seconds, or have a unit: 500ms, 2min.
-The figures of intervals are of DATA chunks acknowledged, those at the end of user bytes.";
+A server takes clients whose keys are in authorized_keys (`anabranch keys
+add`), or with --insecure on both sides everyone. With --from packets from
+elsewhere get no answer.
+Sizes and rates are in bytes and bits per second, or have a unit: 64K, 64KiB
+(powers of 1024), 64kB; 8M, 8Mbit, 8Mbit/s (powers of 1000). Times are in
+seconds, or have a unit: 500ms, 2min.
+The figures of intervals are of DATA chunks acknowledged, those at the end of
+user bytes.";
 
 /// Longest test.
 const DAY: Duration = Duration::from_secs(86_400);

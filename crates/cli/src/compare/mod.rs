@@ -28,7 +28,8 @@ Examples:
   Compare the schemes that the scenario names:
     anabranch compare scenarios/two-path.toml
   Compare one scheme with three seeds, over a shorter time:
-    anabranch compare scenarios/two-path.toml --schemes cmt --seeds 3 --set run.duration='20 s'
+    anabranch compare scenarios/two-path.toml --schemes cmt --seeds 3 \\
+        --set run.duration='20 s'
   Work on with the figures:
     anabranch compare scenarios/two-path.toml --json > pairs.jsonl
 

@@ -23,30 +23,39 @@ use crate::signal::interrupted;
 
 const EXAMPLES: &str = "\
 Examples:
-  Put a link of 10 Mbit/s, 45 ms and 1 % loss each way before a server on the same machine:
+  Put a link of 10 Mbit/s, 45 ms and 1 % loss each way before a server on the
+  same machine:
     anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
                     --link 'rate=10Mbit,delay=45ms,loss=1%,queue=50p'
   Make a second path to it that is slower on the way there:
-    anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 --link rate=10Mbit,delay=45ms \\
-                    --listen 127.0.0.12:9899 --to 127.0.0.1:9899 --link rate=10Mbit,delay=45ms \\
-                    --link-forward rate=10Mbit,delay=45ms --link-forward rate=2Mbit,delay=90ms
+    anabranch relay --link rate=10Mbit,delay=45ms \\
+        --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
+        --link-forward rate=10Mbit,delay=45ms \\
+        --listen 127.0.0.12:9899 --to 127.0.0.1:9899 \\
+        --link-forward rate=2Mbit,delay=90ms
   Cut the path after 5 seconds for as long again, and write down what happens:
-    anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 --link rate=10Mbit,delay=45ms \\
-                    --cut 5s..10s --json
+    anabranch relay --listen 127.0.0.11:9899 --to 127.0.0.1:9899 \\
+        --link rate=10Mbit,delay=45ms --cut 5s..10s --json
 
 Links:
-  rate=10Mbit         as in scenario files (10 Mbit/s), or without the /s; in bytes on the wire, of
-                      which 28 are headers of IPv4 and UDP, or 48 with IPv6
+  rate=10Mbit         as in scenario files (10 Mbit/s), or without the /s; in
+                      bytes on the wire, of which 28 are headers of IPv4 and
+                      UDP, or 48 with IPv6
   delay=45ms          propagation, one way
-  loss=1%             of the packets, each for itself; none if not given; or in bursts, as
-                      gilbert-elliott(p=0.01,r=0.25,loss_good=0,loss_bad=1), or exactly trace(3,17)
-  queue=50p           packets that wait besides the one being sent; or 64KiB, 100ms, unlimited;
-                      50p if not given
-  where=before-queue  where packets are lost; or after-queue, when they have used the link
+  loss=1%             of the packets, each for itself; none if not given; or
+                      in bursts, as
+                      gilbert-elliott(p=0.01,r=0.25,loss_good=0,loss_bad=1),
+                      or exactly trace(3,17)
+  queue=50p           packets that wait besides the one being sent; or 64KiB,
+                      100ms, unlimited; 50p if not given
+  where=before-queue  where packets are lost; or after-queue, when they have
+                      used the link
   policer=1Mbit/30kB  drop what is above a rate, but for a burst after a pause
-  jitter=5ms          up to so much more delay for each packet; 5ms/free lets packets overtake each
-                      other; normal(mean=5ms,deviation=2ms)
-  aggregation=5ms/32  packets wait for each other so long, and are sent in batches of so many";
+  jitter=5ms          up to so much more delay for each packet; 5ms/free lets
+                      packets overtake each other;
+                      normal(mean=5ms,deviation=2ms)
+  aggregation=5ms/32  packets wait for each other so long, and are sent in
+                      batches of so many";
 
 /// Impair real UDP traffic with the links of the simulator.
 ///

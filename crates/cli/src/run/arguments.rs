@@ -15,13 +15,18 @@ Examples:
     anabranch run two-path
     anabranch run scenarios/two-path.toml
   Compare other ones, with twenty seeds each:
-    anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' --seeds 20
+    anabranch run scenarios/two-path.toml --schemes 'sctp,cmt(rtx=rtx-asap)' \\
+        --seeds 20
   Change the scenario without editing it:
-    anabranch run scenarios/two-path.toml --set path.path-1.loss=0.02 --set run.duration='10 s'
-  Run everything at several losses of one path, and print goodput as a table of schemes and losses:
-    anabranch run scenarios/two-path.toml --sweep path.path-2.loss=0,0.02,0.05,0.1
+    anabranch run scenarios/two-path.toml --set path.path-1.loss=0.02 \\
+        --set run.duration='10 s'
+  Run everything at several losses of one path, and print goodput as a table
+  of schemes and losses:
+    anabranch run scenarios/two-path.toml \\
+        --sweep path.path-2.loss=0,0.02,0.05,0.1
   Keep what went over the wire in one run, for Wireshark:
-    anabranch run scenarios/outage.toml --schemes cmt-pf --seeds 1 --pcap captures
+    anabranch run scenarios/outage.toml --schemes cmt-pf --seeds 1 \\
+        --pcap captures
   Work on with the figures of every run:
     anabranch run scenarios/two-path.toml --json > runs.jsonl";
 

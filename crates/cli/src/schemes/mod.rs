@@ -21,12 +21,14 @@ const EXAMPLES: &str = "\
 Examples:
   See all schemes, and the components that can be added to them:
     anabranch schemes
-  See one in detail, with its rules, its open points, and the values that its parameters take:
+  See one in detail, with its rules, its open points, and the values that its
+  parameters take:
     anabranch schemes cmt-pf
   See what an expression is composed of:
     anabranch schemes 'cmt(rtx=rtx-asap,sfr=false)'
   Use a scheme with parameters of your choice:
-    anabranch run scenarios/two-path.toml --schemes 'cmt,cmt(rtx=rtx-asap,sfr=false)'";
+    anabranch run scenarios/two-path.toml \\
+        --schemes 'cmt,cmt(rtx=rtx-asap,sfr=false)'";
 
 /// List schemes and components with their rules, parameters and sources.
 #[derive(Debug, Args)]

@@ -30,31 +30,39 @@ pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Fetch a file and a folder that `anabranch serve` offers on another machine, or all it offers:
+  Fetch a file and a folder that `anabranch serve` offers on another machine,
+  or all it offers:
     anabranch recv example.org video.mkv photos --dir inbox
     anabranch recv example.org --all --dir inbox
   Look what it offers below photos, and what would be fetched of it:
     anabranch recv example.org --list photos
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
-  Fetch what somebody offers with `anabranch send --code`, who told you this code:
+  Fetch what somebody offers with `anabranch send --code`, who told you this
+  code:
     anabranch recv 42-marble-river@example.org
-  The same without a question and at most 5 GiB; after Ctrl-C the same command goes on:
+  The same without a question and at most 5 GiB; after Ctrl-C the same command
+  goes on:
     anabranch recv 42-marble-river@example.org --yes --max 5GiB
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
-  Wait for one transfer from `anabranch send`, take only this file or whatever comes, and exit:
-    anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 --from 203.0.113.0/24 video.mkv
+  Wait for one transfer from `anabranch send`, take only this file or whatever
+  comes, and exit:
+    anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 \\
+        --from 203.0.113.0/24 video.mkv
     anabranch recv --listen 192.0.2.1 --from 203.0.113.7 --all
 
-Only what is named, and what is in it, is stored; a peer that offers anything else is left. With
---all, names that begin with a dot are left out unless --hidden is given. Names are compared
-exactly: case and Unicode normalisation make a difference.
-Everything is encrypted, and the host is asked for the key that it showed first (`anabranch keys`).
-With --listen, senders need a key in authorized_keys. --insecure on both sides goes without both.
+Only what is named, and what is in it, is stored; a peer that offers anything
+else is left. With --all, names that begin with a dot are left out unless
+--hidden is given. Names are compared exactly: case and Unicode normalisation
+make a difference.
+Everything is encrypted, and the host is asked for the key that it showed
+first (`anabranch keys`).
+With --listen, senders need a key in authorized_keys. --insecure on both sides
+goes without both.
 With --from packets from elsewhere get no answer.
-Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
-command line is wrong, 3 if files were left out, each with a line that says why, 4 if the peer is
-not who it should be, 130 after Ctrl-C.";
+Exit status: 0 if everything is there, 1 if the peer could not be reached or
+was lost, 2 if the command line is wrong, 3 if files were left out, each with
+a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
 
 /// Fetch files from `anabranch serve`, or wait for one transfer.
 #[derive(Debug, Args)]

@@ -33,29 +33,37 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 const EXAMPLES: &str = "\
 Examples:
-  Send a file and a folder to `anabranch serve` on another machine, over every path there is:
+  Send a file and a folder to `anabranch serve` on another machine, over every
+  path there is:
     anabranch send video.mkv photos example.org
   Over two interfaces, and through a relay for each:
     anabranch send video.mkv example.org --path eth0 --path wlan0
-    anabranch send video.mkv example.org --to 127.0.0.11:9899 --to 127.0.0.12:9899
-  Look what would be sent of a folder without its objects, and replace what has changed there:
+    anabranch send video.mkv example.org --to 127.0.0.11:9899 \\
+        --to 127.0.0.12:9899
+  Look what would be sent of a folder without its objects, and replace what
+  has changed there:
     anabranch send src example.org --exclude '*.o' --dry-run -v
     anabranch send src example.org --exclude '*.o' --on-clash overwrite
-  Make the folder there the same as the one here, after a look at what that would remove:
+  Make the folder there the same as the one here, after a look at what that
+  would remove:
     anabranch send photos example.org --on-clash overwrite --delete --dry-run
     anabranch send photos example.org --on-clash overwrite --delete
   Send what another program writes:
     tar c photos | anabranch send - example.org --name photos.tar
-  Give a file to somebody who has no account and no key here, with a code to tell on the telephone:
+  Give a file to somebody who has no account and no key here, with a code to
+  tell on the telephone:
     anabranch send --code film.mkv
 
-With --code the first receiver that types the code is its only one. It may interrupt and repeat its
-command until everything is there; this command waits for it until Ctrl-C, or for --retry.
-An interrupted transfer goes on where it was when the same command is started again.
-Everything is encrypted, and the host is asked for the key that it showed first (`anabranch keys`).
-Exit status: 0 if everything is there, 1 if the peer could not be reached or was lost, 2 if the
-command line is wrong, 3 if files were left out, each with a line that says why, 4 if the peer is
-not who it should be, 130 after Ctrl-C.";
+With --code the first receiver that types the code is its only one. It may
+interrupt and repeat its command until everything is there; this command waits
+for it until Ctrl-C, or for --retry.
+An interrupted transfer goes on where it was when the same command is started
+again.
+Everything is encrypted, and the host is asked for the key that it showed
+first (`anabranch keys`).
+Exit status: 0 if everything is there, 1 if the peer could not be reached or
+was lost, 2 if the command line is wrong, 3 if files were left out, each with
+a line that says why, 4 if the peer is not who it should be, 130 after Ctrl-C.";
 
 /// Send files and folders to `anabranch serve` or to `anabranch recv --listen`.
 #[derive(Debug, Args)]

@@ -33,25 +33,31 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Let somebody connect who has sent what `anabranch keys show` prints, and take files:
-    anabranch keys add ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
+  Let somebody connect who has sent what `anabranch keys show` prints, and
+  take files:
+    anabranch keys add \\
+        ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch serve --dir inbox
   Offer what is in the folder as well:
     anabranch serve --dir inbox --allow both
   Give Bert a folder of his own, to which he may add files of 10 GB in all:
     anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
   Only take files, at two addresses, and answer nobody outside of a network:
-    anabranch serve --dir inbox --allow write --listen 192.0.2.1 --listen 198.51.100.1 \\
+    anabranch serve --dir inbox --allow write \\
+        --listen 192.0.2.1 --listen 198.51.100.1 \\
       --from 192.0.2.0/24
 
-Everything is encrypted. The holder of a key in authorized_keys may do what --allow says, as far as
-the rights of that key go (`anabranch keys add --help`); nobody else may connect. Keys that are
-added while this runs count within seconds. --insecure, here and at the other side, goes without
-encryption and keys: then all may connect whom --from does not keep out. With --from packets from
-elsewhere get no answer. Names that begin with a dot are stored only with --hidden.
-It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on when they are sent
-again.
-Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is wrong.";
+Everything is encrypted. The holder of a key in authorized_keys may do what
+--allow says, as far as the rights of that key go (`anabranch keys add
+--help`); nobody else may connect. Keys that are added while this runs count
+within seconds. --insecure, here and at the other side, goes without
+encryption and keys: then all may connect whom --from does not keep out. With
+--from packets from elsewhere get no answer. Names that begin with a dot are
+stored only with --hidden.
+It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on
+when they are sent again.
+Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is
+wrong.";
 
 /// Take files that others send into a folder, and offer what is in it.
 #[derive(Debug, Args)]

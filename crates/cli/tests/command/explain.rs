@@ -221,3 +221,21 @@ fn what_is_no_trace_is_refused_and_a_broken_one_says_where() {
     assert!(ended.err.contains("packets.csv: there is no column `direction`"), "{}", ended.err);
     assert!(ended.err.contains("trace the run again"), "{}", ended.err);
 }
+
+#[test]
+fn tables_of_an_explanation_fit_80_columns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    hard(folder.path(), &["--schemes", "cmt,cmt-pf,braid"]);
+    let text = anabranch(&["explain", text(&folder.path().join("trace"))]).with_status(0).out;
+    let rows = text
+        .split("Side by side")
+        .nth(1)
+        .expect("a comparison")
+        .lines()
+        .take_while(|line| !line.starts_with("closed"));
+    let times = text
+        .lines()
+        .filter(|line| line.starts_with("path ") || line.starts_with("near") || line.starts_with("far"));
+    let wide: Vec<&str> = rows.chain(times).filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}

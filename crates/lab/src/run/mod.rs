@@ -20,6 +20,7 @@ mod scheme;
 mod trace_part;
 mod video;
 
+pub use anabranch_sim::pcapng::SnapLength;
 pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
