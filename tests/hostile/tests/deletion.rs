@@ -1,12 +1,11 @@
 //! What a peer can have removed, and what it cannot.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use anabranch_hostile::{Inbox, Peer, Serving, accepting, connect};
 use anabranch_transfer::protocol::{
-    Intent, Kind, LISTED_NAME_BYTES, Listing, MAX_LISTED_BYTES, Message, Reason, Wishes,
+    Intent, Kind, LISTED_NAME_BYTES, Listing, MAX_LISTED_BYTES, Message, Outcome, Reason, Wishes,
 };
 use anabranch_transfer::{
     Accept, OnClash, Report, Request, Rule, SendSource, Sender, ServerOptions, Timeouts, TransferError, pull,
@@ -93,23 +92,59 @@ fn the_whole_inbox_and_what_is_outside_of_it_can_not_be_listed() {
     });
 }
 
+/// Offers a folder, lists nothing in it, and returns the outcome of the offer and all removals.
+async fn emptied(peer: &Peer, folder: &str) -> (Outcome, Vec<(String, Option<Reason>)>) {
+    peer.offer(0, folder, Kind::Folder).await.expect("sent");
+    let (mut outcome, mut removals) = (None, Vec::new());
+    loop {
+        match peer.hear_until(|_| true).await.expect("a message") {
+            Message::Done { outcome: done, .. } => {
+                outcome = Some(done);
+                list(peer, folder, &[]).await;
+            }
+            Message::Deleted { name, failure } => {
+                removals.push((name.to_string(), failure.map(|failure| failure.reason)));
+            }
+            Message::Compared => return (outcome.expect("the offer was answered"), removals),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the paths in the inbox that changed while a peer offered and emptied this folder, with both answers.
+async fn emptied_link(folder: &str) -> (Outcome, Vec<(String, Option<Reason>)>, Inbox, Vec<String>) {
+    let (inbox, serving, peer) = deleting().await;
+    let (outcome, removals) = emptied(&peer, folder).await;
+    drop(peer);
+    serving.idle().await;
+    let damage = inbox.damage_where(|path| path != folder);
+    (outcome, removals, inbox, damage)
+}
+
 #[test]
-fn nothing_is_removed_through_a_link() {
+fn offered_folder_replaces_a_link_and_nothing_behind_it_is_removed() {
     run(async {
-        for folder in ["out", "absolute", "alias", "out/folder", "loop", "link"] {
-            let (inbox, serving, peer) = deleting().await;
-            offer_folder(&peer, 0, folder).await;
-            list(&peer, folder, &[]).await;
-            // The link makes way for the folder, which is empty, or it stays and the listing fails.
-            let is_end = |message: &Message| {
-                matches!(message, Message::Compared | Message::Deleted { failure: Some(_), .. })
-            };
-            peer.hear_until(is_end).await.expect("an outcome");
-            drop(peer);
-            serving.idle().await;
-            let top = Path::new(folder).iter().next();
-            let damage = inbox.damage_where(|path| path.iter().next() != top || path.iter().count() > 1);
-            assert_eq!(damage, Vec::<String>::new(), "{folder}");
+        for link in ["out", "absolute", "alias", "loop", "link", "dangling"] {
+            let (outcome, removals, inbox, damage) = emptied_link(link).await;
+            assert_eq!(outcome, Outcome::Stored { renamed: None }, "{link}");
+            assert_eq!(removals, [(link.to_owned(), None)], "the link alone is removed");
+            assert_eq!(damage, Vec::<String>::new(), "{link}");
+            let there = fs::symlink_metadata(inbox.path().join(link)).expect("the folder is there");
+            assert!(there.is_dir(), "{link}");
+            assert_eq!(fs::read_dir(inbox.path().join(link)).expect("a folder").count(), 0, "{link}");
+        }
+    });
+}
+
+#[test]
+fn folder_behind_a_link_is_refused_and_nothing_is_removed() {
+    run(async {
+        for folder in ["out/folder", "absolute/folder", "alias/inside", "loop/x", "link/x", "dangling/x"] {
+            let (outcome, removals, inbox, _) = emptied_link(folder).await;
+            let Outcome::Failed(failure) = outcome else { panic!("{folder}: {outcome:?}") };
+            assert_eq!(failure.reason, Reason::Clash, "{folder}: {failure}");
+            assert_eq!(removals, [(folder.to_owned(), Some(Reason::NotAllowed))]);
+            assert_eq!(inbox.damage(), Vec::<String>::new(), "{folder}");
         }
     });
 }
