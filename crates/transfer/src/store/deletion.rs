@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 
-use cap_std::fs::{Dir, DirEntry, ReadDir};
+use cap_std::fs::{Dir, DirEntry};
 
 use super::directory::{identity_of, open_dir_nofollow};
 use super::folder::{Folder, MOST_RENAMED};
@@ -25,27 +25,57 @@ pub(crate) struct Deletion<'a> {
     pub(crate) tell: &'a mut dyn FnMut(&Name, Option<Failure>),
 }
 
-/// A folder in which something is to be removed.
+/// A folder that is emptied. It has no descriptor open while a folder in it is emptied, so the depth of a tree costs none.
 struct Level {
-    dir: Dir,
-    entries: ReadDir,
     name: Name,
-    /// Something stays in it, so it cannot be removed itself.
+    identity: (u64, u64),
+    /// Set once something stays in it, so that it cannot be removed.
     keeps: bool,
+    folders: Batch,
 }
 
-impl Level {
-    fn open(dir: Dir, name: Name) -> io::Result<Self> {
-        Ok(Level { entries: dir.entries()?, dir, name, keeps: false })
+/// Most bytes of the names of folders that one level has read and not emptied yet.
+const MAX_BATCH_BYTES: usize = 32 << 10;
+
+/// The next folders of one level in the order of their names.
+#[derive(Default)]
+struct Batch {
+    names: BTreeSet<String>,
+    bytes: usize,
+    /// Set if the level has further folders behind these.
+    is_cut: bool,
+    /// The name that was taken last.
+    taken: Option<String>,
+}
+
+impl Batch {
+    fn add(&mut self, name: &str) {
+        let is_taken = self.taken.as_deref().is_some_and(|taken| name <= taken);
+        let is_behind = self.is_cut && self.names.last().is_some_and(|last| name > last.as_str());
+        if is_taken || is_behind || !self.names.insert(name.to_owned()) {
+            return;
+        }
+        self.bytes += name.len();
+        while self.bytes > MAX_BATCH_BYTES {
+            self.bytes -= self.names.pop_last().map_or(0, |last| last.len());
+            self.is_cut = true;
+        }
+    }
+
+    fn take(&mut self) -> Option<String> {
+        let name = self.names.pop_first()?;
+        self.bytes -= name.len();
+        self.taken = Some(name.clone());
+        Some(name)
     }
 }
 
 impl Folder {
-    /// Removes from one of its folders what `deletion` does not list. Every removal is from a handle on the folder that the entry was
-    /// found in, and no handle was got through a link, so that whatever others do meanwhile, nothing else is removed.
+    /// Removes from one of its folders all entries that `deletion` does not list. Every removal is from a handle on the folder that
+    /// the entry was found in, and no handle was opened through a link, so other programs cannot redirect a removal.
     ///
     /// # Errors
-    /// Why the folder was not looked at as a whole; what was removed until then was told.
+    /// The failure to read the folder itself. Removals until then have been reported.
     pub(crate) fn delete_unlisted(&self, name: &Name, deletion: &mut Deletion<'_>) -> Result<(), Failure> {
         let delete = |deletion: &mut Deletion<'_>| {
             let opened = match self.patience.retry(|| self.open_without_links(name)) {
@@ -55,16 +85,17 @@ impl Folder {
             };
             let Some(dir) = opened else { return Ok(()) };
             let aliases = self.patience.retry(|| aliases(&dir, deletion))?;
-            let mut levels = vec![self.patience.retry(|| Level::open(dir.try_clone()?, name.clone()))?];
-            while let Some(entry) = levels.last_mut().map(|level| level.entries.next()) {
+            let mut levels = vec![self.level(&dir, name.clone(), Some(&aliases), deletion)?];
+            drop(dir);
+            while let Some(level) = levels.last_mut() {
                 deletion.cancel.check()?;
-                match entry.transpose() {
-                    Ok(Some(entry)) => self.delete_entry(&entry, &mut levels, &aliases, deletion),
-                    Ok(None) => self.leave(&mut levels, deletion),
-                    Err(error) => {
-                        self.stay(&mut levels, &error, deletion);
-                        self.leave(&mut levels, deletion);
+                match level.folders.take() {
+                    Some(last) => self.descend(&last, &mut levels, deletion),
+                    None if level.folders.is_cut => {
+                        let aliases = (levels.len() == 1).then_some(&aliases);
+                        self.read_further(&mut levels, aliases, deletion);
                     }
+                    None => self.leave(&mut levels, deletion),
                 }
             }
             Ok(())
@@ -76,7 +107,7 @@ impl Folder {
     /// for a folder.
     ///
     /// # Errors
-    /// What stays, and so has the name still.
+    /// The reason for which the name is still in use.
     pub(crate) fn make_way(
         &self,
         name: &Name,
@@ -84,6 +115,7 @@ impl Folder {
         deletion: &mut Deletion<'_>,
     ) -> Result<(), Failure> {
         let failed = |error: io::Error| self.failure(name, &error);
+        self.patience.retry(|| self.check_parents(name))?;
         let found = match self.patience.retry(|| self.metadata(name.as_str())) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             found => found.map_err(failed)?,
@@ -135,18 +167,53 @@ impl Folder {
         Ok(Some(dir))
     }
 
-    /// Removes what was found in the last of the folders, or goes into it.
+    /// Removes the files and links of a folder and returns the level that its folders are removed from. Only the listed folder has
+    /// `aliases`.
+    fn level(
+        &self,
+        dir: &Dir,
+        name: Name,
+        aliases: Option<&BTreeSet<(u64, u64)>>,
+        deletion: &mut Deletion<'_>,
+    ) -> io::Result<Level> {
+        let identity = identity_of(&dir.dir_metadata()?);
+        let mut level = Level { name, identity, keeps: false, folders: Batch::default() };
+        self.read(dir, &mut level, aliases, deletion)?;
+        Ok(level)
+    }
+
+    /// Reads a folder: removes its files and links, and adds its folders to the batch.
+    fn read(
+        &self,
+        dir: &Dir,
+        level: &mut Level,
+        aliases: Option<&BTreeSet<(u64, u64)>>,
+        deletion: &mut Deletion<'_>,
+    ) -> io::Result<()> {
+        for entry in self.patience.retry(|| dir.entries())? {
+            deletion.cancel.check()?;
+            match entry {
+                Ok(entry) => self.delete_entry(dir, &entry, level, aliases, deletion),
+                Err(error) => {
+                    self.stay(level, &error, deletion);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes one entry of a folder unless it stays or is a folder itself.
     fn delete_entry(
         &self,
+        dir: &Dir,
         entry: &DirEntry,
-        levels: &mut Vec<Level>,
-        aliases: &BTreeSet<(u64, u64)>,
+        level: &mut Level,
+        aliases: Option<&BTreeSet<(u64, u64)>>,
         deletion: &mut Deletion<'_>,
     ) {
-        let is_top = levels.len() == 1;
-        let Some(level) = levels.last_mut() else { return };
         let last = entry.file_name();
-        // A name that nobody can offer is none that a source has removed.
+        // A name that cannot be offered is none that a source has removed.
         let Some((last, name)) = last.to_str().and_then(|last| Some((last, level.name.below(last).ok()?)))
         else {
             level.keeps = true;
@@ -155,57 +222,89 @@ impl Folder {
         let metadata = match entry.metadata() {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return,
-            Err(error) => return self.stay(levels, &error, deletion),
+            Err(error) => return self.stay(level, &error, deletion),
         };
-        let is_listed = is_top
-            && (deletion.listed.contains(last)
+        let is_listed = aliases.is_some_and(|aliases| {
+            deletion.listed.contains(last)
                 || aliases.contains(&identity_of(&metadata))
-                || self.is_renamed(last, deletion.listed));
+                || self.is_renamed(last, deletion.listed)
+        });
         if is_listed || (deletion.protects)(&name, metadata.is_dir()) {
             level.keeps = true;
-            return;
-        }
-        let opened = if metadata.is_dir() {
-            let open = || Level::open(open_dir_nofollow(level.dir.try_clone()?, last)?, name.clone());
-            self.patience.retry(open).map(Some)
-        } else {
-            remove(deletion, || level.dir.remove_file(last)).map(|()| None)
-        };
-        match opened {
-            Ok(Some(below)) => levels.push(below),
-            Ok(None) => (deletion.tell)(&name, None),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => {
-                level.keeps = true;
-                (deletion.tell)(&name, Some(self.failure(&name, &error)));
+        } else if metadata.is_dir() {
+            level.folders.add(last);
+        } else if level.folders.taken.is_none() {
+            match remove(deletion, || dir.remove_file(last)) {
+                Ok(()) => (deletion.tell)(&name, None),
+                Err(error) => self.keep(level, &name, &error, deletion),
             }
         }
     }
 
-    /// All that was in the last folder was looked at: it is removed if nothing stays in it and it is not the one that was listed.
+    /// Opens a folder of the last level as the next level.
+    fn descend(&self, last: &str, levels: &mut Vec<Level>, deletion: &mut Deletion<'_>) {
+        let Some(level) = levels.last_mut() else { return };
+        let Ok(name) = level.name.below(last) else { return };
+        let opened = self.patience.retry(|| open_dir_nofollow(self.reopen(level)?, last));
+        match opened.and_then(|dir| self.level(&dir, name.clone(), None, deletion)) {
+            Ok(below) => levels.push(below),
+            Err(error) => self.keep(level, &name, &error, deletion),
+        }
+    }
+
+    /// Reads the last level again for the folders behind its last batch.
+    fn read_further(
+        &self,
+        levels: &mut [Level],
+        aliases: Option<&BTreeSet<(u64, u64)>>,
+        deletion: &mut Deletion<'_>,
+    ) {
+        let Some(level) = levels.last_mut() else { return };
+        level.folders.is_cut = false;
+        let dir = self.patience.retry(|| self.reopen(level));
+        if let Err(error) = dir.and_then(|dir| self.read(&dir, level, aliases, deletion)) {
+            self.stay(level, &error, deletion);
+        }
+    }
+
+    /// Opens the folder of a level again. Fails if its name leads to another folder by now.
+    fn reopen(&self, level: &Level) -> io::Result<Dir> {
+        let dir = self.open_without_links(&level.name)?.ok_or(ErrorKind::NotFound)?;
+        if identity_of(&dir.dir_metadata()?) != level.identity {
+            return Err(io::Error::other("it was replaced meanwhile"));
+        }
+        Ok(dir)
+    }
+
+    /// Leaves the last level, which is removed if nothing stays in it and it is not the listed one.
     fn leave(&self, levels: &mut Vec<Level>, deletion: &mut Deletion<'_>) {
         let (Some(done), Some(above)) = (levels.pop(), levels.last_mut()) else { return };
         let removed = match done.keeps {
             true => Err(ErrorKind::DirectoryNotEmpty.into()),
-            false => remove(deletion, || above.dir.remove_dir(done.name.last())),
+            false => {
+                remove(deletion, || self.patience.retry(|| self.reopen(above))?.remove_dir(done.name.last()))
+            }
         };
         match removed {
             Ok(()) => (deletion.tell)(&done.name, None),
-            // What is in it stays, or somebody put something into it meanwhile.
+            // Something in it stays, or was added meanwhile.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => above.keeps = true,
-            Err(error) => {
-                above.keeps = true;
-                (deletion.tell)(&done.name, Some(self.failure(&done.name, &error)));
-            }
+            Err(error) => self.keep(above, &done.name, &error, deletion),
         }
     }
 
-    /// Something in the last folder could not be looked at.
-    fn stay(&self, levels: &mut [Level], error: &io::Error, deletion: &mut Deletion<'_>) {
-        if let Some(level) = levels.last_mut() {
+    /// Reports that an entry of a level stays, unless it is gone already.
+    fn keep(&self, level: &mut Level, name: &Name, error: &io::Error, deletion: &mut Deletion<'_>) {
+        if error.kind() != ErrorKind::NotFound {
             level.keeps = true;
-            (deletion.tell)(&level.name, Some(self.failure(&level.name, error)));
+            (deletion.tell)(name, Some(self.failure(name, error)));
         }
+    }
+
+    /// Reports that a level could not be read completely.
+    fn stay(&self, level: &mut Level, error: &io::Error, deletion: &mut Deletion<'_>) {
+        level.keeps = true;
+        (deletion.tell)(&level.name, Some(self.failure(&level.name, error)));
     }
 
     /// Whether `--on-clash rename` may have given this name to something that the source has under another one.

@@ -177,6 +177,56 @@ fn nothing_more_is_removed_once_nobody_waits_for_it() {
     assert_eq!(names(dir.path()).len(), 2);
 }
 
+/// Returns the number of descriptors of this process that lead to `path` or below it.
+#[cfg(target_os = "linux")]
+fn open_below(path: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").expect("a list of descriptors").flatten();
+    open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.starts_with(path))).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn deep_tree_is_removed_with_a_fixed_number_of_descriptors() {
+    let deep = format!("d/{}file", "x/".repeat(crate::MAX_PARTS - 2));
+    for is_dry in [true, false] {
+        let dir = folder(&[&deep]);
+        let (listed, cancel, most, told) =
+            (ListedNames::default(), Cancel::default(), std::cell::Cell::new(0), std::cell::Cell::new(0));
+        let mut deletion = Deletion {
+            listed: &listed,
+            protects: &|_, _| {
+                most.set(most.get().max(open_below(dir.path())));
+                false
+            },
+            is_dry,
+            cancel: &cancel,
+            tell: &mut |name, failure| {
+                assert_eq!(failure, None, "{name}");
+                most.set(most.get().max(open_below(dir.path())));
+                told.set(told.get() + 1);
+            },
+        };
+        let held = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+        held.delete_unlisted(&Name::new("d").expect("a name"), &mut deletion).expect("removed");
+        assert_eq!(told.get(), crate::MAX_PARTS - 1);
+        assert!((2..=5).contains(&most.get()), "{} descriptors", most.get());
+        assert_eq!(names(dir.path()).is_empty(), !is_dry);
+    }
+}
+
+#[test]
+fn folders_beyond_one_batch_are_removed_except_protected_ones() {
+    let count = 2 * MAX_BATCH_BYTES / 40;
+    let dir = folder(&["d/file"]);
+    (0..count).for_each(|number| fs::create_dir(dir.path().join(format!("d/{number:040}"))).expect("made"));
+    let protects = |name: &Name, _: bool| name.last().ends_with("00");
+    let planned = delete(dir.path(), OnClash::Refuse, true, &[], &protects).expect("read");
+    let removed = delete(dir.path(), OnClash::Refuse, false, &[], &protects).expect("removed");
+    assert_eq!(planned, removed);
+    let kept = count.div_ceil(100);
+    assert_eq!((removed.len(), names(dir.path()).len()), (count + 1 - kept, kept));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
