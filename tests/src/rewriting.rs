@@ -12,7 +12,7 @@ const INIT_ACK: u8 = 2;
 const SACK: u8 = 3;
 const DTLS: u8 = 0x41;
 
-/// Where the fixed fields of an INIT or INIT ACK begin in their chunk, and their lengths.
+/// Offsets of the fixed fields of an INIT or INIT ACK in their chunk, and their lengths.
 const INIT_FIELDS: [(usize, usize); 5] = [(4, 4), (8, 4), (12, 2), (14, 2), (16, 4)];
 
 /// A fixed field of an INIT or INIT ACK.
@@ -30,7 +30,18 @@ pub enum InitField {
     InitialTsn,
 }
 
-/// What a field becomes.
+impl InitField {
+    /// All of them.
+    pub const ALL: [InitField; 5] = [
+        InitField::Tag,
+        InitField::Window,
+        InitField::OutboundStreams,
+        InitField::InboundStreams,
+        InitField::InitialTsn,
+    ];
+}
+
+/// Rewriting of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// This value.
@@ -59,13 +70,6 @@ pub enum Rewrite {
         field: InitField,
         /// New value.
         change: Change,
-    },
-    /// The bits of a byte behind the fixed fields of an INIT or INIT ACK, in its parameters, are inverted.
-    InitParameter {
-        /// Sender.
-        from: Side,
-        /// Offset behind the fixed fields; one beyond the chunk changes nothing.
-        at: usize,
     },
     /// A parameter of an INIT or INIT ACK gets the type of one that receivers ignore.
     HideParameter {
@@ -148,6 +152,56 @@ fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
     chunks
 }
 
+/// Offset of the first parameter of an INIT or INIT ACK in its chunk.
+const INIT_PARAMETERS: usize = 20;
+
+/// Returns the type and the offset of each parameter of an INIT or INIT ACK.
+fn parameters(init: &[u8]) -> Vec<(u16, usize)> {
+    let (mut found, mut at) = (Vec::new(), INIT_PARAMETERS);
+    while at + 4 <= init.len() {
+        found.push((u16::from_be_bytes([init[at], init[at + 1]]), at));
+        at += usize::from(u16::from_be_bytes([init[at + 2], init[at + 3]])).max(4).next_multiple_of(4);
+    }
+    found
+}
+
+/// Returns the offset of one byte of each field of a chunk: its type, flags and length, its fixed fields, and of each parameter the
+/// type, the length and the value.
+fn field_offsets(chunk: &[u8]) -> Vec<usize> {
+    let mut offsets = vec![0, 1, 3];
+    match chunk[0] {
+        INIT | INIT_ACK => {
+            offsets.extend(INIT_FIELDS.map(|(at, _)| at));
+            offsets.extend(parameters(chunk).into_iter().flat_map(|(_, at)| [at, at + 3, at + 4]));
+        }
+        DATA => offsets.extend([4, 8, 10, 12, 16]),
+        SACK => offsets.extend([4, 8, 12, 14]),
+        _ => offsets.push(4),
+    }
+    offsets.retain(|at| *at < chunk.len());
+    offsets
+}
+
+/// Returns rewrites of each single field of the chunks that travel in the clear in these packets.
+pub fn rewrites_of_fields<'a>(packets: impl IntoIterator<Item = &'a Packet>) -> Vec<Rewrite> {
+    let mut rewrites = Vec::new();
+    for packet in packets.into_iter().filter(|packet| packet.bytes.get(HEADER) != Some(&DTLS)) {
+        let from = packet.from;
+        for chunk in chunks(&packet.bytes) {
+            let kind = chunk[0];
+            let mut found: Vec<Rewrite> =
+                field_offsets(&chunk).into_iter().map(|at| Rewrite::InvertByte { from, kind, at }).collect();
+            if matches!(kind, INIT | INIT_ACK) {
+                let hidden = parameters(&chunk).into_iter();
+                found.extend(hidden.map(|(kind, _)| Rewrite::HideParameter { from, kind }));
+            }
+            found.retain(|rewrite| !rewrites.contains(rewrite));
+            rewrites.extend(found);
+        }
+    }
+    rewrites
+}
+
 /// A list of rules, and how many packets have met them.
 #[derive(Clone, Debug)]
 pub struct Rewriter {
@@ -201,7 +255,6 @@ fn apply(rule: Rewrite, by: Side, chunk: &mut [u8], before: &mut Vec<u8>) {
             let (at, length) = INIT_FIELDS[field as usize];
             change_field(chunk, at, length, change);
         }
-        Rewrite::InitParameter { from, at } if from == by && is_init => invert(chunk, 20 + at),
         Rewrite::HideParameter { from, kind, .. } if from == by && is_init => hide(chunk, kind),
         Rewrite::ShiftData { from, tsn, ssn } if from == by && kind == DATA => shift(chunk, tsn, ssn),
         Rewrite::InsertMessage { from, before: at, tsns } if from == by && kind == DATA => {
@@ -237,17 +290,12 @@ fn shift(data: &mut [u8], tsn: i32, ssn: i16) {
 
 /// Gives a parameter a type whose high bits ask for silence.
 fn hide(init: &mut [u8], hidden: u16) {
-    let mut at = 20;
-    while at + 4 <= init.len() {
-        let length = usize::from(u16::from_be_bytes([init[at + 2], init[at + 3]])).max(4).next_multiple_of(4);
-        if init[at..at + 2] == hidden.to_be_bytes() {
-            init[at..at + 2].copy_from_slice(&[0x8F, 0x42]);
-        }
-        at += length;
+    for (_, at) in parameters(init).into_iter().filter(|(kind, _)| *kind == hidden) {
+        init[at..at + 2].copy_from_slice(&[0x8F, 0x42]);
     }
 }
 
-/// A message of the key management in so many fragments in the place of one: a ChangeCipherSpec, which TLS 1.3 ignores.
+/// Returns a message of the key management in this number of fragments: a ChangeCipherSpec, which TLS 1.3 ignores.
 fn inserted(data: &[u8], tsns: u8) -> Vec<u8> {
     let message = [3, 20, 3, 3, 0, 1, 1];
     let cuts: Vec<usize> =
