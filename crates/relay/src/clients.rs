@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use anabranch_core::FairPool;
 use anabranch_core::time::{Span, Time};
 
 /// A client and its way, of whatever kind that is.
@@ -13,18 +14,19 @@ pub(crate) struct Client<W> {
 }
 
 /// A bounded number of clients, by address and by number. Numbers are not used again, so that a datagram that is
-/// still on its way does not reach a client that came after its own.
+/// still on its way does not reach a client that came after its own. Each source has a share of the places.
 pub(crate) struct Clients<W> {
     by_address: BTreeMap<SocketAddr, u32>,
     by_number: BTreeMap<u32, Client<W>>,
     next: u32,
-    most: usize,
+    places: FairPool<u32>,
     idle: Span,
 }
 
 impl<W> Clients<W> {
     pub(crate) fn new(most: usize, idle: Span) -> Self {
-        Clients { by_address: BTreeMap::new(), by_number: BTreeMap::new(), next: 0, most, idle }
+        let places = FairPool::new(most);
+        Clients { by_address: BTreeMap::new(), by_number: BTreeMap::new(), next: 0, places, idle }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -34,6 +36,7 @@ impl<W> Clients<W> {
     /// The number of a client that uses its way now.
     pub(crate) fn find(&mut self, address: SocketAddr, now: Time) -> Option<u32> {
         let number = *self.by_address.get(&address)?;
+        self.places.advance(&number);
         self.touch(number, now);
         Some(number)
     }
@@ -48,23 +51,29 @@ impl<W> Clients<W> {
         }
     }
 
-    /// Adds a client that is not there yet, if there is room or if some other has been idle long enough.
+    /// Adds a client that is not there yet. In a full relay it takes the place of a client that was idle for long enough, or else of
+    /// one of the source with the most clients. Returns `None` if neither exists.
     pub(crate) fn add<E>(
         &mut self,
         address: SocketAddr,
         now: Time,
         make: impl FnOnce(u32) -> Result<W, E>,
     ) -> Option<Result<u32, E>> {
-        if self.len() >= self.most {
-            self.expire(now);
-        }
-        if self.len() >= self.most {
-            return None;
-        }
         let number = self.next;
+        let source = address.ip().into();
+        let place = self.places.insert_if_due(number, source).or_else(|_| {
+            self.expire(now);
+            self.places.insert_if_due(number, source)
+        });
+        if let Some(evicted) = place.ok()? {
+            self.forget(evicted);
+        }
         let way = match make(number) {
             Ok(way) => way,
-            Err(error) => return Some(Err(error)),
+            Err(error) => {
+                self.places.remove(&number);
+                return Some(Err(error));
+            }
         };
         self.next = self.next.wrapping_add(1);
         self.by_address.insert(address, number);
@@ -75,14 +84,25 @@ impl<W> Clients<W> {
     /// Forgets clients that have been idle.
     pub(crate) fn expire(&mut self, now: Time) {
         let idle = self.idle;
-        self.by_number.retain(|_, client| now.since(client.used) < idle);
-        let left = &self.by_number;
-        self.by_address.retain(|_, number| left.contains_key(number));
+        let is_idle = |client: &Client<W>| now.since(client.used) >= idle;
+        let expired: Vec<u32> =
+            self.by_number.iter().filter(|(_, client)| is_idle(client)).map(|(number, _)| *number).collect();
+        expired.into_iter().for_each(|number| self.forget(number));
+    }
+
+    fn forget(&mut self, number: u32) {
+        self.places.remove(&number);
+        if let Some(client) = self.by_number.remove(&number) {
+            self.by_address.remove(&client.address);
+        }
     }
 
     /// Forgets all clients, which the caller may still need.
     pub(crate) fn take(&mut self) -> BTreeMap<u32, Client<W>> {
         self.by_address.clear();
+        self.by_number.keys().for_each(|number| {
+            self.places.remove(number);
+        });
         std::mem::take(&mut self.by_number)
     }
 
@@ -136,6 +156,25 @@ mod tests {
         assert!(add(&mut clients, 3, at(10)).is_some());
         assert_eq!(clients.find(address(1), at(10)), None);
         assert_eq!(clients.len(), 2);
+    }
+
+    #[test]
+    fn flood_from_one_source_leaves_others_their_places() {
+        let mut clients = clients(8);
+        for port in 0..1000 {
+            add(&mut clients, port, at(0));
+        }
+        assert_eq!(clients.len(), 8);
+        let other = |host| SocketAddr::from(([192, 0, 2, host], 5000));
+        for host in 2..=5 {
+            let added = clients.add(other(host), at(1), |_| Ok::<_, ()>(()));
+            assert!(matches!(added, Some(Ok(_))), "{host}");
+            add(&mut clients, 2000 + u16::from(host), at(1));
+        }
+        for host in 2..=5 {
+            assert!(clients.find(other(host), at(2)).is_some(), "{host}");
+        }
+        assert_eq!((clients.len(), clients.places.len(), clients.by_address.len()), (8, 8, 8));
     }
 
     #[test]

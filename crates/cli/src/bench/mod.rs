@@ -2,6 +2,7 @@
 
 mod amount;
 mod client;
+mod clients;
 mod exchange;
 mod meter;
 mod plan;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use anabranch_net::{Association, Host};
+use anabranch_net::{Association, Host, Source};
 use anyhow::{anyhow, bail};
 use tokio::task::JoinSet;
 
+use super::clients::{Clients, MOST_CLIENTS};
 use super::exchange::{Exchange, Outcome};
 use super::plan::{Plan, Side};
 use super::protocol::{Control, next, send_control};
@@ -26,24 +27,33 @@ pub(super) async fn serve(
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
     reporter.listening(host.local_addresses(), admitted);
-    let mut clients = JoinSet::new();
+    let (mut tests, mut clients) = (JoinSet::new(), Clients::default());
     loop {
         tokio::select! {
             () = &mut stop => return Ok(Status::Interrupted),
             association = host.accept() => {
                 let association = association.map_err(|error| CommandError::failure(format!("cannot listen: {error}")))?;
                 match admitted.caller(&association) {
-                    Ok(caller) => {
-                        clients.spawn(client(association, caller));
-                    }
+                    Ok(caller) => match enter(&mut clients, &association).await {
+                        Some(number) => {
+                            tests.spawn(async move { (number, client(association, caller).await) });
+                        }
+                        None => {
+                            association.abort();
+                            let why = anyhow!("{MOST_CLIENTS} tests run already; try again later");
+                            reporter.broken("a client", &why);
+                        }
+                    },
                     Err(refused) => {
                         association.abort();
                         reporter.broken("a client", &anyhow!("{refused}"));
                     }
                 }
             }
-            Some(ended) = clients.join_next() => {
-                let (name, tested) = ended.map_err(|error| CommandError::failure(error.to_string()))?;
+            Some(ended) = tests.join_next() => {
+                let (number, (name, tested)) =
+                    ended.map_err(|error| CommandError::failure(error.to_string()))?;
+                clients.leave(number);
                 let tested_well = tested.is_ok();
                 // Clients are served whether their results can be printed or not.
                 match tested {
@@ -56,6 +66,16 @@ pub(super) async fn serve(
             }
         }
     }
+}
+
+/// Gives a client a place, for which another one may have to end. Returns its number; `None` if the server is full.
+async fn enter(clients: &mut Clients<Association>, association: &Association) -> Option<u64> {
+    let source = Source::from(association.paths().await.first()?.remote.ip());
+    let (number, evicted) = clients.enter(association.clone(), source).ok()?;
+    if let Some(evicted) = evicted {
+        evicted.abort();
+    }
+    Some(number)
 }
 
 /// A client from its first message to its last, and what it is called.

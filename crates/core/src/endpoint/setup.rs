@@ -587,7 +587,9 @@ impl Endpoint {
         packet: &PacketView<'_>,
     ) -> Handled {
         let body = &genuine.body;
-        let name = (genuine.created(), body.local_tag);
+        // The cookie was sent to that address. The source of this packet may be forged.
+        let source = Source::from(body.peer_address);
+        let name = (genuine.created(), body.local_tag, source);
         let known = self.table.by_tag(body.local_tag).map(|_| Verdict::Spent);
         match known.unwrap_or_else(|| self.spent.verdict(name)) {
             // A late copy of the cookie of an association that is over: it is not to open another one with the same tag.
@@ -600,8 +602,6 @@ impl Endpoint {
         let Some(config) = self.config.accept.clone() else {
             return Handled::Discarded(Discard::CookieUnexpected);
         };
-        // The cookie was sent to that address. The source of this packet may be forged.
-        let source = Source::from(body.peer_address);
         if !self.has_place_for(source) {
             return Handled::Discarded(Discard::Full);
         }
