@@ -45,6 +45,8 @@ enum Outlook {
     Open,
     /// Another attempt may succeed at once.
     Transient,
+    /// Another attempt will fail as well, unless an attacker on the path has forged the answer.
+    Unproven,
     /// The peer has given its verdict.
     Final,
 }
@@ -67,6 +69,7 @@ impl CommandError {
         let outlook = match error {
             ConnectError::Denied { .. } => Outlook::Final,
             error if error.is_transient() => Outlook::Transient,
+            error if error.is_unproven() => Outlook::Unproven,
             _ => Outlook::Open,
         };
         CommandError { outlook, ..CommandError::failure(message) }
@@ -80,6 +83,11 @@ impl CommandError {
     /// Returns `true` if another attempt may succeed at once.
     pub(crate) fn is_transient(&self) -> bool {
         self.outlook == Outlook::Transient
+    }
+
+    /// Returns `true` if the answer that ended the attempt can be forged.
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.outlook == Outlook::Unproven
     }
 
     /// Something the user wrote is wrong. The message names the place first.

@@ -60,14 +60,9 @@ impl Association {
             (CloseReason::Aborted(AbortReason::KeyManagement(why)), Some(error)) if error.is_transient() => {
                 ConnectError::KeysInterrupted(why)
             }
-            (
-                CloseReason::Aborted(
-                    AbortReason::NotProtected(why)
-                    | AbortReason::KeyManagement(why)
-                    | AbortReason::Tampered(why),
-                ),
-                _,
-            ) => ConnectError::NotProtected(why),
+            (CloseReason::Aborted(AbortReason::KeyManagement(why)), _) => ConnectError::NotAccepted(why),
+            (CloseReason::Aborted(AbortReason::NotProtected(why)), _) => ConnectError::NotProtected(why),
+            (CloseReason::Aborted(AbortReason::Tampered(why)), _) => ConnectError::KeysInterrupted(why),
             (CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable), _)
                 if !state.answered =>
             {

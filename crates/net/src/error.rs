@@ -133,9 +133,12 @@ pub enum ConnectError {
     /// The handshake was answered with an ABORT. Anyone on the way can have sent it.
     #[error("the peer refuses associations; check its SCTP port, and whether it accepts any or is full")]
     RefusedByPeer,
-    /// This side cannot protect the association with this peer: they have no method in common, or the peer's identity is not accepted.
+    /// The sides have no protection in common, as far as packets in the clear show. Anyone on the path can have sent them.
     #[error("the association could not be protected: {0}")]
     NotProtected(&'static str),
+    /// This side does not accept the identity that the peer has proved, or cannot agree on keys with its own settings.
+    #[error("the association could not be protected: {0}")]
+    NotAccepted(&'static str),
     /// The peer has proved its identity, and does not accept this side's. This is its verdict: another attempt gets the same.
     #[error("{why}")]
     Denied {
@@ -156,8 +159,8 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Returns `true` if another attempt may succeed although nothing is changed: the peer was restarted, is busy, or somebody on the
-    /// way has ended the attempt. A peer that has not answered at all is no such case.
+    /// Returns `true` if another attempt may succeed although nothing is changed: the peer was restarted, is busy, or an attacker on the
+    /// path has ended the attempt. A peer that has not answered at all is no such case.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::RefusedByPeer | Self::KeysInterrupted(_) | Self::Failed(_) => true,
@@ -167,9 +170,16 @@ impl ConnectError {
             | Self::Refused(_)
             | Self::NoAnswer
             | Self::NotProtected(_)
+            | Self::NotAccepted(_)
             | Self::Denied { .. }
             | Self::HostGone => false,
         }
+    }
+
+    /// Returns `true` if the answer that ended the attempt is most likely the peer's, but can be forged by anyone on the path. A few
+    /// further attempts tell both apart.
+    pub fn is_unproven(&self) -> bool {
+        matches!(self, Self::NotProtected(_))
     }
 }
 

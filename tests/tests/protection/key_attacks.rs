@@ -145,6 +145,73 @@ fn an_identity_that_is_not_accepted_ends_the_association_and_both_sides_know_why
     assert_eq!(failures(credentials(1, &[2]), credentials(2, &[9])), [told, refused]);
 }
 
+/// Chunk types of RFC 9260.
+const ABORT: u8 = 6;
+const COOKIE_ECHO: u8 = 10;
+
+/// Returns the common header of the last packet that a side has sent.
+fn last_header(managed: &Managed, side: Side) -> [u8; 12] {
+    let kept = managed.duo.kept.iter().flatten().filter(|(_, packet)| packet.from == side);
+    kept.last().and_then(|(_, packet)| packet.bytes.first_chunk()).copied().expect("packets are kept")
+}
+
+#[test]
+fn refusal_whose_alert_is_lost_is_no_verdict() {
+    let credentials = [credentials(1, &[2]), credentials(2, &[9])];
+    let mut managed = Managed::with(protecting(1), credentials, KeyPolicy::default());
+    managed.duo.kept = Some(Vec::new());
+    managed.duo.connect();
+    let is_refused = |managed: &Managed| managed.keying[1].failure().is_some();
+    assert!(managed.run_until(Span::from_secs(2), is_refused));
+    // The alert is lost, and the ABORT behind it arrives.
+    managed.duo.network.lose_all();
+    let abort = [&last_header(&managed, Side::B)[..], &[ABORT, 0, 0, 4]].concat();
+    inject(&mut managed.duo, Side::B, with_checksum(abort));
+    managed.settle();
+    assert_eq!(managed.ended(Side::A), Some(&AssociationEvent::Aborted(AbortReason::ByPeer)));
+    let error = managed.manager(Side::A).meaning_of_abort();
+    assert_eq!(error, Some(KeyingError::Unconfirmed));
+    assert!(error.is_some_and(|error| error.is_transient() && !error.is_refusal()));
+    assert_eq!(managed.keying[0].failure(), None, "no alert has arrived");
+}
+
+#[test]
+fn stale_cookie_restarts_the_handshake_and_keys_are_agreed_on() {
+    let life = Span::from_millis(100);
+    let setup = protecting(1).with_side(Side::B, |config| config.profile.cookie_life = life);
+    let mut managed = Managed::new(setup);
+    let mut lost = 0;
+    // The cookie is stale when it is sent again.
+    managed.duo.network.set_tampering(move |packet| {
+        let is_first = packet.bytes[12] == COOKIE_ECHO && lost == 0;
+        lost += u32::from(is_first);
+        !is_first
+    });
+    managed.duo.kept = Some(Vec::new());
+    managed.duo.connect();
+    let mut managed = managed.established_from_here();
+    let inits = managed.duo.kept.iter().flatten().filter(|(_, packet)| packet.bytes[12] == 1).count();
+    assert_eq!(inits, 2, "the handshake was restarted");
+    assert_eq!(managed.keying.each_ref().map(|keying| keying.failure()), [None; 2]);
+    managed.data_flows();
+}
+
+#[test]
+fn reflected_abort_alone_is_no_verdict() {
+    let mut managed = Managed::new(protecting(1)).with_silent(Side::B);
+    managed.duo.kept = Some(Vec::new());
+    managed.duo.connect();
+    managed.run(Span::from_secs(1));
+    let own = last_header(&managed, Side::A);
+    // Ports and the tag of the client's own packets: everyone on the path knows them.
+    let forged = [&own[2..4], &own[0..2], &own[4..8], &[0; 4], &[ABORT, 1, 0, 4]].concat();
+    inject(&mut managed.duo, Side::B, with_checksum(forged));
+    managed.settle();
+    assert_eq!(managed.ended(Side::A), Some(&AssociationEvent::Aborted(AbortReason::ByPeer)));
+    let error = managed.manager(Side::A).meaning_of_abort().expect("keys were agreed on");
+    assert!(error.is_transient() && !error.is_refusal(), "{error:?}");
+}
+
 #[test]
 fn who_changes_what_was_offered_is_noticed() {
     let mut managed = Managed::new(protecting(1));

@@ -141,7 +141,7 @@ impl ProtectionOptions {
                 let key = self.own_key().map_or_else(|| "KEY".to_owned(), |key| key.to_string());
                 format!("\nto be accepted, have the other side run `anabranch keys add {key}`")
             }
-            ConnectError::NotProtected(_) if self.ca.is_none() => {
+            ConnectError::NotProtected(_) | ConnectError::NotAccepted(_) if self.ca.is_none() => {
                 let key = self.own_key().map_or_else(|| "KEY".to_owned(), |key| key.to_string());
                 format!(
                     "\nif the other side does not know this user's key, have it run `anabranch keys add {key}`; \
@@ -246,7 +246,7 @@ impl Connecting {
 }
 
 fn somebody_else(key: PublicKey) -> CommandError {
-    CommandError::untrusted(format!("somebody else answers than before, with the key {}", key.fingerprint()))
+    CommandError::untrusted(format!("another host answers than before, with the key {}", key.fingerprint()))
 }
 
 fn trust_known(

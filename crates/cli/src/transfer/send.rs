@@ -31,6 +31,9 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to open the first association.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// Maximum number of attempts that end with an answer which anyone on the path can forge.
+const UNPROVEN_ATTEMPTS: u32 = 3;
+
 const EXAMPLES: &str = "\
 Examples:
   Send a file and a folder to `anabranch serve` on another machine, over every
@@ -270,8 +273,9 @@ impl<'a> Connector<'a> {
         Ok(association)
     }
 
-    /// Opens the first association. A handshake that ends without a verdict of the peer, such as when the peer is restarted, is tried
-    /// again for as long as `retry`. Each new reason is printed once.
+    /// Opens the first association. A handshake that ends without a verdict of the peer, such as when the peer is restarted, is
+    /// repeated within `retry`, one that ends with a verdict that can be forged [a few times](UNPROVEN_ATTEMPTS). Each new reason is
+    /// printed once.
     pub(super) async fn open_first(
         &self,
         expected: Expected,
@@ -279,12 +283,17 @@ impl<'a> Connector<'a> {
         retry: Duration,
     ) -> Result<Association, CommandError> {
         let until = Instant::now() + retry;
-        let mut said = None;
+        let (mut said, mut unproven) = (None, 0);
         loop {
             let error = match self.open_to(expected, quiet).await {
-                Err(error) if error.is_transient() && Instant::now() + PAUSE < until => error.to_string(),
+                Err(error) if Instant::now() + PAUSE < until => error,
                 opened => return opened,
             };
+            unproven += u32::from(error.is_unproven());
+            if !error.is_transient() && !(error.is_unproven() && unproven < UNPROVEN_ATTEMPTS) {
+                return Err(error);
+            }
+            let error = error.to_string();
             if !quiet && said.as_ref() != Some(&error) {
                 let left = until.saturating_duration_since(Instant::now()).as_secs();
                 self.note_retry(&error, left);

@@ -92,6 +92,21 @@ fn while_nobody_answers_it_says_so_and_keeps_to_the_time_that_was_given() {
 }
 
 #[test]
+fn answer_without_protection_is_believed_after_three_attempts() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().to_str().expect("a path");
+    let listen = ["--insecure", "--from", "127.0.0.0/8", "--listen", "127.0.0.65:0"];
+    let mut server = Running::start(&[&["serve", "--dir", path][..], &listen].concat());
+    let line = server.line("serving ");
+    let peer = line.trim_end().rsplit(' ').next().expect("an address").to_owned();
+    let err = anabranch(&["send", "Cargo.toml", &peer, "--path", "127.0.0.62"]).with_status(1).err;
+    let reason = "the association could not be protected: the peer does not protect its packets";
+    assert_eq!(err.matches(reason).count(), 2, "once as a note and once as the error:\n{err}");
+    assert!(err.contains(": trying again for up to"), "{err}");
+    server.interrupt();
+}
+
+#[test]
 fn nothing_is_said_about_encryption_before_the_options_are_right() {
     let taken = UdpSocket::bind("127.0.0.64:0").expect("a socket");
     let port = taken.local_addr().expect("bound").port().to_string();

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anabranch_core::AssociationId;
+use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, ProtectionMode};
 use anabranch_core::time::{Span, Time};
 use anabranch_core::trace::TraceEvent;
 use anabranch_keying::KeyLog;
@@ -32,6 +33,13 @@ fn host(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection)
         Some(config) => builder.accept(config).bind().expect("a server"),
         None => builder.bind().expect("a client"),
     }
+}
+
+/// Configuration of a side that agrees on the key management, in which its application takes no part.
+fn without_key_management(roles: KeyManagementRoles) -> AssociationConfig {
+    let (mode, methods) = (ProtectionMode::Strict, vec![KeyManagementMethod::TLS]);
+    let wanted = anabranch_core::protection::Protection { mode, roles, methods, restart: false };
+    AssociationConfig { protection: Some(wanted), ..quick() }
 }
 
 /// A client with key 1 and a server with key 2 that know each other.
@@ -163,6 +171,7 @@ async fn a_server_that_is_somebody_else_is_refused() {
     let client = host(&[11], None, dtls(credentials(1, &[9]), KeyPolicy::default()));
     let refused = within(client.connect(peer(&client, &server), quick())).await;
     let error = refused.expect_err("the server has another key");
+    assert!(matches!(error, ConnectError::NotAccepted(_)) && !error.is_unproven(), "{error:?}");
     assert_eq!(
         error.to_string(),
         "the association could not be protected: the peer's identity is not accepted here: TLS alert access_denied (49)"
@@ -196,13 +205,7 @@ async fn a_client_that_is_not_accepted_hears_it() {
 /// A server that agrees on protection, and whose application ends each association before there are keys.
 #[tokio::test]
 async fn abort_in_the_clear_is_no_verdict_on_the_identity() {
-    let mut config = quick();
-    config.protection = Some(anabranch_core::protection::Protection {
-        mode: anabranch_core::protection::ProtectionMode::Strict,
-        roles: anabranch_core::protection::KeyManagementRoles::Server,
-        methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
-        restart: false,
-    });
+    let config = without_key_management(KeyManagementRoles::Server);
     let server = host(&[1], Some(config), Protection::Insecure);
     let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let end = async { within(server.accept()).await.expect("accepted").abort() };
@@ -232,8 +235,9 @@ async fn a_side_that_protects_its_packets_and_one_that_does_not_say_so() {
         let server = host(&[1], Some(quick()), there);
         let client = host(&[11], None, here);
         let refused = within(client.connect(peer(&client, &server), quick())).await;
-        let Err(ConnectError::NotProtected(text)) = refused else { panic!("{refused:?}") };
+        let Err(error @ ConnectError::NotProtected(text)) = refused else { panic!("{refused:?}") };
         assert!(text.starts_with(why), "{text}");
+        assert!(error.is_unproven() && !error.is_transient(), "anyone on the path can answer so");
     }
 }
 
@@ -249,13 +253,7 @@ async fn a_peer_can_be_reached_with_other_credentials_than_the_hosts() {
 
 /// A host whose handshakes never end: it speaks the DTLS chunk's handshake and then nothing.
 fn mute(node: u8) -> (Host, AssociationConfig) {
-    let mut config = quick();
-    config.protection = Some(anabranch_core::protection::Protection {
-        mode: anabranch_core::protection::ProtectionMode::Strict,
-        roles: anabranch_core::protection::KeyManagementRoles::Client,
-        methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
-        restart: false,
-    });
+    let config = without_key_management(KeyManagementRoles::Client);
     (host(&[node], None, Protection::Insecure), config)
 }
 
@@ -299,13 +297,7 @@ async fn of_too_many_handshakes_the_oldest_are_given_up() {
 #[tokio::test]
 async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
     // The server never answers the key management, since it does not know that there is one to run.
-    let mut config = quick();
-    config.protection = Some(anabranch_core::protection::Protection {
-        mode: anabranch_core::protection::ProtectionMode::Strict,
-        roles: anabranch_core::protection::KeyManagementRoles::Server,
-        methods: vec![anabranch_core::protection::KeyManagementMethod::TLS],
-        restart: false,
-    });
+    let config = without_key_management(KeyManagementRoles::Server);
     let server = host(&[1], Some(config), Protection::Insecure);
     let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
     let attempt = client.connect(peer(&client, &server), quick());
