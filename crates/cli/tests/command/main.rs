@@ -15,6 +15,8 @@ mod keys;
 #[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]
+mod modes;
+#[cfg(target_os = "linux")]
 mod network;
 #[cfg(unix)]
 mod observe;

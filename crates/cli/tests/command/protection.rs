@@ -46,7 +46,7 @@ impl Users {
         shown.lines().nth(1).expect("a fingerprint").to_owned()
     }
 
-    fn authorize(&self, user: &str, at: &str) {
+    pub(crate) fn authorize(&self, user: &str, at: &str) {
         anabranch(&["keys", "add", "--keys", &self.text(at), &self.key_of(user), user]).with_status(0);
     }
 
@@ -403,6 +403,77 @@ fn hidden_names_are_taken_only_from_a_list_that_was_shown() {
     assert!(taken.err.contains("`.ssh` is offered, and --yes takes no names"), "{}", taken.err);
     assert!(taken.err.contains("the code stays valid"), "{}", taken.err);
     assert!(!users.path("inbox/.ssh").exists());
+}
+
+#[test]
+fn interrupted_question_takes_nothing_and_the_code_stays_valid() {
+    let users = Users::new();
+    let (offering, code) = offer(&users, "bert", &[]);
+    let (keys, inbox, at) = (users.text("anna"), users.text("inbox"), format!("{code}@{}", offering.address));
+    let asking = command(&["recv", &at, "--dir", &inbox, "--keys", &keys, "--path", "127.0.0.74"]);
+    let program = asking.get_program().to_str().expect("UTF-8").to_owned();
+    let words: Vec<&str> = asking.get_args().map(|word| word.to_str().expect("UTF-8")).collect();
+    let line = format!("{program} {}; echo status $?", words.join(" "));
+    let mut terminal = std::process::Command::new("script");
+    terminal.args(["-qc", &line, "/dev/null"]).envs(asking.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let Ok(mut child) = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        println!("skipped: script is not installed");
+        return;
+    };
+    let (mut shown, mut out) = (Vec::new(), child.stdout.take().expect("a pipe"));
+    while !String::from_utf8_lossy(&shown).contains("take this?") {
+        let mut byte = [0];
+        out.read_exact(&mut byte).expect("the question is asked");
+        shown.push(byte[0]);
+    }
+    let mut input = child.stdin.take().expect("a pipe");
+    // Ctrl-C, as it is typed.
+    input.write_all(&[3]).expect("typed");
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("text");
+    drop(input);
+    child.wait().expect("it ends");
+    assert!(rest.contains("nothing was taken; the code stays valid for this receiver"), "{rest:?}");
+    assert!(rest.contains("status 130"), "{rest:?}");
+    assert!(!users.arrived());
+    // The same receiver takes it with the same code, and no other one does.
+    let other = fetch(&users, "carol", &code, &offering.address, &["--yes"]).with_status(4);
+    assert!(other.err.contains("another receiver has used this code"), "{}", other.err);
+    fetch(&users, "anna", &code, &offering.address, &["--yes"]).with_status(0);
+    assert!(users.arrived());
+    offering.end().with_status(0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn small_disk_refuses_the_offer_and_the_code_stays_valid() {
+    let users = Users::new();
+    let in_namespace = |script: &str, arguments: &[&str]| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["--map-root-user", "--mount", "sh", "-c", script]).args(arguments).stdin(Stdio::null());
+        unshare
+    };
+    let mount = format!("mount -t tmpfs -o size=64k tmpfs {}", users.text("inbox"));
+    if !in_namespace(&mount, &[]).output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: a namespace cannot mount a file system here");
+        return;
+    }
+    fs::write(users.path("film.mkv"), vec![7; 300_000]).expect("written");
+    let (offering, code) = offer(&users, "bert", &[]);
+    let (keys, inbox, at) = (users.text("anna"), users.text("inbox"), format!("{code}@{}", offering.address));
+    let recv = command(&["recv", &at, "--dir", &inbox, "--keys", &keys, "--path", "127.0.0.74", "--yes"]);
+    let words = [recv.get_program()].into_iter().chain(recv.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().expect("UTF-8")).collect();
+    let mut small = in_namespace(&format!("{mount} && exec \"$0\" \"$@\""), &words);
+    small.envs(recv.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let refused = small.output().expect("it starts");
+    let err = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{err}");
+    assert!(err.contains("nothing was taken: 300 kB are offered and 66 kB are free in"), "{err}");
+    assert!(err.contains("the code stays valid for this receiver"), "{err}");
+    fetch(&users, "anna", &code, &offering.address, &["--yes"]).with_status(0);
+    assert_eq!(fs::read(users.path("inbox/film.mkv")).expect("it has arrived").len(), 300_000);
+    offering.end().with_status(0);
 }
 
 #[test]

@@ -204,3 +204,28 @@ fn announced_total_is_reported_and_second_one_is_refused() {
     assert_eq!((report.totals().all_files(), report.totals().all_bytes()), (Some(2001), Some(u64::MAX)));
     assert_eq!(take(&mut machine, total()), Err(ProtocolError::Unexpected("a second total")));
 }
+
+#[test]
+fn total_without_room_on_the_disk_is_reported_at_once() {
+    for (bytes, is_reported) in [(1_000, false), (1_001, true)] {
+        let (output, _outputs) = answers();
+        let notes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let noted = std::sync::Arc::clone(&notes);
+        let report = Report::new(move |event| {
+            if let crate::report::Event::Note(text) = event {
+                noted.lock().expect("no test panicked").push(text.to_string());
+            }
+        });
+        let (_dir, store) = folder();
+        let Store::Folder(folder) = &store else { unreachable!("it is one") };
+        folder.disk().set_free_bytes(1_000);
+        let mut machine = machine_with_report(store, output, report);
+        take(&mut machine, control(Message::Total { files: 1, bytes: Some(bytes) })).expect("the first one");
+        let notes = notes.lock().expect("no test panicked");
+        assert_eq!(
+            notes.iter().any(|note| note.contains("1001 B are to come and 1000 B are free")),
+            is_reported
+        );
+        assert_eq!(notes.is_empty(), !is_reported, "{notes:?}");
+    }
+}

@@ -183,6 +183,13 @@ impl Machine {
             return Err(ProtocolError::Unexpected("a second total"));
         }
         self.report.expect(files, bytes);
+        if let (Store::Folder(folder), Mode::Store, Some(bytes)) = (&self.store, self.mode, bytes)
+            && let Some(free) = folder.missing_room_for_any(bytes)
+        {
+            self.report.note(format!(
+                "{bytes} B are to come and {free} B are free: files that have no room are left out; make room meanwhile"
+            ));
+        }
         Ok(())
     }
 

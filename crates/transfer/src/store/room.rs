@@ -17,7 +17,7 @@ impl Folder {
     /// Makes a file in it and removes that again.
     ///
     /// # Errors
-    /// Why it cannot be written to.
+    /// The error of writing to it.
     pub fn check_writable(&self) -> io::Result<()> {
         let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let probe = format!("{PROBE}{number:016x}");
@@ -28,15 +28,23 @@ impl Folder {
     /// Returns the free bytes if files of `needed` bytes in all, below these names, have no room. Files that are there already, and
     /// parts of files, count as if they belonged to them.
     pub fn missing_room(&self, needed: u64, names: &[&str]) -> Option<u64> {
+        self.missing_beside(needed, |name, is_top| {
+            !is_top || name.ends_with(PART_ENDING) || names.contains(&name)
+        })
+    }
+
+    /// Returns the free bytes if files of `needed` bytes in all have no room, even if all files here are part of them.
+    pub(crate) fn missing_room_for_any(&self, needed: u64) -> Option<u64> {
+        self.missing_beside(needed, |_, _| true)
+    }
+
+    fn missing_beside(&self, needed: u64, counts: impl Fn(&str, bool) -> bool) -> Option<u64> {
         let here = self.open_file(".").ok()?;
         let free = self.files.disk.free_bytes(&here)?;
         if needed <= free {
             return None;
         }
-        let there = self.sum_below(
-            |name, is_top| !is_top || name.ends_with(PART_ENDING) || names.contains(&name),
-            |_, metadata| allocated_bytes(metadata),
-        );
+        let there = self.sum_below(counts, |_, metadata| allocated_bytes(metadata));
         (needed > free.saturating_add(there)).then_some(free)
     }
 

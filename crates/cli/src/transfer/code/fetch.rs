@@ -113,6 +113,11 @@ async fn fetch_by_code(
         agreed = agree(&connector, arguments, at, &store) => agreed,
         () = &mut stop => {
             connector.close().await;
+            // The terminal shows Ctrl-C behind the question.
+            if output::is_err_terminal() {
+                output::notices("\n");
+            }
+            arguments.show().note(&format!("nothing was taken; {STILL_VALID}: the same command asks again"));
             return Ok(Status::Interrupted);
         }
     };
