@@ -40,7 +40,7 @@ pub struct Keying {
     silent: bool,
     /// Nothing is read.
     pub paused: bool,
-    /// What has arrived is acknowledged before the key management reads it, so that the SACK has no part in what that sends.
+    /// Set if messages are acknowledged before the key management reads them, so that SACKs travel apart from its messages.
     pub acknowledges_first: bool,
     /// There once the association has agreed on protection.
     pub manager: Option<KeyManager>,

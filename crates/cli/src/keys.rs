@@ -112,7 +112,7 @@ struct AddArguments {
     #[arg(value_name = "KEY")]
     key: PublicKey,
 
-    /// Whose it is; options go before the key
+    /// Owner of the key; options go before the key
     #[arg(value_name = "LABEL", trailing_var_arg = true, conflicts_with = "host")]
     label: Vec<String>,
 

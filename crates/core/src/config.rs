@@ -79,7 +79,7 @@ pub enum ListedAddresses {
     /// None becomes a path. Paths are those given, and the sources that packets with the right verification tag came from, once
     /// they have answered a HEARTBEAT: what an address translator or a relay stands before is never gone around.
     Ignore,
-    /// As [`Ignore`](Self::Ignore) for addresses in INIT and INIT ACK, which anybody on the route can change. Addresses that the peer
+    /// Ignores addresses in INIT and INIT ACK, which anyone on the route can change. Addresses that the peer
     /// adds by ASCONF in protected packets are reported to the driver of the side that opened the association
     /// ([`Association::reported_addresses`](crate::Association::reported_addresses)), which may offer paths to them.
     Protected,

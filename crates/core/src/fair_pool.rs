@@ -221,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever sources do, no source with fewer entries than another one loses an entry, and the indices agree.
+        /// No source with fewer entries than another one loses an entry, and the indices agree.
         #[test]
         fn only_the_greediest_source_loses_entries(
             capacity in 1_usize..12,

@@ -58,7 +58,7 @@ impl PublicKey {
     fn checked(bytes: [u8; Self::LEN]) -> Result<Self, WrongPublicKey> {
         match CompressedEdwardsY(bytes).decompress() {
             Some(point) if point.is_small_order() => Err(WrongPublicKey::SmallOrder),
-            // What is no point at all verifies no signature.
+            // Bytes that encode no point verify no signature.
             _ => Ok(PublicKey(bytes)),
         }
     }

@@ -148,9 +148,9 @@ impl KeyingError {
             Self::Unexpected => "the peer sent a key management message out of turn",
             Self::TooOften => "the peer asks for new keys too often",
             Self::TimedOut => "the TLS handshake was not finished in time; try again",
-            Self::Interrupted => "the peer was restarted, is busy, or somebody on the way ended it",
+            Self::Interrupted => "the peer was restarted, is busy, or an attacker on the path ended it",
             Self::Unconfirmed => {
-                "the peer was restarted, does not accept this side's identity, or somebody on the way ended it"
+                "the peer was restarted, does not accept this side's identity, or an attacker on the path ended it"
             }
             Self::KeysDiffer => {
                 "the peer's keys are others although the TLS handshake is done: somebody on the way changed what was offered"

@@ -104,7 +104,7 @@ impl Accept {
     /// A stream, whose size is unknown, may have `most_stream_bytes`. An offer beyond that ends the transfer.
     ///
     /// # Errors
-    /// As [`names`](Self::names).
+    /// The errors of [`names`](Self::names).
     pub fn confirmed(catalogue: &Catalogue, most_stream_bytes: u64) -> Result<Self, BadRequest> {
         let entries = catalogue.entries().to_vec();
         let accept = Accept::names(entries.iter().map(Entry::name))?;

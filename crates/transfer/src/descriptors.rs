@@ -121,7 +121,7 @@ impl Share {
         Some(Held { share: self.clone(), count })
     }
 
-    /// Returns `true` if so many are free.
+    /// Returns `true` if this number is free.
     pub(crate) fn has(&self, count: u64) -> bool {
         *self.lock() >= count
     }

@@ -57,7 +57,7 @@ impl Offering {
     /// Surveys the same sources again.
     ///
     /// # Errors
-    /// As [`survey`](Self::survey).
+    /// The errors of [`survey`](Self::survey).
     pub async fn survey_again(&self) -> Result<Self, OfferingError> {
         Self::survey(self.sources.clone()).await
     }

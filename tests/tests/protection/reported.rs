@@ -80,7 +80,7 @@ fn report_in_the_first_protected_packet_counts() {
 fn address_is_not_offered_before_the_peer_has_reported_the_known_one() {
     let mut managed = Managed::new(setup()).established();
     report(&mut managed, Side::B, &[further(1)]);
-    // As behind a relay: the address that A has connected to is none of B's.
+    // The address that A has connected to is none of B's, as behind a relay.
     assert_eq!(reported(&mut managed, Side::A), NONE);
     let local = own(&managed, Side::A);
     assert!(offer(&mut managed, local, further(1)).is_err());

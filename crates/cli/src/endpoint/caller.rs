@@ -22,7 +22,7 @@ impl Caller {
     /// Looks the key of an association up.
     ///
     /// # Errors
-    /// If the key has been removed since the handshake, or its folder has a name that no folder can have.
+    /// The key has been removed since the handshake, or the name of its folder is invalid.
     pub(super) fn of(authorized: &FollowedKeys, association: &Association) -> Result<Self, CommandError> {
         let key = peer_key(association)?;
         let fingerprint = key.fingerprint().to_string();

@@ -33,7 +33,7 @@ pub(crate) struct ConnectOptions {
     #[arg(long, value_name = "ADDR:PORT", value_parser = read_destination)]
     pub(crate) to: Vec<SocketAddr>,
 
-    /// How long to wait until the peer answers [default: 15s]
+    /// Time to wait for an answer of the peer [default: 15s]
     #[arg(long, value_name = "TIME", value_parser = read_timeout)]
     pub(crate) connect_timeout: Option<Duration>,
 

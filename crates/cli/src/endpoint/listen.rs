@@ -42,7 +42,7 @@ impl Admitted {
     /// Returns identity and rights of an accepted peer.
     ///
     /// # Errors
-    /// If it may not do anything here any more.
+    /// The peer has no rights here any more.
     pub(crate) fn caller(&self, association: &Association) -> Result<Caller, CommandError> {
         self.listening
             .authorized()

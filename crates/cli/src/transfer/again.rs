@@ -8,7 +8,7 @@ use anabranch_transfer::{TransferError, escape};
 /// What is true of every transfer that can go on.
 pub(super) const KEPT: &str = "what has arrived is kept: start it again to go on from there";
 
-/// What is true of a transfer through a pipe.
+/// Note on an interrupted transfer through a pipe.
 pub(super) const PIPED: &str =
     "what went through a pipe cannot be resumed by another command: start again from the beginning";
 

@@ -115,19 +115,22 @@ impl Console {
         } else {
             Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) }
         };
-        let now = Instant::now();
-        let (verbose, progress) = (show.verbose, Mutex::new(Progress::new(now)));
+        Console { sends, again, ..Console::in_mode(show, mode) }
+    }
+
+    fn in_mode(show: &ShowOptions, mode: Mode) -> Self {
+        let began = Instant::now();
         Console {
             mode,
             origin: None,
-            sends,
-            again,
+            sends: false,
+            again: None,
             is_piped: false,
             source: None,
-            verbose,
+            verbose: show.verbose,
             is_dry_run: false,
-            began: now,
-            progress,
+            began,
+            progress: Mutex::new(Progress::new(began)),
         }
     }
 
@@ -138,21 +141,7 @@ impl Console {
             (_, true) => Mode::Quiet,
             _ => Mode::Lines { next: Mutex::new(Instant::now() + LINE_EVERY) },
         };
-        let now = Instant::now();
-        let origin = Some(origin);
-        let (verbose, progress) = (show.verbose, Mutex::new(Progress::new(now)));
-        Console {
-            mode,
-            origin,
-            sends: false,
-            again: None,
-            is_piped: false,
-            source: None,
-            verbose,
-            is_dry_run: false,
-            began: now,
-            progress,
-        }
+        Console { origin: Some(origin), ..Console::in_mode(show, mode) }
     }
 
     /// For files that are fetched from this host.
@@ -227,7 +216,7 @@ impl Console {
             return self.json(event_json(event));
         }
         match event {
-            // The other side has begun by itself, and only a server needs to say so.
+            // The peer began the transfer. Only a server reports that.
             Event::Started { is_fetched, names } if self.origin.is_some() => {
                 self.note(&started(*is_fetched, names));
             }
@@ -323,7 +312,7 @@ impl Console {
         let totals = &end.totals;
         let new_bytes = new_bytes(totals);
         if let Mode::Live { screen } = &self.mode {
-            // What follows stays.
+            // Later lines are not overwritten.
             lock(screen).1 = None;
         }
         match self.mode {

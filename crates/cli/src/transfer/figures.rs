@@ -43,7 +43,7 @@ pub(super) fn clock(time: Duration) -> String {
     }
 }
 
-/// Such as `3 days` or `1 minute`: whole units of the largest that fits.
+/// Returns a time as whole units of the largest that fits, such as `3 days` or `1 minute`.
 pub(super) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

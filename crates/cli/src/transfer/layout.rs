@@ -49,7 +49,7 @@ pub(super) struct Snapshot {
 pub(super) enum Phase {
     /// Something arrived recently.
     Moving,
-    /// Nothing has moved for this long.
+    /// No progress for this time.
     Stalled(Duration),
     /// The association was lost this long ago, and another one is tried.
     Disconnected(Duration),

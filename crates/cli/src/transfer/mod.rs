@@ -43,8 +43,8 @@ const SHORTEST_SILENCE: Duration = Duration::from_secs(5);
 /// What all transfers from the side that connects have in common.
 #[derive(Clone, Debug, Args)]
 struct TimeoutOptions {
-    /// How long the peer may be away before the transfer is given up; what has arrived is kept [default: 120s, with `send --code`
-    /// until Ctrl-C]
+    /// Time to wait for a peer that is away before the transfer is given up; arrived blocks are kept [default: 120s, with
+    /// `send --code` until Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = read_retry)]
     retry: Option<Duration>,
 

@@ -93,7 +93,7 @@ impl Progress {
         let weight = 1.0 - (-time.as_secs_f64() / SMOOTHING_S).exp();
         let before = self.bytes_per_s.unwrap_or(latest);
         let smoothed = before + weight * (latest - before);
-        // Nothing that came before the first bytes counts.
+        // The rate counts from the first bytes on.
         self.bytes_per_s = (bytes > 0).then_some(smoothed);
         Pace { latest, smoothed, phase: self.phase(totals, now) }
     }

@@ -146,7 +146,7 @@ fn low_rate_is_measured_as_asked_and_for_the_time_asked() {
             let side = &end[if way.is_empty() { "forward" } else { "reverse" }];
             assert_eq!(side["sender"]["bytes"], bytes, "{rate}: {end}");
             assert_eq!(side["receiver"]["seconds"], 2.0, "{rate}: {end}");
-            // What a busy machine delays is not counted.
+            // Bytes that a busy machine delays are not counted.
             let received = side["receiver"]["bytes"].as_u64().expect("bytes");
             assert!((bytes / 2..=bytes).contains(&received), "{rate}: {end}");
             assert!(took_s >= 2.0, "{rate}: {took_s} s");

@@ -73,7 +73,7 @@ impl Drop for Running {
     }
 }
 
-/// A free UDP port of loopback. The program that is told about it binds it shortly afterwards.
+/// A free UDP port of loopback. The program that gets its number binds it shortly afterwards.
 fn free_port() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.local_addr().expect("an address").port()

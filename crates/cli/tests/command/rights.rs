@@ -1,4 +1,4 @@
-//! What the holder of a key may do at a server, and how the server names it.
+//! Rights of keys at a server, and the labels that the server prints.
 
 use std::fs;
 

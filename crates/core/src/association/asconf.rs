@@ -187,7 +187,7 @@ impl Association {
     pub(super) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) {
         let Some(asconf) = self.addressing.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
         for request in requests {
-            // What is under way does not count: something that undoes it may wait behind it.
+            // A request under way does not count: one that reverts it may wait behind it.
             if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
                 asconf.queue.push_back(request);
             }

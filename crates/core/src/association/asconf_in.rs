@@ -352,7 +352,7 @@ impl Association {
                 self.bar(id);
             }
         }
-        // Where the peer reports its addresses the driver pairs, which knows the routes.
+        // The driver knows the routes, so it pairs addresses that the peer reports.
         if self.config.address_changes.follow && !self.takes_reports() {
             self.pair_again(&locals);
         }

@@ -66,7 +66,7 @@ impl Association {
         }
     }
 
-    /// Where the messages that were sent until now end.
+    /// Returns the end of the messages sent until now.
     pub(crate) fn end_of_sent(&self) -> MessageEnd {
         MessageEnd { tsn: self.sender.lowest_unsent() - 1, next_ssn: self.sender.queue().next_ssn(0) }
     }

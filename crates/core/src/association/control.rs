@@ -229,7 +229,7 @@ impl Association {
             };
             let leads = matches!(control, Control::CookieEcho { .. } | Control::CookieAck { .. });
             let lead = |this: &mut Self, writer: &mut PacketWriter<'_>| {
-                // What fails leaves the packet empty.
+                // A chunk that cannot be written leaves the packet empty.
                 let _ = if leads { this.write_control(&control, writer) } else { Ok(()) };
             };
             let written = self.build_packet(bytes, header, buf, lead, |this, writer| {

@@ -24,7 +24,7 @@ pub(crate) mod contradiction {
     pub(crate) const ACKNOWLEDGEMENT: &str = "the peer acknowledged TSNs that were never sent";
 }
 
-/// Where the messages of one direction that went in the clear end.
+/// End of the messages of one direction that travelled in the clear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MessageEnd {
     /// Last TSN, unwrapped; one less than the initial TSN if there was no message.
@@ -39,7 +39,7 @@ impl MessageEnd {
     }
 }
 
-/// What went in the clear in both directions.
+/// Messages of both directions that travelled in the clear.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlainBoundary {
     /// First TSN of the peer, as its INIT or INIT ACK has named it.

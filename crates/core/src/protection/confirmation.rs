@@ -104,7 +104,7 @@ impl Confirming {
     }
 }
 
-/// Where the plain messages of both directions end, as one side counts them.
+/// Ends of the plain messages of both directions, as one side counts them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainEnds {
     pub(crate) sent: anabranch_wire::PlainEnd,

@@ -47,7 +47,7 @@ impl FollowedKeys {
 
     /// Returns the line of a key; the first one if there are several.
     pub fn entry(&self, key: PublicKey) -> Option<AuthorizedKey> {
-        // Nothing panics while it holds the lock.
+        // No code panics with the lock held.
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         entries.iter().find(|entry| entry.key == key).cloned()
     }

@@ -130,7 +130,7 @@ impl Rights {
     /// Makes rights from what a command line has: operations separated by commas, a folder and a size.
     ///
     /// # Errors
-    /// What is wrong with them and what to write.
+    /// The error in the rights and its correction.
     pub fn from_parts(
         operations: &[String],
         folder: Option<&str>,
@@ -180,7 +180,7 @@ fn next_option(text: &str) -> Result<(&str, Option<String>, &str), String> {
     Err("a quote is not closed; add \" at the end of the value".to_owned())
 }
 
-/// Admits a folder that is below the served one whatever is there.
+/// Admits a folder below the served one, if it exists or not.
 fn checked_folder(folder: String) -> Result<String, String> {
     let wrong =
         |why: &str| Err(format!("folder {why}; name a folder below the served one, such as folder=\"anna\""));
@@ -243,7 +243,7 @@ impl Rights {
     }
 }
 
-/// As in the file, without a blank at the end.
+/// Writes the rights as in the file, without a blank at the end.
 impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.options().join(","))

@@ -70,7 +70,7 @@ pub enum CodeError {
     Version(u8),
     /// The other side knows another code, or a man in the middle answers.
     #[error(
-        "the code is wrong, or somebody else answers in the peer's place; a wrong code is tried only once, so ask for a new one"
+        "the code is wrong, or another host answers in place of the peer; a wrong code is tried only once, so ask for a new one"
     )]
     Wrong,
     /// A wrong code was tried before.
@@ -196,7 +196,7 @@ fn is_of_any_version(body: &[u8]) -> bool {
     [REASON_LEN, MAC_LEN, SHARE_LEN].contains(&body.len())
 }
 
-/// As [`body`], for a message of the responder, which may be a refusal.
+/// Returns the [`body`] of a message of the responder, which may be a refusal.
 fn answer_body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
     match body(message, REASON_LEN) {
         Ok(&[reason]) => Err(CodeError::of_refusal(reason)),
@@ -225,7 +225,7 @@ pub fn is_resumed(message: &[u8]) -> Result<(), CodeError> {
 /// it reveals nothing.
 ///
 /// # Errors
-/// If the system gives no random bytes.
+/// The system gives no random bytes.
 pub fn version_1_probe(binding: ChannelBinding) -> Result<Vec<u8>, IdentityError> {
     let (_, mut message) = Initiator::start(&OneTimeCode::random()?, binding);
     message[0] = 1;

@@ -23,7 +23,7 @@ const NUMBERS: u8 = 100;
 /// Bytes of a text that is read as a code.
 const LONGEST_TEXT: usize = 64;
 
-/// A number below 100 and two of 256 words, such as `42-marble-river`: one of 6,553,600. Whoever guesses has one guess.
+/// A number below 100 and two of 256 words, such as `42-marble-river`: one of 6,553,600. An attacker has one guess.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OneTimeCode {
     number: u8,

@@ -35,7 +35,7 @@ const MISDIRECTED: &str = "this host goes by another name: scrape by its address
 struct Clients {
     places: FairPool<u64>,
     tasks: JoinSet<u64>,
-    /// What ends the task of each client.
+    /// Handles that end the tasks of clients.
     handles: BTreeMap<u64, AbortHandle>,
     next: u64,
 }

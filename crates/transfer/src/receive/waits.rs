@@ -76,7 +76,7 @@ impl Receiver {
     fn take(&mut self, input: Input) -> Vec<Message> {
         self.machine.take(input).expect("the protocol is kept to");
         self.machine.settle();
-        // What was committed may let others begin.
+        // Committed files may let other offers begin.
         self.machine.take(Input::Wake).expect("the protocol is kept to");
         std::iter::from_fn(|| self.outputs.try_recv().ok())
             .map(|said| match said {

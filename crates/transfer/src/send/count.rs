@@ -170,7 +170,7 @@ impl Counter<'_> {
     /// Counts the files in a folder, and adds its folders to those that wait.
     fn read(&mut self, folder: OpenFolder, waiting: &mut Vec<Waiting>) -> Option<()> {
         let folder = Rc::new(folder);
-        // What cannot be read is not offered either.
+        // Entries that cannot be read are not offered either.
         let entries = folder.place.folder.entries(&folder.place.path);
         for entry in entries.into_iter().flatten().flatten() {
             if (self.is_cancelled)() || waiting.len() > self.max_waiting {

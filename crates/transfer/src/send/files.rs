@@ -13,7 +13,7 @@ use crate::store::contain;
 use super::reader::Request;
 use super::walk::Origin;
 
-/// How often a receiver may ask for a file's blocks on one association: once, and again if what it had kept was wrong.
+/// Maximum number of requests for a file's blocks on one association: one, and another if the receiver's kept blocks were wrong.
 const MOST_TAKES: u32 = 2;
 
 /// What was offered and is not done.
@@ -128,7 +128,7 @@ impl Entry {
         matches!(self.stage, Stage::Opening(_)) && since.elapsed() < SCARCE_FOR
     }
 
-    /// Whether the receiver may ask for its blocks now: first, after a comparison, or once more and then for all of them.
+    /// Returns `true` if the receiver may request blocks now: first, after a comparison, or once more and then all of them.
     pub(super) fn may_take(&self, stage: &Stage, have: &[Run]) -> bool {
         match stage {
             Stage::Offered => true,
@@ -136,7 +136,7 @@ impl Entry {
         }
     }
 
-    /// What to read next of it; `None` if there is nothing now.
+    /// Returns the next read of the file; `None` if there is none now.
     pub(super) fn next_request(&mut self, id: u32) -> Option<Request> {
         let Stage::Sending(sending) = &mut self.stage else { return None };
         match (&self.kind, &self.origin) {

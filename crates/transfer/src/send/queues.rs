@@ -34,13 +34,13 @@ impl SendQueues {
         }
     }
 
-    /// Whether there is room for what a message of the peer may have us answer.
+    /// Returns `true` if there is room for the answers to one message of the peer.
     pub(super) fn may_hear(&self) -> bool {
         self.control.len() < MOST_CONTROL
     }
 
     pub(super) fn say_alive(&mut self) {
-        // Whatever waits to leave says as much.
+        // Any queued message shows the same.
         if self.control.is_empty() {
             self.say(&Message::Alive);
         }

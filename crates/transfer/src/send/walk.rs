@@ -57,7 +57,8 @@ impl SendSource {
         SendSource::of(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
     }
 
-    /// What can be read from a path, offered as a file called `name`: a named pipe, a device, or what a shell passes by a number.
+    /// Returns a source that is read from a path and offered as a file called `name`: a named pipe, a device, or a descriptor that a
+    /// shell passes.
     pub fn piped(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         SendSource::of(What::Piped { name: name.into(), path: path.into() })
     }

@@ -237,10 +237,10 @@ impl Server {
         self.serve_with(association, &Rights::default(), report).await
     }
 
-    /// As [`serve`](Self::serve), for a peer with these rights.
+    /// Serves one association as [`serve`](Self::serve) does, for a peer with these rights.
     ///
     /// # Errors
-    /// As [`serve`](Self::serve).
+    /// The errors of [`serve`](Self::serve).
     pub async fn serve_with(
         &self,
         association: Association,

@@ -184,7 +184,7 @@ impl Folder {
     /// A folder in it as a folder of its own, which is made if it is not there.
     ///
     /// # Errors
-    /// Why it cannot be made or opened; a symbolic link is not followed.
+    /// The error of making or opening it; a symbolic link is not followed.
     pub(crate) fn below(&self, name: &Name) -> io::Result<Self> {
         let files = self.files.below(name)?;
         let (made, record, within) = (CreatedFolders::default(), Record::default(), name.as_str().to_owned());
@@ -196,7 +196,7 @@ impl Folder {
         &self.within
     }
 
-    /// The same folder, whose files may have so many bytes.
+    /// Returns the same folder with a quota for the bytes of its files.
     pub(crate) fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = Some(quota);
         self

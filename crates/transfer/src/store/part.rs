@@ -81,7 +81,7 @@ impl Drop for Part {
             _ if self.is_discarded => 0,
             Ok(metadata) if self.replaced.get().is_some() => metadata.len(),
             Ok(metadata) => allocated_bytes(&metadata),
-            // What was charged stays charged until the folder is counted again.
+            // The charge stays until the folder is counted again.
             Err(_) => self.size_bytes.unwrap_or(0),
         };
         charge.settle(now, self.replaced.get().copied().unwrap_or(0));

@@ -49,7 +49,7 @@ impl Syncer {
     /// Returns `true` if it would take a batch at once.
     ///
     /// # Errors
-    /// Why the last one failed.
+    /// The error of the last batch.
     pub(super) fn is_free(&mut self) -> io::Result<bool> {
         self.worker.as_mut().map_or(Ok(true), Worker::is_free)
     }

@@ -67,7 +67,7 @@ fn delete_converges_after_a_name_became_another_kind() {
                 let from = source(after);
                 let sources = || vec![SendSource::path(from.path().join("t"))];
                 let (ended, totals, events) = send(&serving, sources(), wishes(true)).await;
-                ended.expect("looked at");
+                ended.expect("read");
                 assert_eq!(totals.failed_files, 0, "{before} {after}: {}", events.text());
                 let removed = if before == "folder" { 3 } else { 1 };
                 assert_eq!(totals.deletable, removed, "{before} {after}: {}", events.text());

@@ -162,7 +162,7 @@ fn quota_counts_what_is_there_and_what_comes() {
     run(async {
         let from = dir();
         let serving = serving(dir(), options(), quota(1000));
-        // What is outside of the folder does not count.
+        // Files outside of the folder do not count.
         fs::write(serving.dir.path().join("other"), [0; 5000]).expect("written");
         let send = async |name: &str, length| {
             let (ended, totals, events) = serving.send(vec![file(from.path(), name, length)]).await;

@@ -33,7 +33,7 @@ pub const CONFIRMATION_LEN: usize = CHUNK_HEADER_LEN + TRANSCRIPT_LEN + 12;
 /// The flag M.
 const MATCHED: u8 = 0x01;
 
-/// Where the plain messages of one direction ended.
+/// End of the plain messages of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlainEnd {
     /// Last TSN, or the one before the initial TSN if there was no message.

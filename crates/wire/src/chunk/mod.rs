@@ -225,7 +225,7 @@ pub enum Chunk<'a> {
     AsconfAck(AsconfAckView<'a>),
     /// The other chunks, protected.
     Dtls(DtlsView<'a>),
-    /// What its sender has learnt in the clear.
+    /// Facts that its sender has learnt in the clear.
     Confirmation(ConfirmationRepr),
     /// Padding, whose value means nothing.
     Pad(RawChunk<'a>),

@@ -206,7 +206,7 @@ async fn interrupted_receiver_proves_the_code_again_and_fetches() {
         // Another receiver with the right code is refused, and spends nothing.
         let other = prove(&rig.connect().await, &code(CODE)).await;
         assert!(matches!(other, Err(ExchangeError::Code(CodeError::InUse))), "{other:?}");
-        // So is one that claims to resume.
+        // A receiver that claims to resume is refused as well.
         let other = resume(&rig.connect().await).await;
         assert!(matches!(other, Err(ExchangeError::Code(CodeError::InUse))), "{other:?}");
         // A slip of the same receiver costs it nothing.

@@ -75,7 +75,7 @@ impl Machine {
     pub(super) fn on_offer(&mut self, offer: Offer) -> Result<(), TransferError> {
         self.check_order(&offer)?;
         if self.next_id == 0 {
-            // Whatever it is, the peer has begun.
+            // Any offer shows that the peer has begun.
             self.progress.mark();
         }
         self.next_id = offer.id + 1;
@@ -115,7 +115,7 @@ impl Machine {
         if self.deletion.as_ref().is_some_and(super::Deletion::has_begun) {
             return Err(ProtocolError::Unexpected("an offer after a listing"));
         }
-        // Nothing comes after the greatest number, so that one could be offered again and again.
+        // No number is above the greatest one, so it could be offered repeatedly.
         if offer.id < self.next_id || offer.id == u32::MAX {
             return Err(ProtocolError::Unexpected("an offer out of order"));
         }
@@ -354,7 +354,9 @@ impl Machine {
         if let Some(Answer::Take { .. }) = answer {
             self.report.reused(reused_bytes);
             if matches!(&stage, Stage::Part(part) if part.restarted) {
-                let text = format!("{name} has changed since a part of it arrived; it begins anew");
+                let text = format!(
+                    "{name} has changed since a part of it arrived; it is received from the beginning"
+                );
                 self.report.emit(Event::Note(text.into()));
             }
             let size_bytes = size_of(&offer);
