@@ -1,6 +1,8 @@
 //! Floods of handshakes from one source before a host that protects packets: an IPv4 address, and an IPv6 network (/64). They take
 //! places from their own source alone.
 
+#![allow(clippy::disallowed_macros, reason = "a test prints what it has measured")]
+
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

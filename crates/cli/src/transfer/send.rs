@@ -290,7 +290,8 @@ impl<'a> Connector<'a> {
                 opened => return opened,
             };
             unproven += u32::from(error.is_unproven());
-            if !error.is_transient() && !(error.is_unproven() && unproven < UNPROVEN_ATTEMPTS) {
+            let may_be_forged = error.is_unproven() && unproven < UNPROVEN_ATTEMPTS;
+            if !error.is_transient() && !may_be_forged {
                 return Err(error);
             }
             let error = error.to_string();
