@@ -53,6 +53,31 @@ fn each_of_two_interfaces_with_one_address_carries_alone() {
 }
 
 #[test]
+fn address_lost_by_one_interface_stays_in_use_at_the_other() {
+    let Some(network) = with_one_address() else { return };
+    network.client.run("ip route add 10.91.1.0/24 dev c1; ip route add 10.91.2.0/24 dev c2");
+    network.files("data", 12);
+    let _server = network.serve(&[]);
+    let mut sending = network.start(End::Client, &["send", "data", "10.91.1.2", "--json"]);
+    let before = sent_bytes(&network, "c2");
+    let pause = longest_pause(
+        &mut sending,
+        &network.path("served"),
+        &[
+            &|| network.client.run("ip addr flush dev c1"),
+            &|| {
+                network.client.run(&format!("ip addr add {ADDRESS}/24 dev c1"));
+                network.client.run("ip route add 10.91.1.0/24 dev c1");
+            },
+        ],
+    );
+    sending.end();
+    assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
+    assert!(sent_bytes(&network, "c2") - before > 5_000_000);
+    assert_same(&network.path("data"), &network.path("served/data"), 12);
+}
+
+#[test]
 fn named_interface_is_the_one_that_a_path_leaves_through() {
     let Some(network) = with_one_address() else { return };
     for link in 1..=2 {
