@@ -63,13 +63,10 @@ fn address_lost_by_one_interface_stays_in_use_at_the_other() {
     let pause = longest_pause(
         &mut sending,
         &network.path("served"),
-        &[
-            &|| network.client.run("ip addr flush dev c1"),
-            &|| {
-                network.client.run(&format!("ip addr add {ADDRESS}/24 dev c1"));
-                network.client.run("ip route add 10.91.1.0/24 dev c1");
-            },
-        ],
+        &[&|| network.client.run("ip addr flush dev c1"), &|| {
+            network.client.run(&format!("ip addr add {ADDRESS}/24 dev c1"));
+            network.client.run("ip route add 10.91.1.0/24 dev c1");
+        }],
     );
     sending.end();
     assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
