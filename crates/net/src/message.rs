@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use anabranch_core::SendOptions;
 use anabranch_core::time::Span;
-use anabranch_core::{Reliability, SendOptions};
 use bytes::Bytes;
 
 /// A message that waits for room in the endpoint's send buffer.
@@ -17,17 +17,18 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub(crate) fn new(payload: Bytes, options: SendOptions) -> Self {
-        let limited = matches!(options.reliability, Reliability::Lifetime(_));
-        Outgoing { payload, options, since: limited.then(Instant::now) }
+        let since = options.reliability.lifetime().map(|_| Instant::now());
+        Outgoing { payload, options, since }
     }
 
     /// How it is to be sent at `now`: its lifetime has run while it waited.
     pub(crate) fn options(&self, now: impl FnOnce() -> Instant) -> SendOptions {
-        let (Reliability::Lifetime(lifetime), Some(since)) = (self.options.reliability, self.since) else {
+        let reliability = self.options.reliability;
+        let (Some(lifetime), Some(since)) = (reliability.lifetime(), self.since) else {
             return self.options;
         };
         let waited = u64::try_from(now().saturating_duration_since(since).as_nanos()).unwrap_or(u64::MAX);
-        let reliability = Reliability::Lifetime(lifetime - Span::from_nanos(waited));
+        let reliability = reliability.with_lifetime(lifetime - Span::from_nanos(waited));
         SendOptions { reliability, ..self.options }
     }
 }
@@ -53,6 +54,8 @@ pub struct Message {
 mod tests {
     use std::time::Duration;
 
+    use anabranch_core::Reliability;
+
     use super::*;
 
     #[test]
@@ -64,5 +67,17 @@ mod tests {
         let after = |ms| message.options(|| since + Duration::from_millis(ms));
         assert_eq!(after(30), SendOptions { reliability: lifetime(70), ..options });
         assert_eq!(after(101).reliability, lifetime(0));
+    }
+
+    #[test]
+    fn waiting_shortens_the_lifetime_beside_a_retransmission_limit() {
+        let limits = |ms| Reliability::LifetimeAndRetransmissions {
+            lifetime: Span::from_millis(ms),
+            max_retransmissions: 2,
+        };
+        let options = SendOptions { reliability: limits(100), ..SendOptions::default() };
+        let message = Outgoing::new(Bytes::from_static(b"x"), options);
+        let since = message.since.expect("it has a lifetime");
+        assert_eq!(message.options(|| since + Duration::from_millis(30)).reliability, limits(70));
     }
 }

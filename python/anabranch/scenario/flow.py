@@ -14,7 +14,8 @@ FlowKind = Literal["bulk", "file", "messages", "video"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reliability(Table):
-    """When a message is given up. One of the first three has to be given, or for a video limits by the type of frame.
+    """When a message is given up. Give `max_retransmissions`, `lifetime` or both, or `priority`; for a video also
+    limits by the type of frame.
 
     >>> Reliability(lifetime="200 ms")
     Reliability(lifetime='200 ms')

@@ -103,11 +103,11 @@ class Association:
 
         A message with a limit may be given up (RFC 7496), whole: once a part of it is lost after so many
         `max_retransmissions`, which may be 0; after `lifetime_s` seconds; or, with a `priority`, when the send buffer
-        has no room for a message without one or with a smaller number. An `Event` of kind `abandoned` tells its
-        `context`.
+        has no room for a message without one or with a smaller number. The first two can stand together. An `Event` of
+        kind `abandoned` tells its `context`.
 
-        Raises `ArgumentError` for an empty message, a stream that does not exist, more than one limit, or a limit if
-        the peer does not take FORWARD-TSN, `AssociationClosedError` after a shutdown began on either side, and
+        Raises `ArgumentError` for an empty message, a stream that does not exist, a limit beside a priority, or a limit
+        if the peer does not take FORWARD-TSN, `AssociationClosedError` after a shutdown began on either side, and
         `AssociationLostError`.
 
             await association.send(b"sensor 7: 21.5", stream=3)

@@ -89,15 +89,13 @@ impl Sender {
             };
             let Some(key) = chunk.draft.limit else { continue };
             let Some(message) = self.partial.messages.get(key) else { continue };
-            match message.options.reliability {
-                Reliability::MaxRetransmissions(most) if chunk.retransmissions >= most => {
-                    return Some((key, AbandonCause::Retransmissions));
-                }
-                // Its end was passed while the peer had it, and the peer has dropped it since.
-                Reliability::Lifetime(_) if message.expires_at.is_some_and(|at| at <= now) => {
-                    return Some((key, AbandonCause::Lifetime));
-                }
-                _ => {}
+            let reliability = message.options.reliability;
+            if reliability.max_retransmissions().is_some_and(|most| chunk.retransmissions >= most) {
+                return Some((key, AbandonCause::Retransmissions));
+            }
+            // The lifetime ended while the peer had the message, and the peer has dropped it since.
+            if message.expires_at.is_some_and(|at| at <= now) {
+                return Some((key, AbandonCause::Lifetime));
             }
         }
         None
@@ -107,10 +105,7 @@ impl Sender {
     /// abandoned then, with [`take_candidate`](Self::take_candidate). RFC 7496 section 3.2 leaves it open which: here those with
     /// the largest number first, and the newest of equals, of which the least has been sent.
     pub(crate) fn find_room(&mut self, payload_bytes: u64, reliability: Reliability) -> bool {
-        let number = match reliability {
-            Reliability::Priority(number) => Some(number),
-            Reliability::Full | Reliability::MaxRetransmissions(_) | Reliability::Lifetime(_) => None,
-        };
+        let number = reliability.priority();
         let missing = payload_bytes.saturating_sub(self.buffer_free().unwrap_or(u64::MAX));
         let mut candidates = std::mem::take(&mut self.partial.candidates);
         let mut gained = 0;

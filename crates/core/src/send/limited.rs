@@ -90,15 +90,14 @@ impl LimitedMessages {
 
     /// Takes a message in; `None` if it is fully reliable.
     pub(crate) fn add(&mut self, options: SendOptions, place: u64, now: Time) -> Option<MessageKey> {
-        let expires_at = match options.reliability {
-            Reliability::Full => return None,
-            Reliability::Lifetime(lifetime) => Some(now + lifetime),
-            Reliability::MaxRetransmissions(_) | Reliability::Priority(_) => None,
-        };
+        if options.reliability == Reliability::Full {
+            return None;
+        }
+        let expires_at = options.reliability.lifetime().map(|lifetime| now + lifetime);
         let key = MessageKey(self.first_key.saturating_add(self.records.len() as u64));
         self.records.push_back(Limited { options, expires_at, progress: Progress::Waiting, place });
         self.deadlines.extend(expires_at.map(|at| Reverse((at, key))));
-        if let Reliability::Priority(number) = options.reliability {
+        if let Some(number) = options.reliability.priority() {
             self.priorities.push((number, key));
         }
         self.sweep();

@@ -16,6 +16,54 @@ pub enum Reliability {
     /// Until the send buffer has no room for a message that matters more (RFC 7496 section 3.2): one of any other kind, or one
     /// with a smaller number here. Without a limited send buffer it is never given up.
     Priority(u32),
+    /// Until the lifetime is over or the limit of retransmissions is reached, with both as in the variants of one limit.
+    LifetimeAndRetransmissions {
+        /// Time since the message was handed over.
+        lifetime: Span,
+        /// Retransmissions of one chunk.
+        max_retransmissions: u32,
+    },
+}
+
+impl Reliability {
+    /// The lifetime, if there is one.
+    pub fn lifetime(self) -> Option<Span> {
+        match self {
+            Reliability::Lifetime(lifetime) | Reliability::LifetimeAndRetransmissions { lifetime, .. } => {
+                Some(lifetime)
+            }
+            Reliability::Full | Reliability::MaxRetransmissions(_) | Reliability::Priority(_) => None,
+        }
+    }
+
+    /// The limit of retransmissions, if there is one.
+    pub fn max_retransmissions(self) -> Option<u32> {
+        match self {
+            Reliability::MaxRetransmissions(most)
+            | Reliability::LifetimeAndRetransmissions { max_retransmissions: most, .. } => Some(most),
+            Reliability::Full | Reliability::Lifetime(_) | Reliability::Priority(_) => None,
+        }
+    }
+
+    /// The number of the priority, if there is one.
+    pub(crate) fn priority(self) -> Option<u32> {
+        match self {
+            Reliability::Priority(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The same with another lifetime; without effect on a message that has none.
+    #[must_use]
+    pub fn with_lifetime(self, lifetime: Span) -> Self {
+        match self {
+            Reliability::Lifetime(_) => Reliability::Lifetime(lifetime),
+            Reliability::LifetimeAndRetransmissions { max_retransmissions, .. } => {
+                Reliability::LifetimeAndRetransmissions { lifetime, max_retransmissions }
+            }
+            other => other,
+        }
+    }
 }
 
 /// Why a message was abandoned.

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::LossCause;
 use crate::profile::Profile;
-use crate::send::{ChunkState, Delivered, MessageKey, Reliability, SendOptions, SendQueue, Sender};
+use crate::send::{
+    AbandonCause, ChunkState, Delivered, MessageKey, Reliability, SendOptions, SendQueue, Sender,
+};
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
@@ -112,6 +114,9 @@ fn reliability() -> impl Strategy<Value = Reliability> {
         2 => Just(Reliability::Full),
         1 => (0..3_u32).prop_map(Reliability::MaxRetransmissions),
         1 => (0..100_u64).prop_map(|ms| Reliability::Lifetime(Span::from_millis(ms))),
+        1 => (0..100_u64, 0..3_u32).prop_map(|(ms, max_retransmissions)| {
+            Reliability::LifetimeAndRetransmissions { lifetime: Span::from_millis(ms), max_retransmissions }
+        }),
         1 => (0..4_u32).prop_map(Reliability::Priority),
     ]
 }
@@ -391,4 +396,33 @@ fn copies_of_a_chunk_that_the_receiver_dropped_are_no_longer_in_flight_and_other
     sender.renege(FIRST_TSN);
     assert_eq!(orphans(&sender), [FIRST_TSN + 1]);
     sender.check();
+}
+
+#[test]
+fn either_of_two_limits_abandons_the_message() {
+    let limits =
+        Reliability::LifetimeAndRetransmissions { lifetime: Span::from_millis(100), max_retransmissions: 1 };
+    let lost_once = || {
+        let mut sender = sender(Profile::ns2());
+        let options = SendOptions { reliability: limits, ..SendOptions::default() };
+        sender.push(Bytes::from(vec![7; 100]), options, Time::ZERO);
+        admit(&mut sender, PathId::new(0), false, Time::ZERO);
+        let tsn = sender.outstanding().first_unacked().expect("one chunk is in flight");
+        sender.declare_lost(tsn, LossCause::FastRetransmit);
+        (sender, tsn)
+    };
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+
+    let (mut expired, _) = lost_once();
+    assert_eq!(expired.take_exhausted(at(99)), None);
+    assert!(expired.take_expired(at(99)).is_none());
+    assert!(expired.take_expired(at(100)).is_some());
+
+    let (mut exhausted, tsn) = lost_once();
+    assert_eq!(exhausted.take_exhausted(at(10)), None);
+    exhausted.prepare_retransmission(tsn, true);
+    exhausted.retransmit(tsn, PathId::new(0), at(20));
+    exhausted.declare_lost(tsn, LossCause::FastRetransmit);
+    let cause = exhausted.take_exhausted(at(30)).map(|(_, cause)| cause);
+    assert_eq!(cause, Some(AbandonCause::Retransmissions));
 }

@@ -1,7 +1,7 @@
-//! `reliability` of a flow of messages: a table with one limit (RFC 3758, RFC 7496).
+//! `reliability` of a flow of messages: a table with a priority, or with a lifetime, a limit of retransmissions or both (RFC 3758,
+//! RFC 7496).
 
 use anabranch_core::Reliability;
-use anabranch_core::time::Span;
 
 use super::error::ProblemKind;
 use super::fault::Fault;
@@ -26,29 +26,34 @@ pub(super) fn read_limit(mut table: Reader<'_>, given: bool) -> Option<Reliabili
     let retransmissions = table.optional(LIMITS[0], &count);
     let lifetime = table.optional(LIMITS[1], &ANY_TIME);
     let priority = table.optional(LIMITS[2], &count);
-    let read = limits(retransmissions, lifetime, priority);
-    if let Some(limits) = &read
-        && (limits.len() > 1 || (given && limits.is_empty()))
-    {
-        let help = "keep one of `max_retransmissions`, `lifetime` and `priority`, or leave the table out";
-        table.fault_here(Fault::because(ProblemKind::Conflict, "a message has one limit", help));
+    let Some(((retransmissions, lifetime), priority)) = retransmissions.zip(lifetime).zip(priority) else {
         table.finish();
         return None;
-    }
+    };
+    let read = match (retransmissions, lifetime, priority) {
+        (None, None, None) if !given => Some(Reliability::Full),
+        (Some(most), None, None) => Some(Reliability::MaxRetransmissions(narrow(most))),
+        (None, Some(lifetime), None) => Some(Reliability::Lifetime(lifetime)),
+        (Some(most), Some(lifetime), None) => {
+            Some(Reliability::LifetimeAndRetransmissions { lifetime, max_retransmissions: narrow(most) })
+        }
+        (None, None, Some(number)) => Some(Reliability::Priority(narrow(number))),
+        (_, _, Some(_)) => {
+            let help = "keep `priority`, or `max_retransmissions` and `lifetime`";
+            let problem = "a message with a priority has no other limit";
+            table.fault_here(Fault::because(ProblemKind::Conflict, problem, help));
+            None
+        }
+        (None, None, None) => {
+            let help = "give `max_retransmissions`, `lifetime`, both, or `priority`, or leave the table out";
+            table.fault_here(Fault::because(ProblemKind::Conflict, "the table has no limit", help));
+            None
+        }
+    };
     table.finish();
-    read.map(|limits| limits.first().copied().unwrap_or_default())
+    read
 }
 
-fn limits(
-    retransmissions: Option<Option<u64>>,
-    lifetime: Option<Option<Span>>,
-    priority: Option<Option<u64>>,
-) -> Option<Vec<Reliability>> {
-    let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let limits = [
-        retransmissions?.map(|most| Reliability::MaxRetransmissions(narrow(most))),
-        lifetime?.map(Reliability::Lifetime),
-        priority?.map(|number| Reliability::Priority(narrow(number))),
-    ];
-    Some(limits.into_iter().flatten().collect())
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

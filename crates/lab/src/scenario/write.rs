@@ -283,6 +283,10 @@ fn reliability_table(reliability: Reliability) -> Option<String> {
         Reliability::MaxRetransmissions(most) => Some(format!("{{ max_retransmissions = {most} }}")),
         Reliability::Lifetime(lifetime) => Some(format!("{{ lifetime = \"{}\" }}", format_span(lifetime))),
         Reliability::Priority(number) => Some(format!("{{ priority = {number} }}")),
+        Reliability::LifetimeAndRetransmissions { lifetime, max_retransmissions } => Some(format!(
+            "{{ max_retransmissions = {max_retransmissions}, lifetime = \"{}\" }}",
+            format_span(lifetime)
+        )),
     }
 }
 

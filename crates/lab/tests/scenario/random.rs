@@ -236,6 +236,9 @@ fn reliability() -> impl Strategy<Value = Reliability> {
         Just(Reliability::Full),
         (0..=1_000_000_u32).prop_map(Reliability::MaxRetransmissions),
         millis(0..1_000_000).prop_map(Reliability::Lifetime),
+        (millis(0..1_000_000), 0..=1_000_000_u32).prop_map(|(lifetime, max_retransmissions)| {
+            Reliability::LifetimeAndRetransmissions { lifetime, max_retransmissions }
+        }),
         (0..=1_000_000_u32).prop_map(Reliability::Priority),
     ]
 }

@@ -7,27 +7,30 @@ use pyo3::FromPyObject;
 use super::failure::Failure;
 use super::settings::{seconds, within};
 
-/// Retransmissions, seconds of lifetime and the number of a priority, of which one at most is given.
+/// Retransmissions, seconds of lifetime and the number of a priority, which stands alone.
 #[derive(FromPyObject)]
 pub(super) struct Limit(Option<i64>, Option<f64>, Option<i64>);
 
 impl Limit {
     /// # Errors
-    /// If more than one is given, or one is out of its range.
+    /// If a priority has another limit beside it, or a number is out of its range.
     pub(super) fn reliability(self) -> Result<Reliability, Failure> {
         let number = |name, number| within(name, number, 0..=i64::from(u32::MAX)).map(|number| number as u32);
-        match self {
-            Limit(None, None, None) => Ok(Reliability::Full),
-            Limit(Some(most), None, None) => {
-                Ok(Reliability::MaxRetransmissions(number("max_retransmissions", most)?))
+        let Limit(most, lifetime, priority) = self;
+        let most = most.map(|most| number("max_retransmissions", most)).transpose()?;
+        let lifetime = lifetime.map(|lifetime| seconds("lifetime_s", lifetime)).transpose()?;
+        let lifetime = lifetime.map(|lifetime| Span::from_secs_f64(lifetime.as_secs_f64()));
+        let priority = priority.map(|priority| number("priority", priority)).transpose()?;
+        match (most, lifetime, priority) {
+            (None, None, None) => Ok(Reliability::Full),
+            (Some(most), None, None) => Ok(Reliability::MaxRetransmissions(most)),
+            (None, Some(lifetime), None) => Ok(Reliability::Lifetime(lifetime)),
+            (Some(max_retransmissions), Some(lifetime), None) => {
+                Ok(Reliability::LifetimeAndRetransmissions { lifetime, max_retransmissions })
             }
-            Limit(None, Some(lifetime), None) => {
-                let lifetime = seconds("lifetime_s", lifetime)?;
-                Ok(Reliability::Lifetime(Span::from_secs_f64(lifetime.as_secs_f64())))
-            }
-            Limit(None, None, Some(priority)) => Ok(Reliability::Priority(number("priority", priority)?)),
-            _ => Err(Failure::Argument(
-                "a message has one limit; give one of max_retransmissions, lifetime_s and priority"
+            (None, None, Some(priority)) => Ok(Reliability::Priority(priority)),
+            (_, _, Some(_)) => Err(Failure::Argument(
+                "a message with a priority has no other limit; leave out max_retransmissions and lifetime_s"
                     .to_owned(),
             )),
         }
