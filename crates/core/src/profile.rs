@@ -142,6 +142,15 @@ pub enum SackFlags {
     Announced,
 }
 
+/// The loss rates that RTX-LOSSRATE compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossRates {
+    /// Measured by the sender.
+    Measured,
+    /// Unset: every path has the same. ns-2 reads `set-destination-lossrate`, which scripts may leave out.
+    Unset,
+}
+
 /// How a path's recovery point is set when its window is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryPoint {
@@ -209,6 +218,8 @@ pub struct Profile {
     pub timeout_ends_recovery: bool,
     /// Whether a path becomes potentially failed only when its error counter becomes exactly one (ns-2).
     pub pf_at_first_error_only: bool,
+    /// The loss rates that RTX-LOSSRATE compares.
+    pub loss_rates: LossRates,
     /// In congestion avoidance, bytes acked while the window was not full still count toward the next increment if they were
     /// gap-acked (ns-2), instead of being clamped to cwnd (RFC 9260 section 7.2.2).
     pub gap_acks_count_when_not_full: bool,
@@ -318,6 +329,7 @@ impl Profile {
             recovery_ends_per_path: false,
             timeout_ends_recovery: false,
             pf_at_first_error_only: false,
+            loss_rates: LossRates::Measured,
             gap_acks_count_when_not_full: false,
             max_burst: 4,
             burst_arming: BurstArming::Always,
@@ -395,6 +407,7 @@ impl Profile {
             cumulative_acks_count_for_missing: false,
             highest_newly_acked_persists: true,
             pf_at_first_error_only: true,
+            loss_rates: LossRates::Unset,
             gap_acks_count_when_not_full: true,
             burst_arming: BurstArming::AfterRecoveredLoss { disarms: true },
             lost_counts_until_resent: true,

@@ -323,6 +323,8 @@ impl Association {
 
     fn note_ack(&mut self, tsn: u64, credited: &Transmission, cumulative: bool) {
         let (path, bytes, sent_at) = (credited.path, credited.bytes, credited.stamps.sent_at);
+        let facts = self.policy.path(path);
+        let in_avoidance = facts.cwnd > facts.ssthresh;
         let pseudo = &mut self.paths[path.index()].pseudo;
         let ack = &mut self.sack.acks[path.index()];
         let sack = &mut self.sack.sacks[path.index()];
@@ -347,7 +349,8 @@ impl Association {
             self.sack.pseudo_from[path.index()] = tsn + 1;
         }
         ack.gap += bytes;
-        if ack.new_pseudo_cumulative {
+        // Slow start counts newly acknowledged bytes, congestion avoidance each chunk once.
+        if ack.new_pseudo_cumulative && (!in_avoidance || self.sender.count_toward_increment(tsn)) {
             ack.gap_after_pseudo += bytes;
         }
         sack.new_gap_ack = true;

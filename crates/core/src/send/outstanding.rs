@@ -69,6 +69,9 @@ pub(crate) struct Chunk {
     pub(crate) reports: u32,
     /// Fast-retransmitted or timed out before: only T3 may mark it again (RFC 9260 section 7.2.4 item 5).
     pub(crate) recovered_before: bool,
+    /// Added to partial_bytes_acked of its path by a gap block. A SACK that was overtaken can take the acknowledgement back; the
+    /// next acknowledgement does not add the chunk a second time (ns-2's `eAddedToPartialBytesAcked`).
+    pub(crate) counted_toward_increment: bool,
     pub(crate) transmissions: u32,
     /// Transmissions that repaired a loss; further copies are not among them.
     pub(crate) retransmissions: u32,
@@ -284,6 +287,7 @@ impl Outstanding {
             state: ChunkState::Bound { placed: true },
             reports: 0,
             recovered_before: false,
+            counted_toward_increment: false,
             transmissions: 0,
             retransmissions: 0,
             latest: None,

@@ -550,6 +550,12 @@ impl Sender {
         self.window.acknowledge(self.cost(bytes));
     }
 
+    /// Records that a gap block adds the chunk to partial_bytes_acked; returns whether it is the first to do so.
+    pub(crate) fn count_toward_increment(&mut self, tsn: u64) -> bool {
+        let count = |chunk: &mut Chunk| !std::mem::replace(&mut chunk.counted_toward_increment, true);
+        self.outstanding.change(tsn, count).unwrap_or(false)
+    }
+
     fn end_other_flights(&mut self, tsn: u64, credited: &Transmission) {
         let Sender { outstanding, paths, changed, .. } = self;
         let mut credited_seen = false;

@@ -399,6 +399,21 @@ fn copies_of_a_chunk_that_the_receiver_dropped_are_no_longer_in_flight_and_other
 }
 
 #[test]
+fn reneged_chunk_counts_toward_increment_once() {
+    let mut sender = sender(Profile::ns2());
+    let now = Time::ZERO;
+    let (path, source) = (PathId::new(0), PathId::new(1));
+    sender.push(Bytes::from(vec![7; 100]), SendOptions::default(), now);
+    admit(&mut sender, path, false, now);
+    let tsn = sender.outstanding().first_unacked().expect("one chunk is in flight");
+    acknowledge(&mut sender, 0, source, now);
+    assert!(sender.count_toward_increment(tsn));
+    sender.renege(tsn);
+    acknowledge(&mut sender, 0, source, now);
+    assert!(!sender.count_toward_increment(tsn));
+}
+
+#[test]
 fn either_of_two_limits_abandons_the_message() {
     let limits =
         Reliability::LifetimeAndRetransmissions { lifetime: Span::from_millis(100), max_retransmissions: 1 };

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 const TWO_PATH: &str = include_str!("../../data/ns2/two-path.csv");
 const SINGLE_PATH: &str = include_str!("../../data/ns2/single-path.csv");
+const UNEQUAL_PATHS: &str = include_str!("../../data/ns2/unequal-paths.csv");
 const THREE_PATH: &str = include_str!("../../data/ns2/three-path.csv");
 
 /// A setting and what ns-2 gave for it.
@@ -42,7 +43,7 @@ pub struct Point {
 pub struct PointError(#[from] csv::Error);
 
 #[derive(Deserialize)]
-struct TwoPathRow {
+struct PathRow {
     id: String,
     group: String,
     args: String,
@@ -53,7 +54,7 @@ struct TwoPathRow {
     path1_share: f64,
     rtx: f64,
     timeouts: f64,
-    fast_rtx: f64,
+    fast_rtx: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -68,17 +69,16 @@ struct ThreePathRow {
     rtx_total: f64,
 }
 
-/// All points: CMT over two paths, single-path SCTP, CMT over three.
+/// All points: CMT over two paths, single-path SCTP, CMT over unequal paths with large buffers, CMT over three paths.
 ///
 /// # Errors
 /// [`PointError`] if the data does not have the expected columns.
 pub fn all_points() -> Result<Vec<Point>, PointError> {
     let mut points = Vec::new();
-    for row in csv::Reader::from_reader(TWO_PATH.as_bytes()).deserialize() {
-        points.push(two_path(row?));
-    }
-    for row in csv::Reader::from_reader(SINGLE_PATH.as_bytes()).deserialize() {
-        points.push(two_path(row?));
+    for text in [TWO_PATH, SINGLE_PATH, UNEQUAL_PATHS] {
+        for row in csv::Reader::from_reader(text.as_bytes()).deserialize() {
+            points.push(point_of(row?));
+        }
     }
     for row in csv::Reader::from_reader(THREE_PATH.as_bytes()).deserialize() {
         points.push(three_path(row?));
@@ -86,7 +86,7 @@ pub fn all_points() -> Result<Vec<Point>, PointError> {
     Ok(points)
 }
 
-fn two_path(row: TwoPathRow) -> Point {
+fn point_of(row: PathRow) -> Point {
     let pairs = row.args.split_whitespace().filter_map(|pair| pair.split_once('='));
     Point {
         args: pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
@@ -99,7 +99,7 @@ fn two_path(row: TwoPathRow) -> Point {
         path1_share: Some(row.path1_share),
         retransmissions: row.rtx,
         timeouts: Some(row.timeouts),
-        fast_retransmits: Some(row.fast_rtx),
+        fast_retransmits: row.fast_rtx,
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn all_of_ns2s_points_are_read() {
         let points = all_points().expect("the repository's own data");
-        assert_eq!(points.len(), 49 + 6 + 20);
+        assert_eq!(points.len(), 49 + 6 + 14 + 20);
         assert_eq!(points.iter().filter(|p| p.group == "three-path").count(), 20);
     }
 

@@ -8,15 +8,16 @@ use crate::crossval::Point;
 pub fn scenario_text(point: &Point) -> String {
     let mut text = format!(
         "[run]\nduration = \"{} s\"\nstart = \"0.5 s\"\nprofile = \"ns2\"\n\n\
-         [association]\nrecv_buffer = \"{} B\"\nsend_buffer = \"{}\"\n",
+         [association]\nrecv_buffer = \"{} B\"\nsend_buffer = \"{}\"\nordered = {}\n",
         point.arg("time", "200"),
         point.arg("rbuf", "65536"),
         send_buffer(point.arg("sbuf", "0")),
+        point.arg("unord", "0") == "0",
     );
     if point.group == "three-path" {
         three_paths(point, &mut text);
     } else {
-        two_paths(point, &mut text);
+        numbered_paths(point, &mut text);
     }
     text
 }
@@ -37,15 +38,17 @@ fn rate(text: &str) -> String {
     format!("{number} {unit}")
 }
 
-fn two_paths(point: &Point, text: &mut String) {
-    for path in ["1", "2"] {
+fn numbered_paths(point: &Point, text: &mut String) {
+    let count: usize = point.arg("n", "2").parse().expect("points number their paths");
+    for path in 1..=count {
         let arg = |name: &str, default| point.arg(&format!("{name}{path}"), default);
         let bottleneck = Bottleneck {
             name: format!("path-{path}"),
             rate: rate(arg("bw", "1Mb")),
             delay: arg("d", "45ms").to_owned(),
-            queue: point.arg("q", "50").to_owned(),
+            queue: arg("q", point.arg("q", "50")).to_owned(),
             loss: arg("plr", "0.01").to_owned(),
+            reverse_loss: arg("rplr", "0").to_owned(),
         };
         let direction = if arg("rev", "0") == "1" { "reverse" } else { "forward" };
         bottleneck.write(text, |text| {
@@ -73,6 +76,7 @@ fn three_paths(point: &Point, text: &mut String) {
             delay: format!("{delay}ms"),
             queue: "50".to_owned(),
             loss: point.arg("plr", "0.02").to_owned(),
+            reverse_loss: "0".to_owned(),
         };
         // Half of the time on: each of eight sources sends at twice its share of the load.
         let source_bps = (2.0 * load * bps / 8.0).round();
@@ -96,12 +100,13 @@ struct Bottleneck {
     delay: String,
     queue: String,
     loss: String,
+    reverse_loss: String,
 }
 
 impl Bottleneck {
     /// The bottleneck between two access links of 100 Mbit/s and 1 us, as in the script.
     fn write(&self, text: &mut String, background: impl FnOnce(&mut String)) {
-        let Bottleneck { name, rate, delay, queue, loss } = self;
+        let Bottleneck { name, rate, delay, queue, loss, reverse_loss } = self;
         for end in ["left", "right"] {
             let _ = write!(
                 text,
@@ -111,7 +116,8 @@ impl Bottleneck {
         let _ = write!(
             text,
             "\n[[link]]\nname = \"{name}-middle\"\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"{queue} packets\"\n\
-             loss = {{ model = \"bernoulli\", rate = {loss}, where = \"before-queue\", direction = \"forward\" }}\n",
+             loss = [{{ model = \"bernoulli\", rate = {loss}, where = \"before-queue\", direction = \"forward\" }}, \
+             {{ model = \"bernoulli\", rate = {reverse_loss}, where = \"before-queue\", direction = \"reverse\" }}]\n",
         );
         background(text);
         let _ = write!(

@@ -94,8 +94,9 @@ pub(crate) const CHOICE_RTX_TIE: Choice = Choice {
 
 pub(crate) const CHOICE_LOSS_RATE: Choice = Choice {
     question: "Which loss rate does RTX-LOSSRATE compare?",
-    answer: "Bytes declared lost over bytes sent on the path since it exists. In ns-2 the script sets the true rate.",
-    parameter: "",
+    answer: "Bytes declared lost over bytes sent on the path since it exists. In ns-2 the script sets a rate, and without one \
+             all paths compare equal: so in profile `ns2`, where `rtx-lossrate-measured` compares measured rates.",
+    parameter: "rtx",
 };
 
 pub(crate) const CHOICE_TIMEOUT_MARKS: Choice = Choice {

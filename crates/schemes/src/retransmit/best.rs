@@ -5,6 +5,7 @@ use anabranch_core::policy::{
     Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
     Slot, View,
 };
+use anabranch_core::profile::{LossRates, Profile};
 
 use crate::definition::Equation;
 use crate::retransmit::{if_room, nowhere};
@@ -28,6 +29,8 @@ pub enum Preference {
     Cwnd,
     /// Largest slow-start threshold.
     Ssthresh,
+    /// Lowest loss rate as the profile has it: measured, or unset and so equal on all paths.
+    ProfileLossRate,
     /// Lowest measured loss rate; a path that lost nothing yet counts as lossless.
     LossRate,
     /// Largest congestion window, and among equals the lowest measured loss rate: RTX-CL (DB-CMT, Algorithm 2).
@@ -36,13 +39,14 @@ pub enum Preference {
 
 impl Preference {
     /// Larger is better, the second part among those that are equal in the first.
-    fn score(self, path: &PathFacts) -> (f64, f64) {
+    fn score(self, path: &PathFacts, profile: &Profile) -> (f64, f64) {
         let cwnd = path.cwnd.get() as f64;
         let lossless = -path.estimates.loss_rate.unwrap_or(0.0);
         match self {
             Preference::Cwnd => (cwnd, 0.0),
             Preference::Ssthresh => (path.ssthresh.get() as f64, 0.0),
-            Preference::LossRate => (lossless, 0.0),
+            Preference::ProfileLossRate if profile.loss_rates == LossRates::Unset => (0.0, 0.0),
+            Preference::ProfileLossRate | Preference::LossRate => (lossless, 0.0),
             Preference::CwndThenLossRate => (cwnd, lossless),
         }
     }
@@ -56,7 +60,9 @@ impl Preference {
                 Reason::figure("largest window", "cwnd_bytes", score)
             }
             Preference::Ssthresh => Reason::figure("largest threshold", "ssthresh_bytes", score),
-            Preference::LossRate => Reason::figure("lowest loss rate", "loss_rate", -score),
+            Preference::ProfileLossRate | Preference::LossRate => {
+                Reason::figure("lowest loss rate", "loss_rate", -score)
+            }
         }
     }
 }
@@ -90,7 +96,7 @@ impl RetransmitPath for Best {
                 best = Some(path);
                 continue;
             };
-            let (new, old) = (self.by.score(path), self.by.score(other));
+            let (new, old) = (self.by.score(path, view.profile), self.by.score(other, view.profile));
             let takes = new > old || (new == old && context.coin());
             second_decided =
                 if new.0 == old.0 { second_decided || new.1 != old.1 } else { second_decided && !takes };
@@ -100,7 +106,9 @@ impl RetransmitPath for Best {
             }
         }
         match best {
-            Some(path) => if_room(path, self.by.reason(self.by.score(path), second_decided), refused),
+            Some(path) => {
+                if_room(path, self.by.reason(self.by.score(path, view.profile), second_decided), refused)
+            }
             None => nowhere(),
         }
     }
@@ -112,10 +120,25 @@ mod tests {
     use crate::testing::{M, World, bytes, lost_on, path, routed};
     use anabranch_core::PathState;
     use anabranch_core::policy::{LossCause, WaitFor};
-    use anabranch_core::profile::Profile;
 
     const ALL: [Preference; 4] =
         [Preference::Cwnd, Preference::Ssthresh, Preference::LossRate, Preference::CwndThenLossRate];
+
+    #[test]
+    fn unset_loss_rates_leave_the_choice_to_the_coin() {
+        let mut world = each_best_in_one();
+        world.paths.pop();
+        let counts = world.tally(|world| routed(&route(world, Preference::ProfileLossRate)));
+        assert!(counts.iter().all(|count| (75..=125).contains(count)), "{counts:?} of 200");
+    }
+
+    #[test]
+    fn measured_loss_rates_decide_where_the_profile_measures() {
+        let mut world = each_best_in_one();
+        world.profile.loss_rates = LossRates::Measured;
+        let decision = route(&mut world, Preference::ProfileLossRate);
+        assert_eq!(decision.choice, RetransmitChoice::Path(path(2)));
+    }
 
     fn route(world: &mut World, by: Preference) -> Decision<RetransmitChoice> {
         world.route(&mut Best { by }, lost_on(0, LossCause::FastRetransmit))
