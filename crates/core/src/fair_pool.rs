@@ -13,8 +13,11 @@ use crate::source::Source;
 pub struct FairPool<K> {
     capacity: usize,
     entries: BTreeMap<K, Entry>,
-    /// Entries of each source, those that leave first in front.
-    by_source: BTreeMap<Source, BTreeSet<(bool, K)>>,
+    /// All entries by source, those that leave first in front. One set for all: a set for each source would take a node of
+    /// hundreds of bytes where each source has one entry. `None` is the lower bound of a search.
+    by_source: BTreeSet<(Source, bool, Option<K>)>,
+    /// Entries of each source that has any.
+    counts: BTreeMap<Source, usize>,
     /// Each source with the number of its entries.
     by_count: BTreeSet<(usize, Source)>,
 }
@@ -35,7 +38,8 @@ impl<K: Copy + Ord> FairPool<K> {
         FairPool {
             capacity: capacity.max(1),
             entries: BTreeMap::new(),
-            by_source: BTreeMap::new(),
+            by_source: BTreeSet::new(),
+            counts: BTreeMap::new(),
             by_count: BTreeSet::new(),
         }
     }
@@ -48,7 +52,8 @@ impl<K: Copy + Ord> FairPool<K> {
             self.remove(&evicted);
         }
         self.entries.insert(key, Entry { source, advanced: false });
-        self.change(source, |keys| keys.insert((false, key)));
+        self.by_source.insert((source, false, Some(key)));
+        self.recount(source, |count| count + 1);
         evicted
     }
 
@@ -68,7 +73,8 @@ impl<K: Copy + Ord> FairPool<K> {
     /// Removes an entry. Returns `true` if it was there.
     pub fn remove(&mut self, key: &K) -> bool {
         let Some(Entry { source, advanced }) = self.entries.remove(key) else { return false };
-        self.change(source, |keys| keys.remove(&(advanced, *key)));
+        self.by_source.remove(&(source, advanced, Some(*key)));
+        self.recount(source, |count| count - 1);
         true
     }
 
@@ -77,7 +83,8 @@ impl<K: Copy + Ord> FairPool<K> {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.advanced) else { return };
         entry.advanced = true;
         let source = entry.source;
-        self.change(source, |keys| keys.remove(&(false, *key)) && keys.insert((true, *key)));
+        self.by_source.remove(&(source, false, Some(*key)));
+        self.by_source.insert((source, true, Some(*key)));
     }
 
     /// Returns `true` if the entry is in the pool.
@@ -97,7 +104,7 @@ impl<K: Copy + Ord> FairPool<K> {
 
     /// Returns the number of entries of a source.
     pub fn count(&self, source: Source) -> usize {
-        self.by_source.get(&source).map_or(0, BTreeSet::len)
+        self.counts.get(&source).copied().unwrap_or(0)
     }
 
     /// Returns the keys, the oldest first.
@@ -112,24 +119,25 @@ impl<K: Copy + Ord> FairPool<K> {
         let most = self.by_count.last()?.0.max(own.0);
         let greediest = self.by_count.iter().rev().take_while(|(count, _)| *count == most);
         let greediest = greediest.chain([&own].into_iter().filter(|own| own.0 == most));
-        let first = greediest.filter_map(|(_, source)| self.by_source.get(source)?.first().copied()).min();
-        first.map(|(_, key)| key)
+        greediest.filter_map(|(_, source)| self.first_of(*source)).min().map(|(_, key)| key)
     }
 
     /// Changes the entries of a source, and its place among the counts.
-    fn change(&mut self, source: Source, change: impl FnOnce(&mut BTreeSet<(bool, K)>) -> bool) {
-        let keys = self.by_source.entry(source).or_default();
-        let before = keys.len();
-        change(keys);
-        let after = keys.len();
+    /// Returns the entry that leaves this source first, and whether it has advanced.
+    fn first_of(&self, source: Source) -> Option<(bool, K)> {
+        let (of, advanced, key) = self.by_source.range((source, false, None)..).next()?;
+        key.filter(|_| *of == source).map(|key| (*advanced, key))
+    }
+
+    fn recount(&mut self, source: Source, change: impl FnOnce(usize) -> usize) {
+        let before = self.count(source);
+        let after = change(before);
+        self.by_count.remove(&(before, source));
         if after == 0 {
-            self.by_source.remove(&source);
-        }
-        if before != after {
-            self.by_count.remove(&(before, source));
-            if after > 0 {
-                self.by_count.insert((after, source));
-            }
+            self.counts.remove(&source);
+        } else {
+            self.counts.insert(source, after);
+            self.by_count.insert((after, source));
         }
     }
 }
@@ -237,17 +245,17 @@ mod tests {
                     _ => if let Some(evicted) = pool.insert(key, from) {
                         let of = before.entries[&evicted].source;
                         let count = |source| before.count(source) + usize::from(source == from);
-                        let most = before.by_source.keys().chain([&from]).map(|source| count(*source)).max();
+                        let most = before.counts.keys().chain([&from]).map(|source| count(*source)).max();
                         prop_assert_eq!(Some(count(of)), most);
                         prop_assert_eq!(pool.len(), capacity);
                     }
                 }
                 prop_assert!(pool.len() <= capacity);
-                prop_assert_eq!(pool.by_source.values().map(BTreeSet::len).sum::<usize>(), pool.len());
-                let counts: BTreeSet<_> = pool.by_source.iter().map(|(of, keys)| (keys.len(), *of)).collect();
+                prop_assert_eq!(pool.by_source.len(), pool.len());
+                let counts: BTreeSet<_> = pool.counts.iter().map(|(of, count)| (*count, *of)).collect();
                 prop_assert_eq!(&counts, &pool.by_count);
                 for (key, entry) in &pool.entries {
-                    prop_assert!(pool.by_source[&entry.source].contains(&(entry.advanced, *key)));
+                    prop_assert!(pool.by_source.contains(&(entry.source, entry.advanced, Some(*key))));
                 }
             }
         }

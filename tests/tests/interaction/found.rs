@@ -287,7 +287,11 @@ fn what_was_lost_in_a_long_outage_may_be_the_last_error_though_the_network_is_go
 fn under_ns2_what_is_bound_to_a_path_full_of_losses_may_wait_for_ever() {
     // All between the bound chunks has arrived, and a SACK of one packet cannot say so.
     let a = side("mptcp-ns2(rto-min=1,rtx=rtx-same,cuc=false,dac=false,floor=profile)", "rfc9260", 65_536);
-    let b = side("cmt-rpv1(rtx=rtx-lossrate,cuc=true,sack-delay=249)+otias(rounding=down)", "ns2", 65_536);
+    let b = side(
+        "cmt-rpv1(rtx=rtx-lossrate-measured,cuc=true,sack-delay=249)+otias(rounding=down)",
+        "ns2",
+        65_536,
+    );
     let ops = vec![
         advance(3),
         send(Side::B, 1, 1),

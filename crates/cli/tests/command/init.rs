@@ -142,7 +142,8 @@ fn every_command_has_a_man_page() {
     }
     let send = fs::read_to_string(dir.join("anabranch-send.1")).expect("a page");
     assert!(send.contains(".TH") && send.contains("limit"), "{send}");
-    let examples = send.split_once(".SH EXAMPLES\n.nf\n").and_then(|(_, rest)| rest.split_once("\n.fi\n"));
+    let examples =
+        send.split_once(".SH EXAMPLES\n.in 2n\n.nf\n").and_then(|(_, rest)| rest.split_once("\n.fi\n"));
     let help = anabranch(&["send", "--help"]).out;
     let shown = examples
         .expect("lines that are not filled")
