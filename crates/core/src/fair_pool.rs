@@ -13,12 +13,12 @@ use crate::source::Source;
 pub struct FairPool<K> {
     capacity: usize,
     entries: BTreeMap<K, Entry>,
-    /// All entries by source, those that leave first in front. One set for all: a set for each source would take a node of
-    /// hundreds of bytes where each source has one entry. `None` is the lower bound of a search.
+    /// Entries by source, those that leave first in front. `None` is the lower bound of a search. One set for each source would
+    /// take a node of hundreds of bytes for a single entry.
     by_source: BTreeSet<(Source, bool, Option<K>)>,
-    /// Entries of each source that has any.
+    /// Number of entries of each source with more than one.
     counts: BTreeMap<Source, usize>,
-    /// Each source with the number of its entries.
+    /// The same numbers with their sources, the greediest source last.
     by_count: BTreeSet<(usize, Source)>,
 }
 
@@ -52,8 +52,8 @@ impl<K: Copy + Ord> FairPool<K> {
             self.remove(&evicted);
         }
         self.entries.insert(key, Entry { source, advanced: false });
+        self.recount(source, self.count(source) + 1);
         self.by_source.insert((source, false, Some(key)));
-        self.recount(source, |count| count + 1);
         evicted
     }
 
@@ -63,7 +63,7 @@ impl<K: Copy + Ord> FairPool<K> {
     /// # Errors
     /// [`NoPlace`] in that case: nothing has changed.
     pub fn insert_if_due(&mut self, key: K, source: Source) -> Result<Option<K>, NoPlace> {
-        let most = self.by_count.last().map_or(0, |(count, _)| *count);
+        let most = self.by_count.last().map_or(1, |(count, _)| *count);
         if self.entries.len() >= self.capacity && most <= self.count(source) + 1 {
             return Err(NoPlace);
         }
@@ -73,8 +73,8 @@ impl<K: Copy + Ord> FairPool<K> {
     /// Removes an entry. Returns `true` if it was there.
     pub fn remove(&mut self, key: &K) -> bool {
         let Some(Entry { source, advanced }) = self.entries.remove(key) else { return false };
+        self.recount(source, self.count(source) - 1);
         self.by_source.remove(&(source, advanced, Some(*key)));
-        self.recount(source, |count| count - 1);
         true
     }
 
@@ -104,7 +104,7 @@ impl<K: Copy + Ord> FairPool<K> {
 
     /// Returns the number of entries of a source.
     pub fn count(&self, source: Source) -> usize {
-        self.counts.get(&source).copied().unwrap_or(0)
+        self.counts.get(&source).copied().unwrap_or_else(|| usize::from(self.first_of(source).is_some()))
     }
 
     /// Returns the keys, the oldest first.
@@ -116,28 +116,29 @@ impl<K: Copy + Ord> FairPool<K> {
     /// entries, the oldest of those entries leaves that would leave their source first.
     fn next_to_leave_for(&self, source: Source) -> Option<K> {
         let own = (self.count(source) + 1, source);
-        let most = self.by_count.last()?.0.max(own.0);
+        let most = self.by_count.last().map_or(1, |(count, _)| *count).max(own.0);
+        if most == 1 {
+            let silent = self.entries.iter().find(|(_, entry)| !entry.advanced);
+            return silent.or_else(|| self.entries.first_key_value()).map(|(key, _)| *key);
+        }
         let greediest = self.by_count.iter().rev().take_while(|(count, _)| *count == most);
         let greediest = greediest.chain([&own].into_iter().filter(|own| own.0 == most));
         greediest.filter_map(|(_, source)| self.first_of(*source)).min().map(|(_, key)| key)
     }
 
-    /// Changes the entries of a source, and its place among the counts.
     /// Returns the entry that leaves this source first, and whether it has advanced.
     fn first_of(&self, source: Source) -> Option<(bool, K)> {
         let (of, advanced, key) = self.by_source.range((source, false, None)..).next()?;
         key.filter(|_| *of == source).map(|key| (*advanced, key))
     }
 
-    fn recount(&mut self, source: Source, change: impl FnOnce(usize) -> usize) {
-        let before = self.count(source);
-        let after = change(before);
-        self.by_count.remove(&(before, source));
-        if after == 0 {
-            self.counts.remove(&source);
-        } else {
-            self.counts.insert(source, after);
-            self.by_count.insert((after, source));
+    fn recount(&mut self, source: Source, count: usize) {
+        if let Some(before) = self.counts.remove(&source) {
+            self.by_count.remove(&(before, source));
+        }
+        if count > 1 {
+            self.counts.insert(source, count);
+            self.by_count.insert((count, source));
         }
     }
 }
@@ -245,7 +246,7 @@ mod tests {
                     _ => if let Some(evicted) = pool.insert(key, from) {
                         let of = before.entries[&evicted].source;
                         let count = |source| before.count(source) + usize::from(source == from);
-                        let most = before.counts.keys().chain([&from]).map(|source| count(*source)).max();
+                        let most = before.entries.values().map(|entry| &entry.source).chain([&from]).map(|source| count(*source)).max();
                         prop_assert_eq!(Some(count(of)), most);
                         prop_assert_eq!(pool.len(), capacity);
                     }
@@ -254,6 +255,10 @@ mod tests {
                 prop_assert_eq!(pool.by_source.len(), pool.len());
                 let counts: BTreeSet<_> = pool.counts.iter().map(|(of, count)| (*count, *of)).collect();
                 prop_assert_eq!(&counts, &pool.by_count);
+                for source in pool.entries.values().map(|entry| entry.source) {
+                    let count = pool.entries.values().filter(|entry| entry.source == source).count();
+                    prop_assert_eq!(pool.count(source), count);
+                }
                 for (key, entry) in &pool.entries {
                     prop_assert!(pool.by_source.contains(&(entry.source, entry.advanced, Some(*key))));
                 }

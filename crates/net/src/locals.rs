@@ -175,7 +175,7 @@ impl Driver {
         self.list_addresses();
         for end in ends {
             self.for_each_association(|association, now| {
-                // One that has no path from there is not concerned.
+                // An association without a path from there has nothing to remove.
                 let _ = association.remove_local_address(now, end);
             });
         }

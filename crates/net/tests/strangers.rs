@@ -38,8 +38,8 @@ const MOST_PENDING: u64 = 256;
 /// What one of them may take at most, with what has come for it and with half a handshake of TLS.
 const MOST_BYTES_EACH: usize = 64 << 10;
 
-/// Memory that a stranger may leave behind: a cookie that is not taken twice, and the share of its source.
-const MOST_LEFT_BYTES_EACH: usize = 256;
+/// What a stranger may leave behind: a cookie that is not taken twice.
+const MOST_LEFT_BYTES_EACH: usize = 64;
 
 /// Queues that have been stretched, and what the strangers' own sockets and packets take.
 const SLACK_BYTES: usize = 1 << 20;
