@@ -81,8 +81,8 @@ def interval(statistic: Callable[[Floats], Any], values: Floats, confidence: flo
 
 @dataclass(frozen=True)
 class Margins:
-    """How far a figure may be from the paper's: a part of it and factors of it, or absolute margins, or for a claimed
-    zero the step in which it is printed."""
+    """Allowed distance of a figure from the paper's: a part and factors of it, absolute margins, or for a claimed zero
+    the step in which it is printed."""
 
     part: float = 10.0
     factors: Band = (0.67, 1.5)
@@ -105,7 +105,7 @@ def margins(unit: str, part: float = 10.0, step: float = 0.0) -> Margins:
 
 
 def correlation_margins(part: float = 5.0) -> Margins:
-    """Those of R² and of multiple R."""
+    """The same for R² and multiple R."""
     return Margins(part, (1.0, 1.0), about=0.1)
 
 

@@ -19,8 +19,8 @@ Examples:
 The keys of either side will do. A capture made elsewhere on the way, in the
 format pcapng or pcap, will do as well; only packets of SCTP are in the
 output, as long as they would be unprotected.
-Whoever has the keys can read the transfer: remove them when they are not
-needed any more.
+Anyone with the keys can read the transfer: remove them when they are no
+longer needed.
 Link types that tcpdump writes on Linux and macOS are read: Ethernet with VLAN
 tags and PPPoE, Linux cooked (SLL, SLL2), raw IP, loopback, PPP, NFLOG, PKTAP.
 Wi-Fi frames are not.

@@ -19,12 +19,12 @@ const EXAMPLES: &str = "\
 Examples:
   Print this user's key, and its fingerprint to compare on the telephone:
     anabranch keys show
-  Let somebody connect who has sent such a key, and no longer:
+  Let the owner of such a key connect, and withdraw that again:
     anabranch keys add \\
         ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
     anabranch keys remove 'Anna, laptop'
-  Let somebody only add files, of 10 GB in all, to a folder of the one that is
-  served:
+  Let Bert only add files, of 10 GB in all, to one folder below the served
+  one:
     anabranch keys add --allow write --folder bert --quota 10GB KEY Bert
   Trust a host before the first connection, or forget its key once it has
   another one:

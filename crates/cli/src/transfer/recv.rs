@@ -37,16 +37,15 @@ Examples:
   Look what it offers below photos, and what would be fetched of it:
     anabranch recv example.org --list photos
     anabranch recv example.org photos --exclude 'raw/' --dry-run -v
-  Fetch what somebody offers with `anabranch send --code`, who told you this
-  code:
+  Fetch the offer of `anabranch send --code`, whose owner told you this code:
     anabranch recv 42-marble-river@example.org
   The same without a question and at most 5 GiB; after Ctrl-C the same command
-  goes on:
+  resumes:
     anabranch recv 42-marble-river@example.org --yes --max 5GiB
   Hand a file to another program as it comes:
     anabranch recv example.org photos.tar --stdout | tar t
-  Wait for one transfer from `anabranch send`, take only this file or whatever
-  comes, and exit:
+  Wait for one transfer from `anabranch send`, take only this file or
+  everything, and exit:
     anabranch recv --listen 192.0.2.1 --listen 198.51.100.1 \\
         --from 203.0.113.0/24 video.mkv
     anabranch recv --listen 192.0.2.1 --from 203.0.113.7 --all

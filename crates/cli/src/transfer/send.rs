@@ -53,15 +53,14 @@ Examples:
     anabranch send photos example.org --on-clash overwrite --delete
   Send what another program writes:
     tar c photos | anabranch send - example.org --name photos.tar
-  Give a file to somebody who has no account and no key here, with a code to
-  tell on the telephone:
+  Give a file to a person without an account or key here, with a code to tell
+  on the telephone:
     anabranch send --code film.mkv
 
 With --code the first receiver that types the code is its only one. It may
 interrupt and repeat its command until everything is there; this command waits
 for it until Ctrl-C, or for --retry.
-An interrupted transfer goes on where it was when the same command is started
-again.
+The same command resumes an interrupted transfer.
 Everything is encrypted, and the host is asked for the key that it showed
 first (`anabranch keys`).
 Exit status: 0 if everything is there, 1 if the peer could not be reached or

@@ -33,7 +33,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  Let somebody connect who has sent what `anabranch keys show` prints, and
+  Let Anna connect with the key that her `anabranch keys show` prints, and
   take files:
     anabranch keys add \\
         ed25519:Q2hlY2sgdGhpcyBrZXkgd2l0aCBpdHMgb3duZXIgISE Anna, laptop
@@ -49,13 +49,13 @@ Examples:
 
 Everything is encrypted. The holder of a key in authorized_keys may do what
 --allow says, as far as the rights of that key go (`anabranch keys add
---help`); nobody else may connect. Keys that are added while this runs count
+--help`); other keys are refused. Keys that are added while this runs count
 within seconds. --insecure, here and at the other side, goes without
 encryption and keys: then all may connect whom --from does not keep out. With
 --from packets from elsewhere get no answer. Names that begin with a dot are
 stored only with --hidden.
-It runs until Ctrl-C. Unfinished files stay as hidden part files, and go on
-when they are sent again.
+It runs until Ctrl-C. Unfinished files stay as hidden part files, and are
+completed when they are sent again.
 Exit status: 130 after Ctrl-C, 1 if it cannot listen, 2 if the command line is
 wrong.";
 

@@ -10,9 +10,17 @@ fn with_one_address() -> Option<Network> {
     for link in 1..=2 {
         network.client.run(&format!("ip addr flush dev c{link}; ip addr add {ADDRESS}/24 dev c{link}"));
         network.server.run(&format!(
-            "ip rule add from 10.91.{link}.2 table {link}; ip route add {ADDRESS} dev s{link} table {link};              ip route add {ADDRESS} dev s{link} metric {link}"
+            "ip rule add from 10.91.{link}.2 table {link}; ip route add {ADDRESS} dev s{link} table {link}; \
+             ip route add {ADDRESS} dev s{link} metric {link}"
         ));
     }
+    Some(network)
+}
+
+/// The same, with a route of the client to each link of the server.
+fn routed() -> Option<Network> {
+    let network = with_one_address()?;
+    network.client.run("ip route add 10.91.1.0/24 dev c1; ip route add 10.91.2.0/24 dev c2");
     Some(network)
 }
 
@@ -26,8 +34,7 @@ fn sent_bytes(network: &Network, device: &str) -> u64 {
 
 #[test]
 fn each_of_two_interfaces_with_one_address_carries_alone() {
-    let Some(network) = with_one_address() else { return };
-    network.client.run("ip route add 10.91.1.0/24 dev c1; ip route add 10.91.2.0/24 dev c2");
+    let Some(network) = routed() else { return };
     network.files("data", 16);
     let _server = network.serve(&[]);
     let mut sending = network.start(End::Client, &["send", "data", "10.91.1.2", "--json"]);
@@ -54,8 +61,7 @@ fn each_of_two_interfaces_with_one_address_carries_alone() {
 
 #[test]
 fn address_lost_by_one_interface_stays_in_use_at_the_other() {
-    let Some(network) = with_one_address() else { return };
-    network.client.run("ip route add 10.91.1.0/24 dev c1; ip route add 10.91.2.0/24 dev c2");
+    let Some(network) = routed() else { return };
     network.files("data", 12);
     let _server = network.serve(&[]);
     let mut sending = network.start(End::Client, &["send", "data", "10.91.1.2", "--json"]);

@@ -220,13 +220,13 @@ pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -
     socket.connect(&remote.into())
 }
 
-/// Lets packets leave through this interface only, whatever the routing table prefers.
+/// Lets packets leave through this interface only, regardless of the routing table.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
     socket.bind_device(Some(interface.as_bytes()))
 }
 
-/// Lets packets leave through this interface only, whatever the routing table prefers.
+/// Lets packets leave through this interface only, regardless of the routing table.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
     let index =
