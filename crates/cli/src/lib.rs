@@ -15,6 +15,7 @@ mod init;
 mod interrupt;
 mod keys;
 mod man;
+mod members;
 mod output;
 mod paths;
 mod progress;

@@ -2,7 +2,6 @@
 
 mod amount;
 mod client;
-mod clients;
 mod exchange;
 mod meter;
 mod plan;

@@ -6,13 +6,16 @@ use anabranch_net::{Association, Host, Source};
 use anyhow::{anyhow, bail};
 use tokio::task::JoinSet;
 
-use super::clients::{Clients, MOST_CLIENTS};
 use super::exchange::{Exchange, Outcome};
 use super::plan::{Plan, Side};
 use super::protocol::{Control, next, send_control};
 use super::report::Reporter;
 use crate::endpoint::{Admitted, Caller};
 use crate::exit::{CommandError, Status};
+use crate::members::Members;
+
+/// Maximum number of tests at a time.
+const MOST_CLIENTS: usize = 64;
 
 /// How long a client may take to say what it wants, and to close when all is said.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +30,7 @@ pub(super) async fn serve(
     let stop = crate::signal::interrupted()?;
     tokio::pin!(stop);
     reporter.listening(host.local_addresses(), admitted);
-    let (mut tests, mut clients) = (JoinSet::new(), Clients::default());
+    let (mut tests, mut clients) = (JoinSet::new(), Members::new(MOST_CLIENTS));
     loop {
         tokio::select! {
             () = &mut stop => return Ok(Status::Interrupted),
@@ -69,9 +72,9 @@ pub(super) async fn serve(
 }
 
 /// Gives a client a place, for which another one may have to end. Returns its number; `None` if the server is full.
-async fn enter(clients: &mut Clients<Association>, association: &Association) -> Option<u64> {
+async fn enter(clients: &mut Members<Association>, association: &Association) -> Option<u64> {
     let source = Source::from(association.paths().await.first()?.remote.ip());
-    let (number, evicted) = clients.enter(association.clone(), source).ok()?;
+    let (number, evicted) = clients.enter_if_due(association.clone(), source).ok()?;
     if let Some(evicted) = evicted {
         evicted.abort();
     }

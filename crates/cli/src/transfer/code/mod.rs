@@ -3,7 +3,6 @@
 mod exchange;
 mod fetch;
 mod offer;
-mod strangers;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,7 @@
 //! `anabranch send --code`: listens, prints a code, and gives the files to the first receiver that proves it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch_identity::code::Offer;
@@ -23,9 +23,9 @@ use super::super::recv::peer_address;
 use super::super::runtime;
 use super::super::send::{SendArguments, goes_on, judge, watch};
 use super::exchange::{Admitted as AdmittedBy, ExchangeError, admit, present};
-use super::strangers::Strangers;
 use crate::endpoint::{Admitted, Listening, peer_key};
 use crate::exit::{CommandError, Status};
+use crate::members::Members;
 use crate::output::{self, Reader};
 use crate::signal::interrupted;
 
@@ -34,6 +34,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 
 /// Time that the last messages may take.
 const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Maximum number of associations that may try to prove the code at a time.
+pub(super) const MOST_STRANGERS: usize = 8;
 
 /// Label of a key that is kept with `--pin`.
 const LABEL: &str = "one-time code";
@@ -53,7 +56,8 @@ pub(super) struct Shared {
     offer: Offer,
     offering: Offering,
     server: Server,
-    strangers: Strangers<Association>,
+    /// Associations that have not proved the code. A flood of silent ones from one source keeps out no other source.
+    strangers: Mutex<Members<Association>>,
 }
 
 /// Absence of the receiver that has proved the code.
@@ -243,7 +247,7 @@ async fn receiver(
 ) {
     let admitted = shared.admit(stranger, &association).await;
     if let Some(number) = stranger {
-        shared.strangers.leave(number);
+        shared.strangers().leave(number);
     }
     let said = match admitted {
         Ok(is_new_run) => Said::Admitted { association, is_new_run },
@@ -261,8 +265,12 @@ impl Shared {
             offer: Offer::new(code),
             server: Server::offering(offering.clone(), options),
             offering,
-            strangers: Strangers::default(),
+            strangers: Mutex::new(Members::new(MOST_STRANGERS)),
         }
+    }
+
+    fn strangers(&self) -> MutexGuard<'_, Members<Association>> {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns `true` for associations of the receiver that has proved the code.
@@ -280,7 +288,7 @@ impl Shared {
         let paths = association.paths().await;
         let Some(source) = paths.first().map(|path| path.remote.ip().into()) else { return };
         let stranger = (!self.trusts(&association)).then(|| {
-            let (number, evicted) = self.strangers.enter(association.clone(), source);
+            let (number, evicted) = self.strangers().enter(association.clone(), source);
             if let Some(evicted) = evicted {
                 evicted.abort();
             }
@@ -293,8 +301,8 @@ impl Shared {
     /// the others by then, so it is not ended for another one.
     async fn admit(&self, stranger: Option<u64>, association: &Association) -> Result<bool, ExchangeError> {
         let key = peer_key(association).map_err(|_| ExchangeError::Gone)?;
-        let may_prove = || stranger.is_none_or(|number| self.strangers.leave(number));
-        let begun = || stranger.into_iter().for_each(|number| self.strangers.begin(number));
+        let may_prove = || stranger.is_none_or(|number| self.strangers().leave(number));
+        let begun = || stranger.into_iter().for_each(|number| self.strangers().advance(number));
         match admit(association, (&self.offer, key), begun, may_prove).await? {
             AdmittedBy::Resumed => Ok(false),
             AdmittedBy::Proved(accepted) => {

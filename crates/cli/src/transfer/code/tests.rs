@@ -19,8 +19,8 @@ use tokio::sync::Mutex;
 
 use super::super::paths::Paths;
 use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
+use super::offer::MOST_STRANGERS;
 use super::offer::{Remainder, Shared, one_transfer};
-use super::strangers::MOST_STRANGERS;
 use crate::exit::CommandError;
 
 const CODE: &str = "7-apple-river";

@@ -1,0 +1,116 @@
+//! A bounded number of peers that are served at the same time.
+
+use std::collections::BTreeMap;
+
+use anabranch_net::{FairPool, NoPlace, Source};
+
+/// Peers with a share for each source. Where all places are taken, a new peer takes the place of one of the source with most peers.
+pub(crate) struct Members<T> {
+    places: FairPool<u64>,
+    /// By number: the oldest is the first.
+    present: BTreeMap<u64, T>,
+    next: u64,
+}
+
+impl<T> Members<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Members { places: FairPool::new(capacity), present: BTreeMap::new(), next: 0 }
+    }
+
+    /// Adds a member. Returns its number, and the member that has to end for it.
+    pub(crate) fn enter(&mut self, member: T, source: Source) -> (u64, Option<T>) {
+        let evicted = self.places.insert(self.next, source);
+        self.admit(member, evicted)
+    }
+
+    /// Adds a member unless one of its own source, or of one with as few members, would have to end for it.
+    ///
+    /// # Errors
+    /// [`NoPlace`] in that case.
+    pub(crate) fn enter_if_due(&mut self, member: T, source: Source) -> Result<(u64, Option<T>), NoPlace> {
+        let evicted = self.places.insert_if_due(self.next, source)?;
+        Ok(self.admit(member, evicted))
+    }
+
+    fn admit(&mut self, member: T, evicted: Option<u64>) -> (u64, Option<T>) {
+        let number = self.next;
+        self.next += 1;
+        self.present.insert(number, member);
+        (number, evicted.and_then(|evicted| self.present.remove(&evicted)))
+    }
+
+    /// Makes a member end for another one of its source only if each of these has advanced.
+    pub(crate) fn advance(&mut self, number: u64) {
+        self.places.advance(&number);
+    }
+
+    /// Removes a member. Returns `true` if it was still there.
+    pub(crate) fn leave(&mut self, number: u64) -> bool {
+        self.places.remove(&number);
+        self.present.remove(&number).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    const MOST: usize = 8;
+
+    fn source(number: u8) -> Source {
+        IpAddr::from([192, 0, 2, number]).into()
+    }
+
+    #[test]
+    fn one_too_many_ends_the_oldest() {
+        let mut members = Members::new(MOST);
+        let numbers: Vec<u64> = (0..MOST)
+            .map(|name| {
+                let (number, ended) = members.enter(name, source(1));
+                assert_eq!(ended, None);
+                number
+            })
+            .collect();
+        assert_eq!(members.enter(100, source(1)).1, Some(0));
+        assert!(!members.leave(numbers[0]), "it was ended");
+        assert!(members.leave(numbers[2]));
+        assert_eq!(members.enter(101, source(1)).1, None, "there is room again");
+        assert_eq!(members.enter(102, source(1)).1, Some(1));
+        assert_eq!(members.enter(103, source(1)).1, Some(3), "a member that has left is not ended");
+    }
+
+    #[test]
+    fn flood_from_one_source_ends_no_member_of_another() {
+        let mut members = Members::new(MOST);
+        let (person, _) = members.enter(0, source(1));
+        for name in 1..1000 {
+            let ended = members.enter(name, source(9)).1;
+            assert!(ended != Some(0) && ended.is_some() == (name >= MOST));
+        }
+        assert!(members.leave(person));
+    }
+
+    #[test]
+    fn silent_flood_ends_no_member_of_its_source_that_advanced() {
+        let mut members = Members::new(MOST);
+        let (person, _) = members.enter(0, source(9));
+        members.advance(person);
+        (1..1000).for_each(|name| assert_ne!(members.enter(name, source(9)).1, Some(0)));
+        assert!(members.leave(person));
+    }
+
+    #[test]
+    fn flood_from_one_source_leaves_a_place_for_another() {
+        let mut members = Members::new(MOST);
+        let entered: Vec<_> = (0..2 * MOST).map(|name| members.enter_if_due(name, source(9))).collect();
+        assert!(entered[..MOST].iter().all(Result::is_ok));
+        assert!(entered[MOST..].iter().all(|entered| *entered == Err(NoPlace)));
+        let (number, ended) = members.enter_if_due(1000, source(1)).expect("a place");
+        assert_eq!(ended, Some(0), "the oldest of the flood ends");
+        assert_eq!(members.enter_if_due(1001, source(9)), Err(NoPlace));
+        members.leave(number);
+        assert!(matches!(members.enter_if_due(1002, source(9)), Ok((_, None))));
+    }
+}
