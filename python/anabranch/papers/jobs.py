@@ -103,6 +103,9 @@ def run_job(job: Job, options: SweepOptions, tracer: Tracer, cost: Cost, done: C
     for extract, values in traced.items():
         if isinstance(extract, Measure):
             grids[extract] = _traced_grid(job.setting, values)
+    # Claims name the experiment's measure. A change that replaces it supplies the samples of that name.
+    if job.setting.measure in grids:
+        grids[job.setting.experiment.measure] = grids[job.setting.measure]
     return Measurements(job.setting, grids, traced, runs or len(job.wanted.traced_runs()), failed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -135,7 +135,8 @@ class Change:
     the claims in `claims` (all of the experiment's if empty). A *reading* is another answer to a question that the
     paper or its data settle; it is shown, and no verdict depends on it. An *ablation* shows what a part does; nothing
     depends on it. `unknown` is what is open, `decided` the name of the question that is settled. `schemes` are
-    expressions in place of those that the paper's names stand for.
+    expressions in place of those that the paper's names stand for. `measure` replaces the measure of the experiment.
+    `sets` replaces what each value of an axis puts into the scenario, by the name of the axis.
     """
 
     id: str
@@ -144,12 +145,20 @@ class Change:
     unknown: str = ""
     decided: str = ""
     schemes: Mapping[str, str] = field(default_factory=dict)
+    measure: Measure | None = None
+    sets: Mapping[str, tuple[Settings, ...]] = field(default_factory=dict)
     less: Reduction = field(default_factory=Reduction)
     claims: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """What is changed: `CMT = cmt(trigger=6), path.*.delay = 30 ms`."""
-        return settings_text({**self.schemes, **self.less.set})
+        """Returns the changed values: `CMT = cmt(trigger=6), path.*.delay = 30 ms`."""
+        axes = {name: "; ".join(settings_text(each) for each in sets) for name, sets in self.sets.items()}
+        measure = {"measure": str(self.measure)} if self.measure else {}
+        return settings_text({**self.schemes, **measure, **self.less.set, **axes})
+
+    def axis(self, axis: Axis) -> Axis:
+        """Returns the axis with the settings of this change."""
+        return replace(axis, settings=self.sets.get(axis.name, axis.settings))
 
 
 @dataclass(frozen=True, slots=True)

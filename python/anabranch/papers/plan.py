@@ -59,6 +59,11 @@ class Setting:
         """`default`, or the id of the change."""
         return self.change.id if self.change else DEFAULT
 
+    @property
+    def measure(self) -> Measure:
+        """Measure of the experiment under this setting."""
+        return (self.change and self.change.measure) or self.experiment.measure
+
     def drawn(self, seed: int) -> dict[str, Value]:
         """What is drawn for a seed: for each key a number of its own, evenly distributed between its ends.
 
@@ -108,7 +113,8 @@ def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
 def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Setting:
     reductions = [experiment.quick] if scope.quick else []
     reductions += [change.less] if change else []
-    axes, settings, seeds = experiment.axes, dict(experiment.set), experiment.seeds
+    axes = tuple(change.axis(axis) for axis in experiment.axes) if change else experiment.axes
+    settings, seeds = dict(experiment.set), experiment.seeds
     for less in reductions:
         axes = tuple(axis.only(less.values.get(axis.name, axis.values)) for axis in axes)
         settings |= less.set
@@ -196,6 +202,8 @@ def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> 
             measures.append((figure.measure, figure.schemes, figure.at))
     if changed and not MEASURES[experiment.measure.name].traced:
         measures.append((experiment.measure, (), {}))
+    if setting.measure != experiment.measure:
+        measures.append((setting.measure, (), {}))
     tables = frozenset(measure for measure, _, _ in measures if not MEASURES[measure.name].traced)
     for measure, schemes, at in measures:
         if measure not in tables:

@@ -123,6 +123,17 @@ def heartbeat_timeouts(runs: Runs, asked: Measure) -> pandas.Series:
     return runs.runs["heartbeat_timeouts"]
 
 
+NS2_TIMEOUTS_AT_START = 2
+"""`timeoutCount_` of ns-2's agent before it has sent anything (`tools/ns2/settle.py timeouts`)."""
+
+
+@measure("Timeouts by ns-2's counter", "per run", "none; a reading of db-cmt Fig. 4 and cmt-dfr Figs. 4 and 7", grows=True)
+def timeouts_by_ns2(runs: Runs, asked: Measure) -> pandas.Series:
+    """Value that `timeoutCount_` of ns-2's agent would have: expiries of T3, unanswered HEARTBEATs, and two that it has
+    at the start."""
+    return runs.runs["timeouts"] + runs.runs["heartbeat_timeouts"] + NS2_TIMEOUTS_AT_START
+
+
 @measure("Retransmissions", "per run", "cmt-qa Fig. 8, read as a total", grows=True)
 def retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
     """Transmissions of a TSN after its first, over all paths."""

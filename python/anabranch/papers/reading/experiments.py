@@ -155,8 +155,10 @@ def _change(fields: Fields, kind: ChangeKind, axes: tuple[Axis, ...], schemes: M
     for name, expression in expressions.items():
         if not isinstance(expression, str):
             raise fields.error("schemes", f"has `{name}`, which has to be a scheme expression in quotes")
-    if not settings and not expressions:
-        raise fields.error("set", "or `schemes` or `profile` has to be there: what is changed")
+    sets = _sets(fields, axes)
+    measure = _measure(fields)
+    if not settings and not expressions and not sets and measure is None:
+        raise fields.error("set", "or `sets`, `schemes`, `measure` or `profile` has to be there: what is changed")
     # Only a variant answers an open question and decides claims, and only a reading answers a decided one.
     own: dict[str, Any] = {
         "unknown": fields.need("unknown", str) if kind == "variant" else "",
@@ -165,7 +167,33 @@ def _change(fields: Fields, kind: ChangeKind, axes: tuple[Axis, ...], schemes: M
     if kind != "variant":
         own["claims"] = ()
     less = _reduction(fields, axes, settings)
-    return fields.fill(Change, id=identity, kind=kind, schemes=expressions, less=less, **own)
+    return fields.fill(
+        Change, id=identity, kind=kind, schemes=expressions, measure=measure, sets=sets, less=less, **own
+    )
+
+
+def _sets(fields: Fields, axes: tuple[Axis, ...]) -> dict[str, tuple[Settings, ...]]:
+    """Reads the settings that replace those of axes: a table for each value of the experiment's axis."""
+    known = {axis.name: axis for axis in axes}
+    table: Mapping[str, Any] = fields.get("sets", dict, {})
+    fields.check_known("sets", table, known, "names the axis `{}`")
+    for name, sets in table.items():
+        if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
+            raise fields.error("sets", f"has `{name}`, which has to be a list of tables")
+        if len(sets) != len(known[name].values):
+            raise fields.error("sets", f"has {len(sets)} tables for the {len(known[name].values)} values of `{name}`")
+        if any(set(each) != set(known[name].settings[0]) for each in sets):
+            keys = ", ".join(known[name].settings[0])
+            raise fields.error("sets", f"has `{name}` with other keys than those of the axis: {keys}")
+    return {name: tuple(sets) for name, sets in table.items()}
+
+
+def _measure(fields: Fields) -> Measure | None:
+    """Reads the measure that replaces the experiment's own. It comes from tables: traces serve one measure each."""
+    if "measure" not in fields:
+        return None
+    name = fields.choice("measure", [name for name, each in MEASURES.items() if not each.traced])
+    return Measure(name)
 
 
 def _check_runs(experiment: Experiment, fields: Fields) -> None:
@@ -178,6 +206,8 @@ def _check_runs(experiment: Experiment, fields: Fields) -> None:
             _resolved(fields, prefix + where, experiment.scenario, {**base, **settings})
     for change in experiment.changes:
         prefix = f"{change.kind} {change.id}: "
+        for settings in itertools.chain.from_iterable(change.sets.values()):
+            _resolved(fields, prefix, experiment.scenario, {**experiment.set, **drawn, **change.less.set, **settings})
         text = _resolved(fields, prefix, experiment.scenario, {**experiment.set, **drawn, **change.less.set})
         _check_schemes(fields, prefix, text, change.schemes)
 
