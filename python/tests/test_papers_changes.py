@@ -94,7 +94,7 @@ def test_claims_read_the_measure_that_a_change_supplies(added: Added) -> None:
 )
 def test_wrong_settings_of_axis_name_file_and_key(added: Added, old: str, new: str, said: str) -> None:
     assert old in BURSTY
-    with pytest.raises(PaperError, match="experiments.toml") as error:
+    with pytest.raises(PaperError, match=r"experiments\.toml") as error:
         select("planted-paper/loss", added(BURSTY.replace(old, new)))
     assert said in str(error.value)
 

@@ -127,7 +127,9 @@ NS2_TIMEOUTS_AT_START = 2
 """`timeoutCount_` of ns-2's agent before it has sent anything (`tools/ns2/settle.py timeouts`)."""
 
 
-@measure("Timeouts by ns-2's counter", "per run", "none; a reading of db-cmt Fig. 4 and cmt-dfr Figs. 4 and 7", grows=True)
+@measure(
+    "Timeouts by ns-2's counter", "per run", "none; a reading of db-cmt Fig. 4 and cmt-dfr Figs. 4 and 7", grows=True
+)
 def timeouts_by_ns2(runs: Runs, asked: Measure) -> pandas.Series:
     """Value that `timeoutCount_` of ns-2's agent would have: expiries of T3, unanswered HEARTBEATs, and two that it has
     at the start."""
