@@ -25,8 +25,6 @@ STRIP ?= strip
 WHEEL_ARGS ?=
 # What `make papers` reproduces.
 PAPERS ?= all
-# Which bugs of the ledger `make ledger` reproduces: their ids, or nothing to list them.
-LEDGER ?=
 # What `make which-scheme` does besides: it writes the book's chapter. With --quick, a part of the grid and no chapter.
 WHICH ?= --book docs/src
 # Options of `make limit` and of `make harm`.
@@ -46,7 +44,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards ledger book clean
+.PHONY: help install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -252,7 +250,7 @@ lint-others: venv
 	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/check_excerpts.py docs/first_use.py docs/screenshots.py docs/figures; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger tests/cost; \
-	check '$(VENV)/bin/python' tests/ledger/reproduce.py check; \
+	check '$(VENV)/bin/python' tests/ledger/ledger.py check; \
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) -m unittest discover --quiet --start-directory .ci --pattern '*_test.py'; \
 	check $(PYTHON) .ci/check_rfc.py; \
@@ -432,12 +430,6 @@ instructions: ## Count the instructions of simulated runs with valgrind, beside 
 
 cards: ## Make the book's pages about schemes and components anew, from their cards.
 	$(ANABRANCH) schemes --markdown docs/src
-
-# Old commits are built in a clone below target/ledger; the checkout is only read.
-ledger: ## Reproduce bugs of the ledger at the parents of their fixes: LEDGER=ID, or nothing to list them.
-	@set -eu; \
-	if [ -z '$(LEDGER)' ]; then $(PYTHON) tests/ledger/reproduce.py list; \
-	else $(PYTHON) tests/ledger/reproduce.py run --fixed $(LEDGER); fi
 
 # Without the features that only `mdbook serve` needs, which are most of what would be compiled.
 MDBOOK_VERSION := 0.4.52
