@@ -21,14 +21,6 @@ SUMMARY = """# Summary
 <!-- reproduction: end -->
 - [After](after.md)
 """
-PAPERS = """# The papers
-
-<!-- earlier verdicts: begin -->
-Old.
-<!-- earlier verdicts: end -->
-
-After.
-"""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +36,6 @@ def book(tmp_path: Path) -> Path:
     folder = tmp_path / "src"
     folder.mkdir()
     (folder / "SUMMARY.md").write_text(SUMMARY)
-    (folder / "papers.md").write_text(PAPERS)
     return folder
 
 
@@ -71,16 +62,7 @@ def test_the_page_has_headline_claims_under_the_standard(made: Path, book: Path)
     assert "| claim | paper | ours | verdict | under RFC 9260 |" in page
 
 
-def test_the_page_about_the_papers_says_what_became_of_earlier_verdicts(made: Path, book: Path) -> None:
-    for _ in range(2):
-        assert main(["book", str(made), str(book)]) == 0
-    page = (book / "papers.md").read_text()
-    assert page.startswith("# The papers\n\n<!-- earlier verdicts: begin -->\nVerdicts by the earlier rules")
-    assert page.endswith("<!-- earlier verdicts: end -->\n\nAfter.\n")
-    assert "Old." not in page
-
-
-def test_a_readme_gets_the_counts_now_and_by_the_earlier_rules(made: Path, book: Path, tmp_path: Path) -> None:
+def test_readme_gets_the_counts_of_verdicts(made: Path, book: Path, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text("* Papers. <!-- papers: begin -->old<!-- papers: end --> After.\n")
     for _ in range(2):
@@ -89,7 +71,6 @@ def test_a_readme_gets_the_counts_now_and_by_the_earlier_rules(made: Path, book:
     assert text.startswith("* Papers. <!-- papers: begin -->Verdicts on their 13 claims: ")
     assert text.endswith("<!-- papers: end --> After.\n")
     assert " 0 about, " in text
-    assert "had: 93 reproduced, 0 about, 39 direction only, 43 differs, " in text
     readme.write_text("No marks.\n")
     assert main(["book", str(made), str(book), "--readme", str(readme)]) == 2
     assert readme.read_text() == "No marks.\n"
@@ -148,8 +129,3 @@ def test_a_folder_or_book_that_is_none_is_named(
     (book / "SUMMARY.md").write_text("# Summary\n")
     assert main(["book", str(made), str(book)]) == 2
     assert "has no <!-- reproduction: begin -->" in capsys.readouterr().err
-    (book / "SUMMARY.md").write_text(SUMMARY)
-    (book / "papers.md").write_text("# The papers\n")
-    assert main(["book", str(made), str(book)]) == 2
-    assert "has no <!-- earlier verdicts: begin -->" in capsys.readouterr().err
-    assert (book / "SUMMARY.md").read_text() == SUMMARY

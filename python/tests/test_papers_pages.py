@@ -1,8 +1,7 @@
-"""What pages say about verdicts: counts, chance, widths, the standard, and what became of earlier verdicts."""
+"""What pages say about verdicts: counts, chance, widths, and the standard."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from book import BOOK
@@ -11,9 +10,7 @@ from papers_outcome import claim, every_verdict, experiment, outcome
 from anabranch.papers import outcome as out
 from anabranch.papers.catalogue import keys, read_key
 from anabranch.papers.model import STANDARD
-from anabranch.papers.pages.book import BECAME
 from anabranch.papers.pages.document import Table, markdown
-from anabranch.papers.pages.earlier import became_blocks, earlier, stored_blocks
 from anabranch.papers.pages.experiment import claims_table, ours
 from anabranch.papers.pages.index import index_page
 from anabranch.papers.pages.readings import reading_blocks
@@ -73,50 +70,6 @@ def test_the_book_says_how_many_of_all_claims_miss_by_chance() -> None:
     text = (BOOK / "papers.md").read_text(encoding="utf-8")
     assert f"each of the {claims} claims, {found.expected:.1f} of them are expected" in text
     assert f"and {found.low} to {found.high} in 95 %" in text
-
-
-def test_the_stored_verdicts_are_those_of_a_full_run() -> None:
-    stored = earlier()
-    rows = {f"qat2-{loss}-{scheme}" for loss in (2, 4, 6, 8, 10) for scheme in ("cmt", "cmt-pf", "cmt-qa")}
-    # Each row of that table has become a claim for each of its figures.
-    assert set(stored["verdicts"]) - {claim.id for key in keys() for claim in read_key(key).claims} == rows
-    assert Counter(stored["verdicts"].values()) == {
-        "reproduced": 93,
-        "direction only": 39,
-        "differs": 43,
-        "contradictory in the paper": 7,
-        "cannot tell": 45,
-        "open: needs video": 21,
-    }
-    assert "| 93 | 39 | 43 | 7 | 45 | 21 | 248 |" in markdown(list(stored_blocks(stored)))
-
-
-def test_the_book_has_the_stored_verdicts_until_a_full_run_replaces_them() -> None:
-    text = (BOOK / "papers.md").read_text(encoding="utf-8")
-    begin, end = BECAME
-    written = text.split(begin)[1].split(end)[0].strip("\n")
-    assert written == markdown(list(stored_blocks(earlier()))).strip("\n") or "Columns: the run of" in written
-
-
-def test_a_table_says_what_became_of_each_earlier_verdict() -> None:
-    stored: Any = {
-        "date": "2026-01-01",
-        "commit": "abc",
-        "verdicts": {"one": "reproduced", "two": "reproduced", "gone": "differs"},
-    }
-    claims = [claim("one", Verdict.ABOUT), claim("two", Verdict.REPRODUCED), claim("fresh", Verdict.DIFFERS)]
-    _, table = became_blocks(stored, claims, "2026-02-02", "def")
-    assert isinstance(table, Table)
-    found = {row[0]: dict(zip(table.header[1:], row[1:], strict=True)) for row in rows(table)}
-    assert list(found) == ["reproduced", "differs", "not there before", "all"]
-    assert (found["reproduced"]["about"], found["reproduced"]["reproduced"], found["reproduced"]["all"]) == (
-        "1",
-        "1",
-        "2",
-    )
-    assert found["differs"]["no longer there"] == "1"
-    assert found["not there before"]["differs"] == "1"
-    assert found["all"]["all"] == "4"
 
 
 def sensitivity(change: str, verdict: Verdict) -> out.Sensitivity:

@@ -12,7 +12,6 @@ from typing import Any, TypedDict
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
 from anabranch.papers.pages.document import Block, Heading, Image, Items, Link, Paragraph, Table, markdown
-from anabranch.papers.pages.earlier import became_blocks, counts_sentences, earlier
 from anabranch.papers.pages.experiment import (
     STANDARD_COLUMN,
     experiment_blocks,
@@ -22,7 +21,15 @@ from anabranch.papers.pages.experiment import (
     verdict,
 )
 from anabranch.papers.pages.readings import reading_blocks
-from anabranch.papers.pages.summary import TITLE, chance_text, claims_of, counts_table, reference, scope_text
+from anabranch.papers.pages.summary import (
+    TITLE,
+    chance_text,
+    claims_of,
+    counts_sentences,
+    counts_table,
+    reference,
+    scope_text,
+)
 from anabranch.papers.verdicts.grades import Verdict
 from anabranch.text_file import read_text
 
@@ -37,9 +44,6 @@ LARGEST_PICTURE_BYTES = 200_000
 
 CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 """Between them are the chapters in the book's summary."""
-
-BECAME = "<!-- earlier verdicts: begin -->", "<!-- earlier verdicts: end -->"
-"""Between them is what became of earlier verdicts, in the page about the papers."""
 
 COUNTS = "<!-- papers: begin -->", "<!-- papers: end -->"
 """Between them are the counts, in a README."""
@@ -72,10 +76,9 @@ def write_book(folder: Path, book: Path, readme: Path | None = None) -> list[Pat
         raise PaperError(f"{folder}: is not a full reproduction, as the book has to have it. {said}")
     marked = {
         book / "SUMMARY.md": _between_marks(book / "SUMMARY.md", CHAPTERS, _chapters(outcome)),
-        book / "papers.md": _between_marks(book / "papers.md", BECAME, _became(outcome, about)),
     }
     if readme is not None:
-        marked[readme] = _between_marks(readme, COUNTS, counts_sentences(claims_of(outcome["papers"]), earlier()))
+        marked[readme] = _between_marks(readme, COUNTS, counts_sentences(claims_of(outcome["papers"])))
     written = [_write(file, text) for file, text in marked.items()]
     place = book / FOLDER
     shutil.rmtree(place, ignore_errors=True)
@@ -104,12 +107,6 @@ def _chapters(outcome: out.Outcome) -> str:
     """The lines of the book's summary about the chapters."""
     chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)\n" for paper in outcome["papers"]]
     return f"\n- [{TITLE}]({PAGE})\n{''.join(chapters)}"
-
-
-def _became(outcome: out.Outcome, about: About) -> str:
-    """What became of earlier verdicts, for the page about the papers."""
-    blocks = list(became_blocks(earlier(), claims_of(outcome["papers"]), about["date"], about["commit"]))
-    return f"\n{markdown(blocks).strip()}\n"
 
 
 def _between_marks(file: Path, marks: tuple[str, str], between: str) -> str:
