@@ -36,9 +36,9 @@ KEY_WORDS = (
 KINDS = ("citation", "implication", "test", "exception")
 # The files of exceptions, in the order of the page, with the heading of each.
 EXCEPTIONS = (
-    ("deviations", "Where the code does otherwise"),
-    ("not-implemented", "What is not there"),
-    ("not-for-an-endpoint", "What is asked of somebody else"),
+    ("deviations", "Deviations"),
+    ("not-implemented", "Not implemented"),
+    ("not-for-an-endpoint", "Not addressed to an endpoint"),
 )
 
 
