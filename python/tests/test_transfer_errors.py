@@ -152,6 +152,15 @@ async def test_a_scheme_that_does_not_exist_is_named_with_the_nearest():
 
 
 @in_loop
+async def test_closed_port_is_a_refusal_that_is_named():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(ConnectRefusedError, match=f"port {port} of 127.0.0.1 is closed"):
+        await anabranch.connect(f"127.0.0.1:{port}", local="127.0.1.2", connect_timeout_s=600)
+
+
+@in_loop
 async def test_silence_is_named_with_the_peer_and_what_was_tried():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))

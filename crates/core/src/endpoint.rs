@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, RawChunk};
+use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, QuotedInit, RawChunk};
 
 use crate::address::{LocalEnd, Origin, PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
@@ -26,7 +26,7 @@ use crate::endpoint::restart::Echo;
 use crate::endpoint::spent::SpentCookies;
 use crate::endpoint::table::Table;
 use crate::entropy::Entropy;
-use crate::error::ConnectError;
+use crate::error::{ConnectError, Refusal};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::AckForm;
@@ -586,6 +586,41 @@ impl Endpoint {
                 association.refused_packet(address, bytes);
             }
         }
+    }
+
+    /// Handles the report that a packet of ours was not delivered, by the system that was to send it or by an ICMP message. `quoted` is
+    /// the beginning of the packet. Ends the attempt on this path if the packet is an unanswered INIT with our tag, and ignores every
+    /// other report. Returns the association whose INIT it was.
+    //= docs/rfc9260.txt#section-10
+    //# ICMP5)  An implementation MUST use the payload of the ICMP message (v4 or v6) to locate the association that sent
+    //# the message to which ICMP is responding.
+    //= docs/rfc9260.txt#section-10
+    //# If the association cannot be found, an implementation SHOULD ignore the ICMP message.
+    pub fn packet_refused(
+        &mut self,
+        now: Time,
+        address: PathAddress,
+        quoted: &[u8],
+        refusal: Refusal,
+    ) -> Option<AssociationId> {
+        self.now = self.now.max(now);
+        let init = QuotedInit::read(quoted)?;
+        let id = self.association_with(address.remote, address.udp_port, init.header.destination_port)?;
+        let association = self.association_mut(id)?;
+        association.quoted_init_refused(address, &init, refusal).then_some(id)
+    }
+
+    /// Ends the attempt to open an association over this path, because the system cannot deliver packets there. Has no effect once the
+    /// peer has answered. Returns `true` if the attempt ended.
+    pub fn init_refused(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        address: PathAddress,
+        refusal: Refusal,
+    ) -> bool {
+        self.now = self.now.max(now);
+        self.association_mut(id).is_some_and(|association| association.init_refused(address, refusal))
     }
 
     /// The associations there are, closed ones included until they are [`forget`](Self::forget)ten.

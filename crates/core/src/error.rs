@@ -84,6 +84,23 @@ pub enum ConnectError {
     NoRestart,
 }
 
+/// Reason why an INIT did not reach the peer, the most telling one first.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// No program receives at the UDP port.
+    #[error("the port is closed")]
+    PortClosed,
+    /// A firewall or a routing rule forbids the packet.
+    #[error("a firewall or a routing rule forbids packets to the host")]
+    Prohibited,
+    /// The last router, or this host where the peer is in its network, gets no answer from the peer.
+    #[error("the host is unreachable")]
+    HostUnreachable,
+    /// No route leads to the network of the peer.
+    #[error("there is no route to the host")]
+    NoRoute,
+}
+
 /// How an association ended before its time.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AbortReason {
@@ -96,6 +113,9 @@ pub enum AbortReason {
     /// The peer never answered the handshake.
     #[error("the peer did not answer the handshake")]
     NoAnswer,
+    /// The network or the system has refused INIT on every path.
+    #[error("the first packet could not be delivered on any path: {0}")]
+    Refused(Refusal),
     /// Too many consecutive errors, or silence on every path.
     #[error("the peer stopped answering on every path")]
     PeerUnreachable,

@@ -39,13 +39,14 @@ pub mod windowed;
 
 pub use access::{AcceptFrom, MAX_NETWORKS, Network, NetworkError, Networks, NetworksError};
 pub use address::{LocalEnd, PathAddress};
+pub use anabranch_wire::QuotedInit;
 pub use association::{Association, AssociationEvent};
 pub use config::{
     AddressChanges, AssociationConfig, BufferGrowth, Encapsulation, EndpointConfig, Guard, InterfaceMtu,
     ListedAddresses, RateLimit, SharedKey,
 };
 pub use endpoint::{AssociationId, Endpoint, Handled, Transmit};
-pub use error::{AbortReason, ConnectError, PathError, SendError};
+pub use error::{AbortReason, ConnectError, PathError, Refusal, SendError};
 pub use fair_pool::{FairPool, NoPlace};
 pub use packet_buffer::PacketBuffer;
 pub use path_id::{MAX_PATHS, PathId, PathSet, PathState};

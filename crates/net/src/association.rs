@@ -68,6 +68,9 @@ impl Association {
             {
                 ConnectError::NoAnswer
             }
+            (CloseReason::Aborted(AbortReason::Refused(_)), _) => {
+                ConnectError::Unreachable(state.refused.clone())
+            }
             (CloseReason::Aborted(AbortReason::ByPeer), _) => ConnectError::RefusedByPeer,
             (CloseReason::HostGone, _) => ConnectError::HostGone,
             (ended, _) => ConnectError::Failed(ended),

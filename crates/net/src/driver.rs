@@ -25,6 +25,7 @@ use crate::observer_slot::ObserverSlot;
 use crate::outlet::Outlet;
 use crate::pairing::Pairing;
 use crate::peer::udp_address;
+use crate::refusals::Refusals;
 use crate::shared::{
     Command, Commands, Connect, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, Shared, State,
 };
@@ -62,6 +63,7 @@ pub(crate) struct Driver {
     pub(crate) spent: Vec<AssociationId>,
     pub(crate) keys: KeyStore,
     pub(crate) pairing: Pairing,
+    pub(crate) refusals: Refusals,
     pub(crate) watch: ObserverSlot,
     /// Every handle has been dropped.
     unattended: bool,
@@ -100,6 +102,7 @@ impl Driver {
             spent: Vec::new(),
             keys,
             pairing: Pairing::default(),
+            refusals: Refusals::default(),
             watch,
             unattended: false,
             behind: false,
@@ -116,6 +119,7 @@ impl Driver {
             // What came while the process was held up is older than the time-outs that have passed meanwhile, and may answer them.
             let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
             self.receive(if due { Ask::System } else { Ask::Runtime });
+            self.handle_refusals();
             self.handle_timeout();
             self.offer_paths();
             self.settle();
@@ -154,7 +158,13 @@ impl Driver {
 
     /// Waits for a command, a datagram, room in a blocked socket, or the next deadline.
     async fn wait(&mut self, mut sleep: Pin<&mut Sleep>) -> Option<Command> {
-        let deadlines = [self.endpoint.poll_timeout(), self.keys.deadline(), self.pairing.deadline()];
+        self.report_errors();
+        let deadlines = [
+            self.endpoint.poll_timeout(),
+            self.keys.deadline(),
+            self.pairing.deadline(),
+            self.refusals.deadline(),
+        ];
         let next = deadlines.into_iter().flatten().min();
         let deadline = next.map(|at| self.clock.instant(at));
         if let Some(deadline) = deadline
@@ -170,6 +180,7 @@ impl Driver {
                 command
             }
             () = ready => None,
+            () = error_of_any(sockets) => None,
             () = sleep, if deadline.is_some() => None,
         }
     }
@@ -274,6 +285,8 @@ impl Driver {
         if let Some(dtls) = dtls {
             self.keys.opened(id, dtls);
         }
+        self.refusals.watch(now, id);
+        self.report_errors();
         Ok(self.enter(id, streams, handles))
     }
 
@@ -634,6 +647,19 @@ fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
     // Each is asked, so that each wakes the task.
     let ready = sockets.iter().filter(|socket| socket.poll_ready(cx).is_ready()).count();
     if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
+}
+
+/// Waits until a socket has errors to report.
+async fn error_of_any(sockets: &[Socket]) {
+    let reporting = sockets.iter().filter(|socket| socket.reports_errors());
+    let mut errors: Vec<_> = reporting.map(|socket| Box::pin(socket.error())).collect();
+    poll_fn(|cx| {
+        match errors.iter_mut().filter_map(|error| error.as_mut().poll(cx).is_ready().then_some(())).count() {
+            0 => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    })
+    .await;
 }
 
 fn datagram_outcome(handled: Handled) -> DatagramOutcome {

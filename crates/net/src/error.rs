@@ -7,6 +7,8 @@ use anabranch_core::AbortReason;
 use anabranch_keying::PeerIdentity;
 use thiserror::Error;
 
+use crate::refusals::RefusedPath;
+
 /// Why a host could not be set up.
 #[derive(Debug, Error)]
 pub enum BindError {
@@ -130,6 +132,9 @@ pub enum ConnectError {
         "nobody answered on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
     )]
     NoAnswer,
+    /// The system or the network refused the first packet of the handshake on every path.
+    #[error("{}", each(.0))]
+    Unreachable(Vec<RefusedPath>),
     /// The handshake was answered with an ABORT. Anyone on the way can have sent it.
     #[error("the peer refuses associations; check its SCTP port, and whether it accepts any or is full")]
     RefusedByPeer,
@@ -158,6 +163,13 @@ pub enum ConnectError {
     HostGone,
 }
 
+/// Lists the reasons, each once.
+fn each(refused: &[RefusedPath]) -> String {
+    let mut reasons: Vec<String> = refused.iter().map(RefusedPath::to_string).collect();
+    reasons.dedup();
+    reasons.join("; ")
+}
+
 impl ConnectError {
     /// Returns `true` if another attempt may succeed although nothing is changed: the peer was restarted, is busy, or an attacker on the
     /// path has ended the attempt. A peer that has not answered at all is no such case.
@@ -169,6 +181,7 @@ impl ConnectError {
             | Self::Exists(_)
             | Self::Refused(_)
             | Self::NoAnswer
+            | Self::Unreachable(_)
             | Self::NotProtected(_)
             | Self::NotAccepted(_)
             | Self::Denied { .. }

@@ -83,6 +83,7 @@ mod clock;
 mod config;
 mod driver;
 mod error;
+mod error_queue;
 mod event;
 mod fragmentation;
 mod host;
@@ -99,17 +100,19 @@ mod paths;
 mod peer;
 mod protection;
 mod reach;
+mod refusals;
 mod reports;
 pub mod route_selection;
 mod shared;
 mod snapshot;
 mod socket;
+mod undelivered;
 
 pub use anabranch_core::{
     AbandonCause, Abandoned, AbandonedMessages, AbortReason, AcceptFrom, AddressChanges, AssociationConfig,
     AssociationEvent, BufferGrowth, FairPool, Guard, ListedAddresses, LocalEnd, MAX_NETWORKS, Network,
-    NetworkError, Networks, NetworksError, NoPlace, PathAddress, PathId, PathState, RateLimit, Reliability,
-    SendOptions, Source, Statistics,
+    NetworkError, Networks, NetworksError, NoPlace, PathAddress, PathId, PathState, RateLimit, Refusal,
+    Reliability, SendOptions, Source, Statistics,
 };
 pub use anabranch_keying::{
     Credentials, ExportError, IdentityForm, KeyPolicy, PeerIdentity, RestartKeys, RestartKeysError,
@@ -130,5 +133,6 @@ pub use message::Message;
 pub use observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};
 pub use peer::{Peer, udp_address};
 pub use protection::{DtlsProtection, Protection};
+pub use refusals::RefusedPath;
 pub use snapshot::{AssociationReport, HostReport, HostStatistics, KeyingCounters, PathSnapshot, Snapshot};
 pub use socket::Device;

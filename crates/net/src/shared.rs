@@ -13,6 +13,7 @@ use crate::error::{CloseReason, ConnectError, LocalError, PathError};
 use crate::event::KEPT_EVENTS;
 use crate::message::{Message, Outgoing};
 use crate::protection::DtlsProtection;
+use crate::refusals::RefusedPath;
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
 
 /// Bytes that may wait for the task before a sender has to.
@@ -129,6 +130,8 @@ pub(crate) struct State {
     pub(crate) keying_error: Option<KeyingError>,
     /// Set on closing if the peer had answered the handshake.
     pub(crate) answered: bool,
+    /// Paths on which the attempt to open it was refused.
+    pub(crate) refused: Vec<RefusedPath>,
     /// Packets are protected, so that the messages of the key management are not the application's.
     pub(crate) protected: bool,
     /// For the application to store, which has not taken them yet.
@@ -175,6 +178,7 @@ impl Shared {
             identity: None,
             keying_error: None,
             answered: false,
+            refused: Vec::new(),
             protected: false,
             restart_keys: None,
             shutdown_wanted: false,

@@ -7,12 +7,13 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll};
 
 use anabranch_core::time::Time;
-use anabranch_core::{LocalEnd, PacketBuffer};
+use anabranch_core::{LocalEnd, PacketBuffer, QuotedInit, Refusal};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+use crate::error_queue;
 use crate::fragmentation;
 use crate::interface::{bind_to_device, interface_index};
 use crate::observer::DatagramOutcome;
@@ -108,6 +109,31 @@ pub enum Device {
     },
 }
 
+/// Packet that the system did not send, or the network did not deliver.
+#[derive(Debug)]
+pub(crate) struct Undelivered {
+    pub(crate) destination: SocketAddr,
+    pub(crate) cause: UndeliveredCause,
+    /// Beginning of the packet.
+    pub(crate) quoted: [u8; QuotedInit::LEN],
+}
+
+impl Undelivered {
+    /// Returns `None` if the packet is shorter than an INIT.
+    fn new(destination: SocketAddr, cause: UndeliveredCause, packet: &[u8]) -> Option<Self> {
+        Some(Undelivered { destination, cause, quoted: *packet.first_chunk()? })
+    }
+}
+
+/// Source of the report that a packet was not delivered.
+#[derive(Debug)]
+pub(crate) enum UndeliveredCause {
+    /// The call that sends returned an error.
+    Local(io::Error),
+    /// An ICMP message.
+    Icmp(Refusal),
+}
+
 /// One socket, bound to one address.
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -118,6 +144,9 @@ pub(crate) struct Socket {
     queued_bytes: usize,
     blocked: bool,
     too_long: Vec<(SocketAddr, usize)>,
+    /// Set while the system reports ICMP messages.
+    reports_errors: bool,
+    undelivered: Vec<Undelivered>,
     pub(crate) counters: SocketCounters,
     device: Option<Device>,
     /// Index of the interface that the socket is bound to; 0 if it is bound to none.
@@ -234,6 +263,8 @@ impl Socket {
             queued_bytes: 0,
             blocked: false,
             too_long: Vec::new(),
+            reports_errors: false,
+            undelivered: Vec::new(),
             counters: SocketCounters::default(),
             device,
             interface,
@@ -279,7 +310,7 @@ impl Socket {
             Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
             Ask::System => receive(),
         };
-        // Any other error is news of an earlier datagram, such as a port that nobody listens on. The endpoint notices silence.
+        // Any other error is about an earlier datagram. The error queue reports which one.
         let filled = received.unwrap_or(0);
         for meta in &meta[..filled] {
             self.counters.received += meta.len.div_ceil(meta.stride.max(1)) as u64;
@@ -384,10 +415,7 @@ impl Socket {
         false
     }
 
-    /// Counts what became of datagrams of a batch.
-    //= docs/rfc9260.txt#section-10
-    //= type=implication
-    //# ICMP3)  An implementation SHOULD ignore any ICMP messages where the code indicates "Port Unreachable".
+    /// Counts the datagrams of a batch that were sent and those that were not.
     fn settle(
         &mut self,
         now: Time,
@@ -406,6 +434,9 @@ impl Socket {
                 self.counters.failures += datagrams as u64;
                 if fragmentation::is_too_long(&error) {
                     self.too_long.push((batch.destination, bytes.len()));
+                } else if self.reports_errors {
+                    let cause = UndeliveredCause::Local(error);
+                    self.undelivered.extend(Undelivered::new(batch.destination, cause, bytes));
                 }
                 DatagramOutcome::Refused
             }
@@ -414,6 +445,55 @@ impl Socket {
             for datagram in bytes.chunks(batch.segment) {
                 watch.datagram(now, self.local, batch.destination, outcome, datagram);
             }
+        }
+    }
+
+    /// Makes the system report ICMP messages about sent packets, or ends that.
+    pub(crate) fn report_errors(&mut self, enabled: bool) {
+        if self.reports_errors == enabled {
+            return;
+        }
+        // A system without reports leaves silence as the only sign.
+        self.reports_errors = error_queue::enable(&self.io, enabled).is_ok() && enabled;
+        self.undelivered.clear();
+        if !enabled {
+            self.register_again();
+        }
+    }
+
+    /// Returns `true` while the system reports ICMP messages.
+    pub(crate) fn reports_errors(&self) -> bool {
+        self.reports_errors
+    }
+
+    /// Waits for a report.
+    pub(crate) async fn error(&self) {
+        if self.io.ready(Interest::ERROR).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns packets that were not delivered, since the last call.
+    pub(crate) fn take_undelivered(&mut self) -> Vec<Undelivered> {
+        if self.reports_errors {
+            // Waits for the next report from here on.
+            let _ = self.io.try_io(Interest::ERROR, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
+            let Socket { io, undelivered, .. } = self;
+            let count = error_queue::read(io, |destination, refusal, packet| {
+                undelivered.extend(Undelivered::new(destination, UndeliveredCause::Icmp(refusal), packet));
+            });
+            if count > 0 {
+                self.register_again();
+            }
+        }
+        std::mem::take(&mut self.undelivered)
+    }
+
+    /// Registers the socket with the runtime again, which counts a socket as closed for good once the system has reported an error.
+    fn register_again(&mut self) {
+        let copy = socket2::SockRef::from(&self.io).try_clone();
+        if let Ok(io) = copy.and_then(|copy| UdpSocket::from_std(copy.into())) {
+            self.io = io;
         }
     }
 
@@ -429,7 +509,14 @@ impl Socket {
         segment_size: Option<usize>,
     ) -> io::Result<()> {
         let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
-        let sent = self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &transmit));
+        let send =
+            || self.io.try_io(Interest::WRITABLE, || self.state.try_send((&self.io).into(), &transmit));
+        let mut sent = send();
+        if self.reports_errors && sent.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
+        {
+            // The first call may have returned the error of an earlier datagram, to another peer too.
+            sent = send();
+        }
         let blocked = sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         self.counters.send_calls += u64::from(!blocked);
         sent

@@ -59,6 +59,7 @@ mod header;
 mod list;
 mod packet;
 mod param;
+mod quoted;
 mod reader;
 mod serial;
 #[cfg(test)]
@@ -88,6 +89,7 @@ pub use packet::{Chunks, PacketView};
 pub use param::{
     DtlsKeyManagement, KeyManagementMethod, Param, ParamList, ParamType, Params, RawParam, RawParams,
 };
+pub use quoted::QuotedInit;
 pub use reader::padded_len;
 pub use serial::{Ssn, StreamId, Tsn};
 pub use unknown::UnknownAction;

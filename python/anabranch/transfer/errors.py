@@ -54,7 +54,7 @@ class ConnectTimeoutError(ConnectError):
 
 
 class ConnectRefusedError(ConnectError):
-    """The peer answered with a refusal."""
+    """The peer answered with a refusal, or its port is closed."""
 
 
 class AssociationClosedError(TransferError):

@@ -199,6 +199,7 @@ fn every_chunk_parameter_and_error_cause_has_a_row_for_each_of_its_fields() {
             "IP.source_address",
             "UDP.source_port",
             "UDP.length",
+            "ICMP.quoted_packet",
             "Chunk.type",
             "Chunk.flags",
             "Chunk.length",

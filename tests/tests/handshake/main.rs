@@ -10,6 +10,7 @@ mod restart;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod tags;
+mod undelivered;
 mod unknown;
 
 use anabranch_core::SendOptions;

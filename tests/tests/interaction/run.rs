@@ -381,7 +381,9 @@ fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) 
             assert!(may_be_forged, "{side:?}: {text}");
         }
         AbortReason::Tampered(text) => assert!(case.is_attacked(), "{side:?}: {text}"),
-        AbortReason::KeySpent | AbortReason::CipherFailed => panic!("{side:?}: {reason:?}"),
+        AbortReason::KeySpent | AbortReason::CipherFailed | AbortReason::Refused(_) => {
+            panic!("{side:?}: {reason:?}")
+        }
     }
 }
 

@@ -58,6 +58,21 @@ impl TimeoutOptions {
         let retry = self.retry.unwrap_or(Timeouts::default().retry);
         Timeouts { silence: self.timeout, retry }
     }
+
+    /// Returns how often the first attempt to connect is repeated.
+    fn first_attempts(&self) -> FirstAttempts {
+        FirstAttempts { within: self.timeouts().retry, also_if_absent: self.retry.is_some() }
+    }
+}
+
+/// Limits of repeated attempts to open the first association.
+#[derive(Clone, Copy, Debug)]
+struct FirstAttempts {
+    /// Time after which no further attempt begins.
+    within: Duration,
+    /// Set if an attempt is repeated although the system or the network reports that the peer is not there. The user has given
+    /// `--retry`, or the peer was there before.
+    also_if_absent: bool,
 }
 
 /// How a transfer is shown.

@@ -19,7 +19,9 @@ use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
-use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
+use super::{
+    Clash, FirstAttempts, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime,
+};
 use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, Expected, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
@@ -168,6 +170,10 @@ impl RecvArguments {
 
     pub(super) fn timeouts(&self) -> Timeouts {
         self.timeouts.timeouts()
+    }
+
+    pub(super) fn first_attempts(&self) -> FirstAttempts {
+        self.timeouts.first_attempts()
     }
 
     /// The folder, as it was typed.
@@ -355,7 +361,7 @@ async fn fetch(
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = connector.open_first(Expected::Known, is_quiet, arguments.timeouts().retry) => first?,
+        first = connector.open_first(Expected::Known, is_quiet, arguments.first_attempts()) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let console = Arc::new(

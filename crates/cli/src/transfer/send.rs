@@ -19,7 +19,7 @@ use super::again::{self, can_go_on, remedy};
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
-use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
+use super::{Clash, FirstAttempts, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
 use crate::exit::{CommandError, Status};
 use crate::output;
@@ -224,7 +224,7 @@ async fn run(
     tokio::pin!(stop);
     let connector = Connector::new(&arguments.connect, host);
     let first = tokio::select! {
-        first = connector.open_first(Expected::Known, is_quiet, arguments.timeouts.timeouts().retry) => first?,
+        first = connector.open_first(Expected::Known, is_quiet, arguments.timeouts.first_attempts()) => first?,
         () = &mut stop => return Ok(Status::Interrupted),
     };
     let is_piped = sources.iter().any(SendSource::is_pipe);
@@ -273,16 +273,16 @@ impl<'a> Connector<'a> {
     }
 
     /// Opens the first association. A handshake that ends without a verdict of the peer, such as when the peer is restarted, is
-    /// repeated within `retry`, one that ends with a verdict that can be forged [a few times](UNPROVEN_ATTEMPTS). Each new reason is
-    /// printed once.
+    /// repeated, one that ends with a verdict that can be forged [a few times](UNPROVEN_ATTEMPTS), and one to a peer that is not there if
+    /// `attempts` says so or an attempt before was answered. Each new reason is printed once.
     pub(super) async fn open_first(
         &self,
         expected: Expected,
         quiet: bool,
-        retry: Duration,
+        attempts: FirstAttempts,
     ) -> Result<Association, CommandError> {
-        let until = Instant::now() + retry;
-        let (mut said, mut unproven) = (None, 0);
+        let until = Instant::now() + attempts.within;
+        let (mut said, mut unproven, mut also_if_absent) = (None, 0, attempts.also_if_absent);
         loop {
             let error = match self.open_to(expected, quiet).await {
                 Err(error) if Instant::now() + PAUSE < until => error,
@@ -290,9 +290,11 @@ impl<'a> Connector<'a> {
             };
             unproven += u32::from(error.is_unproven());
             let may_be_forged = error.is_unproven() && unproven < UNPROVEN_ATTEMPTS;
-            if !error.is_transient() && !may_be_forged {
+            let may_come = error.is_absent() && also_if_absent;
+            if !error.is_transient() && !may_be_forged && !may_come {
                 return Err(error);
             }
+            also_if_absent |= error.is_transient();
             let error = error.to_string();
             if !quiet && said.as_ref() != Some(&error) {
                 let left = until.saturating_duration_since(Instant::now()).as_secs();

@@ -38,3 +38,5 @@ mod sweep;
 mod terminal;
 #[cfg(unix)]
 mod transfer;
+#[cfg(target_os = "linux")]
+mod unreachable;

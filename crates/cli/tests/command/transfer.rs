@@ -480,7 +480,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     for (arguments, status, expected) in [
         (&["send", file][..], 2, "send"),
         (&["send", "/no/such/file", address], 1, "/no/such/file: No such file"),
-        (&["send", file, "127.0.0.1:1", "--connect-timeout", "0.5"], 1, "nobody answered"),
+        (&["send", file, "127.0.0.1:1", "--connect-timeout", "0.5"], 1, "port 1 of 127.0.0.1 is closed"),
         (&["send", file, "no.such.host.invalid"], 1, "no.such.host.invalid"),
         (&["send", file, address], 1, "start it with --allow write or both"),
         (&["send", "-", "-", address], 2, "there is one standard input"),

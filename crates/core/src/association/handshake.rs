@@ -22,7 +22,7 @@ use crate::init::{
     reportable_params, sack_flags,
 };
 use crate::path::Standing;
-use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
 use crate::profile::{SackFlags, Start as DataStart};
 use crate::protection::{Agreement, Start, Transcript, agree};
@@ -107,7 +107,7 @@ impl Association {
         self.control.clear();
         self.note_init();
         self.control.push(Control::Init { path });
-        self.stagger_init(path, self.live_paths().count().saturating_sub(1));
+        self.stagger_init(path, self.unrefused_paths().count().saturating_sub(1));
     }
 
     /// The next path gets its INIT soon, until all have had it since T1 began.
@@ -118,14 +118,14 @@ impl Association {
             *stagger = Stagger { path, left, next_at };
         }
         if let Some(opening) = self.state.opening_mut() {
-            opening.tried |= 1_u32.checked_shl(path.index() as u32).unwrap_or(0);
+            opening.tried.insert(path);
         }
     }
 
     /// Paths that INIT was sent on, while no peer has answered it; 0 otherwise.
     pub fn paths_tried(&self) -> usize {
         match &self.state {
-            State::CookieWait { opening, .. } => opening.tried.count_ones() as usize,
+            State::CookieWait { opening, .. } => opening.tried.len(),
             _ => 0,
         }
     }
@@ -146,9 +146,9 @@ impl Association {
         self.stagger_init(path, stagger.left.saturating_sub(1));
     }
 
-    fn path_after(&self, path: PathId) -> PathId {
-        let next = self.live_paths().find(|id| *id > path);
-        next.or_else(|| self.live_paths().next()).unwrap_or(path)
+    pub(super) fn path_after(&self, path: PathId) -> PathId {
+        let next = self.unrefused_paths().find(|id| *id > path);
+        next.or_else(|| self.unrefused_paths().next()).unwrap_or(path)
     }
 
     pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
@@ -230,7 +230,7 @@ impl Association {
             //= docs/rfc9260.txt#section-5.1
             //# Retransmissions of INIT chunks and COOKIE ECHO chunks SHOULD use all addresses of the peer similar to
             //# retransmissions of DATA chunks.
-            None => PathId::new(tries as usize % self.paths.len()),
+            None => self.unrefused_or_next(PathId::new(tries as usize % self.paths.len())),
         };
         for index in 0..self.paths.len() {
             //= docs/rfc9260.txt#section-5.1.6
@@ -340,7 +340,8 @@ impl Association {
         };
         self.adopt_peer(&peer);
         let report = reportable_params(init).map(|raw| raw.bytes().to_vec()).collect();
-        let opening = Opening { tries: 0, ..opening };
+        // An answer shows that a refusal was passing.
+        let opening = Opening { tries: 0, refused: PathSet::EMPTY, ..opening };
         self.state = State::CookieEchoed { opening, cookie, echoed_on: source, echoes: 0, report };
         //= docs/rfc9260.txt#section-3.3.3
         //# If an INIT ACK chunk is received with all mandatory parameters that are specified for the INIT ACK chunk, then

@@ -37,6 +37,7 @@ mod paths;
 mod policy_state;
 mod protection;
 mod recovery;
+mod refused;
 mod reneging;
 mod reported;
 mod resend;

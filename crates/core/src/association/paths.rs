@@ -43,6 +43,9 @@ impl Association {
             self.paths[index] = path;
         }
         self.policy.set_path(facts);
+        if let Some(opening) = self.state.opening_mut() {
+            opening.add_path(id);
+        }
         self.find_payload_bytes_per_chunk();
         let now = self.now;
         self.update_sender(|sender| sender.begin_path(id, now));

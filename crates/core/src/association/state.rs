@@ -1,6 +1,7 @@
 //! The state of an association (RFC 9260 section 4). Each variant holds what exists in that state only.
 
-use crate::path_id::PathId;
+use crate::error::Refusal;
+use crate::path_id::{PathId, PathSet};
 use crate::time::{Time, earliest};
 
 #[derive(Debug)]
@@ -52,8 +53,12 @@ pub(crate) struct Opening {
     pub(crate) give_up: Option<Time>,
     /// How many of its own cookies the peer has called stale.
     pub(crate) stale_cookies: u32,
-    /// The paths that INIT was sent on, one bit each.
-    pub(crate) tried: u32,
+    /// Paths that INIT was sent on.
+    pub(crate) tried: PathSet,
+    /// Paths on which the network or the system has refused our INIT.
+    pub(crate) refused: PathSet,
+    /// The most telling reason of these refusals.
+    pub(crate) refusal: Option<Refusal>,
     /// The application has asked for a shutdown that must wait until the handshake is over.
     pub(crate) shutdown_when_up: bool,
 }
@@ -139,6 +144,12 @@ impl State {
 }
 
 impl Opening {
+    /// Forgets the path that had this id before.
+    pub(crate) fn add_path(&mut self, id: PathId) {
+        self.tried.remove(id);
+        self.refused.remove(id);
+    }
+
     fn next_timer(&self, stagger: Option<Time>) -> Option<Time> {
         earliest([self.t1, self.give_up, stagger])
     }

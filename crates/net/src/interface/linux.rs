@@ -54,32 +54,43 @@ pub(super) struct Link {
 
 /// All links of this network namespace.
 pub(super) fn links() -> io::Result<Vec<Link>> {
+    let answers = request(RouteNetlinkMessage::GetLink(LinkMessage::default()), NLM_F_DUMP)?;
+    let links = answers.iter().filter_map(|answer| match answer {
+        RouteNetlinkMessage::NewLink(link) => Some(read(link)),
+        _ => None,
+    });
+    Ok(links.collect())
+}
+
+/// Asks the kernel, and returns its answers. A request for one thing is sent with `NLM_F_ACK`, one for all with `NLM_F_DUMP`.
+pub(super) fn request(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
-    let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetLink(LinkMessage::default()));
-    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | flags;
     request.finalize();
     let mut bytes = vec![0; request.buffer_len()];
     request.serialize(&mut bytes);
     socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
-    let mut links = Vec::new();
+    let mut answers = Vec::new();
     loop {
         let (answer, _) = socket.recv_from_full()?;
-        if !take_in(&answer, &mut links)? {
-            return Ok(links);
+        if !take_in(&answer, &mut answers)? {
+            return Ok(answers);
         }
     }
 }
 
-/// Reads one datagram of the answer; whether more will come.
-fn take_in(mut answer: &[u8], links: &mut Vec<Link>) -> io::Result<bool> {
+/// Reads one datagram of the answer. Returns `false` once the answer is complete.
+fn take_in(mut answer: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
     while !answer.is_empty() {
         let message: NetlinkMessage<RouteNetlinkMessage> =
             NetlinkMessage::deserialize(answer).map_err(io::Error::other)?;
         match message.payload {
             NetlinkPayload::Done(_) => return Ok(false),
+            NetlinkPayload::Error(error) if error.code.is_none() => return Ok(false),
             NetlinkPayload::Error(error) => return Err(error.to_io()),
-            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => links.push(read(&link)),
+            NetlinkPayload::InnerMessage(message) => answers.push(message),
             _ => {}
         }
         // Messages are aligned to four bytes.

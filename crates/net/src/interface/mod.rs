@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod next_hop;
 mod watch;
 
 use std::fmt;
@@ -205,12 +207,23 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
     }
 }
 
-/// Whether the system knows a way from an address of ours to one of the peer's, through the interface if one is named and the
+/// Checks that the system knows a way from an address of ours to one of the peer's, through the interface if one is named and the
 /// system allows that to be chosen. Nothing is sent.
 ///
 /// # Errors
-/// What the system says, for example that the network is unreachable.
+/// The error of the system, for example that the network is unreachable.
 pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
+    connect(local, interface, remote)?;
+    let Some(interface) = interface else { return Ok(()) };
+    // A destination without a route is taken for a neighbour where the interface is given. It may be one if there is a route through
+    // another interface, because a host answers for all of its addresses.
+    match connect(local, None, remote) {
+        Err(error) if !has_route(local, interface, remote.ip()) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn connect(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, Some(Protocol::UDP))?;
     if let Some(interface) = interface {
         // What a socket of the host does, with the same fall-back.
@@ -218,6 +231,40 @@ pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -
     }
     socket.bind(&SocketAddr::new(local, 0).into())?;
     socket.connect(&remote.into())
+}
+
+/// Returns `true` if a routing table has a route through the interface, or if the system does not report that.
+#[cfg(target_os = "linux")]
+fn has_route(local: IpAddr, interface: &str, remote: IpAddr) -> bool {
+    match (local, remote) {
+        (IpAddr::V4(local), IpAddr::V4(remote)) => {
+            interface_index(interface).is_some_and(|index| next_hop::has_route(local, index, remote))
+        }
+        // The kernel takes no IPv6 destination for a neighbour.
+        _ => true,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_route(_local: IpAddr, _interface: &str, _remote: IpAddr) -> bool {
+    true
+}
+
+/// Returns `true` if the neighbour that packets of this path are handed to does not answer, as far as the system reports that.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_neighbour_silent(local: LocalEnd, remote: IpAddr) -> bool {
+    match (local.address, remote) {
+        (IpAddr::V4(address), IpAddr::V4(remote)) if local.interface != 0 => {
+            next_hop::is_silent(address, local.interface, remote)
+        }
+        // Reported in the error queue of the socket.
+        _ => false,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_neighbour_silent(_local: LocalEnd, _remote: IpAddr) -> bool {
+    false
 }
 
 /// Lets packets leave through this interface only, regardless of the routing table.

@@ -58,12 +58,20 @@ impl LocalAddresses {
         }
     }
 
-    fn no_way(&self, ends: &RemoteChoice, to_this_machine: bool, options: OptionNames) -> String {
-        let ends: Vec<String> = ends.addresses().iter().map(SocketAddr::to_string).collect();
-        let mut text = format!("no local address has a way to {}:", ends.join(", "));
+    fn no_way(&self, remotes: &RemoteChoice, to_this_machine: bool, options: OptionNames) -> String {
+        let listed = |remotes: Vec<String>| remotes.join(", ");
+        let ends = listed(remotes.addresses().iter().map(SocketAddr::to_string).collect());
+        let mut text = format!("no local address has a way to {ends}:");
         for local in &self.all {
+            let same_version = remotes.addresses().iter().map(SocketAddr::ip);
+            let same_version = same_version.filter(|end| end.is_ipv4() == local.address.is_ipv4());
             let why = match &local.obstacle {
-                _ if is_usable(local, to_this_machine) => "no route, or another IP version".to_owned(),
+                _ if is_usable(local, to_this_machine) => {
+                    match listed(same_version.map(|end| end.to_string()).collect()) {
+                        hosts if hosts.is_empty() => "another IP version".to_owned(),
+                        hosts => format!("no route to {hosts}"),
+                    }
+                }
                 Some(obstacle) => obstacle.to_string(),
                 None => "the peer is this machine's loopback".to_owned(),
             };

@@ -70,7 +70,9 @@ impl Failure {
                 return Failure::Closed(format!("{peer}: {ended}"));
             }
             CloseReason::Aborted(AbortReason::ByPeer) => "aborted-by-peer",
-            CloseReason::Aborted(AbortReason::NoAnswer | AbortReason::PeerUnreachable) => "peer-unreachable",
+            CloseReason::Aborted(
+                AbortReason::NoAnswer | AbortReason::PeerUnreachable | AbortReason::Refused(_),
+            ) => "peer-unreachable",
             CloseReason::Aborted(
                 AbortReason::Protocol(_)
                 | AbortReason::NotProtected(_)

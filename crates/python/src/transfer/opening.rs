@@ -7,7 +7,9 @@ use anabranch_identity::IdentityError;
 use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message,
 };
-use anabranch_net::{AssociationConfig, ConnectError, PathAddress, Peer, Protection, set_connect_timeout};
+use anabranch_net::{
+    AssociationConfig, ConnectError, PathAddress, Peer, Protection, Refusal, set_connect_timeout,
+};
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -104,6 +106,11 @@ fn refused(name: &str, paths: &[PathAddress], error: &ConnectError, timeout: Dur
     match error {
         ConnectError::NoAnswer => Failure::Timeout(message),
         ConnectError::RefusedByPeer => Failure::Refused(message),
+        ConnectError::Unreachable(refused)
+            if refused.iter().all(|refused| refused.refusal == Refusal::PortClosed) =>
+        {
+            Failure::Refused(message)
+        }
         ConnectError::Path(_) | ConnectError::Refused(_) => Failure::Argument(message),
         _ => Failure::Connect(message),
     }

@@ -18,8 +18,8 @@ use super::super::again::command;
 use super::super::console::Console;
 use super::super::figures::amount;
 use super::super::recv::{RecvArguments, SETTLED_WITHIN, open_store};
-use super::super::runtime;
 use super::super::send::{Connector, finish, watch};
+use super::super::{FirstAttempts, runtime};
 use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
 use crate::endpoint::{Expected, peer_key};
 use crate::exit::{CommandError, Status};
@@ -182,8 +182,11 @@ async fn open_and_prove(
     let until = Instant::now() + arguments.timeouts().retry;
     let mut is_first = true;
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let association = connector.open_first(Expected::Proof, is_quiet, left).await?;
+        let attempts = FirstAttempts {
+            within: until.saturating_duration_since(Instant::now()),
+            also_if_absent: arguments.first_attempts().also_if_absent || !is_first,
+        };
+        let association = connector.open_first(Expected::Proof, is_quiet, attempts).await?;
         let error = match prove(&association, &at.code).await {
             Ok(catalogue) => return Ok((association, catalogue)),
             Err(error) => error,
