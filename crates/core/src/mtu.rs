@@ -14,8 +14,7 @@ const CLOSE_ENOUGH: usize = 8;
 /// T3 expiries without the delivery of a packet above the base size in between that mean a black hole (RFC 8899 section 4.3).
 const BLACK_HOLE: u32 = 2;
 
-/// Where the search stands (RFC 8899 section 5.2). Its Base state, which confirms the base size, is left to the HEARTBEATs and
-/// the handshake that confirm the path.
+/// State of the search (RFC 8899 section 5.2). In its Error state, the size is below the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Trying this size, of which so many probes were lost. What is known to be too large, if anything is.
@@ -36,7 +35,9 @@ pub(crate) enum Next {
 /// The sizes between which a path is searched, multiples of four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// What is taken to pass (RFC 8899 section 5.1.2: BASE_PLPMTU).
+    /// Size of a path that does not carry the base size (RFC 8899 section 5.1.2: MIN_PLPMTU).
+    pub(crate) least: usize,
+    /// Size that is taken to pass until a packet is lost (RFC 8899 section 5.1.2: BASE_PLPMTU).
     pub(crate) base: usize,
     /// What most paths carry: it is tried before anything larger.
     pub(crate) usual: usize,
@@ -48,8 +49,10 @@ pub(crate) struct Sizes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MtuSearch {
     sizes: Sizes,
-    /// The largest size that was answered, or the base.
+    /// The largest size that was answered. Before that the base, or the least size once a packet was lost.
     confirmed: usize,
+    /// A packet of the base size has arrived.
+    is_base_known: bool,
     state: State,
     /// T3 expiries since a packet larger than the base was delivered.
     expiries: u32,
@@ -57,8 +60,13 @@ pub(crate) struct MtuSearch {
 
 impl MtuSearch {
     pub(crate) fn new(sizes: Sizes) -> Self {
-        let mut search =
-            MtuSearch { sizes, confirmed: sizes.base, state: State::SearchComplete, expiries: 0 };
+        let mut search = MtuSearch {
+            sizes,
+            confirmed: sizes.base,
+            is_base_known: sizes.base <= sizes.least,
+            state: State::SearchComplete,
+            expiries: 0,
+        };
         search.begin();
         search
     }
@@ -69,8 +77,10 @@ impl MtuSearch {
         if self.sizes == sizes {
             return;
         }
+        let floor = if self.confirmed < self.sizes.base { sizes.least } else { sizes.base };
+        self.is_base_known &= sizes.base <= self.confirmed;
         self.sizes = sizes;
-        self.confirmed = self.confirmed.min(sizes.most).max(sizes.base);
+        self.confirmed = self.confirmed.min(sizes.most).max(floor);
         let goes_on = |candidate| candidate > self.confirmed && candidate <= sizes.most;
         if !matches!(self.state, State::Searching { candidate, .. } if goes_on(candidate)) {
             self.begin();
@@ -94,8 +104,8 @@ impl MtuSearch {
     /// the largest: a path that carries no more than the usual one has it after one round trip (RFC 8899 section 5.3.2 leaves the
     /// choice of sizes open).
     pub(crate) fn begin(&mut self) {
-        let Sizes { usual, most, .. } = self.sizes;
-        let next = [usual.min(most), most].into_iter().find(|size| *size > self.confirmed);
+        let Sizes { base, usual, most, .. } = self.sizes;
+        let next = [base, usual.min(most), most].into_iter().find(|size| *size > self.confirmed);
         self.state = next.map_or(State::SearchComplete, |candidate| State::Searching {
             candidate,
             lost: 0,
@@ -106,15 +116,24 @@ impl MtuSearch {
     /// A probe of this size was answered.
     pub(crate) fn answered(&mut self, size: usize) {
         self.confirmed = self.confirmed.max(size);
+        self.is_base_known |= size >= self.sizes.base;
         self.expiries = 0;
         if let State::Searching { too_large, .. } = self.state {
             self.narrow(too_large);
         }
     }
 
-    /// The probe that was wanted was not answered in time; losing it says nothing about congestion (RFC 8899 section 3).
+    /// Handles a probe that was not answered in time. Its loss says nothing about congestion (RFC 8899 section 3). On a path that is
+    /// not known to carry the base size, packets have the least size from the first loss on, until the base size is answered.
     pub(crate) fn unanswered(&mut self) {
         let State::Searching { candidate, lost, too_large } = self.state else { return };
+        if !self.is_base_known && self.confirmed == self.sizes.base {
+            self.confirmed = self.sizes.least;
+            if candidate > self.sizes.base {
+                self.begin();
+                return;
+            }
+        }
         if lost + 1 < MAX_PROBES {
             self.state = State::Searching { candidate, lost: lost + 1, too_large };
         } else {
@@ -144,17 +163,19 @@ impl MtuSearch {
         self.state = State::Searching { candidate, lost: 0, too_large };
     }
 
-    /// A packet of this size was delivered. One that is much smaller than those that leave says nothing about them.
+    /// Handles the delivery of a packet of this size. One that is much smaller than the packets that are sent says nothing about them.
     pub(crate) fn delivered(&mut self, size: usize) {
-        if size > self.sizes.base.max(self.confirmed / 2) {
+        self.is_base_known |= size >= self.sizes.base;
+        if size > self.size_below().max(self.confirmed / 2) {
             self.expiries = 0;
         }
     }
 
-    /// T3 expired with packets larger than the base outstanding; `true` if that makes a black hole of the path, which is back
-    /// to its base size then.
+    /// Handles a T3 expiry with packets outstanding that are larger than [`size_below`](Self::size_below). Returns `true` if that makes
+    /// the path a black hole, which gets that size.
     pub(crate) fn expired(&mut self) -> bool {
-        if self.confirmed == self.sizes.base {
+        let below = self.size_below();
+        if self.confirmed <= below {
             return false;
         }
         self.expiries += 1;
@@ -162,7 +183,14 @@ impl MtuSearch {
             return false;
         }
         *self = MtuSearch::new(self.sizes);
+        self.confirmed = below;
+        self.begin();
         true
+    }
+
+    /// Returns the size of the path once it does not carry the current one: the base, and below that the least.
+    fn size_below(&self) -> usize {
+        if self.confirmed > self.sizes.base { self.sizes.base } else { self.sizes.least }
     }
 }
 
@@ -171,13 +199,24 @@ mod tests {
     use super::*;
 
     /// On an interface that takes jumbo frames.
-    const JUMBO: Sizes = Sizes { base: 1172, usual: 1472, most: 8972 };
+    const JUMBO: Sizes = Sizes { least: 548, base: 1172, usual: 1472, most: 8972 };
     /// On one of Ethernet.
     const ETHERNET: Sizes = Sizes { most: 1472, ..JUMBO };
 
     /// The sizes that are probed on a path that carries `mtu`, whose n-th probe is lost if `loses` says so, and what is found.
     fn search(sizes: Sizes, mtu: usize, loses: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+        search_from(MtuSearch::new(sizes), mtu, loses)
+    }
+
+    /// The same on a path that has carried packets of the base size.
+    fn search_from_base(sizes: Sizes, mtu: usize, loses: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
         let mut search = MtuSearch::new(sizes);
+        search.delivered(sizes.base);
+        search_from(search, mtu, loses)
+    }
+
+    fn search_from(mut search: MtuSearch, mtu: usize, loses: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+        let sizes = search.sizes;
         let mut probes = Vec::new();
         while let Next::Probe(size) = search.next() {
             assert!(size > search.confirmed() && size <= sizes.most && size.is_multiple_of(4), "{size}");
@@ -189,7 +228,7 @@ mod tests {
 
     #[test]
     fn it_comes_within_some_bytes_of_what_the_path_carries() {
-        for mtu in [1172, 1180, 1252, 1372, 1472, 4000, 8960, 8972] {
+        for mtu in [548, 600, 972, 1164, 1172, 1180, 1252, 1372, 1472, 4000, 8960, 8972] {
             let (found, probes) = search(JUMBO, mtu, |_| false);
             assert!(
                 found <= mtu && mtu - found < CLOSE_ENOUGH + 4 && probes.len() <= 40,
@@ -214,8 +253,8 @@ mod tests {
 
     #[test]
     fn two_probes_of_three_may_be_lost() {
-        assert_eq!(search(ETHERNET, 1472, |probe| probe < 3).0, 1472);
-        assert!(search(ETHERNET, 1472, |probe| probe < 4).0 < 1472);
+        assert_eq!(search_from_base(ETHERNET, 1472, |probe| probe < 3).0, 1472);
+        assert!(search_from_base(ETHERNET, 1472, |probe| probe < 4).0 < 1472);
     }
 
     #[test]
@@ -234,11 +273,46 @@ mod tests {
         search.delivered(1000);
         assert!(search.expired(), "a small packet says nothing");
         assert_eq!((search.confirmed(), search.next()), (1172, Next::Probe(1472)));
-        assert!(!search.expired() && !search.expired(), "at the base size nothing is too large");
         search.answered(1472);
         assert!(!search.expired());
         search.delivered(1472);
         assert!(!search.expired());
+    }
+
+    #[test]
+    fn path_below_its_base_size_has_the_least_size_after_the_first_lost_probe() {
+        let mut search = MtuSearch::new(ETHERNET);
+        search.unanswered();
+        assert_eq!((search.confirmed(), search.next()), (548, Next::Probe(1172)));
+        for _ in 0..MAX_PROBES {
+            search.unanswered();
+        }
+        assert_eq!((search.confirmed(), search.next()), (548, Next::Probe(860)));
+        search.answered(860);
+        search.bound(Sizes { most: 1400, ..ETHERNET });
+        assert_eq!(search.confirmed(), 860, "a change of what the interface takes does not raise it");
+    }
+
+    #[test]
+    fn path_that_has_carried_its_base_size_keeps_it_when_a_larger_probe_is_lost() {
+        let mut search = MtuSearch::new(ETHERNET);
+        search.delivered(1172);
+        search.unanswered();
+        assert_eq!((search.confirmed(), search.next()), (1172, Next::Probe(1472)));
+    }
+
+    #[test]
+    fn two_expiries_at_the_base_size_lead_to_the_least_size() {
+        let mut search = MtuSearch::new(ETHERNET);
+        search.delivered(1172);
+        assert!(!search.expired());
+        search.delivered(1172);
+        assert!(!search.expired(), "a packet of that size has arrived in between");
+        assert!(search.expired());
+        assert_eq!((search.confirmed(), search.next()), (548, Next::Probe(1172)));
+        assert!(!search.expired() && !search.expired(), "at the least size no packet is too large");
+        search.answered(1172);
+        assert_eq!(search.confirmed(), 1172);
     }
 
     #[test]
@@ -261,7 +335,7 @@ mod tests {
         assert_eq!((search.confirmed(), search.next()), (4000, Next::Rest));
         search.bound(ETHERNET);
         assert_eq!((search.confirmed(), search.next()), (1472, Next::Rest));
-        search.bound(Sizes { base: 972, usual: 972, most: 972 });
+        search.bound(Sizes { base: 972, usual: 972, most: 972, ..JUMBO });
         assert_eq!((search.confirmed(), search.next()), (972, Next::Rest));
     }
 
@@ -276,6 +350,7 @@ mod tests {
     #[test]
     fn a_limit_that_changes_amid_a_search_ends_only_what_is_beyond_it() {
         let mut search = MtuSearch::new(JUMBO);
+        search.delivered(1172);
         search.unanswered();
         search.bound(ETHERNET);
         assert_eq!(search.next(), Next::Probe(1472));

@@ -347,3 +347,37 @@ fn what_was_cut_for_large_packets_arrives_over_a_path_of_small_ones() {
     };
     assert!(duo.kept.iter().flatten().any(|kept| fragmented(&kept)), "by IP fragmentation");
 }
+
+/// Sends 8 MB over two paths, of which the second carries packets of this size. Returns the longest time in seconds in which no
+/// message arrived, the time in all, and both endpoints.
+fn beside_small(mtu: usize) -> (f64, f64, Duo) {
+    let mut duo = searching([1_500, mtu]);
+    duo.run(Span::from_millis(120));
+    duo.send_all(Side::A, 8_000, 1_000);
+    let begun = duo.now;
+    let (mut latest, mut pause) = ((0, begun), 0.0_f64);
+    let done = duo.run_until(Span::from_secs(120), |duo| {
+        let arrived = duo.flows[Side::B.index()].delivered_messages.max(duo.flows[A].delivered_messages);
+        if arrived != latest.0 {
+            pause = pause.max(duo.now.since(latest.1).as_secs_f64());
+            latest = (arrived, duo.now);
+        }
+        duo.all_arrived(Side::A)
+    });
+    assert!(done, "{mtu}");
+    (pause, duo.now.since(begun).as_secs_f64(), duo)
+}
+
+#[test]
+fn path_below_the_base_size_does_not_stall_the_other_one() {
+    let (_, alike, _) = beside_small(1_500);
+    for mtu in [1_000, 576] {
+        let (pause, took, mut duo) = beside_small(mtu);
+        assert!(
+            pause < 1.0 && took < 1.5 * alike,
+            "{mtu}: {pause} s without a message, {took} s beside {alike} s"
+        );
+        duo.run(Span::from_secs(60));
+        assert!((mtu - 24..=mtu).contains(&found(&duo, 1)), "{}", found(&duo, 1));
+    }
+}

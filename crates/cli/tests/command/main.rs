@@ -30,6 +30,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod same_address;
 mod schemes;
+#[cfg(target_os = "linux")]
+mod small_packets;
 #[cfg(unix)]
 mod stopping;
 mod support;

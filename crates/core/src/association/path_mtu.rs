@@ -18,6 +18,9 @@ use crate::units::ChunkBytes;
 /// The IP packet size of Ethernet, which most paths carry.
 const USUAL_MTU: usize = 1500;
 
+/// IP packet size that every host accepts (RFC 791 section 3.1), for paths that do not carry the size that they begin with.
+const LEAST_MTU: usize = 576;
+
 /// Packets of the size that is searched for at most fill a receive buffer in no less than this many: with few of them the peer's
 /// window opens in steps too large to keep a path busy, and a chunk that is larger than the buffer may not be taken at all
 /// (RFC 9260 section 6.2). The usual size is searched for whatever the buffers hold.
@@ -39,7 +42,8 @@ impl Association {
         let most = sctp_bytes(self.interface_limited(configured, address));
         let base = sctp_bytes(self.first_mtu_bytes(address));
         let most = most.min(self.largest_for_buffers().max(usual)).max(base);
-        Some(Sizes { base, usual, most })
+        let least = sctp_bytes(LEAST_MTU).min(base);
+        Some(Sizes { least, base, usual, most })
     }
 
     /// The IP packet size that a path begins with.
@@ -163,7 +167,8 @@ impl Association {
         self.adopt_windows();
     }
 
-    /// T3 expired on a path, or a HEARTBEAT was answered and the data before it was not. If the path carries nothing large any more it is back to its base size (RFC 8899 section 4.3).
+    /// T3 expired on a path, or a HEARTBEAT was answered and the data before it was not. If the path
+    /// carries nothing large any more, its packets shrink to the base size, and below that to the least size (RFC 8899 section 4.3).
     pub(crate) fn suspect_black_hole(&mut self, id: PathId) {
         let path = &mut self.paths[id.index()];
         if path.mtu.as_mut().is_some_and(MtuSearch::expired) {
