@@ -1,4 +1,4 @@
-"""What pages say about verdicts: counts, chance, widths, and the standard."""
+"""Statements of the pages about verdicts: counts, chance, widths, and the standard."""
 
 from __future__ import annotations
 

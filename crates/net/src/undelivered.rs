@@ -57,7 +57,8 @@ impl Driver {
         }
     }
 
-    /// Checks the routes and neighbours of paths that have not answered: a socket that is bound to an interface is not told of them.
+    /// Checks the routes and neighbours of paths that have not answered. The system reports neither to a socket that is bound to an
+    /// interface.
     fn check_routes(&mut self) {
         let now = self.clock.now();
         let waiting =

@@ -283,6 +283,6 @@ fn an_address_that_cannot_be_had_and_a_server_that_is_not_there_are_failures() {
     let taken = taken.local_addr().expect("an address").to_string();
     let ended = anabranch(&["bench", "-s", "--insecure", "--listen", &taken]).with_status(1);
     assert!(ended.err.contains(&format!("cannot listen: {taken} is in use")), "{}", ended.err);
-    let nobody = anabranch(&["bench", "-c", "127.0.0.47:9", "--connect-timeout", "0.3"]).with_status(1);
-    assert!(nobody.err.contains("127.0.0.47:9: port 9 of 127.0.0.47 is closed"), "{}", nobody.err);
+    let refused = anabranch(&["bench", "-c", "127.0.0.47:9", "--connect-timeout", "0.3"]).with_status(1);
+    assert!(refused.err.contains("127.0.0.47:9: port 9 of 127.0.0.47 is closed"), "{}", refused.err);
 }

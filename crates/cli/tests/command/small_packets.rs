@@ -2,7 +2,7 @@
 
 use super::network::{End, LONGEST_PAUSE, Network, assert_same, longest_pause, pairs};
 
-/// Sends files while the second link carries packets of 1000 bytes only. Larger ones are lost there, and neither end is told.
+/// Sends files while the second link carries packets of 1000 bytes only. Larger ones are lost there without a report to either end.
 #[track_caller]
 fn sends_over_both(network: &Network) {
     network.files("data", 16);
