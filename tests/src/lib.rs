@@ -7,6 +7,8 @@ pub mod duo;
 pub mod flow;
 pub mod hostile;
 pub mod managed;
+pub mod meddler;
+pub mod middle;
 pub mod network;
 pub mod node;
 pub mod rewriting;

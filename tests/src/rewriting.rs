@@ -220,18 +220,26 @@ impl Rewriter {
         if packet.bytes.get(HEADER) == Some(&DTLS) {
             return self.pass_protected(packet.from);
         }
-        let mut rewritten = packet.bytes[..HEADER].to_vec();
-        for mut chunk in chunks(&packet.bytes) {
+        self.rewrite(packet.from, &mut packet.bytes);
+        true
+    }
+
+    /// Rewrites the chunks of a plain packet from this side.
+    pub fn rewrite(&mut self, from: Side, bytes: &mut Vec<u8>) {
+        if bytes.get(HEADER) == Some(&DTLS) {
+            return;
+        }
+        let mut rewritten = bytes[..HEADER].to_vec();
+        for mut chunk in chunks(bytes) {
             for rule in self.rules.clone() {
-                apply(rule, packet.from, &mut chunk, &mut rewritten);
+                apply(rule, from, &mut chunk, &mut rewritten);
             }
             rewritten.extend(chunk);
         }
-        if rewritten != packet.bytes {
-            packet.bytes = rewritten;
-            fix_checksum(&mut packet.bytes);
+        if rewritten != *bytes {
+            *bytes = rewritten;
+            fix_checksum(bytes);
         }
-        true
     }
 
     fn pass_protected(&mut self, by: Side) -> bool {

@@ -108,7 +108,7 @@ impl Driver {
             return;
         }
         let outcome = match event {
-            AssociationEvent::Readable => {
+            AssociationEvent::Readable | AssociationEvent::Writable => {
                 self.due.insert(id);
                 return;
             }

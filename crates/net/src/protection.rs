@@ -51,17 +51,19 @@ impl Protection {
     }
 }
 
-/// What an association of this role is configured with; `Insecure` leaves alone what the configuration says.
+/// What an association of this role is configured with; `Insecure` leaves alone what the configuration says. Methods of the key
+/// management that the configuration names are the ones that are offered.
 pub(crate) fn configure(
     config: &mut AssociationConfig,
     dtls: Option<&DtlsProtection>,
     roles: KeyManagementRoles,
 ) {
     if let Some(dtls) = dtls {
+        let named = config.protection.take().map(|wanted| wanted.methods);
         config.protection = Some(anabranch_core::protection::Protection {
             mode: ProtectionMode::Strict,
             roles,
-            methods: anabranch_core::protection::Protection::tls_methods(),
+            methods: named.unwrap_or_else(anabranch_core::protection::Protection::tls_methods),
             restart: dtls.restart,
         });
     }

@@ -2,6 +2,9 @@
 //!
 //! The rule of every test: all messages arrive, or each application that was given the association learns of an error.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use anabranch_core::protection::{FIRST_EPOCH, KeyManagementMethod, SendContext};
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -9,6 +12,7 @@ use anabranch_dtls::CipherSuite;
 use anabranch_keying::KeyingEvent;
 use anabranch_tests::duo::Setup;
 use anabranch_tests::managed::{Managed, protecting};
+use anabranch_tests::meddler::Meddler;
 use anabranch_tests::network::Side;
 use anabranch_tests::rewriting::{Change, InitField, Rewrite, Rewriter, rewrites_of_fields};
 use anabranch_wire::{DtlsUse, PacketView, PacketWriter};
@@ -422,4 +426,34 @@ proptest! {
             prop_assert!(outcome.is_honest(), "way {}, {:?}: {:?}", way, rules, outcome);
         }
     }
+}
+
+/// Runs an attacker with this seed, and returns the outcome with what the attacker has done.
+fn meddled(seed: u64, way: usize) -> (Outcome, Vec<String>) {
+    let mut managed = Managed::new(setup(METHODS[way / 2]));
+    managed.keying.iter_mut().for_each(|keying| keying.acknowledges_first = way % 2 == 1);
+    let meddler = Rc::new(RefCell::new(Meddler::new(seed, 1 + (seed % 5) as u32)));
+    let acting = Rc::clone(&meddler);
+    managed.duo.network.set_tampering(move |packet| acting.borrow_mut().pass(packet));
+    managed.duo.connect();
+    let outcome = exchange(&mut managed);
+    let actions = meddler.borrow().actions.clone();
+    (outcome, actions)
+}
+
+/// Number of attackers.
+const MEDDLERS: u64 = 60;
+
+#[test]
+fn plain_chunks_at_random_lose_no_message_silently() {
+    let mut complete = 0;
+    for seed in 0..MEDDLERS {
+        for way in 0..4 {
+            let (outcome, actions) = meddled(seed, way);
+            assert!(outcome.is_honest(), "seed {seed}, way {way}: {outcome:?} {actions:#?}");
+            complete += u64::from(outcome.is_complete());
+        }
+    }
+    // Attackers of whom none or all succeed would show nothing.
+    assert!((MEDDLERS..4 * MEDDLERS).contains(&complete), "{complete} complete");
 }

@@ -101,7 +101,8 @@ pub enum AssociationEvent {
     Connected,
     /// Messages can be read.
     Readable,
-    /// Send buffer became free after a send was refused.
+    /// Send buffer became free after a send was refused, or the peer has proved that messages of the application may be sent
+    /// ([`Association::admits_user_messages`]).
     Writable,
     /// A message was given up, within the limits that it was sent with, or because the peer does not take its stream. It may
     /// have arrived all the same, if acknowledgements were lost or late.

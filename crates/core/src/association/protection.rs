@@ -128,6 +128,9 @@ impl Association {
         } else if !was_required {
             // A repetition in a record draws the protected SACK that user messages wait for.
             self.repeat_what_was_sent_in_the_clear();
+            if !self.admits_user_messages() {
+                self.protection.boundary.await_proof();
+            }
         }
         self.ask_again_if_mutual();
         self.advance_asconf();

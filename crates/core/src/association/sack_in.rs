@@ -259,7 +259,8 @@ impl Association {
 
     pub(crate) fn consider_writable(&mut self) {
         self.consider_send_growth();
-        if self.sender.take_writable() {
+        let is_proved = self.admits_user_messages();
+        if self.sender.take_writable() | self.protection.boundary.take_proof(is_proved) {
             self.events.push_back(AssociationEvent::Writable);
         }
     }

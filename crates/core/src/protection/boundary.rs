@@ -47,13 +47,15 @@ pub(crate) struct PlainBoundary {
     received: MessageEnd,
     /// Known once there are keys to send with.
     sent: Option<MessageEnd>,
+    /// Set while messages of the application wait for a protected SACK of all that was sent in the clear.
+    awaits_proof: bool,
 }
 
 impl PlainBoundary {
     /// The boundary of an association in which the peer begins with these numbers.
     pub(crate) fn new(peer_initial: u64, first_ssn: u16) -> Self {
         let received = MessageEnd { tsn: peer_initial - 1, next_ssn: first_ssn };
-        PlainBoundary { peer_initial, received, sent: None }
+        PlainBoundary { peer_initial, received, ..PlainBoundary::default() }
     }
 
     /// Records what has come at the time when plain packets stop bringing new DATA.
@@ -64,6 +66,16 @@ impl PlainBoundary {
     /// Records what was sent before packets are sealed; later calls change nothing.
     pub(crate) fn end_sending(&mut self, sent: MessageEnd) {
         self.sent.get_or_insert(sent);
+    }
+
+    /// Records that messages of the application wait for the acknowledgement of all that was sent in the clear.
+    pub(crate) fn await_proof(&mut self) {
+        self.awaits_proof = true;
+    }
+
+    /// Returns `true` once, when that acknowledgement has come.
+    pub(crate) fn take_proof(&mut self, is_proved: bool) -> bool {
+        is_proved && std::mem::take(&mut self.awaits_proof)
     }
 
     pub(crate) fn received(&self) -> MessageEnd {
@@ -116,6 +128,14 @@ mod tests {
         boundary.end_sending(end(7));
         boundary.end_sending(end(9));
         assert_eq!(boundary.sent(), Some(end(7)));
+    }
+
+    #[test]
+    fn proof_is_reported_once() {
+        let mut boundary = PlainBoundary::new(1, 0);
+        assert!(!boundary.take_proof(true));
+        boundary.await_proof();
+        assert!(!boundary.take_proof(false) && boundary.take_proof(true) && !boundary.take_proof(true));
     }
 
     #[test]

@@ -11,13 +11,17 @@ use anabranch_core::trace::TraceEvent;
 use anabranch_keying::KeyLog;
 use anabranch_net::{
     AssociationConfig, CloseReason, ConnectError, Credentials, Datagram, DatagramOutcome, DtlsProtection,
-    ExportError, Host, KeyChange, KeyPolicy, Observer, Protection, RecvError, SendOptions, Started,
+    ExportError, Host, KeyChange, KeyPolicy, Observer, PathAddress, Peer, Protection, RecvError, SendOptions,
+    Started,
 };
 use anabranch_tests::credentials::{credentials, identity};
+use anabranch_tests::middle::{Fate, Middle};
+use anabranch_tests::network::Side;
+use anabranch_tests::rewriting::{Change, InitField, Rewrite, Rewriter};
 use anabranch_tests::seen_keys::SeenKeys;
 use anabranch_wire::PacketView;
 
-use crate::rig::{any_port, expect, next, peer, quick, send, within};
+use crate::rig::{any_port, expect, ip, next, peer, quick, send, within};
 
 const DATA: u8 = 0;
 const COOKIE_ECHO: u8 = 10;
@@ -374,4 +378,42 @@ async fn nothing_that_a_host_shows_has_a_key_in_it() {
     assert!(text.contains("Updated { epoch: 4 }") && seen.beginnings().len() >= 12, "keys have changed");
     assert!(!seen.are_shown_in(&text), "an observer was shown a key");
     assert!(!seen.are_shown_in(&printed), "a handle shows a key");
+}
+
+/// An attacker shifts the window in the INIT ACK, which changes nothing about the handshake itself.
+#[tokio::test]
+async fn changed_handshake_is_an_interruption_and_not_a_verdict() {
+    let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
+    let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+    let rule = Rewrite::Init { from: Side::B, field: InitField::Window, change: Change::Add(1_000) };
+    let mut rewriter = Rewriter::new(&[rule]);
+    let attack = move |from, packet: &mut Vec<u8>| {
+        rewriter.rewrite(from, packet);
+        Fate::Forwarded
+    };
+    let middle = Middle::start(ip(12), server.local_addresses()[0], attack).expect("a forwarder");
+    let path = PathAddress::over_udp(ip(11), middle.address());
+    let to = Peer::new([path]).sctp_port(server.sctp_port());
+    let refused = within(client.connect(to, quick())).await;
+    let Err(error @ ConnectError::KeysInterrupted(why)) = refused else { panic!("{refused:?}") };
+    assert_eq!(why, "the peer has seen another INIT or INIT ACK than this side");
+    assert!(error.is_transient());
+}
+
+/// Configuration of a peer that knows the draft alone: it does not offer to confirm what both sides learnt in the clear.
+fn draft_only() -> AssociationConfig {
+    without_key_management(KeyManagementRoles::Either)
+}
+
+#[tokio::test]
+async fn peer_that_follows_the_draft_alone_is_connected() {
+    for (here, there) in [(quick(), draft_only()), (draft_only(), quick())] {
+        let server = host(&[1], Some(there), dtls(credentials(2, &[1]), KeyPolicy::default()));
+        let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
+        let connecting = within(client.connect(peer(&client, &server), here));
+        let (ours, theirs) = tokio::join!(connecting, within(server.accept()));
+        let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
+        send(&ours, "protected").await;
+        expect(&theirs, "protected").await;
+    }
 }
