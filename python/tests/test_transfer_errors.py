@@ -182,6 +182,46 @@ async def test_a_refusal_is_named_with_the_peer():
             await anabranch.connect(target)
 
 
+def checksum(packet: bytes) -> bytes:
+    """Returns the CRC32c of a packet whose checksum is zero (RFC 9260 appendix A)."""
+    crc = 0xFFFFFFFF
+    for byte in packet:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return (crc ^ 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def forged_abort(init: bytes) -> bytes:
+    """Returns an ABORT with the tag of an INIT, as anyone on the path can send it."""
+    header, chunk = init[2:4] + init[:2] + init[16:20], bytes([6, 0, 0, 4])
+    return header + checksum(header + bytes(4) + chunk) + chunk
+
+
+@in_loop
+async def test_refusal_in_the_clear_is_believed_after_three_attempts():
+    class Refusing(asyncio.DatagramProtocol):
+        def __init__(self) -> None:
+            self.callers: set[tuple[str, int]] = set()
+
+        def connection_made(self, transport: asyncio.DatagramTransport) -> None:
+            self.transport = transport
+
+        def datagram_received(self, packet: bytes, caller: tuple[str, int]) -> None:
+            self.callers.add(caller)
+            self.transport.sendto(forged_abort(packet), caller)
+
+    transport, refusing = await asyncio.get_running_loop().create_datagram_endpoint(
+        Refusing, local_addr=("127.0.0.1", 0)
+    )
+    try:
+        with pytest.raises(ConnectRefusedError):
+            await anabranch.connect("{}:{}".format(*transport.get_extra_info("sockname")))
+    finally:
+        transport.close()
+    assert len(refusing.callers) == 3
+
+
 @in_loop
 async def test_a_second_listener_at_an_sctp_port_of_its_own_can_be_reached():
     async with listening(sctp_port=7) as listener, anabranch.connect(listener.addresses, sctp_port=7) as ours:

@@ -45,10 +45,6 @@ enum Outlook {
     Open,
     /// Another attempt may succeed at once.
     Transient,
-    /// Another attempt may succeed once the peer is started or reachable.
-    Absent,
-    /// Another attempt will fail as well, unless an attacker on the path has forged the answer.
-    Unproven,
     /// The peer has given its verdict.
     Final,
 }
@@ -70,9 +66,6 @@ impl CommandError {
     pub(crate) fn connecting(error: &ConnectError, message: impl Display) -> Self {
         let outlook = match error {
             ConnectError::Denied { .. } => Outlook::Final,
-            ConnectError::Unreachable(_) => Outlook::Absent,
-            error if error.is_transient() => Outlook::Transient,
-            error if error.is_unproven() => Outlook::Unproven,
             _ => Outlook::Open,
         };
         CommandError { outlook, ..CommandError::failure(message) }
@@ -86,16 +79,6 @@ impl CommandError {
     /// Returns `true` if another attempt may succeed at once.
     pub(crate) fn is_transient(&self) -> bool {
         self.outlook == Outlook::Transient
-    }
-
-    /// Returns `true` if the system or the network reports that the peer is not there.
-    pub(crate) fn is_absent(&self) -> bool {
-        self.outlook == Outlook::Absent
-    }
-
-    /// Returns `true` if the answer that ended the attempt can be forged.
-    pub(crate) fn is_unproven(&self) -> bool {
-        self.outlook == Outlook::Unproven
     }
 
     /// Something the user wrote is wrong. The message names the place first.

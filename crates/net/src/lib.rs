@@ -81,6 +81,7 @@ mod accept_queue;
 mod association;
 mod clock;
 mod config;
+mod connect_retries;
 mod driver;
 mod error;
 mod error_queue;
@@ -123,6 +124,7 @@ pub use config::{
     DEFAULT_RECV_BUFFER, DEFAULT_SCHEME, DEFAULT_SCTP_PORT, DEFAULT_SEND_BUFFER, DEFAULT_STREAMS,
     DEFAULT_UDP_PORT, config, set_connect_timeout,
 };
+pub use connect_retries::ConnectRetries;
 pub use error::{
     AcceptError, BindError, CloseReason, ConnectError, LocalError, PathError, RecvError, SendError,
 };

@@ -231,8 +231,8 @@ async fn client(
     let target = with_port(arguments, target)?;
     let is_quiet = arguments.quiet || arguments.json || arguments.json_stream;
     let configure = |config: &mut anabranch_net::AssociationConfig| config.streams = plan.streams + 1;
-    let (_host, association) =
-        arguments.connect.open_with(&target, is_quiet, Expected::Known, configure).await?;
+    let expected = (Expected::Known, arguments.connect.retries());
+    let (_host, association) = arguments.connect.open_with(&target, is_quiet, expected, configure).await?;
     client::test(&association, &target, plan, &mut reporter).await
 }
 

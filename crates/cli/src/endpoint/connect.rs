@@ -7,17 +7,18 @@ use anabranch_net::route_selection::{
     RemoteChoice, RouteSelection, Target, connect_failure_message, host_for, read_destination,
 };
 use anabranch_net::{
-    Association, AssociationConfig, ConnectError, DEFAULT_CONNECT_TIMEOUT, Host, HostBuilder, PathAddress,
-    Peer, set_connect_timeout,
+    Association, AssociationConfig, ConnectError, ConnectRetries, DEFAULT_CONNECT_TIMEOUT, Host, HostBuilder,
+    PathAddress, Peer, set_connect_timeout,
 };
 use anabranch_observe::Role;
+use anabranch_transfer::escape;
 use clap::Args;
 
 use super::progress::Attempt;
 use super::protection::{Connecting, Expected};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
-use crate::quantity;
+use crate::{output, quantity};
 
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
@@ -45,6 +46,27 @@ fn read_timeout(text: &str) -> Result<Duration, String> {
     quantity::read_time_within(text, SHORTEST_TIMEOUT, LONGEST_TIMEOUT)
 }
 
+/// A failed attempt to connect.
+#[derive(Debug)]
+pub(crate) struct FailedAttempt {
+    pub(crate) error: CommandError,
+    /// The cause, if a further attempt can end in another way.
+    cause: Option<ConnectError>,
+}
+
+impl From<CommandError> for FailedAttempt {
+    fn from(error: CommandError) -> Self {
+        FailedAttempt { error, cause: None }
+    }
+}
+
+impl FailedAttempt {
+    /// Returns `true` if another attempt may follow after a pause.
+    pub(crate) fn admits_another(&self, retries: &mut ConnectRetries) -> bool {
+        self.cause.as_ref().is_some_and(|cause| retries.admits_another(cause))
+    }
+}
+
 impl ConnectOptions {
     /// The first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
@@ -61,15 +83,49 @@ impl ConnectOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Opens an association with `HOST[:PORT]`, where this one is expected. Unless `quiet`, standard error says if nothing is
-    /// protected, once nothing is wrong with the options, and how an attempt stands that takes long.
+    /// Returns the further attempts of a command without `--retry`: as many as begin within the time that one attempt may take.
+    pub(crate) fn retries(&self) -> ConnectRetries {
+        ConnectRetries::within(self.within()).believing_refusals()
+    }
+
+    /// Opens an association with `HOST[:PORT]`, where this one is expected. A handshake that ends without a verdict of the peer is
+    /// repeated as far as `retries` allows. Unless `quiet`, standard error says if nothing is protected, once nothing is wrong with
+    /// the options, how an attempt stands that takes long, and each new reason for another one.
     pub(crate) async fn open_with(
         &self,
         target: &str,
         quiet: bool,
-        expected: Expected,
-        configure: impl FnOnce(&mut AssociationConfig),
+        (expected, mut retries): (Expected, ConnectRetries),
+        configure: impl Fn(&mut AssociationConfig),
     ) -> Result<(Host, Association), CommandError> {
+        let mut noted = None;
+        loop {
+            let failed = match self.open_once(target, quiet, expected, &configure).await {
+                Ok(opened) => return Ok(opened),
+                Err(failed) => failed,
+            };
+            if !failed.admits_another(&mut retries) {
+                return Err(failed.error);
+            }
+            let reason = failed.error.to_string().lines().next().unwrap_or_default().to_owned();
+            if !quiet && noted.as_ref() != Some(&reason) {
+                output::notice(escape(&format!(
+                    "{reason}: trying again for up to {} s",
+                    retries.left().as_secs()
+                )));
+                noted = Some(reason);
+            }
+            retries.pause().await;
+        }
+    }
+
+    async fn open_once(
+        &self,
+        target: &str,
+        quiet: bool,
+        expected: Expected,
+        configure: impl Fn(&mut AssociationConfig),
+    ) -> Result<(Host, Association), FailedAttempt> {
         let mut config = self.association.config()?;
         configure(&mut config);
         let selection = self.route_selection(target).await?;
@@ -80,9 +136,11 @@ impl ConnectOptions {
         selection.follow(&host, &paths);
         self.association.protection.notice(quiet);
         let connecting = async {
-            self.try_to_connect(&host, &paths, config)
-                .await
-                .map_err(|error| secured.judge(&error).unwrap_or_else(|| self.failed(target, &paths, &error)))
+            let connected = self.try_to_connect(&host, &paths, config).await;
+            connected.map_err(|error| match secured.judge(&error) {
+                Some(judged) => judged.into(),
+                None => self.failed(target, &paths, error),
+            })
         };
         if quiet {
             let association = connecting.await?;
@@ -151,9 +209,9 @@ impl ConnectOptions {
         target: &str,
         paths: &[PathAddress],
         config: AssociationConfig,
-    ) -> Result<Association, CommandError> {
+    ) -> Result<Association, FailedAttempt> {
         let connected = self.try_to_connect(host, paths, config).await;
-        connected.map_err(|error| self.failed(target, paths, &error))
+        connected.map_err(|error| self.failed(target, paths, error))
     }
 
     async fn try_to_connect(
@@ -167,9 +225,13 @@ impl ConnectOptions {
         host.connect(peer, config).await
     }
 
-    fn failed(&self, target: &str, paths: &[PathAddress], error: &ConnectError) -> CommandError {
-        let message = connect_failure_message(target, paths, error, self.within());
-        CommandError::connecting(error, format!("{message}{}", self.association.protection.remedy(error)))
+    fn failed(&self, target: &str, paths: &[PathAddress], cause: ConnectError) -> FailedAttempt {
+        let message = connect_failure_message(target, paths, &cause, self.within());
+        let remedy = self.association.protection.remedy(&cause);
+        FailedAttempt {
+            error: CommandError::connecting(&cause, format!("{message}{remedy}")),
+            cause: Some(cause),
+        }
     }
 
     fn within(&self) -> Duration {

@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::endpoint::{ConnectOptions, Connecting};
+use crate::endpoint::{ConnectOptions, Connecting, FailedAttempt};
 use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::table::TextTable;
@@ -42,16 +42,35 @@ async fn try_all(target: &str, connect: &ConnectOptions) -> Result<Vec<Outcome>,
     connect.association.protection.notice(false);
     let mut outcomes = Vec::new();
     for path in paths {
-        let (through, tried) = match connect.bind(&[path], &config, &secured) {
-            Ok(host) => {
-                let tried = try_one(target, (connect, &secured), &host, path, config.clone()).await;
-                (through(&host), tried)
-            }
-            Err(stopped) => (String::new(), Err(stopped)),
-        };
-        outcomes.push(Outcome { path, through, tried: tried.map_err(|stopped| stopped.to_string()) });
+        outcomes.push(check_one(target, (connect, &secured), path, &config).await);
     }
     Ok(outcomes)
+}
+
+/// Tries a path again after a handshake that ended without a verdict of the peer.
+async fn check_one(
+    target: &str,
+    (connect, secured): (&ConnectOptions, &Connecting),
+    path: PathAddress,
+    config: &AssociationConfig,
+) -> Outcome {
+    let mut retries = connect.retries();
+    loop {
+        let (through, tried) = match connect.bind(&[path], config, secured) {
+            Ok(host) => {
+                let tried = try_one(target, (connect, secured), &host, path, config.clone()).await;
+                (through(&host), tried)
+            }
+            Err(stopped) => (String::new(), Err(stopped.into())),
+        };
+        match tried {
+            Err(failed) if failed.admits_another(&mut retries) => retries.pause().await,
+            tried => {
+                let tried = tried.map_err(|failed| failed.error.to_string());
+                return Outcome { path, through, tried };
+            }
+        }
+    }
 }
 
 /// What the socket was bound to besides its address.
@@ -71,7 +90,7 @@ async fn try_one(
     host: &Host,
     path: PathAddress,
     config: AssociationConfig,
-) -> Result<Duration, CommandError> {
+) -> Result<Duration, FailedAttempt> {
     let begun = Instant::now();
     let association = connect.connect(host, target, &[path], config).await?;
     secured.confirm(&association, false)?;

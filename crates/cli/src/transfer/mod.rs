@@ -20,6 +20,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
+use anabranch_net::ConnectRetries;
 use anabranch_transfer::{Durability, Folder, Links, NameRules, OnClash, RateLimit, Timeouts, escape};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -59,20 +60,10 @@ impl TimeoutOptions {
         Timeouts { silence: self.timeout, retry }
     }
 
-    /// Returns how often the first attempt to connect is repeated.
-    fn first_attempts(&self) -> FirstAttempts {
-        FirstAttempts { within: self.timeouts().retry, also_if_absent: self.retry.is_some() }
+    /// Returns how often the first attempt to connect is repeated. With `--retry` the user waits for a peer that is about to be started.
+    fn first_attempts(&self) -> ConnectRetries {
+        ConnectRetries::within(self.timeouts().retry).awaiting_peer(self.retry.is_some())
     }
-}
-
-/// Limits of repeated attempts to open the first association.
-#[derive(Clone, Copy, Debug)]
-struct FirstAttempts {
-    /// Time after which no further attempt begins.
-    within: Duration,
-    /// Set if an attempt is repeated although the system or the network reports that the peer is not there. The user has given
-    /// `--retry`, or the peer was there before.
-    also_if_absent: bool,
 }
 
 /// How a transfer is shown.

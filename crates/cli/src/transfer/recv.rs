@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_net::route_selection::read_address;
-use anabranch_net::{AcceptError, Association, Host};
+use anabranch_net::{AcceptError, Association, ConnectRetries, Host};
 use anabranch_transfer::{
     Accept, Allow, Folder, Mode, Pipe, Report, Request, Rights, Server, ServerOptions, Store, Timeouts,
     TransferError, pull,
@@ -19,9 +19,7 @@ use super::again::command;
 use super::console::{Console, End, listening_notice};
 use super::paths::Paths;
 use super::send::{Connector, finish, goes_on, judge, watch};
-use super::{
-    Clash, FirstAttempts, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime,
-};
+use super::{Clash, SelectOptions, ShowOptions, StoreOptions, TimeoutOptions, open_folder, runtime};
 use crate::endpoint::{AccessOptions, Admitted, ConnectOptions, Expected, ListenOptions, typed};
 use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
@@ -172,7 +170,7 @@ impl RecvArguments {
         self.timeouts.timeouts()
     }
 
-    pub(super) fn first_attempts(&self) -> FirstAttempts {
+    pub(super) fn first_attempts(&self) -> ConnectRetries {
         self.timeouts.first_attempts()
     }
 

@@ -6,33 +6,25 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_net::Association;
 use anabranch_net::route_selection::read_address;
+use anabranch_net::{Association, ConnectRetries};
 use anabranch_transfer::{
-    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, escape, push,
+    Name, OnClash, RateLimit, Report, SendSource, Sender, Totals, TransferError, Wishes, push,
 };
 use clap::Args;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::again::{self, can_go_on, remedy};
 use super::console::{Console, End, LOOK_EVERY};
 use super::identity::sender;
 use super::paths::Paths;
-use super::{Clash, FirstAttempts, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
+use super::{Clash, SelectOptions, ShowOptions, TimeoutOptions, read_limit, runtime};
 use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
 use crate::exit::{CommandError, Status};
-use crate::output;
 use crate::signal::{Resizes, interrupted};
 
 /// How long the peer is given to hear that we are going.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Pause between two attempts to open the first association.
-const PAUSE: Duration = Duration::from_millis(500);
-
-/// Maximum number of attempts that end with an answer which anyone on the path can forge.
-const UNPROVEN_ATTEMPTS: u32 = 3;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -267,47 +259,29 @@ impl<'a> Connector<'a> {
 
     /// The same to somebody in particular.
     pub(super) async fn open_to(&self, expected: Expected, quiet: bool) -> Result<Association, CommandError> {
-        let (_, association) = self.options.open_with(self.host, quiet, expected, |_| {}).await?;
+        self.open_within(expected, quiet, ConnectRetries::none()).await
+    }
+
+    async fn open_within(
+        &self,
+        expected: Expected,
+        quiet: bool,
+        retries: ConnectRetries,
+    ) -> Result<Association, CommandError> {
+        let (_, association) = self.options.open_with(self.host, quiet, (expected, retries), |_| {}).await?;
         self.paths.lock().await.switch(association.clone()).await;
         Ok(association)
     }
 
     /// Opens the first association. A handshake that ends without a verdict of the peer, such as when the peer is restarted, is
-    /// repeated, one that ends with a verdict that can be forged [a few times](UNPROVEN_ATTEMPTS), and one to a peer that is not there if
-    /// `attempts` says so or an attempt before was answered. Each new reason is printed once.
+    /// repeated as `retries` says.
     pub(super) async fn open_first(
         &self,
         expected: Expected,
         quiet: bool,
-        attempts: FirstAttempts,
+        retries: ConnectRetries,
     ) -> Result<Association, CommandError> {
-        let until = Instant::now() + attempts.within;
-        let (mut said, mut unproven, mut also_if_absent) = (None, 0, attempts.also_if_absent);
-        loop {
-            let error = match self.open_to(expected, quiet).await {
-                Err(error) if Instant::now() + PAUSE < until => error,
-                opened => return opened,
-            };
-            unproven += u32::from(error.is_unproven());
-            let may_be_forged = error.is_unproven() && unproven < UNPROVEN_ATTEMPTS;
-            let may_come = error.is_absent() && also_if_absent;
-            if !error.is_transient() && !may_be_forged && !may_come {
-                return Err(error);
-            }
-            also_if_absent |= error.is_transient();
-            let error = error.to_string();
-            if !quiet && said.as_ref() != Some(&error) {
-                let left = until.saturating_duration_since(Instant::now()).as_secs();
-                self.note_retry(&error, left);
-                said = Some(error);
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    fn note_retry(&self, error: &str, left_s: u64) {
-        let reason = error.lines().next().unwrap_or_default();
-        output::notice(escape(&format!("{reason}: trying again for up to {left_s} s")));
+        self.open_within(expected, quiet, retries).await
     }
 
     /// Tells the peer that this is the end, if it is there.

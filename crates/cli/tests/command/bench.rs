@@ -1,9 +1,10 @@
 //! `anabranch bench`.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use anabranch_tests::middle::{Fate, Middle, forged_abort};
 use serde_json::Value;
 
 use crate::support::{Ended, anabranch, command};
@@ -285,4 +286,32 @@ fn an_address_that_cannot_be_had_and_a_server_that_is_not_there_are_failures() {
     assert!(ended.err.contains(&format!("cannot listen: {taken} is in use")), "{}", ended.err);
     let refused = anabranch(&["bench", "-c", "127.0.0.47:9", "--connect-timeout", "0.3"]).with_status(1);
     assert!(refused.err.contains("127.0.0.47:9: port 9 of 127.0.0.47 is closed"), "{}", refused.err);
+}
+
+/// An attacker on the way to a server, who answers the first INIT with an ABORT.
+fn aborting_once(server: &str) -> Middle {
+    let server: SocketAddr = server.parse().expect("an address");
+    let mut is_done = false;
+    let attack = move |_, packet: &mut Vec<u8>| match forged_abort(packet).filter(|_| !is_done) {
+        Some(abort) => {
+            is_done = true;
+            Fate::Answered(abort)
+        }
+        None => Fate::Forwarded,
+    };
+    Middle::start(IpAddr::from([127, 0, 0, 46]), server, attack).expect("a forwarder")
+}
+
+#[test]
+fn forged_abort_ends_neither_bench_nor_check_of_paths() {
+    let server = Server::start(&["127.0.0.45"], &[]);
+    let middle = aborting_once(&server.addresses[0]);
+    let to = middle.address().to_string();
+    let ended = anabranch(&["bench", "-c", &to, "--path", "127.0.0.47", "-n", "100k"]).with_status(0);
+    assert!(ended.err.contains("the peer refuses associations") && ended.err.contains("trying again"));
+    let middle = aborting_once(&server.addresses[0]);
+    let to = middle.address().to_string();
+    let ended = anabranch(&["paths", "--check", &to, "--path", "127.0.0.47"]).with_status(0);
+    assert!(ended.out.contains(" yes "), "{}", ended.out);
+    assert_eq!(server.stop().1, Some(130));
 }

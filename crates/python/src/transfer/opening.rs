@@ -8,7 +8,8 @@ use anabranch_net::route_selection::{
     OptionNames, RemoteChoice, RouteSelection, Target, connect_failure_message,
 };
 use anabranch_net::{
-    AssociationConfig, ConnectError, PathAddress, Peer, Protection, Refusal, set_connect_timeout,
+    AssociationConfig, ConnectError, ConnectRetries, Host, PathAddress, Peer, Protection, Refusal,
+    set_connect_timeout,
 };
 use pyo3::prelude::*;
 use tokio_util::task::AbortOnDropHandle;
@@ -61,28 +62,42 @@ impl Attempt {
         let name = self.remote.join(", ");
         let wrong = |error: IdentityError| Failure::Connect(format!("{name}: {error}"));
         let keys = self.keys.open().map_err(wrong)?;
-        let selection = RouteSelection::new(self.local, ends(&self.remote).await?, KEYWORDS);
-        let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
+        let selection = RouteSelection::new(self.local.clone(), ends(&self.remote).await?, KEYWORDS);
         let protection = match &keys {
             Some(keys) => keys.to_connect().map_err(wrong)?,
             None => Protection::Insecure,
         };
-        let mut config = self.config;
-        selection.configure(&mut config);
-        let host = selection
-            .host(&paths, protection)
-            .bind()
-            .map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
-        selection.follow(&host, &paths);
-        let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
-        let association = host.connect(peer, config).await;
-        let association = association.map_err(|error| refused(&name, &paths, &error, self.timeout))?;
+        let (host, association) = self.connect(&name, &selection, protection).await?;
         // Several names are addresses of one peer, which is known under the first.
         if let (Some(keys), Some(first)) = (&keys, self.remote.first()) {
             keys.confirm(&association, &host_name(first)?)?;
         }
         let keeper = Keeper::Own(host, background.runtime.handle().clone());
         Ok(Association::new(&background, association, keeper, &name))
+    }
+
+    /// Connects from a new host. After an attempt that ended without a verdict of the peer another one follows.
+    async fn connect(
+        &self,
+        name: &str,
+        selection: &RouteSelection,
+        protection: Protection,
+    ) -> Result<(Host, anabranch_net::Association), Failure> {
+        let paths = selection.paths().map_err(|error| Failure::Argument(format!("{name}: {error}")))?;
+        let mut config = self.config.clone();
+        selection.configure(&mut config);
+        let mut retries = ConnectRetries::within(self.timeout).believing_refusals();
+        loop {
+            let builder = selection.host(&paths, protection.clone());
+            let host = builder.bind().map_err(|error| Failure::Connect(format!("{name}: {error}")))?;
+            selection.follow(&host, &paths);
+            let peer = Peer::new(paths.iter().copied()).sctp_port(self.sctp_port);
+            match host.connect(peer, config.clone()).await {
+                Ok(association) => return Ok((host, association)),
+                Err(error) if retries.admits_another(&error) => retries.pause().await,
+                Err(error) => return Err(refused(name, &paths, &error, self.timeout)),
+            }
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) enum KeyChoice {
 
 impl KeyChoice {
     /// The keys, if there are to be any. Where there is no key of this user yet, it is made.
-    pub(super) fn open(self) -> Result<Option<Keys>, IdentityError> {
+    pub(super) fn open(&self) -> Result<Option<Keys>, IdentityError> {
         let home = match self {
             KeyChoice::Insecure => return Ok(None),
             KeyChoice::OfUser => Home::of_user()?,

@@ -12,14 +12,13 @@ use anabranch_transfer::{
     Accept, BadRequest, Catalogue, Entry, EntryKind, Report, Request, Store, TransferError, escape, pull,
 };
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::super::again::command;
 use super::super::console::Console;
 use super::super::figures::amount;
 use super::super::recv::{RecvArguments, SETTLED_WITHIN, open_store};
+use super::super::runtime;
 use super::super::send::{Connector, finish, watch};
-use super::super::{FirstAttempts, runtime};
 use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
 use crate::endpoint::{Expected, peer_key};
 use crate::exit::{CommandError, Status};
@@ -179,20 +178,17 @@ async fn open_and_prove(
     at: &CodeAt,
     is_quiet: bool,
 ) -> Result<(Association, Catalogue), CommandError> {
-    let until = Instant::now() + arguments.timeouts().retry;
+    let mut retries = arguments.first_attempts();
     let mut is_first = true;
     loop {
-        let attempts = FirstAttempts {
-            within: until.saturating_duration_since(Instant::now()),
-            also_if_absent: arguments.first_attempts().also_if_absent || !is_first,
-        };
-        let association = connector.open_first(Expected::Proof, is_quiet, attempts).await?;
+        let association = connector.open_first(Expected::Proof, is_quiet, retries).await?;
+        retries = retries.awaiting_peer(true);
         let error = match prove(&association, &at.code).await {
             Ok(catalogue) => return Ok((association, catalogue)),
             Err(error) => error,
         };
         association.abort();
-        let is_last = !matches!(error, ExchangeError::Gone) || Instant::now() + PAUSE >= until;
+        let is_last = !matches!(error, ExchangeError::Gone) || retries.left() <= PAUSE;
         // The version of the sender is asked for once.
         if std::mem::take(&mut is_first) || is_last {
             let refused = refused(connector, error).await;

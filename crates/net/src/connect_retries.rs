@@ -1,0 +1,131 @@
+//! Further attempts to connect after an attempt that ended without a verdict of the peer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::ConnectError;
+
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Number of attempts after which an answer in the clear is believed.
+const BELIEVED_AFTER: u32 = 3;
+
+/// Decides after each failed attempt to connect if another one follows.
+///
+/// An answer in the clear, such as an ABORT before there are keys, can be forged by anyone on the path. It is no reason to give up at
+/// once. Each attempt needs a host of its own: the peer may still keep the association of the last one under its UDP port.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectRetries {
+    until: Instant,
+    believes_refusals: bool,
+    /// Another attempt may follow one that the system or the network refused.
+    awaits_peer: bool,
+    /// Attempts until now that ended with an answer which is believed after some time.
+    answered: u32,
+}
+
+impl ConnectRetries {
+    /// Allows attempts until this time has passed. An answer that says that the peer does not protect its packets is believed after
+    /// three attempts.
+    pub fn within(time: Duration) -> Self {
+        ConnectRetries {
+            until: Instant::now() + time,
+            believes_refusals: false,
+            awaits_peer: false,
+            answered: 0,
+        }
+    }
+
+    /// Allows one attempt, for a caller that decides itself.
+    pub fn none() -> Self {
+        ConnectRetries::within(Duration::ZERO)
+    }
+
+    /// Believes a refusal (`ConnectError::RefusedByPeer`) after three attempts, too: the caller does not wait for a peer that is about
+    /// to be started.
+    #[must_use]
+    pub fn believing_refusals(self) -> Self {
+        ConnectRetries { believes_refusals: true, ..self }
+    }
+
+    /// Sets whether another attempt may follow one that the system or the network refused (`ConnectError::Unreachable`): the peer is
+    /// about to be started, or was reachable before. An attempt that the peer answered sets it, too.
+    #[must_use]
+    pub fn awaiting_peer(self, awaits_peer: bool) -> Self {
+        ConnectRetries { awaits_peer, ..self }
+    }
+
+    /// Returns the time that is left for further attempts.
+    pub fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Records a failed attempt. Returns `true` if another one may follow after [`pause`](Self::pause).
+    pub fn admits_another(&mut self, error: &ConnectError) -> bool {
+        let is_answer =
+            error.is_unproven() || (self.believes_refusals && matches!(error, ConnectError::RefusedByPeer));
+        self.answered += u32::from(is_answer);
+        let may_succeed = match error {
+            _ if is_answer => self.answered < BELIEVED_AFTER,
+            ConnectError::Unreachable(_) => self.awaits_peer,
+            error => error.is_transient(),
+        };
+        self.awaits_peer |= error.is_transient();
+        may_succeed && self.left() > PAUSE
+    }
+
+    /// Waits until the next attempt may begin.
+    pub async fn pause(&self) {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    const UNPROVEN: ConnectError = ConnectError::NotProtected("the peer does not protect its packets");
+
+    fn admitted(mut retries: ConnectRetries, error: &ConnectError) -> usize {
+        (0..100).take_while(|_| retries.admits_another(error)).count()
+    }
+
+    #[test]
+    fn interrupted_handshake_is_repeated_until_the_time_has_passed() {
+        for error in [ConnectError::KeysInterrupted("it was restarted"), ConnectError::RefusedByPeer] {
+            assert_eq!(admitted(ConnectRetries::within(LONG), &error), 100);
+            assert_eq!(admitted(ConnectRetries::within(PAUSE), &error), 0);
+            assert_eq!(admitted(ConnectRetries::none(), &error), 0);
+        }
+    }
+
+    #[test]
+    fn answer_in_the_clear_is_believed_after_three_attempts() {
+        assert_eq!(admitted(ConnectRetries::within(LONG), &UNPROVEN), 2);
+        let believing = || ConnectRetries::within(LONG).believing_refusals();
+        assert_eq!(admitted(believing(), &ConnectError::RefusedByPeer), 2);
+        assert_eq!(admitted(believing(), &ConnectError::KeysInterrupted("it was restarted")), 100);
+    }
+
+    #[test]
+    fn refused_attempt_is_repeated_for_a_peer_that_is_awaited_or_has_answered() {
+        let absent = ConnectError::Unreachable(Vec::new());
+        assert_eq!(admitted(ConnectRetries::within(LONG), &absent), 0);
+        assert_eq!(admitted(ConnectRetries::within(LONG).awaiting_peer(true), &absent), 100);
+        let mut answered = ConnectRetries::within(LONG);
+        assert!(answered.admits_another(&ConnectError::KeysInterrupted("it was restarted")));
+        assert_eq!(admitted(answered, &absent), 100);
+    }
+
+    #[test]
+    fn verdict_and_silence_are_final() {
+        let denied = ConnectError::Denied { why: "the peer does not accept this side's identity", by: None };
+        for error in [denied, ConnectError::NotAccepted("unknown_ca"), ConnectError::NoAnswer] {
+            assert_eq!(admitted(ConnectRetries::within(LONG), &error), 0, "{error:?}");
+        }
+    }
+}
