@@ -1,10 +1,12 @@
 //! Removing from a folder what its source does not have.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 
 use cap_std::fs::{Dir, DirEntry};
 
+use super::batch::Batch;
 use super::directory::{identity_of, open_dir_nofollow};
 use super::folder::{Folder, MOST_RENAMED};
 use super::listed::ListedNames;
@@ -34,42 +36,6 @@ struct Level {
     folders: Batch,
 }
 
-/// Most bytes of the names of folders that one level has read and not emptied yet.
-const MAX_BATCH_BYTES: usize = 32 << 10;
-
-/// The next folders of one level in the order of their names.
-#[derive(Default)]
-struct Batch {
-    names: BTreeSet<String>,
-    bytes: usize,
-    /// Set if the level has further folders behind these.
-    is_cut: bool,
-    /// The name that was taken last.
-    taken: Option<String>,
-}
-
-impl Batch {
-    fn add(&mut self, name: &str) {
-        let is_taken = self.taken.as_deref().is_some_and(|taken| name <= taken);
-        let is_behind = self.is_cut && self.names.last().is_some_and(|last| name > last.as_str());
-        if is_taken || is_behind || !self.names.insert(name.to_owned()) {
-            return;
-        }
-        self.bytes += name.len();
-        while self.bytes > MAX_BATCH_BYTES {
-            self.bytes -= self.names.pop_last().map_or(0, |last| last.len());
-            self.is_cut = true;
-        }
-    }
-
-    fn take(&mut self) -> Option<String> {
-        let name = self.names.pop_first()?;
-        self.bytes -= name.len();
-        self.taken = Some(name.clone());
-        Some(name)
-    }
-}
-
 impl Folder {
     /// Removes from one of its folders all entries that `deletion` does not list. Every removal is from a handle on the folder that
     /// the entry was found in, and no handle was opened through a link, so other programs cannot redirect a removal.
@@ -91,7 +57,7 @@ impl Folder {
                 deletion.cancel.check()?;
                 match level.folders.take() {
                     Some(last) => self.descend(&last, &mut levels, deletion),
-                    None if level.folders.is_cut => {
+                    None if level.folders.begin_next() => {
                         let aliases = (levels.len() == 1).then_some(&aliases);
                         self.read_further(&mut levels, aliases, deletion);
                     }
@@ -232,8 +198,8 @@ impl Folder {
         if is_listed || (deletion.protects)(&name, metadata.is_dir()) {
             level.keeps = true;
         } else if metadata.is_dir() {
-            level.folders.add(last);
-        } else if level.folders.taken.is_none() {
+            level.folders.add(last.as_ref());
+        } else if level.folders.is_first() {
             match remove(deletion, || dir.remove_file(last)) {
                 Ok(()) => (deletion.tell)(&name, None),
                 Err(error) => self.keep(level, &name, &error, deletion),
@@ -242,8 +208,8 @@ impl Folder {
     }
 
     /// Opens a folder of the last level as the next level.
-    fn descend(&self, last: &str, levels: &mut Vec<Level>, deletion: &mut Deletion<'_>) {
-        let Some(level) = levels.last_mut() else { return };
+    fn descend(&self, last: &OsStr, levels: &mut Vec<Level>, deletion: &mut Deletion<'_>) {
+        let (Some(level), Some(last)) = (levels.last_mut(), last.to_str()) else { return };
         let Ok(name) = level.name.below(last) else { return };
         let opened = self.patience.retry(|| open_dir_nofollow(self.reopen(level)?, last));
         match opened.and_then(|dir| self.level(&dir, name.clone(), None, deletion)) {
@@ -260,7 +226,6 @@ impl Folder {
         deletion: &mut Deletion<'_>,
     ) {
         let Some(level) = levels.last_mut() else { return };
-        level.folders.is_cut = false;
         let dir = self.patience.retry(|| self.reopen(level));
         if let Err(error) = dir.and_then(|dir| self.read(&dir, level, aliases, deletion)) {
             self.stay(level, &error, deletion);

@@ -176,8 +176,8 @@ impl Directory {
 }
 
 /// Opens a directory in another one, unless it is a symbolic link.
-pub(super) fn open_dir_nofollow(dir: Dir, last: &str) -> io::Result<Dir> {
-    cap_primitives::fs::open_dir_nofollow(&dir.into_std_file(), Path::new(last)).map(Dir::from_std_file)
+pub(super) fn open_dir_nofollow(dir: Dir, last: impl AsRef<Path>) -> io::Result<Dir> {
+    cap_primitives::fs::open_dir_nofollow(&dir.into_std_file(), last.as_ref()).map(Dir::from_std_file)
 }
 
 /// What a file or folder is told from others by, whatever name it is looked up under.

@@ -16,11 +16,12 @@ use super::part::{Part, descriptors_of};
 use super::quota::Quota;
 use super::record::{FileState, Provenance, Record, Version};
 use super::times::{from_system_time, to_system_time};
+use super::tree::read_tree;
 use crate::block::{BLOCK_BYTES, Hash, Root};
 use crate::cancel::Cancel;
 use crate::descriptors::Share;
 use crate::identity::Owner;
-use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, MAX_PARTS, Name, NameRules, PART_ENDING};
+use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, Name, NameRules, PART_ENDING};
 use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
 use crate::scarcity::{Patience, Scarcity};
 
@@ -738,39 +739,19 @@ impl Folder {
         }
     }
 
-    /// What is unfinished in it, looking at so many files and folders at most.
+    /// Returns counts of the unfinished files below it, of which at most this number of files and folders are read.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// It cannot be read.
     pub fn unfinished(&self, most_entries: usize) -> io::Result<Unfinished> {
-        let mut found = Unfinished { is_all: true, ..Unfinished::default() };
-        let mut open = vec![self.files.dir.read_dir(".")?];
-        let mut looked_at = 0;
-        while let Some(entries) = open.last_mut() {
-            let Some(entry) = entries.next() else {
-                open.pop();
-                continue;
-            };
-            looked_at += 1;
-            if looked_at > most_entries || open.len() > MAX_PARTS {
-                found.is_all = false;
-                break;
+        let mut found = Unfinished::default();
+        let is_all = read_tree(&self.files.dir, most_entries, |entry| {
+            if !entry.metadata.is_dir() {
+                entry.name.to_str().into_iter().for_each(|name| found.count(name, entry.metadata));
             }
-            // What cannot be looked at is not counted.
-            let Some((entry, metadata)) = entry
-                .and_then(|entry| Ok((entry.metadata()?, entry)))
-                .ok()
-                .map(|(metadata, entry)| (entry, metadata))
-            else {
-                continue;
-            };
-            if metadata.is_dir() {
-                open.extend(entry.open_dir().and_then(|folder| folder.entries()));
-            } else if let Some(name) = entry.file_name().to_str() {
-                found.count(name, &metadata);
-            }
-        }
-        Ok(found)
+            true
+        })?;
+        Ok(Unfinished { is_all, ..found })
     }
 
     /// The whole of it, to be offered.

@@ -1,6 +1,7 @@
 //! Where what arrives is put: into a folder, or into a pipe.
 
 mod assembly;
+mod batch;
 mod commit;
 mod created;
 mod deletion;
@@ -18,7 +19,10 @@ mod quota;
 mod record;
 mod room;
 mod syncer;
+#[cfg(all(test, target_os = "linux"))]
+mod testing;
 mod times;
+mod tree;
 
 pub(crate) use assembly::{Assembly, Block};
 pub(crate) use commit::{Committed, Committer, Complete, Content};

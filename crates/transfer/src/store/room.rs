@@ -5,7 +5,8 @@ use std::io;
 use cap_std::fs::Metadata;
 
 use super::folder::{Folder, allocated_bytes};
-use crate::name::{JOURNAL_ENDING, MAX_PARTS, OWN_BEGINNING, PART_ENDING};
+use super::tree::read_tree;
+use crate::name::{JOURNAL_ENDING, OWN_BEGINNING, PART_ENDING};
 
 /// Name of the file that shows that a folder can be written to. It is removed at once.
 const PROBE: &str = ".anabranch-probe-";
@@ -60,30 +61,17 @@ impl Folder {
 
     /// Sums up files below it, as far as `counts` picks names at the top and below.
     fn sum_below(&self, counts: impl Fn(&str, bool) -> bool, size: impl Fn(&str, &Metadata) -> u64) -> u64 {
-        let (mut bytes, mut read) = (0_u64, 0);
-        let mut open: Vec<_> = self.files.dir.read_dir(".").into_iter().collect();
-        while let Some(entries) = open.last_mut() {
-            let Some(entry) = entries.next() else {
-                open.pop();
-                continue;
-            };
-            read += 1;
-            if read > MOST_READ {
-                break;
-            }
-            let (Ok(entry), is_top) = (entry, open.len() == 1) else { continue };
-            let (Ok(metadata), name) = (entry.metadata(), entry.file_name()) else { continue };
+        let mut bytes = 0_u64;
+        // What cannot be read takes no room that is known.
+        let _ = read_tree(&self.files.dir, MOST_READ, |entry| {
             // Names that are no text come from elsewhere.
-            let name = name.to_string_lossy();
-            if !counts(&name, is_top) {
-                continue;
+            let name = entry.name.to_string_lossy();
+            let is_counted = counts(&name, entry.is_top);
+            if is_counted && entry.metadata.is_file() {
+                bytes = bytes.saturating_add(size(&name, entry.metadata));
             }
-            if metadata.is_dir() && open.len() < MAX_PARTS {
-                open.extend(entry.open_dir().and_then(|folder| folder.entries()));
-            } else if metadata.is_file() {
-                bytes = bytes.saturating_add(size(&name, &metadata));
-            }
-        }
+            is_counted
+        });
         bytes
     }
 }

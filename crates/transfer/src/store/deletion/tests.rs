@@ -8,6 +8,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::super::batch::MAX_BATCH_BYTES;
+#[cfg(target_os = "linux")]
+use super::super::testing::open_below;
 use super::*;
 use crate::protocol::Reason;
 
@@ -175,13 +178,6 @@ fn nothing_more_is_removed_once_nobody_waits_for_it() {
     let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
     assert!(folder.delete_unlisted(&Name::new("d").expect("a name"), &mut deletion).is_err());
     assert_eq!(names(dir.path()).len(), 2);
-}
-
-/// Returns the number of descriptors of this process that lead to `path` or below it.
-#[cfg(target_os = "linux")]
-fn open_below(path: &Path) -> usize {
-    let open = fs::read_dir("/proc/self/fd").expect("a list of descriptors").flatten();
-    open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|link| link.starts_with(path))).count()
 }
 
 #[cfg(target_os = "linux")]
