@@ -14,7 +14,7 @@ use crate::link::{self, Outgoing};
 use crate::moment::Activity;
 use crate::protocol::{Intent, Links, Message, ProtocolError, Terms, WINDOW_BLOCKS};
 use crate::random::token;
-use crate::receive::{AskedBy, Mode, Receiving, Store, receive};
+use crate::receive::{AskedBy, Mode, Receiving, Store, Tally, receive};
 use crate::report::{Event, Report};
 use crate::send::Sender;
 
@@ -125,10 +125,12 @@ where
     let mut line = Connection::new(connect, timeouts, report);
     let mut association = first;
     let store = store.with_descriptors(Share::of_client());
+    let tally = request.accept.bounds().map(Tally::new);
     loop {
         let receiving = Receiving {
             store: store.clone(),
             accept: request.accept.clone(),
+            tally: tally.clone(),
             window_blocks: WINDOW_BLOCKS,
             silence: timeouts.silence,
             report: report.clone(),
@@ -145,6 +147,7 @@ where
         };
         association = line.again(association, error).await?;
         report.forget_all();
+        tally.iter().for_each(Tally::begin);
     }
 }
 

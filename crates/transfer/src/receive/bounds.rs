@@ -30,6 +30,7 @@ fn machine_with_report(store: Store, output: mpsc::Sender<Outgoing>, report: Rep
     let receiving = Receiving {
         store,
         accept: Accept::default(),
+        tally: None,
         window_blocks: WINDOW_BLOCKS,
         silence: std::time::Duration::from_secs(60),
         report,

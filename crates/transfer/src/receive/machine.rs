@@ -81,7 +81,7 @@ impl Machine {
             Store::Pipe(_) => None,
         };
         Machine {
-            tally: receiving.accept.bounds().map(Tally::new),
+            tally: receiving.tally,
             store: receiving.store,
             accept: receiving.accept,
             mode: receiving.mode,
@@ -135,7 +135,7 @@ impl Machine {
         }
         let committed = self.committer.as_mut().map_or_else(Vec::new, Committer::poll);
         committed.into_iter().for_each(|committed| self.on_committed(committed));
-        Ok(self.resume_line(is_tick)?)
+        self.resume_line(is_tick)
     }
 
     /// Waits until every file that is complete has its name.
@@ -147,7 +147,7 @@ impl Machine {
     fn on_message(&mut self, message: Message) -> Result<(), TransferError> {
         match message {
             Message::Offer(offer) => self.on_offer(offer),
-            Message::End { id, size_bytes, root } => Ok(self.on_end(id, size_bytes, root)?),
+            Message::End { id, size_bytes, root } => self.on_end(id, size_bytes, root),
             Message::GiveUp { id, failure, again } => {
                 self.on_give_up(id, failure, again);
                 Ok(())
@@ -326,12 +326,12 @@ impl Machine {
         }
     }
 
-    fn on_end(&mut self, id: u32, size_bytes: u64, root: Hash) -> Result<(), ProtocolError> {
+    fn on_end(&mut self, id: u32, size_bytes: u64, root: Hash) -> Result<(), TransferError> {
         let Some(open) = self.open.get_mut(&id) else {
             return if id < self.next_id {
                 Ok(())
             } else {
-                Err(ProtocolError::Unexpected("an end of nothing offered"))
+                Err(ProtocolError::Unexpected("an end of nothing offered").into())
             };
         };
         let is_expected = match &open.stage {
@@ -340,7 +340,7 @@ impl Machine {
             Stage::Comparing | Stage::Flow(_) => true,
         };
         if !is_expected || open.end.is_some() || size_of(&open.offer).is_some_and(|size| size != size_bytes) {
-            return Err(ProtocolError::Unexpected("an end that does not fit its offer"));
+            return Err(ProtocolError::Unexpected("an end that does not fit its offer").into());
         }
         if matches!(open.stage, Stage::Comparing) {
             let Some(Open { name, offer, .. }) = self.open.remove(&id) else { return Ok(()) };
@@ -415,6 +415,9 @@ impl Machine {
                 };
                 let Some(open) = self.open.remove(&id) else { return };
                 let renamed = renamed.map(Into::into);
+                if let Some(tally) = &self.tally {
+                    tally.stored(&open.name, &open.offer.kind);
+                }
                 self.done_with(&open.offer, size_bytes, Outcome::Stored { renamed });
             }
             (Err(failure), Content::File { part, .. }) => {
@@ -460,7 +463,7 @@ impl Machine {
         let Some(open) = self.close(id, keep) else { return };
         let size_bytes = size_of(&open.offer);
         if again {
-            if let Some(tally) = &mut self.tally {
+            if let Some(tally) = &self.tally {
                 tally.given_up(&open.name, &open.offer.kind);
             }
             self.report.unfound(1, size_bytes.unwrap_or(0));
@@ -508,7 +511,7 @@ impl Machine {
         }
     }
 
-    fn on_tick(&mut self) -> Result<(), ProtocolError> {
+    fn on_tick(&mut self) -> Result<(), TransferError> {
         let mut failed = Vec::new();
         for (id, open) in &mut self.open {
             if let Stage::Part(part) = &mut open.stage

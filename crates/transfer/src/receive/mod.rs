@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, timeout};
 
 use self::machine::Machine;
+pub(crate) use self::tally::Tally;
 use crate::accept::Accept;
 use crate::cancel::Cancel;
 use crate::claims::Claimant;
@@ -143,6 +144,8 @@ pub(crate) struct Receiving {
     pub(crate) store: Store,
     /// What is stored of that which is offered.
     pub(crate) accept: Accept,
+    /// Bounds that a person has confirmed, used up by all associations of the transfer.
+    pub(crate) tally: Option<Tally>,
     pub(crate) window_blocks: u32,
     /// Silence after which the association counts as lost.
     pub(crate) silence: Duration,

@@ -1,21 +1,43 @@
 //! Upper bounds that a person has confirmed, and their use by offers.
+//!
+//! They hold for the transfer, however many associations it takes. A source offers everything again on each of them, so a name counts
+//! once in all associations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::accept::Confirmed;
-use crate::block::BLOCK_BYTES;
+use crate::block::{BLOCK_BYTES, Hash};
 use crate::error::TransferError;
 use crate::name::Name;
 use crate::offering::{Entry, EntryKind};
 use crate::protocol::{Kind, MAX_OPEN_OFFERS};
 
-/// Numbers and bytes that may still be offered of each confirmed entry.
+/// Names that are remembered from one association to the next. Those beyond count again on each of them.
+const MOST_COUNTED: usize = 1 << 20;
+
+/// Numbers and bytes that may still be offered of each confirmed entry. Clones are the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally(Arc<Mutex<Counts>>);
+
 #[derive(Debug)]
-pub(super) struct Tally {
+struct Counts {
     left: BTreeMap<String, Left>,
     most_stream_bytes: u64,
     /// Sizes of files that the source gave up to offer them again. An offer of the same name takes the place of the earlier one.
     given_up: BTreeMap<Name, u64>,
+    counted: HashMap<[u8; 16], Counted>,
+    /// Number of the association.
+    association: u32,
+}
+
+/// A name with its kind that has been offered.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    size_bytes: u64,
+    /// The association in which it was offered last.
+    association: u32,
+    is_stored: bool,
 }
 
 #[derive(Debug)]
@@ -41,20 +63,82 @@ impl From<&Entry> for Left {
 }
 
 impl Tally {
-    pub(super) fn new(confirmed: &Confirmed) -> Self {
+    pub(crate) fn new(confirmed: &Confirmed) -> Self {
         let left = confirmed.entries.iter().map(|entry| (entry.name().to_owned(), entry.into())).collect();
-        Tally { left, most_stream_bytes: confirmed.most_stream_bytes, given_up: BTreeMap::new() }
+        Tally(Arc::new(Mutex::new(Counts {
+            left,
+            most_stream_bytes: confirmed.most_stream_bytes,
+            given_up: BTreeMap::new(),
+            counted: HashMap::new(),
+            association: 0,
+        })))
+    }
+
+    /// Begins another association of the same transfer, on which everything is offered again.
+    pub(crate) fn begin(&self) {
+        let mut counts = self.lock();
+        counts.association += 1;
+        counts.given_up.clear();
     }
 
     /// Counts an offer.
     ///
     /// # Errors
     /// [`TransferError::Unconfirmed`] if it is of another kind than was confirmed, or one too many, or too large.
-    pub(super) fn offered(&mut self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
+    pub(super) fn offered(&self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
+        self.lock().offered(name, kind)
+    }
+
+    /// Counts a file once more that gets a second name beside the one that it was stored under on an earlier association.
+    ///
+    /// # Errors
+    /// [`TransferError::Unconfirmed`] if that is one too many, or too large.
+    pub(super) fn kept_beside(&self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
+        let mut counts = self.lock();
+        match counts.counted.get(&key(name, kind)) {
+            Some(counted) if counted.is_stored => counts.charge(name, kind),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records that a file is stored.
+    pub(super) fn stored(&self, name: &Name, kind: &Kind) {
+        if let Some(counted) = self.lock().counted.get_mut(&key(name, kind)) {
+            counted.is_stored = true;
+        }
+    }
+
+    /// Notes that the source gives a file up and offers it again. Its next offer replaces this one.
+    pub(super) fn given_up(&self, name: &Name, kind: &Kind) {
+        let given_up = &mut self.lock().given_up;
+        if let (Kind::File { size_bytes, .. }, true) = (kind, given_up.len() < MAX_OPEN_OFFERS) {
+            given_up.insert(name.clone(), *size_bytes);
+        }
+    }
+
+    /// Checks a block of a stream.
+    ///
+    /// # Errors
+    /// [`TransferError::Unconfirmed`] if it ends behind the bound of streams.
+    pub(super) fn stream_block(&self, name: &Name, index: u64, block_len: u32) -> Result<(), TransferError> {
+        let most = self.lock().most_stream_bytes;
+        let end = index.saturating_mul(u64::from(BLOCK_BYTES)).saturating_add(u64::from(block_len));
+        if end <= most {
+            return Ok(());
+        }
+        Err(beyond(name, &format!("has more than {most} B")))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn offered(&mut self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
         let top = name.top();
         let is_top = top == name.as_str();
-        let earlier = self.given_up.remove(name);
-        let Some(left) = self.left.get_mut(top) else { return Err(beyond(name, "is not among it")) };
+        let Some(left) = self.left.get(top) else { return Err(beyond(name, "is not among it")) };
         let fits = match (left.kind, kind) {
             (EntryKind::Folder, Kind::Folder | Kind::FolderEnd) => true,
             (EntryKind::Folder, Kind::File { .. } | Kind::Link { .. }) => !is_top,
@@ -66,42 +150,57 @@ impl Tally {
         if !fits {
             return Err(beyond(name, &format!("is {}, where `{}` is {}", of_kind(kind), top, of(left.kind))));
         }
-        if let Some(size_bytes) = earlier {
-            left.files += 1;
-            left.bytes = left.bytes.saturating_add(size_bytes);
+        let (key, association) = (key(name, kind), self.association);
+        let is_again = self.given_up.remove(name).is_some();
+        let earlier = self.counted.get(&key).copied();
+        match earlier.filter(|earlier| is_again || earlier.association != association) {
+            Some(earlier) => self.charge_bytes(name, size_of(kind).saturating_sub(earlier.size_bytes))?,
+            None => self.charge(name, kind)?,
         }
-        let (counter, size_bytes, what) = match kind {
-            Kind::File { size_bytes, .. } => (&mut left.files, *size_bytes, "file"),
-            Kind::Stream { .. } => (&mut left.files, 0, "stream"),
-            Kind::Link { .. } => (&mut left.links, 0, "link"),
-            Kind::Folder => (&mut left.folders, 0, "folder"),
-            Kind::FolderEnd => return Ok(()),
-        };
-        *counter = counter.checked_sub(1).ok_or_else(|| beyond(name, &format!("is one {what} more")))?;
-        left.bytes = left.bytes.checked_sub(size_bytes).ok_or_else(|| {
-            beyond(name, &format!("has {size_bytes} B, where what was confirmed leaves {} B", left.bytes))
-        })?;
+        if earlier.is_some() || self.counted.len() < MOST_COUNTED {
+            let size_bytes = size_of(kind).max(earlier.map_or(0, |earlier| earlier.size_bytes));
+            let is_stored = earlier.is_some_and(|earlier| earlier.is_stored);
+            self.counted.insert(key, Counted { size_bytes, association, is_stored });
+        }
         Ok(())
     }
 
-    /// Notes that the source gives a file up and offers it again. Its next offer replaces this one.
-    pub(super) fn given_up(&mut self, name: &Name, kind: &Kind) {
-        if let (Kind::File { size_bytes, .. }, true) = (kind, self.given_up.len() < MAX_OPEN_OFFERS) {
-            self.given_up.insert(name.clone(), *size_bytes);
-        }
+    fn charge(&mut self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
+        let Some(left) = self.left.get_mut(name.top()) else { return Err(beyond(name, "is not among it")) };
+        let (counter, what) = match kind {
+            Kind::File { .. } => (&mut left.files, "file"),
+            Kind::Stream { .. } => (&mut left.files, "stream"),
+            Kind::Link { .. } => (&mut left.links, "link"),
+            Kind::Folder => (&mut left.folders, "folder"),
+            Kind::FolderEnd => return Ok(()),
+        };
+        *counter = counter.checked_sub(1).ok_or_else(|| beyond(name, &format!("is one {what} more")))?;
+        self.charge_bytes(name, size_of(kind))
     }
 
-    /// Checks a block of a stream.
-    ///
-    /// # Errors
-    /// [`TransferError::Unconfirmed`] if it ends behind the bound of streams.
-    pub(super) fn stream_block(&self, name: &Name, index: u64, block_len: u32) -> Result<(), TransferError> {
-        let end = index.saturating_mul(u64::from(BLOCK_BYTES)).saturating_add(u64::from(block_len));
-        if end <= self.most_stream_bytes {
-            return Ok(());
-        }
-        Err(beyond(name, &format!("has more than {} B", self.most_stream_bytes)))
+    fn charge_bytes(&mut self, name: &Name, size_bytes: u64) -> Result<(), TransferError> {
+        let Some(left) = self.left.get_mut(name.top()) else { return Err(beyond(name, "is not among it")) };
+        left.bytes = left.bytes.checked_sub(size_bytes).ok_or_else(|| {
+            beyond(
+                name,
+                &format!("has {size_bytes} B more, where what was confirmed leaves {} B", left.bytes),
+            )
+        })?;
+        Ok(())
     }
+}
+
+fn size_of(kind: &Kind) -> u64 {
+    match kind {
+        Kind::File { size_bytes, .. } => *size_bytes,
+        Kind::Stream { .. } | Kind::Link { .. } | Kind::Folder | Kind::FolderEnd => 0,
+    }
+}
+
+/// Returns the digest of a name and its kind.
+fn key(name: &Name, kind: &Kind) -> [u8; 16] {
+    let digest = Hash::of(format!("{} {}", of_kind(kind), name.as_str()).as_bytes());
+    std::array::from_fn(|at| digest.0[at])
 }
 
 fn beyond(name: &Name, why: &str) -> TransferError {
@@ -123,5 +222,66 @@ fn of_kind(kind: &Kind) -> &'static str {
         Kind::Stream { .. } => "a stream",
         Kind::Link { .. } => "a link",
         Kind::Folder | Kind::FolderEnd => "a folder",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(size_bytes: u64) -> Kind {
+        Kind::File { size_bytes, first: None }
+    }
+
+    /// A folder with two files of 300 B in all.
+    fn tally() -> Tally {
+        let tally = Tally::new(&Confirmed { entries: Vec::new(), most_stream_bytes: 0 });
+        let left = Left { kind: EntryKind::Folder, files: 2, folders: 1, links: 0, bytes: 300 };
+        tally.lock().left.insert("photos".to_owned(), left);
+        tally
+    }
+
+    fn name(text: &str) -> Name {
+        Name::new(text).expect("a name")
+    }
+
+    fn fits(tally: &Tally, text: &str, kind: &Kind) -> bool {
+        tally.offered(&name(text), kind).is_ok()
+    }
+
+    #[test]
+    fn name_counts_once_in_all_associations() {
+        let tally = tally();
+        assert!(fits(&tally, "photos/a", &file(100)));
+        tally.begin();
+        assert!(fits(&tally, "photos/a", &file(150)), "it has grown by 50 B");
+        assert!(fits(&tally, "photos/b", &file(150)));
+        tally.begin();
+        assert!(fits(&tally, "photos/b", &file(10)) && fits(&tally, "photos/a", &file(150)));
+        assert!(!fits(&tally, "photos/c", &file(0)), "a third file");
+        tally.begin();
+        assert!(!fits(&tally, "photos/a", &file(151)), "a byte more");
+    }
+
+    #[test]
+    fn name_that_is_offered_twice_on_one_association_counts_twice() {
+        let tally = tally();
+        assert!(fits(&tally, "photos/a", &file(1)) && fits(&tally, "photos/a", &file(1)));
+        assert!(!fits(&tally, "photos/a", &file(1)));
+    }
+
+    #[test]
+    fn copy_beside_a_stored_file_counts_as_another_one() {
+        let (tally, a, b) = (tally(), name("photos/a"), name("photos/b"));
+        assert!(fits(&tally, "photos/a", &file(100)));
+        assert_eq!(tally.kept_beside(&a, &file(100)), Ok(()), "it is no copy");
+        tally.stored(&a, &file(100));
+        tally.begin();
+        assert!(fits(&tally, "photos/a", &file(100)));
+        assert_eq!(tally.kept_beside(&a, &file(100)), Ok(()), "there is room for one");
+        tally.begin();
+        assert!(fits(&tally, "photos/a", &file(100)));
+        assert!(tally.kept_beside(&a, &file(100)).is_err());
+        assert!(tally.kept_beside(&b, &file(100)).is_ok(), "it was not stored before");
     }
 }

@@ -36,6 +36,7 @@ impl Receiver {
         let receiving = Receiving {
             store: Store::Folder(folder.clone()),
             accept: Accept::default(),
+            tally: None,
             window_blocks: 32,
             silence: Duration::from_secs(60),
             report: report.clone(),

@@ -52,6 +52,7 @@ impl Receiver {
         let receiving = Receiving {
             store: Store::Folder(folder.clone()),
             accept: Accept::default(),
+            tally: None,
             window_blocks: 300,
             silence: Duration::from_secs(60),
             report: Report::default(),

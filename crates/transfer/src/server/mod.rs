@@ -478,6 +478,7 @@ impl Server {
         let receiving = Receiving {
             store: store.with_descriptors(descriptors),
             accept: self.options.accept.clone(),
+            tally: None,
             window_blocks,
             silence: self.options.silence,
             report: report.clone(),

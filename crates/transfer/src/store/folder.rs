@@ -406,6 +406,11 @@ impl Folder {
         self.on_clash == OnClash::Overwrite
     }
 
+    /// Returns `true` if files that differ are kept under another name.
+    pub(crate) fn keeps_both(&self) -> bool {
+        self.on_clash == OnClash::Rename
+    }
+
     /// Returns `true` if the file of this name is in this state.
     pub(crate) fn is_in_state(&self, name: &Name, state: FileState) -> bool {
         let found = self.files.dir.symlink_metadata(name.as_str());

@@ -3,11 +3,13 @@
 use std::fs;
 
 use anabranch_transfer::protocol::{Failure, Kind, Message, Reason};
-use anabranch_transfer::{Accept, Catalogue, Offering, OnClash, SendSource, TransferError};
+use anabranch_transfer::{
+    Accept, Catalogue, Offering, OnClash, Report, Request, SendSource, Timeouts, TransferError, pull,
+};
 
 use crate::failures::Rogue;
 use crate::requests::{fetch, fetch_from, file};
-use crate::support::{folder, listener, names, run};
+use crate::support::{connect, folder, listener, names, run};
 
 /// Catalogue of `film.mkv` with 1000 B, of `photos` with two files of 300 B in all, and of a stream.
 async fn catalogue() -> Catalogue {
@@ -105,5 +107,34 @@ fn file_that_is_given_up_and_offered_again_counts_once() {
             assert_eq!(matches!(heard, Message::Answer { id: 1, .. }), fits, "{heard:?}");
             assert_eq!(matches!(ended, Err(TransferError::Unconfirmed(_))), !fits, "{ended:?}");
         }
+    });
+}
+
+#[test]
+fn bounds_hold_for_all_associations_of_a_transfer() {
+    run(async {
+        let accept = Accept::confirmed(&catalogue().await, 5).expect("names");
+        let (host, to) = (listener(), tempfile::tempdir().expect("a folder"));
+        let source = async {
+            let first = Rogue::welcome(&host).await;
+            for (id, name) in (0..).zip(["photos", "photos/x"]) {
+                first.offer(id, name, Kind::Folder).await;
+                assert!(matches!(first.hear().await, Message::Done { .. }));
+            }
+            first.0.abort();
+            let second = Rogue::welcome(&host).await;
+            for (id, name) in (0..).zip(["photos", "photos/x", "photos/y"]) {
+                second.offer(id, name, Kind::Folder).await;
+            }
+            second.last_failure().await
+        };
+        let store = folder(to.path(), OnClash::Refuse);
+        let again = || async { Ok::<_, TransferError>(connect(&host).await) };
+        let (request, report) = (Request::from(accept), Report::default());
+        let pulled = pull(&request, store, connect(&host).await, again, Timeouts::default(), &report);
+        let (ended, reason) = tokio::join!(pulled, source);
+        assert!(matches!(ended, Err(TransferError::Unconfirmed(_))), "{ended:?}");
+        assert_eq!(reason, Some(Reason::NotAllowed));
+        assert!(to.path().join("photos/x").exists() && !to.path().join("photos/y").exists());
     });
 }

@@ -90,7 +90,7 @@ impl Machine {
         };
         let is_folder = matches!(offer.kind, Kind::Folder | Kind::FolderEnd);
         let verdict = self.accept.judge(&name, is_folder);
-        if let (Verdict::Accepted, Some(tally)) = (verdict, &mut self.tally) {
+        if let (Verdict::Accepted, Some(tally)) = (verdict, &self.tally) {
             tally.offered(&name, &offer.kind)?;
         }
         match verdict {
@@ -134,7 +134,7 @@ impl Machine {
     }
 
     /// Takes the step that `wait` resumes with.
-    pub(super) fn advance(&mut self, name: Name, offer: Offer, wait: Wait) -> Result<(), ProtocolError> {
+    pub(super) fn advance(&mut self, name: Name, offer: Offer, wait: Wait) -> Result<(), TransferError> {
         let next = match wait.resume {
             Resume::Compared { end, different } => self.after_comparison(&name, &offer, end, different),
             Resume::Begin if self.mode == Mode::DryRun => self.plan(&name, &offer),
@@ -142,7 +142,7 @@ impl Machine {
         };
         match next {
             Next::Wait(_, reason, Some(failure)) if wait.blocked_for(reason) >= patience(reason) => {
-                self.finish(name, &offer, Outcome::Failed(failure))
+                Ok(self.finish(name, &offer, Outcome::Failed(failure))?)
             }
             Next::Wait(resume, reason, failure) => {
                 if let (Blocked::System, Some(failure), false) = (reason, failure, self.is_scarcity_told) {
@@ -152,15 +152,26 @@ impl Machine {
                 self.wait(name, offer, wait.blocked_by(resume, reason));
                 Ok(())
             }
-            Next::Done(outcome) => self.finish(name, &offer, outcome),
+            Next::Done(outcome) => Ok(self.finish(name, &offer, outcome)?),
             Next::FolderEnd => {
                 self.on_folder_end(name, offer);
                 Ok(())
             }
             Next::Open(stage, answer) => {
+                self.count_copy(&name, &offer, &stage)?;
                 self.open_offer(name, offer, stage, answer);
                 Ok(())
             }
+        }
+    }
+
+    /// Counts a file that is going to be kept beside one of the same name from an earlier association.
+    fn count_copy(&self, name: &Name, offer: &Offer, stage: &Stage) -> Result<(), TransferError> {
+        match (&self.tally, &self.store, stage) {
+            (Some(tally), Store::Folder(folder), Stage::Part(_)) if folder.keeps_both() => {
+                tally.kept_beside(name, &offer.kind)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -390,7 +401,7 @@ impl Machine {
     }
 
     /// Resumes offers that wait for part files of other transfers. To be called now and then.
-    pub(super) fn resume_contended(&mut self) -> Result<(), ProtocolError> {
+    pub(super) fn resume_contended(&mut self) -> Result<(), TransferError> {
         let is_contended = |open: &Open| matches!(&open.stage, Stage::Waiting(wait) if !wait.is_in_line());
         let ids: Vec<u32> =
             self.open.iter().filter(|(_, open)| is_contended(open)).map(|(id, _)| *id).collect();
@@ -399,7 +410,7 @@ impl Machine {
 
     /// Resumes offers that wait for descriptors or memory, in their order, until one has to wait again. Where the system itself
     /// has none left, only `is_due` has it asked again.
-    pub(super) fn resume_line(&mut self, is_due: bool) -> Result<(), ProtocolError> {
+    pub(super) fn resume_line(&mut self, is_due: bool) -> Result<(), TransferError> {
         while let Some(&id) = self.line.first() {
             let may_resume = |open: &Open| {
                 let is_system =
@@ -421,7 +432,7 @@ impl Machine {
         Ok(())
     }
 
-    fn resume(&mut self, id: u32) -> Result<(), ProtocolError> {
+    fn resume(&mut self, id: u32) -> Result<(), TransferError> {
         self.line.remove(&id);
         match self.open.remove(&id) {
             Some(Open { name, offer, stage: Stage::Waiting(wait), .. }) => self.advance(name, offer, wait),
