@@ -110,7 +110,7 @@ fn refused(error: rustls::server::VerifierBuilderError) -> IdentityError {
 }
 
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
-    let text = private_file::read(path, Others::MayRead, LONGEST_FILE)?;
+    let text = private_file::read_any(path, Others::MayRead, LONGEST_FILE)?;
     let text = text.ok_or_else(|| IdentityError::content(path, "no such file"))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match chain {
@@ -121,7 +121,7 @@ fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityError
 }
 
 fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
-    let text = private_file::read(path, Others::Nothing, LONGEST_FILE)?;
+    let text = private_file::read_any(path, Others::Nothing, LONGEST_FILE)?;
     let text = text.ok_or_else(|| IdentityError::content(path, "no such file"))?;
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|_| IdentityError::content(path, "no private key in PEM"))

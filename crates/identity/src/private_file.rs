@@ -33,8 +33,18 @@ pub(crate) enum Others {
     MayRead,
 }
 
-/// The text of a file of at most `limit` bytes; `None` if there is none. It is wiped when it is dropped.
+/// Returns the text of a regular file as [`read_any`] does. Another kind is refused: opening a FIFO would wait for a writer.
 pub(crate) fn read(
+    path: &Path,
+    others: Others,
+    limit: u64,
+) -> Result<Option<Zeroizing<String>>, IdentityError> {
+    check_regular(path, fs::metadata(path), "no regular file")?;
+    read_any(path, others, limit)
+}
+
+/// Returns the text of a file or pipe of at most `limit` bytes; `None` if there is none. It is wiped when it is dropped.
+pub(crate) fn read_any(
     path: &Path,
     others: Others,
     limit: u64,
@@ -67,7 +77,11 @@ pub(crate) fn create(path: &Path, text: &str) -> Result<(), IdentityError> {
     access::check_place(path)?;
     let draft = Draft::write(path, text).map_err(IdentityError::file(path))?;
     match fs::hard_link(&draft.0, path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.exists() => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let text = "a link that leads to no file; remove it, or restore the file that it led to";
+            Err(IdentityError::content(path, text))
+        }
         linked => linked.and_then(|()| sync_folder(path)).map_err(IdentityError::file(path)),
     }
 }
@@ -103,11 +117,20 @@ fn lock(path: &Path) -> Result<File, IdentityError> {
     if path.is_symlink() {
         return Err(IdentityError::content(&path, "a link where a lock file belongs; remove it"));
     }
+    check_regular(&path, path.symlink_metadata(), "no regular file where a lock file belongs")?;
     let opened = unlinked_options().create(true).truncate(false).open(&path).and_then(|lock| {
         lock.lock()?;
         Ok(lock)
     });
     opened.map_err(IdentityError::file(path))
+}
+
+/// Refuses what is found unless it is a regular file, or nothing.
+fn check_regular(path: &Path, found: io::Result<fs::Metadata>, what: &str) -> Result<(), IdentityError> {
+    match found {
+        Ok(found) if !found.is_file() => Err(IdentityError::content(path, format!("{what}; move it away"))),
+        _ => Ok(()),
+    }
 }
 
 /// A file beside another one, to take its place. It is removed when this is dropped.
@@ -201,6 +224,32 @@ mod tests {
         let text = add(&file).expect_err("a link");
         assert!(text.contains("file.lock: a link"), "{text}");
         assert!(!victim.exists() && !file.exists());
+    }
+
+    #[test]
+    fn fifo_is_refused_without_waiting_for_its_other_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, other] = ["file", "other"].map(|name| folder.path().join(name));
+        for path in [&file, &folder.path().join("other.lock")] {
+            let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(path).status();
+            assert!(made.expect("mkfifo").success());
+        }
+        let refused = read(&file, Others::Nothing, LIMIT).expect_err("a FIFO");
+        assert!(refused.to_string().contains("no regular file"), "{refused}");
+        for path in [&file, &other] {
+            let text = add(path).expect_err("a FIFO");
+            assert!(text.contains("no regular file"), "{text}");
+        }
+        assert!(!other.exists());
+    }
+
+    #[test]
+    fn link_that_leads_to_no_file_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        std::os::unix::fs::symlink("nowhere", &file).expect("linked");
+        let refused = create(&file, "text").expect_err("a link");
+        assert!(refused.to_string().contains("a link that leads to no file"), "{refused}");
     }
 
     #[test]
