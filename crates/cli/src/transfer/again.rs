@@ -8,6 +8,15 @@ use anabranch_transfer::{TransferError, escape};
 /// What is true of every transfer that can go on.
 pub(super) const KEPT: &str = "what has arrived is kept: start it again to go on from there";
 
+/// The same after an offer with a one-time code.
+pub(super) const KEPT_BY_CODE: &str = "the code is no longer valid; what has arrived is kept: start it again and give the receiver the new code";
+
+/// The same after an offer of which something goes through a pipe.
+pub(super) const PIPED_BY_CODE: &str = "the code is no longer valid; what went through a pipe cannot be resumed: start it again from the beginning and give the receiver the new code";
+
+/// Note on an offer with a one-time code that ended before anything was transferred.
+pub(super) const CODE_UNUSED: &str = "the code is no longer valid: start it again for another one";
+
 /// Note on an interrupted transfer through a pipe.
 pub(super) const PIPED: &str =
     "what went through a pipe cannot be resumed by another command: start again from the beginning";

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::ShowOptions;
-use super::again::{KEPT, PIPED};
+use super::again::{CODE_UNUSED, KEPT, KEPT_BY_CODE, PIPED, PIPED_BY_CODE};
 use super::figures::{amount, per_second, rate};
-use super::layout::Snapshot;
+use super::layout::{Snapshot, Waiting};
 use super::live::Live;
 use super::paths::{Carried, PathLine, Paths};
 use super::progress::{Pace, Progress, new_bytes};
@@ -48,15 +48,16 @@ pub(super) struct Console {
     sends: bool,
     /// The command that goes on with the transfer.
     again: Option<String>,
-    /// Set where something is read from a pipe or written to one, which no other command can resume.
-    is_piped: bool,
+    /// Text on how an interrupted transfer is resumed.
+    remedy: &'static str,
+    /// Set if the transfer is offered with a one-time code, which ends with this command.
+    is_by_code: bool,
     /// The host that files are fetched from.
     source: Option<String>,
     /// Whether there is a line for each file.
     verbose: bool,
     /// Set if nothing is stored or deleted.
     is_dry_run: bool,
-    began: Instant,
     progress: Mutex<Progress>,
 }
 
@@ -119,18 +120,17 @@ impl Console {
     }
 
     fn in_mode(show: &ShowOptions, mode: Mode) -> Self {
-        let began = Instant::now();
         Console {
             mode,
             origin: None,
             sends: false,
             again: None,
-            is_piped: false,
+            remedy: KEPT,
+            is_by_code: false,
             source: None,
             verbose: show.verbose,
             is_dry_run: false,
-            began,
-            progress: Mutex::new(Progress::new(began)),
+            progress: Mutex::new(Progress::new(Instant::now())),
         }
     }
 
@@ -180,7 +180,7 @@ impl Console {
         live.clear();
         write();
         if let Some(snapshot) = snapshot {
-            live.draw(&snapshot.lines(live.size()));
+            live.draw(&snapshot.lines(live.room()));
         }
     }
 
@@ -283,7 +283,7 @@ impl Console {
         match &self.mode {
             Mode::Json => self.json(json!({
                 "event": "progress",
-                "seconds": self.began.elapsed().as_secs_f64(),
+                "seconds": self.elapsed().as_secs_f64(),
                 "rate_bytes_per_s": latest,
                 "eta_s": snapshot.seconds_left(),
                 "file": snapshot.file,
@@ -292,7 +292,7 @@ impl Console {
             })),
             Mode::Live { screen } => {
                 let (live, latest) = &mut *lock(screen);
-                live.draw(&snapshot.lines(live.size()));
+                live.draw(&snapshot.lines(live.room()));
                 *latest = Some(Box::new(snapshot));
             }
             Mode::Lines { next } => {
@@ -308,8 +308,9 @@ impl Console {
 
     /// Prints the summary.
     pub(super) fn end(&self, end: &End<'_>) {
-        let took = self.began.elapsed();
+        let took = self.elapsed();
         let totals = &end.totals;
+        let unstarted = self.unstarted(end);
         let new_bytes = new_bytes(totals);
         if let Mode::Live { screen } = &self.mode {
             // Later lines are not overwritten.
@@ -320,7 +321,7 @@ impl Console {
                 "event": "end",
                 "result": end.result,
                 "dry_run": self.is_dry_run,
-                "error": end.error.as_deref().map(|error| self.remedied(error)),
+                "error": end.error.as_deref().or(unstarted).map(|error| self.remedied(error)),
                 "seconds": took.as_secs_f64(),
                 "goodput_bytes_per_s": per_second(new_bytes, took),
                 "totals": totals_json(totals),
@@ -328,10 +329,13 @@ impl Console {
             })),
             Mode::Quiet => {}
             _ => {
-                let summary = summary(end.result, totals, new_bytes, took);
-                self.say(&if self.is_dry_run { of_dry_run(end.result, totals) } else { summary });
+                self.say(&match unstarted {
+                    Some(reason) => format!("{}: {reason}", end.result),
+                    None if self.is_dry_run => of_dry_run(end.result, totals),
+                    None => summary(end.result, totals, new_bytes, took),
+                });
                 let all = end.carried.iter().map(Carried::sent_bytes).sum();
-                if self.sends {
+                if self.sends && unstarted.is_none() {
                     end.carried.iter().for_each(|path| self.say(&path.text(all)));
                 }
             }
@@ -340,25 +344,60 @@ impl Console {
             self.say(&self.remedied(error));
         }
         if end.goes_on && !matches!(self.mode, Mode::Json | Mode::Quiet) {
-            if end.error.is_none() {
-                self.say(if self.is_piped { PIPED } else { KEPT });
+            match unstarted {
+                Some(_) if self.is_by_code => self.say(CODE_UNUSED),
+                None if end.error.is_none() => self.say(self.remedy),
+                _ => {}
             }
-            if let (Some(command), false) = (&self.again, self.is_piped) {
-                self.say(&format!("  {command}"));
+            if let Some(command) = &self.again {
+                self.say(&format!("    {command}"));
             }
         }
+    }
+
+    /// Returns the reason for an end before anything was transferred.
+    fn unstarted(&self, end: &End<'_>) -> Option<&'static str> {
+        let Totals { found_files, failed_files, deleted, moved_bytes, .. } = end.totals;
+        let is_untouched = found_files + failed_files + deleted + moved_bytes == 0;
+        let is_ended_early = matches!(end.result, "interrupted" | "failed");
+        (is_untouched && is_ended_early).then(|| match lock(&self.progress).waiting() {
+            Some(Waiting::Receiver) => "no receiver has used the code, so nothing was transferred",
+            Some(Waiting::Answer) => {
+                "the receiver has not accepted the files yet, so nothing was transferred"
+            }
+            Some(Waiting::Return) => {
+                "the receiver left before it accepted the files, so nothing was transferred"
+            }
+            None => "nothing was transferred",
+        })
     }
 }
 
 impl Console {
     /// The same for a transfer of which something goes through a pipe.
     pub(super) fn piped(self, is_piped: bool) -> Self {
-        Console { is_piped, ..self }
+        if is_piped { Console { remedy: PIPED, again: None, ..self } } else { self }
+    }
+
+    /// The same for an offer with a one-time code, which waits for a receiver.
+    pub(super) fn by_code(self, is_piped: bool) -> Self {
+        let remedy = if is_piped { PIPED_BY_CODE } else { KEPT_BY_CODE };
+        self.wait_for(Waiting::Receiver);
+        Console { remedy, again: None, is_by_code: true, ..self }
+    }
+
+    /// Notes that the transfer continues only after this step of the receiver.
+    pub(super) fn wait_for(&self, step: Waiting) {
+        lock(&self.progress).wait_for(step);
+    }
+
+    fn elapsed(&self) -> Duration {
+        lock(&self.progress).elapsed(Instant::now())
     }
 
     /// Returns an error with the remedy that is true of this transfer.
     fn remedied(&self, error: &str) -> String {
-        if self.is_piped { error.replace(KEPT, PIPED) } else { error.to_owned() }
+        error.replace(KEPT, self.remedy)
     }
 }
 

@@ -53,18 +53,55 @@ pub(super) enum Phase {
     Stalled(Duration),
     /// The association was lost this long ago, and another one is tried.
     Disconnected(Duration),
+    /// The sender of a one-time code waits.
+    Waiting(Waiting),
+}
+
+/// Step of the receiver that the sender of a one-time code waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// A receiver connects and proves the code.
+    Receiver,
+    /// The receiver accepts the list of files.
+    Answer,
+    /// The receiver connects again.
+    Return,
+}
+
+impl Waiting {
+    fn text(self) -> &'static str {
+        match self {
+            Waiting::Receiver => "waiting for the receiver",
+            Waiting::Answer => "waiting for the answer of the receiver",
+            Waiting::Return => "waiting for the receiver to connect again",
+        }
+    }
 }
 
 impl Snapshot {
     /// Returns the lines for a terminal. None of them is wider than that.
     pub(super) fn lines(&self, size: Size) -> Vec<String> {
+        if let Some(step) = self.first_step() {
+            return vec![elide_middle(step.text(), size.columns)];
+        }
         let mut lines = vec![self.overall(size.columns), self.files(size.columns)];
         lines.extend(self.rows(size.columns, size.rows.saturating_sub(OTHER_LINES)));
         lines
     }
 
+    /// Returns the step of the receiver without which nothing can be transferred yet.
+    fn first_step(&self) -> Option<Waiting> {
+        match self.phase {
+            Phase::Waiting(step) if self.totals.found_files == 0 => Some(step),
+            _ => None,
+        }
+    }
+
     /// Returns the lines for a file or a pipe, where nothing has to fit.
     pub(super) fn plain_lines(&self) -> Vec<String> {
+        if let Some(step) = self.first_step() {
+            return vec![step.text().to_owned()];
+        }
         let figures = self.figures().into_iter().map(|(_, text)| text);
         let name = self.file.clone().into_iter();
         let first = figures.chain([self.file_count()]).chain(name).collect::<Vec<_>>().join(GAP);
@@ -107,6 +144,7 @@ impl Snapshot {
     /// Returns the remaining time, or the reason why there is none.
     fn phase_text(&self) -> Option<String> {
         match self.phase {
+            Phase::Waiting(step) => Some(step.text().to_owned()),
             Phase::Disconnected(time) => Some(format!("connecting again for {}", clock(time))),
             Phase::Stalled(time) => Some(format!("stalled for {}", clock(time))),
             Phase::Moving if self.totals.all_files().is_none() => Some("counting files".to_owned()),

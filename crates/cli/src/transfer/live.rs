@@ -8,6 +8,9 @@ use console::Term;
 use super::layout::Size;
 use crate::columns::width;
 
+/// Columns behind each line for the `^C` that a terminal shows after Ctrl-C. If it began another row, a row of the frame would stay.
+const ECHO_COLUMNS: usize = 2;
+
 /// Size that is assumed where the terminal does not report one.
 const USUAL_SIZE: Size = Size { columns: 80, rows: 24 };
 
@@ -27,8 +30,12 @@ impl Live {
         is_able.then_some(Live { terminal, shown: Vec::new() })
     }
 
-    /// Returns the size of the terminal now.
-    pub(super) fn size(&self) -> Size {
+    /// Returns the columns and rows that lines may take now.
+    pub(super) fn room(&self) -> Size {
+        room_of(self.size())
+    }
+
+    fn size(&self) -> Size {
         self.terminal.size_checked().map_or(USUAL_SIZE, |(rows, columns)| Size {
             columns: usize::from(columns).max(1),
             rows: usize::from(rows),
@@ -80,6 +87,10 @@ impl Drop for Live {
     }
 }
 
+fn room_of(Size { columns, rows }: Size) -> Size {
+    Size { columns: columns.saturating_sub(ECHO_COLUMNS).max(1), rows }
+}
+
 /// Rows that lines take, after a narrower terminal has wrapped them.
 fn rows_of(shown: &[usize], columns: usize) -> usize {
     shown.iter().map(|width| width.div_ceil(columns).max(1)).sum()
@@ -88,6 +99,15 @@ fn rows_of(shown: &[usize], columns: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn echo_of_ctrl_c_behind_widest_line_begins_no_row() {
+        for columns in [2, 3, 60, 80, 200] {
+            let widest = room_of(Size { columns, rows: 24 }).columns;
+            assert!(columns == 2 || widest + "^C".len() <= columns);
+            assert!(widest > 0);
+        }
+    }
 
     #[test]
     fn narrower_terminal_wraps_lines_into_more_rows() {

@@ -7,7 +7,7 @@ use anabranch_transfer::protocol::MAX_OPEN_OFFERS;
 use anabranch_transfer::{Event, Totals};
 
 use super::figures::per_second;
-use super::layout::Phase;
+use super::layout::{Phase, Waiting};
 
 /// Time constant of the smoothed rate, in seconds.
 const SMOOTHING_S: f64 = 4.0;
@@ -17,6 +17,11 @@ const STALLED_AFTER: Duration = Duration::from_secs(10);
 /// Progress of one transfer.
 #[derive(Debug)]
 pub(super) struct Progress {
+    began: Instant,
+    /// Unset while a new receiver has not accepted the files.
+    is_begun: bool,
+    /// Awaited step of the receiver.
+    waiting: Option<Waiting>,
     last: Instant,
     last_bytes: u64,
     bytes_per_s: Option<f64>,
@@ -43,6 +48,9 @@ pub(super) struct Pace {
 impl Progress {
     pub(super) fn new(now: Instant) -> Self {
         Progress {
+            began: now,
+            is_begun: true,
+            waiting: None,
             last: now,
             last_bytes: 0,
             bytes_per_s: None,
@@ -54,9 +62,27 @@ impl Progress {
         }
     }
 
+    /// Returns the time since the transfer began. Time that a new receiver took to come and to answer does not count.
+    pub(super) fn elapsed(&self, now: Instant) -> Duration {
+        now - self.began
+    }
+
+    /// Notes that the transfer continues only after this step of the receiver.
+    pub(super) fn wait_for(&mut self, step: Waiting) {
+        self.waiting = Some(step);
+        self.is_begun &= step == Waiting::Return;
+    }
+
+    /// Returns the awaited step of the receiver.
+    pub(super) fn waiting(&self) -> Option<Waiting> {
+        self.waiting
+    }
+
     /// Records what an event says about files and the association.
     pub(super) fn event(&mut self, event: &Event, now: Instant) {
         match event {
+            Event::Started { .. } if self.is_begun => (self.waiting, self.moved_at) = (None, now),
+            Event::Started { .. } => *self = Progress::new(now),
             Event::Begun { name, .. } => {
                 let name = name.to_string();
                 if !self.open.contains(&name) && self.open.len() < MAX_OPEN_OFFERS {
@@ -104,10 +130,11 @@ impl Progress {
             self.moved_at = now;
         }
         let idle = now - self.moved_at;
-        match self.lost_at {
-            Some(lost_at) => Phase::Disconnected(now - lost_at),
-            None if idle >= STALLED_AFTER => Phase::Stalled(idle),
-            None => Phase::Moving,
+        match (self.waiting, self.lost_at) {
+            (Some(step), _) => Phase::Waiting(step),
+            (None, Some(lost_at)) => Phase::Disconnected(now - lost_at),
+            (None, None) if idle >= STALLED_AFTER => Phase::Stalled(idle),
+            (None, None) => Phase::Moving,
         }
     }
 }
@@ -176,6 +203,25 @@ mod tests {
         assert_eq!(progress.pace(&held(5, 0), at(8)).phase, Phase::Disconnected(Duration::from_secs(5)));
         progress.event(&Event::Reconnected, at(30));
         assert_eq!(progress.pace(&held(5, 0), at(31)).phase, Phase::Moving);
+    }
+
+    #[test]
+    fn time_before_the_receiver_accepts_is_no_part_of_the_transfer() {
+        let began = Instant::now();
+        let mut progress = Progress::new(began);
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let started = Event::Started { is_fetched: true, names: Vec::new() };
+        for step in [Waiting::Receiver, Waiting::Answer] {
+            progress.wait_for(step);
+            assert_eq!(progress.pace(&held(0, 0), at(30)).phase, Phase::Waiting(step));
+        }
+        progress.event(&started, at(40));
+        assert_eq!(progress.elapsed(at(43)), Duration::from_secs(3));
+        progress.wait_for(Waiting::Return);
+        assert_eq!(progress.pace(&held(5, 0), at(60)).phase, Phase::Waiting(Waiting::Return));
+        progress.event(&started, at(70));
+        assert_eq!(progress.pace(&held(5, 0), at(71)).phase, Phase::Moving);
+        assert_eq!(progress.elapsed(at(71)), Duration::from_secs(31), "a receiver that returns resumes");
     }
 
     #[test]

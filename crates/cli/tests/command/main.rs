@@ -21,6 +21,8 @@ mod network;
 #[cfg(unix)]
 mod observe;
 #[cfg(unix)]
+mod offers;
+#[cfg(unix)]
 mod output;
 mod paths;
 mod protection;

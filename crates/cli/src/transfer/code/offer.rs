@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::super::console::{Console, End, listening_notice};
 use super::super::identity::sender;
+use super::super::layout::Waiting;
 use super::super::paths::Paths;
 use super::super::recv::peer_address;
 use super::super::runtime;
@@ -61,13 +62,22 @@ pub(super) struct Shared {
 }
 
 /// Absence of the receiver that has proved the code.
-struct Waiting {
+struct Absence {
     /// Longest absence; `None` waits until Ctrl-C.
     retry: Option<Duration>,
     /// Associations that transfer.
     running: usize,
     /// Time at which the offer ends, and the reason, while the receiver is absent.
     lost: Option<(Instant, TransferError)>,
+}
+
+/// Recipients of what an offer does.
+#[derive(Clone, Copy)]
+pub(super) struct Observer<'a> {
+    pub(super) report: &'a Report,
+    pub(super) remainder: &'a Remainder,
+    /// Called before each step of the receiver that the offer waits for.
+    pub(super) waits: &'a dyn Fn(Waiting),
 }
 
 /// Outcomes of one association that leave the transfer incomplete at the receiver.
@@ -94,6 +104,7 @@ async fn offer_with_code(
     let stop = interrupted()?;
     tokio::pin!(stop);
     let show = arguments.show();
+    let is_piped = sources.iter().any(SendSource::is_pipe);
     let offering = Offering::survey(sources).await.map_err(CommandError::failure)?;
     let listen = arguments.listen_options();
     let protection = listen.association.protection.open_protection()?;
@@ -106,7 +117,7 @@ async fn offer_with_code(
     listening_notice(&host, show, (&admitted, &listen.association.protection), "waiting for the code");
     tell(&code, arguments, &host)?;
     let shared = Arc::new(Shared::new(code, offering, options));
-    let console = Arc::new(Console::new(show, true, None));
+    let console = Arc::new(Console::new(show, true, None).by_code(is_piped));
     let telling = Arc::clone(&console);
     let remainder = Arc::new(Remainder::default());
     let noting = Arc::clone(&remainder);
@@ -115,14 +126,17 @@ async fn offer_with_code(
         telling.event(&event);
     });
     let paths = tokio::sync::Mutex::new(Paths::default());
-    let transfer = one_transfer(&host, &shared, (&report, &remainder), &paths, arguments.retry_if_given());
+    let waits = |step| console.wait_for(step);
+    let observer = Observer { report: &report, remainder: &remainder, waits: &waits };
+    let transfer = one_transfer(&host, &shared, observer, &paths, arguments.retry_if_given());
     let ended = tokio::select! {
         ended = transfer => Some(ended?),
         () = &mut stop => None,
         () = watch(&console, &report, &paths) => None,
     };
     shared.server.abort_all();
-    if arguments.pin && matches!(ended, Some(Ok(()))) {
+    let is_complete = matches!(ended, Some(Ok(())));
+    if arguments.pin && is_complete {
         pin(arguments, &shared)?;
     }
     let carried = paths.lock().await.carried().await;
@@ -130,6 +144,10 @@ async fn offer_with_code(
     let (result, status, error) = judge(ended, &totals);
     console.end(&End { result, error, totals, carried: &carried, goes_on });
     if let Some(association) = paths.lock().await.association() {
+        if !is_complete {
+            // A receiver that has not answered yet learns that the offer has ended.
+            association.abort();
+        }
         let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;
     }
     Ok(status)
@@ -165,12 +183,12 @@ fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<()
 pub(super) async fn one_transfer(
     host: &Host,
     shared: &Arc<Shared>,
-    (report, remainder): (&Report, &Remainder),
+    Observer { report, remainder, waits }: Observer<'_>,
     paths: &tokio::sync::Mutex<Paths>,
     retry: Option<Duration>,
 ) -> Result<Result<(), TransferError>, CommandError> {
     let (says, mut said) = mpsc::unbounded_channel();
-    let mut waiting = Waiting::new(retry);
+    let mut absence = Absence::new(retry);
     loop {
         tokio::select! {
             accepted = host.accept() => {
@@ -179,7 +197,8 @@ pub(super) async fn one_transfer(
             }
             Some(said) = said.recv() => match said {
                 Said::Admitted { association, is_new_run } => {
-                    waiting.came();
+                    absence.came();
+                    waits(if is_new_run { Waiting::Answer } else { Waiting::Return });
                     let mut paths = paths.lock().await;
                     if is_new_run {
                         report.note(proved_by(&association).await);
@@ -194,11 +213,13 @@ pub(super) async fn one_transfer(
                     tokio::spawn(transfer(Arc::clone(shared), association, report.clone(), says.clone()));
                 }
                 Said::Refused(error) => refused(error, report)?,
-                Said::Ended(ended) => if let Some(ended) = waiting.ended(ended, remainder, report, Instant::now()) {
-                    return Ok(ended);
+                Said::Ended(ended) => match absence.ended(ended, remainder, report, Instant::now()) {
+                    Some(ended) => return Ok(ended),
+                    None if absence.running == 0 => waits(Waiting::Return),
+                    None => {}
                 }
             },
-            error = waiting.given_up() => return Ok(Err(error)),
+            error = absence.given_up() => return Ok(Err(error)),
         }
     }
 }
@@ -342,9 +363,9 @@ impl Remainder {
     }
 }
 
-impl Waiting {
+impl Absence {
     fn new(retry: Option<Duration>) -> Self {
-        Waiting { retry, running: 0, lost: None }
+        Absence { retry, running: 0, lost: None }
     }
 
     /// Notes that the receiver is present.
@@ -420,10 +441,10 @@ mod tests {
     ) -> (Option<Result<(), TransferError>>, Option<Duration>) {
         let (now, remainder) = (Instant::now(), Remainder::default());
         event.iter().for_each(|event| remainder.note(event));
-        let mut waiting = Waiting::new(retry);
-        waiting.came();
-        let result = waiting.ended(ended, &remainder, &Report::default(), now);
-        (result, waiting.lost.map(|(until, _)| until - now))
+        let mut absence = Absence::new(retry);
+        absence.came();
+        let result = absence.ended(ended, &remainder, &Report::default(), now);
+        (result, absence.lost.map(|(until, _)| until - now))
     }
 
     fn done(outcome: Outcome) -> Option<Event> {
@@ -454,12 +475,12 @@ mod tests {
     fn absent_receiver_is_waited_for_as_long_as_asked() {
         let retry = Some(Duration::from_secs(120));
         assert_eq!(ended(retry, Err(TransferError::Stopped), None), (None, retry));
-        let mut waiting = Waiting::new(retry);
-        waiting.came();
-        waiting.came();
+        let mut absence = Absence::new(retry);
+        absence.came();
+        absence.came();
         let (remainder, report) = (Remainder::default(), Report::default());
-        assert_eq!(waiting.ended(Err(lost()), &remainder, &report, Instant::now()), None);
-        assert!(waiting.lost.is_none(), "another association is there");
+        assert_eq!(absence.ended(Err(lost()), &remainder, &report, Instant::now()), None);
+        assert!(absence.lost.is_none(), "another association is there");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use super::super::paths::Paths;
 use super::exchange::{ExchangeError, is_sender_of_version_1, prove, resume};
 use super::offer::MOST_STRANGERS;
-use super::offer::{Remainder, Shared, one_transfer};
+use super::offer::{Observer, Remainder, Shared, one_transfer};
 use crate::exit::CommandError;
 
 const CODE: &str = "7-apple-river";
@@ -96,7 +96,7 @@ impl Rig {
         let offered = one_transfer(
             &self.server,
             &self.shared,
-            (&report, &remainder),
+            Observer { report: &report, remainder: &remainder, waits: &|_| {} },
             &paths,
             Some(Duration::from_secs(60)),
         );

@@ -53,6 +53,18 @@ fn eighty_columns_show_bar_figures_name_and_states() {
 }
 
 #[test]
+fn offer_without_files_shows_only_what_it_waits_for() {
+    for step in [Waiting::Receiver, Waiting::Answer, Waiting::Return] {
+        let empty = Snapshot { totals: Totals::default(), phase: Phase::Waiting(step), ..usual() };
+        assert_eq!(empty.lines(at(80)), [step.text()]);
+        assert_eq!(empty.plain_lines(), [step.text()]);
+    }
+    let left = Snapshot { phase: Phase::Waiting(Waiting::Return), ..usual() };
+    assert!(left.seconds_left().is_none());
+    assert!(left.lines(at(100))[0].ends_with("waiting for the receiver to connect again"));
+}
+
+#[test]
 fn sixty_columns_keep_bar_name_and_state() {
     let lines = usual().lines(at(60));
     assert_eq!(
