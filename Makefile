@@ -77,18 +77,21 @@ uninstall: ## Remove what `make install` installed below PREFIX; folders stay.
 		'$(SHARE)/fish/vendor_completions.d/anabranch.fish' "$$command"; \
 	echo "Removed: $$command, man pages and completions for bash, zsh and fish"
 
-demo: venv ## Compare three schemes over two paths, send a file of 8 MB through the simulated network and one over real sockets, and report on a sweep.
+# The release is built first, so that cargo shows its progress; pip then takes what is built.
+demo: ## Run schemes over two paths, send files, and make a report; the first time takes some ten minutes, mostly to compile, then one.
 	@set -eu; \
 	mkdir -p '$(DEMO)'; \
-	echo '== Building the release'; \
+	echo '== 1 of 7: the command (cargo build), some minutes the first time'; \
 	$(ANABRANCH_BUILD); \
-	echo; echo '== Three schemes over two paths: scenarios/two-path.toml'; \
+	echo; echo '== 2 of 7: the Python package in $(VENV), some minutes the first time'; \
+	[ -e '$(VENV)/made' ] || $(MAKE) --no-print-directory '$(VENV)/package'; \
+	echo; echo '== 3 of 7: three schemes over two paths (scenarios/two-path.toml)'; \
 	$(ANABRANCH) run scenarios/two-path.toml --schemes sctp,cmt,cmt-pf; \
-	echo; echo '== The same with one seed, captured and traced'; \
+	echo; echo '== 4 of 7: the same with one seed, captured and traced'; \
 	$(ANABRANCH) run scenarios/two-path.toml --schemes sctp,cmt,cmt-pf --seeds '$(DEMO_SEED),' \
 		--pcap '$(DEMO)/pcap' --trace '$(DEMO)/trace' --quiet > '$(DEMO)/one-seed.txt'; \
 	echo 'table in $(DEMO)/one-seed.txt'; \
-	echo; echo '== A file of 8 MB: what arrives is hashed and compared with what was sent'; \
+	echo; echo '== 5 of 7: a file of 8 MB over them; what arrives is compared with what was sent'; \
 	$(PYTHON) -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(8_000_000))' \
 		> '$(DEMO)/payload.bin'; \
 	sed 's|^size = .*|path = "payload.bin"|' scenarios/file.toml > '$(DEMO)/file.toml'; \
@@ -98,9 +101,9 @@ demo: venv ## Compare three schemes over two paths, send a file of 8 MB through 
 	echo 'Captures for Wireshark: $(DEMO)/pcap/*.pcapng'; \
 	echo 'Traces as CSV:          $(DEMO)/trace/*/'; \
 	echo 'Where the time went:    anabranch explain $(DEMO)/trace'; \
-	echo; echo '== The same endpoint on real sockets: a file over two links, which are relays (examples/two-links/transfer.sh)'; \
+	echo; echo '== 6 of 7: a file over two links on real sockets (examples/two-links/transfer.sh)'; \
 	examples/two-links/transfer.sh "$(TARGET)/release/anabranch" '$(DEMO)/two-links'; \
-	echo; echo '== A sweep over the losses of a path, and a report on it: scenarios/sweeps/second-path.toml'; \
+	echo; echo '== 7 of 7: a sweep of 200 runs and a report (scenarios/sweeps/second-path.toml)'; \
 	'$(VENV)/bin/anabranch' sweep scenarios/sweeps/second-path.toml --seeds 10 --out '$(DEMO)/sweep' --cache '$(DEMO)/cache'; \
 	'$(VENV)/bin/anabranch' report '$(DEMO)/sweep' --out '$(DEMO)/report.html'; \
 	echo 'Tables, figures and a timeline to look into: $(DEMO)/report.html'
@@ -148,18 +151,29 @@ test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector
 EXTRAS := dask,notebook,polars,test,video
 venv: $(VENV)/made
 
+# Prints a line each ten seconds while pip compiles or unpacks, of which pip says nothing.
+PIP_INSTALL := MATURIN_PEP517_ARGS=--locked $(PYTHON) tools/heartbeat.py pip \
+	'$(VENV)/bin/pip' install --disable-pip-version-check --progress-bar off
+
+# The package without what only tests and some chapters need.
+$(VENV)/package: pyproject.toml
+	$(MAKE_VENV); \
+	$(PIP_INSTALL) .; \
+	touch '$@'
+
 $(VENV)/made: pyproject.toml
-	@set -eu; \
+	$(MAKE_VENV); \
+	$(PIP_INSTALL) '.[$(EXTRAS)]'; \
+	touch '$@'
+
+MAKE_VENV = @set -eu; \
 	if ! $(PYTHON) -c 'import ensurepip, venv' 2> /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 		echo 'Installing python3-venv'; \
 		export DEBIAN_FRONTEND=noninteractive; \
 		apt-get update -qq < /dev/null && apt-get install -y -qq python3-venv < /dev/null > /dev/null; \
 	fi; \
 	echo 'Making $(VENV), which takes some minutes'; \
-	$(PYTHON) -m venv '$(VENV)'; \
-	echo 'pip names each package, and says each minute that the native module is still compiled'; \
-	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --disable-pip-version-check --progress-bar off '.[$(EXTRAS)]'; \
-	touch '$@'
+	$(PYTHON) -m venv '$(VENV)'
 
 # The package is built as a user would build it. What `cargo build --release` has built is taken as it is.
 # Chromium opens a report, and ethtool makes links between namespaces like wires. Both are installed where that needs no question,
