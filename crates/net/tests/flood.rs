@@ -3,6 +3,9 @@
 
 #![allow(clippy::disallowed_macros, reason = "a test prints what it has measured")]
 
+#[cfg(target_os = "linux")]
+mod namespace;
+
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,21 +103,11 @@ async fn flood_from_one_address_ends_no_handshake_of_another() {
 #[cfg(target_os = "linux")]
 #[test]
 fn flood_from_one_ipv6_network_counts_as_one_source() {
-    let program = std::env::current_exe().expect("this program");
-    let program = program.to_str().expect("a path");
     let networks =
         ["1", "2", "3"].map(|network| format!("ip addr add fd00:0:0:{network}::1/64 dev lo nodad"));
     let hosts = (0..FLOOD).map(|host| format!("ip addr add fd00:0:0:9::{:x}/64 dev lo nodad", host + 1));
-    let prepare = networks.into_iter().chain(hosts).collect::<Vec<_>>().join(" && ");
-    let run = format!(
-        "ip link set lo up && {prepare} && exec '{program}' --ignored --exact ipv6_flood --nocapture"
-    );
-    let ended = std::process::Command::new("unshare")
-        .args(["-U", "-r", "-n", "sh", "-c", &run])
-        .output()
-        .expect("unshare");
-    let text = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+    let prepare: Vec<String> = networks.into_iter().chain(hosts).collect();
+    namespace::in_namespace("ipv6_flood", &prepare);
 }
 
 #[tokio::test]

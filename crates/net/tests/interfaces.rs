@@ -3,6 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+mod namespace;
+
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;
@@ -13,18 +15,9 @@ use anabranch_net::{
     SendOptions,
 };
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+use self::namespace::in_namespace;
 
-/// Runs one of the tests below, which are ignored otherwise, in a namespace.
-#[track_caller]
-fn in_namespace(test: &str) {
-    let program = std::env::current_exe().expect("this program");
-    let program = program.to_str().expect("a path");
-    let run = format!("ip link set lo up && exec '{program}' --ignored --exact {test} --nocapture");
-    let ended = Command::new("unshare").args(["-U", "-r", "-n", "sh", "-c", &run]).output().expect("unshare");
-    let text = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success() && text.contains("1 passed"), "{text}");
-}
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn ip(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
@@ -45,7 +38,7 @@ async fn next(watcher: &mut Watcher) -> Change {
 
 #[test]
 fn addresses_that_come_and_go_are_told() {
-    in_namespace("told");
+    in_namespace("told", &[]);
 }
 
 #[tokio::test]
@@ -72,7 +65,7 @@ async fn told() {
 
 #[test]
 fn a_pair_of_ends_on_this_machine_is_virtual_and_the_way_out_of_a_container_is_not() {
-    in_namespace("kinds");
+    in_namespace("kinds", &[]);
 }
 
 #[test]
@@ -104,7 +97,7 @@ fn kinds() {
 
 #[test]
 fn an_association_takes_to_an_address_that_comes_and_leaves_one_that_goes() {
-    in_namespace("followed");
+    in_namespace("followed", &[]);
 }
 
 #[tokio::test]
@@ -151,7 +144,7 @@ async fn followed() {
 
 #[test]
 fn a_socket_that_is_bound_to_an_interface_sends_nowhere_else() {
-    in_namespace("devices");
+    in_namespace("devices", &[]);
 }
 
 #[tokio::test]
@@ -214,7 +207,7 @@ fn accepting(address: [u8; 4]) -> Host {
 
 #[test]
 fn packets_are_as_large_as_the_interface_takes_and_follow_its_changes() {
-    in_namespace("resized");
+    in_namespace("resized", &[]);
 }
 
 #[tokio::test]
@@ -237,7 +230,7 @@ async fn resized() {
 
 #[test]
 fn an_interface_that_shrinks_unwatched_is_noticed_by_the_first_packet_that_it_refuses() {
-    in_namespace("refused");
+    in_namespace("refused", &[]);
 }
 
 #[tokio::test]

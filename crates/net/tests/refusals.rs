@@ -4,9 +4,10 @@
 
 #![cfg(target_os = "linux")]
 
+mod namespace;
+
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use anabranch_net::{
     SendOptions, config,
 };
 use socket2::{Domain, Protocol, Socket, Type};
+
+use self::namespace::in_namespace;
 
 /// Far above the time that a refusal takes on a busy machine, and far below [`CONNECT_TIMEOUT`].
 const LIMIT: Duration = Duration::from_secs(120);
@@ -124,17 +127,6 @@ async fn refused_attempt_leaves_other_associations_of_the_host_alone() {
     assert_eq!(client.statistics().await.send_failures, 0);
 }
 
-/// Runs one of the tests below, which are ignored otherwise, in a namespace.
-#[track_caller]
-fn in_namespace(test: &str) {
-    let program = std::env::current_exe().expect("this program");
-    let program = program.to_str().expect("a path");
-    let run = format!("ip link set lo up && exec '{program}' --ignored --exact {test} --nocapture");
-    let ended = Command::new("unshare").args(["-U", "-r", "-n", "sh", "-c", &run]).output().expect("unshare");
-    let text = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success() && text.contains("1 passed"), "{text}");
-}
-
 /// Codes of "Destination Unreachable".
 const HOST_UNREACHABLE: u8 = 1;
 const PORT_UNREACHABLE: u8 = 3;
@@ -187,7 +179,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 
 #[test]
 fn forged_icmp_message_ends_an_attempt_only_with_our_tag() {
-    in_namespace("forged");
+    in_namespace("forged", &[]);
 }
 
 #[tokio::test]
@@ -240,7 +232,7 @@ impl Observer for First {
 
 #[test]
 fn icmp_message_about_our_init_ends_nothing_once_the_peer_has_answered() {
-    in_namespace("answered");
+    in_namespace("answered", &[]);
 }
 
 #[tokio::test]
