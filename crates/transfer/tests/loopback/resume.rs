@@ -9,7 +9,7 @@ use anabranch_net::Association;
 use anabranch_transfer::{OnClash, Report, SendSource, Sender, ServerOptions, Timeouts, TransferError, push};
 
 use crate::support::{
-    JOURNAL_ENDING, PART_ENDING, Serving, connect, in_both_modes, names, noise, rate, run, unfinished,
+    JOURNAL_ENDING, PART_ENDING, Serving, connect, in_both_modes, names, noise, rate, run, unfinished, until,
 };
 
 const MIB: usize = 1 << 20;
@@ -49,8 +49,10 @@ fn a_sender_goes_on_over_another_association() {
             let serving = Serving::with(mode, ServerOptions::default());
             let cut = async {
                 for _ in 0..2 {
+                    until(|| serving.server.running() > 0).await;
                     tokio::time::sleep(Duration::from_millis(300)).await;
                     serving.server.abort_all();
+                    serving.idle().await;
                 }
                 std::future::pending::<()>().await;
             };
@@ -88,6 +90,7 @@ fn a_sender_that_somebody_else_answers_does_not_ask_again() {
             Err::<Association, _>(error("another key".to_owned()))
         };
         let cut = async {
+            until(|| serving.server.running() > 0).await;
             tokio::time::sleep(Duration::from_millis(300)).await;
             serving.server.abort_all();
             std::future::pending::<()>().await;
@@ -111,9 +114,7 @@ fn a_fetch_goes_on_over_another_association() {
         let to = tempfile::tempdir().expect("a folder");
         let cut = async {
             // The file has begun to arrive.
-            while names(to.path()).is_empty() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            until(|| !names(to.path()).is_empty()).await;
             serving.server.abort_all();
             std::future::pending::<()>().await;
         };

@@ -10,7 +10,7 @@ use anabranch_transfer::protocol::{Answer, FileTime, Kind, Message, Offer, Outco
 use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, SendSource, SenderId, ServerOptions};
 
 use crate::failures::Rogue;
-use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished};
+use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished, until};
 
 const MIB: usize = BLOCK_BYTES as usize;
 
@@ -115,6 +115,7 @@ fn a_folder_gets_its_time_although_the_association_was_lost_meanwhile() {
             set_time(&tree.join(name), 1_000_000);
         }
         let cut = async {
+            until(|| serving.server.running() > 0).await;
             tokio::time::sleep(Duration::from_millis(300)).await;
             serving.server.abort_all();
             std::future::pending::<()>().await;

@@ -51,6 +51,13 @@ fn listener_in(mode: Mode) -> Host {
         .expect("bound")
 }
 
+/// Waits until a condition holds.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// An association with it over two paths.
 pub(crate) async fn connect(server: &Host) -> Association {
     connect_in(Mode::Plain, server).await
