@@ -51,6 +51,8 @@ pub struct Link {
     pub cut: bool,
     /// The longest IPv4 packet that passes whole, headers included; longer ones pass only if they may be fragmented.
     pub mtu: usize,
+    /// A packet longer than the MTU is lost although it may be fragmented, as at a switch.
+    pub never_fragments: bool,
 }
 
 /// An IPv4 header.
@@ -59,7 +61,16 @@ const IP_HEADER: usize = 20;
 impl Link {
     /// A good link with this delay.
     pub const fn good(delay: Span) -> Self {
-        Link { delay, loss: 0, duplicate: 0, reorder: 0, corrupt: 0, cut: false, mtu: 65_535 }
+        Link {
+            delay,
+            loss: 0,
+            duplicate: 0,
+            reorder: 0,
+            corrupt: 0,
+            cut: false,
+            mtu: 65_535,
+            never_fragments: false,
+        }
     }
 }
 
@@ -166,7 +177,8 @@ impl Network {
             Side::B => (packet.destination, packet.source),
         };
         let link = *self.link(a, b);
-        let too_long = packet.bytes.len() + IP_HEADER > link.mtu && !packet.may_fragment;
+        let too_long =
+            packet.bytes.len() + IP_HEADER > link.mtu && (link.never_fragments || !packet.may_fragment);
         self.pass_translator(&mut packet);
         if link.cut || too_long || self.dice.chance(link.loss) {
             return;

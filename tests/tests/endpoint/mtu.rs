@@ -14,7 +14,11 @@ const HEADERS: usize = 20 + 12;
 
 /// Searches from 1,200 up to 1,500 bytes over links of these MTUs.
 fn searching<const N: usize>(mtus: [usize; N]) -> Duo {
-    let setup = Setup::new(N, "bonded", "net").with(|config| {
+    searching_with("bonded", mtus)
+}
+
+fn searching_with<const N: usize>(scheme: &str, mtus: [usize; N]) -> Duo {
+    let setup = Setup::new(N, scheme, "net").with(|config| {
         config.mtu_bytes = 1_200;
         config.mtu_search_up_to_bytes = Some(1_500);
     });
@@ -348,11 +352,8 @@ fn what_was_cut_for_large_packets_arrives_over_a_path_of_small_ones() {
     assert!(duo.kept.iter().flatten().any(|kept| fragmented(&kept)), "by IP fragmentation");
 }
 
-/// Sends 8 MB over two paths, of which the second carries packets of this size. Returns the longest time in seconds in which no
-/// message arrived, the time in all, and both endpoints.
-fn beside_small(mtu: usize) -> (f64, f64, Duo) {
-    let mut duo = searching([1_500, mtu]);
-    duo.run(Span::from_millis(120));
+/// Sends 8 MB. Returns the longest time in seconds in which no message arrived, and the time in all.
+fn longest_pause(duo: &mut Duo) -> (f64, f64) {
     duo.send_all(Side::A, 8_000, 1_000);
     let begun = duo.now;
     let (mut latest, mut pause) = ((0, begun), 0.0_f64);
@@ -364,8 +365,28 @@ fn beside_small(mtu: usize) -> (f64, f64, Duo) {
         }
         duo.all_arrived(Side::A)
     });
-    assert!(done, "{mtu}");
-    (pause, duo.now.since(begun).as_secs_f64(), duo)
+    assert!(done, "it does not end");
+    (pause, duo.now.since(begun).as_secs_f64())
+}
+
+/// Sends 8 MB over two paths, of which the second carries packets of this size. Returns the longest time in seconds in which no
+/// message arrived, the time in all, and both endpoints.
+fn beside_small(mtu: usize) -> (f64, f64, Duo) {
+    let mut duo = searching([1_500, mtu]);
+    duo.run(Span::from_millis(120));
+    let (pause, took) = longest_pause(&mut duo);
+    (pause, took, duo)
+}
+
+#[test]
+fn lost_chunk_too_large_for_its_path_is_sent_again_on_another() {
+    for scheme in ["bonded", "braid", "cmt"] {
+        let mut duo = searching_with(scheme, [1_500, 1_000]);
+        // The second path is the better one by its round trip, so that policies prefer it.
+        (duo.link(0).delay, duo.link(1).never_fragments) = (Span::from_millis(60), true);
+        let (pause, _) = longest_pause(&mut duo);
+        assert!(pause < 1.5, "{scheme}: {pause} s without a message");
+    }
 }
 
 #[test]

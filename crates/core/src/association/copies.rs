@@ -24,7 +24,7 @@ impl Association {
         None
     }
 
-    /// Sends chunks that are in flight once more; `false` if none of them is.
+    /// Sends chunks once more that are in flight. Returns `false` if none of them is, or if the packets of the path are too small.
     pub(crate) fn copy_packet(
         &mut self,
         path: PathId,
@@ -32,6 +32,9 @@ impl Association {
         kind: SendKind,
         buf: &mut PacketBuffer,
     ) -> bool {
+        if !self.fits(path, tsns.start) {
+            return false;
+        }
         let size = self.packet_size_for(path, tsns.start);
         let sets_immediate_bit = self.sets_immediate_bit(kind != SendKind::Copy);
         self.write_packet(size, buf, |this, writer| {

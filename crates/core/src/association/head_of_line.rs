@@ -74,6 +74,7 @@ impl Association {
             self.sender.outstanding().transmissions_of(tsn).any(|t| t.in_flight && t.path == path);
         self.may_bind(path)
             && self.policy.path(path).admits_retransmission()
+            && self.fits(path, tsn)
             && !flies_there
             && self.opportunity.moved != Some(tsn)
     }

@@ -58,7 +58,8 @@ impl Association {
         let decision = self.policy.route(&lost, self.now);
         let admits =
             |path: PathId| self.policy.facts().get(path.index()).is_some_and(|f| f.admits_retransmission());
-        let path = decision.choice.path().filter(|path| admits(*path));
+        let path =
+            decision.choice.path().map(|path| self.path_for_size(path, tsn)).filter(|path| admits(*path));
         let decided = match (path, decision.choice) {
             (Some(path), _) => Decided::Retransmit(path),
             (None, RetransmitChoice::Wait(wait)) => Decided::RetransmitWait(wait),
@@ -101,6 +102,22 @@ impl Association {
             next = self.sender.lost().at_or_after(tsn + 1);
         }
         next
+    }
+
+    /// Returns `true` if a packet of this path has room for a chunk.
+    pub(crate) fn fits(&self, path: PathId, tsn: u64) -> bool {
+        COMMON_HEADER_LEN + padded_len(self.sender.chunk_len(tsn)) <= self.paths[path.index()].packet_bytes
+    }
+
+    /// Returns the path of the policy for a lost chunk, or another active one if only that one has room for the chunk. A link that drops
+    /// large packets drops their retransmissions as well, and a path is not inactive for that: its HEARTBEATs are small.
+    fn path_for_size(&self, path: PathId, tsn: u64) -> PathId {
+        if self.fits(path, tsn) {
+            return path;
+        }
+        let facts = |id: PathId| self.policy.path(id);
+        let fitting = || self.live_paths().filter(|id| facts(*id).is_active() && self.fits(*id, tsn));
+        fitting().find(|id| facts(*id).admits_retransmission()).or_else(|| fitting().next()).unwrap_or(path)
     }
 
     /// RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
