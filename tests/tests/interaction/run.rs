@@ -122,7 +122,7 @@ fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Atta
         Op::Impair { pair: link, delay_ms, loss, duplicate, reorder, corrupt } => {
             let link = pair.duo_mut().link(link % case.pairs);
             let delay = Span::from_millis(u64::from(delay_ms));
-            *link = Link { delay, loss, duplicate, reorder, corrupt, cut: link.cut, mtu: link.mtu };
+            *link = Link { delay, loss, duplicate, reorder, corrupt, ..*link };
         }
         Op::Heal => {
             pair.duo_mut().network.heal();
