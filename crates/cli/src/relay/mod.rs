@@ -10,6 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
+use anabranch_net::route_selection::refuse_link_local;
 use anabranch_relay::{Relay, RelayConfig, RelayError};
 use anyhow::Context;
 use clap::Args;
@@ -122,6 +123,7 @@ pub(crate) struct RelayArguments {
 }
 
 fn read_address(text: &str) -> Result<SocketAddr, String> {
+    refuse_link_local(text)?;
     text.parse()
         .map_err(|_| "expected an address and a port, such as 127.0.0.1:9899 or [::1]:9899".to_owned())
 }

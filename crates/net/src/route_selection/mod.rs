@@ -17,7 +17,7 @@ pub use self::local::{LocalAddresses, is_usable};
 pub use self::option_names::OptionNames;
 pub use self::pairing::RemoteChoice;
 use self::pairing::pair;
-pub use self::target::{Target, read_address, read_destination, with_port};
+pub use self::target::{Target, read_address, read_destination, refuse_link_local, with_port};
 use crate::error::{ConnectError, LocalError};
 use crate::host::{Host, HostBuilder};
 use crate::interface::Watcher;

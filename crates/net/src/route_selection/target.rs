@@ -18,6 +18,7 @@ impl Target {
     /// # Errors
     /// What is wrong with it, and what to write.
     pub fn read(text: &str) -> Result<Self, String> {
+        refuse_link_local(text)?;
         if let Ok(address) = read_address(text) {
             return Target { host: address.ip().to_string(), port: address.port() }.checked(text);
         }
@@ -81,6 +82,7 @@ fn bad_port(text: &str, port: &str) -> String {
 /// # Errors
 /// What to write.
 pub fn read_address(text: &str) -> Result<SocketAddr, String> {
+    refuse_link_local(text)?;
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
@@ -88,6 +90,22 @@ pub fn read_address(text: &str) -> Result<SocketAddr, String> {
     bare.parse::<IpAddr>().map(|address| SocketAddr::new(address, DEFAULT_UDP_PORT)).map_err(|_| {
         "expected an address with or without a port, such as 192.0.2.1:9899 or [2001:db8::1]".to_owned()
     })
+}
+
+/// Refuses an IPv6 link-local address, with or without the interface that it belongs to (RFC 4007 section 11).
+///
+/// # Errors
+/// The remedy.
+pub fn refuse_link_local(text: &str) -> Result<(), String> {
+    let host = text.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(text);
+    let address = host.split('%').next().unwrap_or(host);
+    match address.parse::<std::net::Ipv6Addr>() {
+        Ok(ip) if ip.is_unicast_link_local() => Err(format!(
+            "`{text}` is a link-local address, which no path can have; give the interfaces of both hosts addresses such as \
+             10.0.0.1/24 or fd00::1/64, and name one of those"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A target that names no port, with this one; `None` if it names one.
@@ -130,6 +148,21 @@ mod tests {
         ] {
             assert_eq!(Target::read(text), Ok(Target { host: host.to_owned(), port }), "{text}");
         }
+    }
+
+    #[test]
+    fn link_local_address_is_refused_with_the_remedy() {
+        for text in
+            ["fe80::1", "fe80::1%eth0", "[fe80::1%eth0]", "[fe80::1%eth0]:9899", "[fe80::1%2]:7", "febf::1"]
+        {
+            for error in [Target::read(text).err(), read_address(text).err(), read_destination(text).err()] {
+                assert!(
+                    error.as_deref().is_some_and(|error| error.contains("fd00::1/64")),
+                    "{text}: {error:?}"
+                );
+            }
+        }
+        assert!(Target::read("fe80.example.org").is_ok() && read_address("[fec0::1]:7").is_ok());
     }
 
     #[test]
