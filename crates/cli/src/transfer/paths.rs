@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use anabranch_net::interface::interface_name;
 use anabranch_net::{Association, PathId, PathSnapshot, PathState};
 use serde::Serialize;
 
@@ -16,6 +17,11 @@ const POTENTIALLY_FAILED: &str = "potentially failed";
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PathLine {
     local: IpAddr,
+    /// Name of the interface that the path is bound to.
+    interface: Option<String>,
+    /// Set if another path has the same addresses.
+    #[serde(skip)]
+    is_ambiguous: bool,
     remote: SocketAddr,
     state: &'static str,
     /// User data sent since the last look, in bytes per second.
@@ -31,6 +37,11 @@ pub(super) struct PathLine {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Carried {
     local: IpAddr,
+    /// Name of the interface that the path was bound to.
+    interface: Option<String>,
+    /// Set if another path has the same addresses.
+    #[serde(skip)]
+    is_ambiguous: bool,
     remote: SocketAddr,
     sent_bytes: u64,
     lost_bytes: u64,
@@ -43,6 +54,8 @@ pub(super) struct Paths {
     /// Bytes sent and lost, by local address, index of the interface, and remote address.
     before: BTreeMap<(IpAddr, u32, SocketAddr), (u64, u64)>,
     last: BTreeMap<PathId, u64>,
+    /// Names of interfaces by index; `None` for one that has no name any more.
+    interfaces: BTreeMap<u32, Option<String>>,
     looked: Option<Instant>,
 }
 
@@ -72,7 +85,14 @@ impl Paths {
         let is_over = association.is_closed();
         let now = Instant::now();
         let since = self.looked.replace(now).map(|looked| now - looked);
-        paths.iter().map(|path| self.line(path, since, is_over)).collect()
+        let ends: Vec<_> = paths.iter().map(|path| (path.local, path.remote)).collect();
+        paths
+            .iter()
+            .map(|path| {
+                let is_ambiguous = appears_again(&ends, &(path.local, path.remote));
+                PathLine { is_ambiguous, ..self.line(path, since, is_over) }
+            })
+            .collect()
     }
 
     #[allow(clippy::cast_precision_loss)]
@@ -81,6 +101,8 @@ impl Paths {
         let new = path.sent_bytes.saturating_sub(before);
         PathLine {
             local: path.local,
+            interface: self.interface(path.interface),
+            is_ambiguous: false,
             remote: path.remote,
             state: if is_over { "closed" } else { state(path.state) },
             rate_bytes_per_s: since.map_or(0.0, |since| super::figures::per_second(new, since)),
@@ -91,8 +113,14 @@ impl Paths {
         }
     }
 
-    /// What each path carried.
-    pub(super) async fn carried(&self) -> Vec<Carried> {
+    /// Returns the name of an interface; `None` for index 0, which is no interface.
+    fn interface(&mut self, index: u32) -> Option<String> {
+        let name = || if index == 0 { None } else { interface_name(index) };
+        self.interfaces.entry(index).or_insert_with(name).clone()
+    }
+
+    /// Returns the amounts that each path carried.
+    pub(super) async fn carried(&mut self) -> Vec<Carried> {
         let mut sums = self.before.clone();
         if let Some(association) = &self.association {
             for path in association.paths().await {
@@ -100,14 +128,29 @@ impl Paths {
                 *sum = (sum.0 + path.sent_bytes, sum.1 + path.lost_bytes);
             }
         }
+        let ends: Vec<_> = sums.keys().map(|(local, _, remote)| (*local, *remote)).collect();
         sums.into_iter()
-            .map(|((local, _, remote), (sent_bytes, lost_bytes))| Carried {
+            .map(|((local, interface, remote), (sent_bytes, lost_bytes))| Carried {
                 local,
+                interface: self.interface(interface),
+                is_ambiguous: appears_again(&ends, &(local, remote)),
                 remote,
                 sent_bytes,
                 lost_bytes,
             })
             .collect()
+    }
+}
+
+fn appears_again<T: PartialEq>(all: &[T], one: &T) -> bool {
+    all.iter().filter(|other| *other == one).count() > 1
+}
+
+/// Returns both addresses, with the interface in the notation of RFC 4007 where they do not tell the path.
+fn ends(local: IpAddr, interface: Option<&str>, is_ambiguous: bool, remote: SocketAddr) -> String {
+    match interface.filter(|_| is_ambiguous) {
+        Some(interface) => format!("{local}%{interface} - {remote}"),
+        None => format!("{local} - {remote}"),
     }
 }
 
@@ -123,7 +166,7 @@ fn state(state: PathState) -> &'static str {
 impl PathLine {
     /// Returns both addresses.
     pub(super) fn addresses(&self) -> String {
-        format!("{} - {}", self.local, self.remote)
+        ends(self.local, self.interface.as_deref(), self.is_ambiguous, self.remote)
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -152,6 +195,8 @@ impl PathLine {
     pub(super) fn sample(local: &str, remote: &str, state: PathState) -> Self {
         PathLine {
             local: local.parse().expect("an address"),
+            interface: None,
+            is_ambiguous: false,
             remote: remote.parse().expect("an address and a port"),
             state: self::state(state),
             rate_bytes_per_s: 24e6,
@@ -168,11 +213,27 @@ impl Carried {
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn text(&self, all_bytes: u64) -> String {
         let share = self.sent_bytes as f64 * 100.0 / (all_bytes as f64).max(1.0);
-        let Carried { local, remote, sent_bytes, lost_bytes } = self;
-        format!("  {local} - {remote}  {} ({share:.0} %), {} lost", amount(*sent_bytes), amount(*lost_bytes))
+        let ends = ends(self.local, self.interface.as_deref(), self.is_ambiguous, self.remote);
+        let (sent, lost) = (amount(self.sent_bytes), amount(self.lost_bytes));
+        format!("  {ends}  {sent} ({share:.0} %), {lost} lost")
     }
 
     pub(super) fn sent_bytes(&self) -> u64 {
         self.sent_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interface_is_shown_where_another_path_has_the_same_addresses() {
+        let path = PathLine::sample("10.0.0.5", "198.51.100.1:9899", PathState::Active);
+        let path = PathLine { interface: Some("w2".to_owned()), ..path };
+        assert_eq!(path.addresses(), "10.0.0.5 - 198.51.100.1:9899");
+        let path = PathLine { is_ambiguous: true, ..path };
+        assert_eq!(path.addresses(), "10.0.0.5%w2 - 198.51.100.1:9899");
+        assert!(appears_again(&[1, 2, 1], &1) && !appears_again(&[1, 2], &1));
     }
 }

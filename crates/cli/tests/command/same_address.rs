@@ -49,7 +49,17 @@ fn each_of_two_interfaces_with_one_address_carries_alone() {
         ],
     );
     // The second interface reaches the address of the first link too: the server answers for both on either link.
-    let mut pairs = pairs(&sending.end());
+    let end = sending.end();
+    let mut interfaces: Vec<_> = end["paths"]
+        .as_array()
+        .expect("paths")
+        .iter()
+        .filter_map(|path| path["interface"].as_str())
+        .collect();
+    interfaces.sort_unstable();
+    interfaces.dedup();
+    assert_eq!(interfaces, ["c1", "c2"]);
+    let mut pairs = pairs(&end);
     pairs.sort_unstable();
     pairs.dedup();
     assert_eq!(pairs, [1, 2].map(|link| format!("{ADDRESS}>10.91.{link}.2")));

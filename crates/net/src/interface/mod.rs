@@ -296,6 +296,11 @@ pub(crate) fn interface_index(name: &str) -> Option<u32> {
     netdev::get_interfaces().into_iter().find(|interface| interface.name == name).map(|found| found.index)
 }
 
+/// Returns the name of an interface, such as that of [`PathSnapshot::interface`](crate::PathSnapshot::interface).
+pub fn interface_name(index: u32) -> Option<String> {
+    netdev::get_interfaces().into_iter().find(|interface| interface.index == index).map(|found| found.name)
+}
+
 /// What the interfaces lead to, as far as the system tells more than `netdev` does.
 struct Kinds {
     #[cfg(target_os = "linux")]
