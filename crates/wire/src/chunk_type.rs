@@ -1,11 +1,11 @@
-//! Types of chunks, for whatever names them: chunks themselves, parameters, causes.
+//! Chunk types, as named by chunks, parameters and error causes.
 
 use std::fmt;
 
 use crate::list::item;
 use crate::unknown::UnknownAction;
 
-/// The type of a chunk (RFC 9260 section 3.2).
+/// Type of a chunk (RFC 9260 section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkType(pub u8);
 
@@ -14,7 +14,7 @@ macro_rules! chunk_types {
         impl ChunkType {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// The name of the chunk; `None` for a type this crate does not know.
+            /// Returns the name of the chunk, or `None` if this crate does not know the type.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some($text),)*
@@ -52,21 +52,21 @@ chunk_types! {
     COOKIE_ACK = 0x0B, "COOKIE ACK";
     /// Reports a congestion mark (RFC 4960 appendix A).
     ECNE = 0x0C, "ECNE";
-    /// Says that the window was reduced (RFC 4960 appendix A).
+    /// Reports that the congestion window was reduced (RFC 4960 appendix A).
     CWR = 0x0D, "CWR";
     /// Ends the closing of an association (RFC 9260 section 3.3.13).
     SHUTDOWN_COMPLETE = 0x0E, "SHUTDOWN COMPLETE";
-    /// Authenticates the chunks behind it (RFC 4895 section 4.1).
+    /// Authenticates the chunks that follow it (RFC 4895 section 4.1).
     AUTH = 0x0F, "AUTH";
-    /// A SACK that says which chunks will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack).
+    /// Acknowledges data and marks the TSNs that the receiver will not renege on (draft-natarajan-tsvwg-sctp-nrsack).
     NR_SACK = 0x10, "NR-SACK";
-    /// The other chunks of a packet, protected (draft-ietf-tsvwg-sctp-dtls-chunk).
+    /// Carries the other chunks of a packet, protected (draft-ietf-tsvwg-sctp-dtls-chunk).
     DTLS = 0x41, "DTLS";
     /// Answers an ASCONF (RFC 5061 section 4.1.2).
     ASCONF_ACK = 0x80, "ASCONF-ACK";
-    /// Padding to probe with (RFC 4820 section 3).
+    /// Pads a packet, for probing (RFC 4820 section 3).
     PAD = 0x84, "PAD";
-    /// Repeats under protection what its sender has learnt in the clear (Anabranch).
+    /// Repeats, under protection, fields that its sender received in the clear (Anabranch).
     CONFIRMATION = 0xBA, "CONFIRMATION";
     /// Moves the receiver past abandoned data (RFC 3758 section 3.2).
     FORWARD_TSN = 0xC0, "FORWARD TSN";
@@ -75,7 +75,7 @@ chunk_types! {
 }
 
 impl ChunkType {
-    /// What a receiver that does not know this type does with it (RFC 9260 section 3.2).
+    /// Returns the action of a receiver that does not know this type (RFC 9260 section 3.2).
     pub const fn unknown_action(self) -> UnknownAction {
         UnknownAction::of(self.0)
     }

@@ -1,24 +1,24 @@
-//! The CRC32c checksum (RFC 9260 section 6.8 and appendix A).
+//! CRC32c checksum (RFC 9260 section 6.8 and appendix A).
 //!
-//! The sum runs over the whole packet with the four bytes of the checksum field taken as zero. Those four bytes are
-//! the end of the 12-byte common header, so only that header is copied, to blank them; the rest is read in place.
+//! The checksum covers the whole packet with the checksum field set to zero. That field is the end of the 12-byte
+//! common header. Only the header is copied and blanked; the rest is read in place.
 //!
-//! The field holds the sum with its least significant byte first. RFC 9260 appendix A explains why: the bits of each
-//! byte are fed to the polynomial from the low end, and the transmitted bits keep that order.
+//! The field contains the checksum with its least significant byte first. RFC 9260 appendix A explains the order:
+//! the bits of each byte enter the polynomial from the low end, and the transmitted bits keep that order.
 //!
-//! `crc-fast` folds with carry-less multiplication where the processor has it, which at the size of an Ethernet
-//! packet measures two to three times as fast as one `crc32` instruction per eight bytes, and it falls back to
-//! tables elsewhere. Only its `std` feature is on, for the detection at run time.
+//! `crc-fast` uses carry-less multiplication where the processor supports it, and tables elsewhere. At the size of
+//! an Ethernet packet it is two to three times as fast as one `crc32` instruction per eight bytes. Only its `std`
+//! feature is enabled, for the detection at run time.
 
 use crate::header::COMMON_HEADER_LEN;
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// Where the checksum field begins in the common header.
+/// Offset of the checksum field in the common header.
 const FIELD: usize = 8;
 
-/// The CRC32c of a packet whose checksum field counts as zero, whatever it holds.
+/// Computes the CRC32c of a packet. The checksum field counts as zero, regardless of its content.
 ///
-/// Bytes too short for a common header have no field to blank and are summed as they are.
+/// Input shorter than a common header has no such field and is summed unchanged.
 pub fn checksum(packet: &[u8]) -> u32 {
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
     match packet.split_first_chunk::<COMMON_HEADER_LEN>() {
@@ -30,16 +30,16 @@ pub fn checksum(packet: &[u8]) -> u32 {
         }
         None => digest.update(packet),
     }
-    // The digest is as wide as the widest sum the crate knows; a 32-bit one fills its low half.
+    // The digest has the width of the widest CRC that `crc-fast` supports; a 32-bit CRC fills its low half.
     digest.finalize() as u32
 }
 
-/// The checksum that a packet carries; `None` if it is too short to carry one.
+/// Returns the checksum field of a packet, or `None` if the packet is too short.
 pub(crate) fn read_field(packet: &[u8]) -> Option<u32> {
     packet.get(FIELD..)?.first_chunk().copied().map(u32::from_le_bytes)
 }
 
-/// Sums the packet and stores the result in its checksum field.
+/// Computes the checksum of the packet and stores it in the checksum field.
 pub(crate) fn write_field(packet: &mut [u8]) {
     let sum = checksum(packet);
     if let Some(field) = packet.get_mut(FIELD..).and_then(|tail| tail.first_chunk_mut()) {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One bit at a time, from the definition: reflected polynomial 0x1EDC6F41, all ones in, all ones out.
+    /// Computes the CRC bit by bit from the definition: reflected polynomial 0x1EDC6F41, initial value and final XOR all ones.
     fn bitwise(bytes: &[u8]) -> u32 {
         !bytes.iter().fold(!0, |sum, &byte| {
             (0..8).fold(sum ^ u32::from(byte), |sum, _| (sum >> 1) ^ (0x82F6_3B78 * (sum & 1)))
@@ -65,8 +65,8 @@ mod tests {
     //# CRC32c checksum value calculated on the packet, as described below.
     #[test]
     fn known_answers() {
-        // The catalogue's check value, and the all-zero and all-one blocks of RFC 3720 section B.4. All but the
-        // first reach into the blanked field, so the blocks are put behind a header whose sum is known.
+        // Check value of the CRC catalogue, and the all-zero and all-one blocks of RFC 3720 section B.4. All but the
+        // first overlap the blanked field, so those blocks follow a header whose checksum is known.
         assert_eq!(checksum(b"123456789"), 0xE306_9283);
         assert_eq!(bitwise(&[0x00; 32]), 0x8A91_36AA);
         assert_eq!(bitwise(&[0xFF; 32]), 0x62A8_AB43);

@@ -1,12 +1,12 @@
-//! Writing fields in network byte order into the space left in a packet.
+//! Writes fields in network byte order into the free space of a packet.
 
 use crate::error::NoSpace;
 use crate::list::Item;
 use crate::reader::{TLV_HEADER_LEN, padded_len};
 
-/// The place at which a chunk is being written. Positions count from the start of that chunk.
+/// Write position in a chunk. Positions count from the start of the chunk.
 ///
-/// Nothing it writes counts until the packet writer takes over its position, so a failure half-way needs no undoing.
+/// Written bytes take effect only when the packet writer adopts the position, so a failed write needs no rollback.
 pub(crate) struct Cursor<'s> {
     space: &'s mut [u8],
     at: usize,
@@ -21,7 +21,7 @@ impl<'s> Cursor<'s> {
         self.at
     }
 
-    /// The next `len` bytes, to be filled by the caller.
+    /// Claims the next `len` bytes, which the caller fills.
     pub(crate) fn claim(&mut self, len: usize) -> Result<&mut [u8], NoSpace> {
         let space = self.space.get_mut(self.at..).and_then(|left| left.get_mut(..len)).ok_or(NoSpace)?;
         self.at += len;
@@ -43,7 +43,7 @@ impl<'s> Cursor<'s> {
         self.put(&value.to_be_bytes())
     }
 
-    /// Writes every item and says how many there were.
+    /// Writes every item and returns their number.
     pub(crate) fn items<T: Item>(
         &mut self,
         items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
@@ -51,12 +51,12 @@ impl<'s> Cursor<'s> {
         let items = items.into_iter();
         let count = items.len();
         let space = self.claim(count.saturating_mul(size_of::<T::Wire>()))?;
-        // With as many places as items, and no check for each, compilers write several items at a time.
+        // Zips equally many places and items without bounds checks, so that compilers vectorise the loop.
         T::places(space).iter_mut().zip(items).for_each(|(place, item)| *place = item.to_wire());
         Ok(count)
     }
 
-    /// Zeros up to the next four-byte boundary.
+    /// Writes zeros up to the next four-byte boundary.
     pub(crate) fn pad(&mut self) -> Result<(), NoSpace> {
         //= docs/rfc9260.txt#section-3.2
         //# The sender MUST NOT pad with more than 3 bytes.
@@ -69,9 +69,9 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Replaces a number written earlier, when what it counts has become known.
+    /// Replaces a number written earlier, once its value is known.
     ///
-    /// A number too large for its field means that the chunk cannot be written at all.
+    /// A value too large for its field makes the whole chunk unwritable.
     pub(crate) fn set_u16(&mut self, at: usize, value: usize) -> Result<(), NoSpace> {
         let value = u16::try_from(value).map_err(|_| NoSpace)?;
         let field = self.space.get_mut(at..).and_then(|tail| tail.first_chunk_mut()).ok_or(NoSpace)?;
@@ -79,10 +79,10 @@ impl<'s> Cursor<'s> {
         Ok(())
     }
 
-    /// Writes a type, a length to be known later, and the value that `body` writes.
+    /// Writes a type, a length filled in afterwards, and the value that `body` writes.
     ///
-    /// It pads what came before rather than itself: the padding of the last TLV in a chunk does not count in the
-    /// chunk's length (RFC 9260 section 3.2).
+    /// Pads the preceding bytes rather than its own value: the length of a chunk does not count the padding of its
+    /// last TLV (RFC 9260 section 3.2).
     pub(crate) fn tlv(
         &mut self,
         kind: [u8; 2],

@@ -1,27 +1,27 @@
-//! What can go wrong: bytes that are no SCTP, and a buffer that is full.
+//! Errors: malformed packets and full buffers.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why some bytes could not be read.
+/// Reason why bytes could not be parsed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
     /// The packet is shorter than the common header.
     PacketTooShort,
-    /// Fewer than four bytes are left where a chunk, parameter or cause has to begin.
+    /// Fewer than four bytes are left where a chunk, parameter or cause must begin.
     TruncatedHeader,
     /// A length field counts less than its own four-byte header.
     LengthTooShort,
-    /// A length field reaches past the end of what holds it.
+    /// A length field exceeds the enclosing packet, chunk, parameter or cause.
     LengthTooLong,
-    /// The length is one that this type of chunk, parameter or cause cannot have.
+    /// The length is invalid for this type of chunk, parameter or cause.
     WrongLength,
-    /// A count inside does not fit the length.
+    /// A count field contradicts the length.
     CountMismatch,
-    /// The parameter that has to stand here is another one.
+    /// Another parameter appears where a specific one is required.
     WrongParameter,
-    /// A DTLS record begins with another header than those of DTLS chunks.
+    /// The header of a DTLS record is not the one that DTLS chunks use.
     WrongRecordHeader,
 }
 
@@ -40,30 +40,28 @@ impl ParseErrorKind {
     }
 }
 
-/// Why, and at which byte, some bytes could not be read.
+/// Reason and position of a parse error.
 ///
-/// The offset counts from the start of what was being read: the packet for [`PacketView::parse`] and [`Chunks`];
-/// the chunk for [`RawChunk::decode`] and for the parameters and causes walked inside it; the parameter or cause for
-/// their own `decode`. [`shifted`](Self::shifted) moves it to an outer start.
+/// The offset counts from the start of the parsed bytes: the packet for [`PacketView::parse`] and [`Chunks`]; the
+/// chunk for [`RawChunk::decode`] and the parameters and causes in it; the parameter or cause for their own
+/// `decode`. [`shifted`](Self::shifted) converts it to an outer start.
 ///
-/// [`PacketView::parse`]: crate::PacketView::parse
-/// [`Chunks`]: crate::Chunks
-/// [`RawChunk::decode`]: crate::RawChunk::decode
+/// [`PacketView::parse`]: crate::PacketView::parse [`Chunks`]: crate::Chunks [`RawChunk::decode`]: crate::RawChunk::decode
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ParseError {
-    /// What is wrong.
+    /// Reason.
     pub kind: ParseErrorKind,
-    /// Where it is wrong.
+    /// Offset in bytes.
     pub offset: usize,
 }
 
 impl ParseError {
-    /// An error of this kind at this byte.
+    /// Creates an error of this kind at this offset.
     pub const fn new(kind: ParseErrorKind, offset: usize) -> Self {
         Self { kind, offset }
     }
 
-    /// The same error, its offset counted from `by` bytes earlier.
+    /// Returns the same error with `by` added to its offset.
     pub const fn shifted(self, by: usize) -> Self {
         Self { kind: self.kind, offset: self.offset.saturating_add(by) }
     }
@@ -77,7 +75,7 @@ impl fmt::Display for ParseError {
 
 impl Error for ParseError {}
 
-/// What was to be written does not fit: into the buffer, or into a 16-bit length field.
+/// The chunk does not fit into the buffer, or its value into a 16-bit length field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NoSpace;
 

@@ -1,19 +1,19 @@
-//! The common header of a packet (RFC 9260 section 3.1).
+//! Common header of a packet (RFC 9260 section 3.1).
 
 use crate::error::ParseError;
 use crate::reader::Reader;
 
-/// The bytes of the common header.
+/// Length of the common header, in bytes.
 pub const COMMON_HEADER_LEN: usize = 12;
 
-/// The common header without its checksum, which only whole packets have (RFC 9260 section 3.1).
+/// Common header without its checksum, which only whole packets have (RFC 9260 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Header {
-    /// The sender's port.
+    /// Sender's port.
     pub source_port: u16,
-    /// The receiver's port.
+    /// Receiver's port.
     pub destination_port: u16,
-    /// The tag that the receiver chose, or zero with an INIT.
+    /// Tag that the receiver chose, or zero with an INIT.
     pub verification_tag: u32,
 }
 
@@ -26,7 +26,7 @@ impl Header {
         })
     }
 
-    /// The header as it goes on the wire, with a zero checksum.
+    /// Returns the encoded header with a zero checksum.
     pub(crate) fn to_wire(self) -> [u8; COMMON_HEADER_LEN] {
         let ([a, b], [c, d]) = (self.source_port.to_be_bytes(), self.destination_port.to_be_bytes());
         let [e, f, g, h] = self.verification_tag.to_be_bytes();

@@ -1,12 +1,11 @@
-//! SCTP packets: bytes to chunks and chunks to bytes, with no time, no state and no allocation.
+//! SCTP packets: parses and writes chunks, without time, state or allocation.
 //!
-//! Reading goes in three steps, each checked: [`PacketView::parse`] takes the common header, [`PacketView::chunks`]
-//! cuts the rest into [`RawChunk`]s, and [`RawChunk::decode`] gives a [`Chunk`] with a borrowed view of its fields.
-//! Lists, parameters and error causes inside a view are decoded in place as their iterators reach them. No input
-//! makes any of this panic.
+//! Parsing has three steps, each checked: [`PacketView::parse`] reads the common header, [`PacketView::chunks`]
+//! splits the rest into [`RawChunk`]s, and [`RawChunk::decode`] returns a [`Chunk`] with a borrowed view of its
+//! fields. Iterators decode the lists, parameters and error causes of a view in place. No input causes a panic.
 //!
-//! Writing goes through a [`PacketWriter`] over a buffer as long as the packet may become. It has one method per
-//! chunk, and each leaves the packet alone if the chunk does not fit.
+//! A [`PacketWriter`] writes into a buffer whose length is the maximum length of the packet. It has one method per
+//! chunk type, and each method leaves the packet unchanged if the chunk does not fit.
 //!
 //! ```
 //! use anabranch_wire::{Chunk, DataFlags, DataRepr, GapBlock, Header, PacketView, PacketWriter, SackRepr};

@@ -1,4 +1,4 @@
-//! Lists of small fixed-size items that chunks, parameters and causes carry, decoded in place.
+//! Lists of small fixed-size items in chunks, parameters and causes, decoded in place.
 
 use crate::serial::{Ssn, StreamId, Tsn};
 use std::iter::Copied;
@@ -8,25 +8,25 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Something that stands in a list on the wire with a fixed number of bytes. Not for implementing elsewhere.
+/// Fixed-size item of a list on the wire. Sealed: only this crate implements it.
 pub trait Item: Copy + PartialEq + fmt::Debug + sealed::Sealed {
-    /// Its bytes.
+    /// Encoded form: an array of bytes.
     type Wire: Copy + AsRef<[u8]> + fmt::Debug + 'static;
 
-    /// Cuts bytes into items and what is left over.
+    /// Splits bytes into items and remaining bytes.
     fn split(bytes: &[u8]) -> (&[Self::Wire], &[u8]);
 
-    /// The places for items in bytes to be written.
+    /// Splits a writable buffer into places for items. Surplus bytes are ignored.
     fn places(bytes: &mut [u8]) -> &mut [Self::Wire];
 
-    /// Reads one.
+    /// Decodes an item.
     fn from_wire(wire: Self::Wire) -> Self;
 
-    /// Writes one.
+    /// Encodes an item.
     fn to_wire(self) -> Self::Wire;
 }
 
-/// Makes a type an [`Item`]: its bytes, and how it is read and written.
+/// Implements [`Item`] for a type, given its length in bytes and its decoding and encoding.
 macro_rules! item {
     ($name:ty, $len:literal, $from:expr, $to:expr) => {
         impl $crate::list::sealed::Sealed for $name {}
@@ -67,11 +67,11 @@ item!(
     }
 );
 
-/// A list as it stands in a packet, known to hold whole items.
+/// List of whole items in a packet.
 pub(crate) struct WireList<'a, T: Item>(&'a [T::Wire]);
 
 impl<'a, T: Item> WireList<'a, T> {
-    /// The list in these bytes; `None` if something is left over.
+    /// Creates the list from these bytes. Returns `None` if they are not a whole number of items.
     pub(crate) fn new(bytes: &'a [u8]) -> Option<Self> {
         let (items, left) = T::split(bytes);
         left.is_empty().then_some(Self(items))
@@ -108,11 +108,11 @@ impl<T: Item> fmt::Debug for WireList<'_, T> {
     }
 }
 
-/// Iterator over the items of a list in a packet, decoding each as it is reached.
+/// Iterator over the items of a list in a packet that decodes each item when it is reached.
 pub struct Items<'a, T: Item>(slice::Iter<'a, T::Wire>);
 
 impl<'a, T: Item> Items<'a, T> {
-    /// Those not taken yet, as they stand in the packet.
+    /// Returns the remaining items, undecoded.
     pub fn as_wire(&self) -> &'a [T::Wire] {
         self.0.as_slice()
     }
@@ -166,9 +166,9 @@ impl<T: Item> ExactSizeIterator for Items<'_, T> {}
 
 impl<T: Item> std::iter::FusedIterator for Items<'_, T> {}
 
-/// A list inside a parameter or cause: bytes of a packet when it was read, a slice of items when it is to be written.
+/// List in a parameter or cause: bytes of a packet if it was read, a slice of items if it is to be written.
 ///
-/// Two lists are equal when their items are.
+/// Two lists are equal if their items are equal.
 pub struct List<'a, T: Item>(Source<'a, T>);
 
 enum Source<'a, T: Item> {
@@ -177,7 +177,7 @@ enum Source<'a, T: Item> {
 }
 
 impl<'a, T: Item> List<'a, T> {
-    /// A list to write.
+    /// Creates a list for writing.
     pub const fn new(items: &'a [T]) -> Self {
         Self(Source::Typed(items))
     }
@@ -186,7 +186,7 @@ impl<'a, T: Item> List<'a, T> {
         WireList::new(bytes).map(|list| Self(Source::Wire(list)))
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub const fn len(self) -> usize {
         match self.0 {
             Source::Wire(list) => list.len(),
@@ -194,12 +194,12 @@ impl<'a, T: Item> List<'a, T> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the list has no items.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The items in order.
+    /// Iterates over the items in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = T> + Clone + use<'a, T> {
         match self.0 {
             Source::Wire(list) => ListIter::Wire(list.iter()),
@@ -207,7 +207,7 @@ impl<'a, T: Item> List<'a, T> {
         }
     }
 
-    /// Whether `item` is among them.
+    /// Returns `true` if the list contains `item`.
     pub fn contains(self, item: T) -> bool {
         self.iter().any(|found| found == item)
     }

@@ -1,4 +1,4 @@
-//! A whole packet: the common header, then chunks (RFC 9260 section 3).
+//! Whole packet: the common header, then chunks (RFC 9260 section 3).
 //!
 //! ```text
 //!   0               1               2               3
@@ -19,7 +19,7 @@ use crate::error::{ParseError, ParseErrorKind};
 use crate::header::{COMMON_HEADER_LEN, Header};
 use crate::reader::{Reader, Tlvs};
 
-/// A received packet: at least a common header, and bytes that [`chunks`](Self::chunks) still has to check.
+/// Received packet with a complete common header. [`chunks`](Self::chunks) checks the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketView<'a> {
     bytes: &'a [u8],
@@ -27,7 +27,7 @@ pub struct PacketView<'a> {
 }
 
 impl<'a> PacketView<'a> {
-    /// Reads the common header. Neither the checksum nor any chunk is looked at yet.
+    /// Parses the common header. Neither the checksum nor any chunk is checked yet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         if bytes.len() < COMMON_HEADER_LEN {
             return Err(ParseError::new(ParseErrorKind::PacketTooShort, bytes.len()));
@@ -35,44 +35,45 @@ impl<'a> PacketView<'a> {
         Ok(Self { bytes, header: Header::read(&mut Reader::new(bytes, 0))? })
     }
 
-    /// The common header.
+    /// Returns the common header.
     pub const fn header(&self) -> Header {
         self.header
     }
 
-    /// The checksum as the packet carries it.
+    /// Returns the checksum field.
     pub fn checksum_field(&self) -> u32 {
         crc::read_field(self.bytes).unwrap_or_default()
     }
 
-    /// Whether the packet carries the right checksum. This reads the whole packet.
+    /// Returns `true` if the checksum field is correct. This reads the whole packet.
     pub fn checksum_is_valid(&self) -> bool {
         self.checksum_field() == crc::checksum(self.bytes)
     }
 
-    /// The whole packet.
+    /// Returns the whole packet.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The chunks in order.
+    /// Iterates over the chunks in order.
     pub fn chunks(&self) -> Chunks<'a> {
         let chunks = self.bytes.get(COMMON_HEADER_LEN..).unwrap_or_default();
         Chunks(Tlvs::new(chunks, COMMON_HEADER_LEN))
     }
 }
 
-/// Iterator over the chunks of a packet. After an error it ends, as nothing says where the next chunk would begin.
+/// Iterator over the chunks of a packet. It ends after an error, because the start of the next chunk is then unknown.
 #[derive(Clone, Debug)]
 pub struct Chunks<'a>(Tlvs<'a>);
 
 impl<'a> Chunks<'a> {
-    /// The chunks in these bytes, which stood in no packet of their own: those of a decrypted record.
+    /// Iterates over the chunks in `bytes`, which are not preceded by a common header: the content of a decrypted record.
     pub const fn of(bytes: &'a [u8]) -> Self {
         Self(Tlvs::new(bytes, 0))
     }
 
-    /// The bytes that no chunk has been cut from yet, up to the end of the packet: what an AUTH that comes next covers.
+    /// Returns the bytes after the chunks returned so far, up to the end of the packet. If the next chunk is an AUTH,
+    /// these bytes are what it covers.
     pub const fn rest(&self) -> &'a [u8] {
         self.0.rest()
     }
@@ -95,16 +96,16 @@ pub(crate) mod tests {
     use crate::{Chunk, ChunkType, DataFlags, NoSpace, PacketWriter, Ssn, StreamId, Tsn};
     use proptest::prelude::*;
 
-    /// A packet put together by hand from the layouts.
+    /// Packet assembled by hand from the layouts.
     pub(crate) const BY_HAND: [u8; 52] = [
         0x13, 0x88, 0x26, 0xAB, // source port 5000, destination port 9899
         0x01, 0x02, 0x03, 0x04, // verification tag
         0x42, 0xD0, 0x20, 0x0E, // CRC32c, as Wireshark computes it
         0x03, 0x00, 0x00, 0x14, // SACK, no flags, 20 bytes
-        0x00, 0x00, 0x00, 0x0A, // everything up to TSN 10
+        0x00, 0x00, 0x00, 0x0A, // cumulative TSN 10
         0x00, 0x01, 0x00, 0x00, // window of 65536 bytes
-        0x00, 0x01, 0x00, 0x00, // one gap block, no duplicates
-        0x00, 0x02, 0x00, 0x03, // and TSNs 12 and 13
+        0x00, 0x01, 0x00, 0x00, // one gap ack block, no duplicates
+        0x00, 0x02, 0x00, 0x03, // TSNs 12 and 13
         0x00, 0x0B, 0x00, 0x12, // DATA, immediate, beginning and ending, 18 bytes
         0x00, 0x00, 0x00, 0x63, // TSN 99
         0x00, 0x05, 0x00, 0x06, // stream 5, sequence number 6

@@ -1,14 +1,14 @@
-//! The beginning of an INIT, as ICMP messages quote it.
+//! Beginning of an INIT, as ICMP messages quote it.
 
 use crate::chunk_type::ChunkType;
 use crate::header::{COMMON_HEADER_LEN, Header};
 
-/// An INIT of which at least the Initiate Tag is quoted.
+/// INIT of which at least the Initiate Tag is quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotedInit {
-    /// The common header.
+    /// Common header.
     pub header: Header,
-    /// The Initiate Tag.
+    /// Initiate Tag.
     pub initiate_tag: u32,
 }
 

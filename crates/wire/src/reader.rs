@@ -1,7 +1,6 @@
-//! Reading fields in network byte order off the front of a slice, and cutting a slice into TLVs.
+//! Reads fields in network byte order and splits bytes into TLVs.
 //!
-//! Chunks (RFC 9260 section 3.2), parameters (section 3.2.1) and error causes (section 3.3.10) share one shape, which
-//! is therefore cut in one place:
+//! Chunks (RFC 9260 section 3.2), parameters (section 3.2.1) and error causes (section 3.3.10) share one format:
 //!
 //! ```text
 //!   0               1               2               3
@@ -14,15 +13,15 @@
 
 use crate::error::{ParseError, ParseErrorKind};
 
-/// The bytes of a chunk, parameter or cause before its value: type and length.
+/// Length of the header of a chunk, parameter or cause (type and length), in bytes.
 pub(crate) const TLV_HEADER_LEN: usize = 4;
 
-/// `len` rounded up to the four-byte boundary at which the next chunk, parameter or cause begins.
+/// Returns `len` rounded up to the four-byte boundary at which the next chunk, parameter or cause begins.
 pub const fn padded_len(len: usize) -> usize {
     len.saturating_add(3) & !3
 }
 
-/// Takes fields off the front and remembers how far it has come, for the offset of an error.
+/// Reads fields from the front of a slice and keeps the offset for errors.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -53,7 +52,7 @@ impl<'a> Reader<'a> {
         self.array()
     }
 
-    /// Everything not taken yet.
+    /// Returns the unread bytes.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -62,7 +61,7 @@ impl<'a> Reader<'a> {
         self.offset
     }
 
-    /// Checks that nothing is left, for values of one fixed length.
+    /// Checks that no bytes are left, for values of fixed length.
     pub(crate) fn end(&self) -> Result<(), ParseError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.error(ParseErrorKind::WrongLength)) }
     }
@@ -72,7 +71,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// One chunk, parameter or cause, header included and padding left out, and where it began.
+/// One chunk, parameter or cause with its header and without padding, and its offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tlv<'a> {
     pub(crate) header: [u8; TLV_HEADER_LEN],
@@ -80,9 +79,9 @@ pub(crate) struct Tlv<'a> {
     pub(crate) offset: usize,
 }
 
-/// Cuts bytes into TLVs, each without its padding; ends after the first error.
+/// Iterator that splits bytes into TLVs without their padding. It ends after the first error.
 ///
-/// The padding of the last one may be missing: the sender of a chunk leaves it out of the chunk's length.
+/// The padding of the last TLV may be missing, because the length of a chunk does not count it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tlvs<'a> {
     rest: &'a [u8],
@@ -94,12 +93,12 @@ impl<'a> Tlvs<'a> {
         Self { rest: bytes, offset }
     }
 
-    /// The bytes not cut yet.
+    /// Returns the bytes that have not been split yet.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The first of them, where there has to be one.
+    /// Returns the first TLV, where one is required.
     pub(crate) fn first(mut self) -> Result<Tlv<'a>, ParseError> {
         self.cut()
     }

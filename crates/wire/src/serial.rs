@@ -1,8 +1,8 @@
-//! Numbers that wrap: TSNs (RFC 9260 section 1.6), stream sequence numbers, and the plain stream identifier.
+//! Serial numbers: TSNs (RFC 9260 section 1.6), stream sequence numbers, and the stream identifier.
 //!
-//! On the wire a TSN has 32 bits and an SSN has 16, and both start again at zero. Comparing them needs the circular
-//! order of RFC 1982, which is no total order, so neither type implements `Ord`. Code that keeps many of them
-//! should widen each to 64 bits once, with `unwrap_near`, and compare the wide ones as ordinary integers.
+//! On the wire a TSN has 32 bits and an SSN has 16, and both wrap to zero. Their circular order (RFC 1982) is not a
+//! total order, so neither type implements `Ord`. Code that stores many of them converts each to 64 bits once, with
+//! `unwrap_near`, and compares those as integers.
 
 use std::fmt;
 
@@ -13,30 +13,30 @@ macro_rules! wrapping_number {
         pub struct $name($int);
 
         impl $name {
-            /// How many numbers there are before they start again at zero.
+            /// Number of distinct values before the number wraps.
             pub const SPAN: u64 = <$int>::MAX as u64 + 1;
 
-            /// The number as it stands on the wire.
+            /// Creates a number from its value on the wire.
             pub const fn new(value: $int) -> Self {
                 Self(value)
             }
 
-            /// The plain number.
+            /// Returns the value on the wire.
             pub const fn get(self) -> $int {
                 self.0
             }
 
-            /// The number after this one.
+            /// Returns the next number.
             pub const fn next(self) -> Self {
                 self.add(1)
             }
 
-            /// The number before this one.
+            /// Returns the previous number.
             pub const fn prev(self) -> Self {
                 self.sub(1)
             }
 
-            /// The number `n` places further on.
+            /// Returns the number `n` places ahead, modulo [`SPAN`](Self::SPAN).
             //= docs/rfc9260.txt#section-1.6
             //# Since the space is finite, all arithmetic dealing with Transmission Sequence Numbers MUST be performed
             //# modulo 2^32.
@@ -44,22 +44,23 @@ macro_rules! wrapping_number {
                 Self(self.0.wrapping_add(n))
             }
 
-            /// The number `n` places further back.
+            /// Returns the number `n` places behind, modulo [`SPAN`](Self::SPAN).
             pub const fn sub(self, n: $int) -> Self {
                 Self(self.0.wrapping_sub(n))
             }
 
-            /// How far `self` lies ahead of `other` by the shorter way round; negative when it lies behind.
+            /// Returns the distance by which `self` is ahead of `other` on the shorter way around. It is negative
+            /// if `self` is behind.
             ///
-            /// Two numbers exactly half the space apart are each that far *behind* the other.
+            /// Of two numbers exactly half the space apart, each is *behind* the other.
             pub const fn offset_from(self, other: Self) -> $signed {
                 self.0.wrapping_sub(other.0) as $signed
             }
 
-            /// Whether `self` comes before `other` in the circular order of RFC 1982 section 3.2.
+            /// Returns `true` if `self` precedes `other` in the circular order of RFC 1982 section 3.2.
             ///
-            /// That order leaves two numbers exactly half the space apart undefined; here neither comes before
-            /// the other then, so this and [`is_after`](Self::is_after) are both false.
+            /// RFC 1982 leaves the order of two numbers exactly half the space apart undefined. Here neither
+            /// precedes the other, so this function and [`is_after`](Self::is_after) both return `false`.
             //= docs/rfc9260.txt#section-1.6
             //# Comparisons and arithmetic on TSNs in this document SHOULD use Serial Number Arithmetic, as defined in
             //# [RFC1982], where SERIAL_BITS = 32.
@@ -67,19 +68,18 @@ macro_rules! wrapping_number {
                 other.offset_from(self) > 0
             }
 
-            /// Whether `self` comes after `other` in the circular order of RFC 1982 section 3.2.
+            /// Returns `true` if `self` follows `other` in the circular order of RFC 1982 section 3.2.
             ///
-            /// False for two numbers exactly half the space apart, see [`is_before`](Self::is_before).
+            /// Returns `false` for two numbers exactly half the space apart, see [`is_before`](Self::is_before).
             pub const fn is_after(self, other: Self) -> bool {
                 self.offset_from(other) > 0
             }
 
-            /// The 64-bit number nearest to `reference` whose low bits are this number.
+            /// Returns the 64-bit number nearest to `reference` whose low bits are this number.
             ///
-            /// Of two equally near (half the space apart) it is the lower. Where the nearest would lie below zero
-            /// or above `u64::MAX`, it is the nearest of those that exist: a reference close to zero therefore
-            /// answers "far ahead" for a number from just before it. Start counting at one
-            /// [`SPAN`](Self::SPAN) or more where that must not happen.
+            /// If two are equally near (half the space apart), the result is the lower one. If the nearest would be below
+            /// zero or above `u64::MAX`, the result is the nearest that exists: near zero, a number from just before
+            /// `reference` becomes one far ahead. Callers avoid that by counting from [`SPAN`](Self::SPAN) or higher.
             pub const fn unwrap_near(self, reference: u64) -> u64 {
                 const SPAN: i64 = $name::SPAN as i64;
                 let ahead = self.0.wrapping_sub(reference as $int) as $signed as i64;
@@ -90,7 +90,7 @@ macro_rules! wrapping_number {
                 }
             }
 
-            /// The number that goes on the wire for a 64-bit one.
+            /// Returns the number on the wire for a 64-bit number.
             //= docs/rfc9260.txt#section-1.6
             //# That is, the next TSN a DATA chunk MUST use after transmitting TSN = 2^32 - 1 is TSN = 0.
             pub const fn from_unwrapped(value: u64) -> Self {
@@ -113,26 +113,26 @@ macro_rules! wrapping_number {
 }
 
 wrapping_number! {
-    /// A transmission sequence number, which counts DATA chunks (RFC 9260 section 1.6).
+    /// Transmission sequence number, which counts DATA chunks (RFC 9260 section 1.6).
     Tsn, u32, i32
 }
 
 wrapping_number! {
-    /// A stream sequence number, which counts the ordered messages of one stream (RFC 9260 section 1.6).
+    /// Stream sequence number, which counts the ordered messages of one stream (RFC 9260 section 1.6).
     Ssn, u16, i16
 }
 
-/// The number of a stream (RFC 9260 section 3.3.1). It names, it does not count, so it has an ordinary order.
+/// Stream identifier (RFC 9260 section 3.3.1). It is a name, not a counter, so it has an ordinary order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StreamId(u16);
 
 impl StreamId {
-    /// The stream numbered `value`.
+    /// Creates a stream identifier from its value on the wire.
     pub const fn new(value: u16) -> Self {
         Self(value)
     }
 
-    /// The plain number.
+    /// Returns the value on the wire.
     pub const fn get(self) -> u16 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! What several tests share: packets with one chunk, one sample of every chunk, and strategies for `proptest`.
+//! Shared test support: packets with one chunk, one sample of every chunk, and strategies for `proptest`.
 
 use crate::cursor::Cursor;
 use crate::{
@@ -14,7 +14,7 @@ use std::ops::Range;
 pub(crate) const HEADER: Header =
     Header { source_port: 5000, destination_port: 9899, verification_tag: 0x0102_0304 };
 
-/// A packet with what `chunks` writes. The buffer starts out dirty, so that padding left unwritten shows.
+/// Returns a packet that contains what `chunks` writes. The buffer is not zeroed, so that unwritten padding is noticed.
 pub(crate) fn write(chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
     let mut buf = vec![0xEE; 12 + 65_536];
     let mut packet = PacketWriter::new(&mut buf, HEADER).unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn write(chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoS
     buf
 }
 
-/// The only chunk of a packet that is otherwise in order.
+/// Returns the only chunk of a packet and checks header, checksum and padding.
 pub(crate) fn only_chunk(packet: &[u8]) -> RawChunk<'_> {
     assert_eq!(packet.len() % 4, 0);
     let view = PacketView::parse(packet).unwrap();
@@ -38,7 +38,7 @@ pub(crate) fn only_chunk(packet: &[u8]) -> RawChunk<'_> {
     chunk
 }
 
-/// The view of the only chunk of a packet, which has to be of this variant.
+/// Returns the view of the only chunk of a packet, which must be of this variant.
 macro_rules! only {
     ($variant:ident, $packet:expr) => {
         match $crate::testing::only_chunk($packet).decode() {
@@ -49,19 +49,19 @@ macro_rules! only {
 }
 pub(crate) use only;
 
-/// Decodes a chunk of this type whose value is only given as bytes, forgetting the view.
+/// Decodes a chunk of this type, flags and value, and returns only the result.
 pub(crate) fn decode(kind: u8, flags: u8, value: &[u8]) -> Result<(), ParseError> {
     let packet = write(|packet| packet.raw_parts(ChunkType(kind), flags, value));
     only_chunk(&packet).decode().map(|_: Chunk<'_>| ())
 }
 
-/// A parameter or cause with this type and value, in bytes.
+/// Returns the bytes of a parameter or cause with this type and value.
 pub(crate) fn tlv(kind: u16, value: &[u8]) -> Vec<u8> {
     let len = u16::try_from(4 + value.len()).unwrap();
     [&kind.to_be_bytes()[..], &len.to_be_bytes(), value].concat()
 }
 
-/// Checks that the parameter with this type and value is `param`, and that writing `param` gives its bytes.
+/// Checks that the parameter with this type and value decodes to `param`, and that `param` encodes to its bytes.
 pub(crate) fn assert_param(kind: u16, value: &[u8], param: Param<'_>) {
     let bytes = tlv(kind, value);
     assert_eq!(RawParam::parse(&bytes).unwrap().decode(), Ok(param));
@@ -73,12 +73,12 @@ pub(crate) fn assert_param(kind: u16, value: &[u8], param: Param<'_>) {
     assert_eq!(space[..len], bytes);
 }
 
-/// The error in a parameter with this type and value.
+/// Returns the error of a malformed parameter with this type and value.
 pub(crate) fn param_error(kind: u16, value: &[u8]) -> ParseErrorKind {
     RawParam::parse(&tlv(kind, value)).unwrap().decode().unwrap_err().kind
 }
 
-/// Checks that the cause with this code and information is `cause`, and that writing `cause` gives its bytes.
+/// Checks that the cause with this code and information decodes to `cause`, and that `cause` encodes to its bytes.
 pub(crate) fn assert_cause(code: u16, info: &[u8], cause: Cause<'_>) {
     let bytes = tlv(code, info);
     assert_eq!(RawCauses::new(&bytes, 0).next().unwrap().unwrap().decode(), Ok(cause));
@@ -90,12 +90,12 @@ pub(crate) fn assert_cause(code: u16, info: &[u8], cause: Cause<'_>) {
     assert_eq!(space[..len], bytes);
 }
 
-/// The error in a cause with this code and information.
+/// Returns the error of a malformed cause with this code and information.
 pub(crate) fn cause_error(code: u16, info: &[u8]) -> ParseErrorKind {
     RawCauses::new(&tlv(code, info), 0).next().unwrap().unwrap().decode().unwrap_err().kind
 }
 
-/// Writes a chunk.
+/// Function that writes one chunk.
 pub(crate) type Sample = fn(&mut PacketWriter<'_>) -> Result<(), NoSpace>;
 
 const DATA: DataRepr = DataRepr {
@@ -162,7 +162,7 @@ const ASCONF_PARAMS: [Param<'static>; 3] = [
     Param::SetPrimary { correlation: 3, address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)) },
 ];
 
-/// The last address was to be deleted: code 0xA0, with the parameter that asked for it.
+/// Cause 0xA0 (deletion of the last address), with the parameter that requested it.
 const LAST_ADDRESS: &[u8] = &[0, 0xA0, 0, 20, 0xC0, 2, 0, 16, 0, 0, 0, 2, 0, 5, 0, 8, 192, 0, 2, 2];
 
 const ASCONF_ACK_PARAMS: [Param<'static>; 2] =
@@ -181,8 +181,6 @@ const ABORT_CAUSES: [Cause<'static>; 10] = [
     Cause::IncompatibleKeyManagementRoles,
 ];
 
-/// Padding, the header of a record of epoch 3, and as much as the shortest record encrypts: a chunk header, the content
-/// type and a tag of 16 bytes.
 const CONFIRMATION: ConfirmationRepr = ConfirmationRepr {
     matched: true,
     transcript: [5; 32],
@@ -190,10 +188,11 @@ const CONFIRMATION: ConfirmationRepr = ConfirmationRepr {
     received: PlainEnd { tsn: Tsn::new(0x2001), next_ssn: Ssn::new(1) },
 };
 
+/// Padding, the header of a record of epoch 3, and the shortest ciphertext: a chunk header, the content type and a tag of 16 bytes.
 const DTLS_VALUE: [u8; 25] =
     [0, 0x2B, 0x5A, 0xA5, 9, 9, 9, 9, 9, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7];
 
-/// One of every chunk, with values in all its fields.
+/// One sample of every chunk type, with values in all fields.
 pub(crate) const SAMPLES: [(&str, Sample); 27] = [
     ("data", |packet| packet.data(&DATA, b"payload")),
     ("data-fragment", |packet| {
@@ -234,7 +233,7 @@ pub(crate) const SAMPLES: [(&str, Sample); 27] = [
     ("confirmation", |packet| packet.confirmation(&CONFIRMATION)),
 ];
 
-/// Bytes of a length in this range.
+/// Generates bytes of a length in this range.
 pub(crate) fn bytes(len: Range<usize>) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), len)
 }
@@ -255,7 +254,7 @@ pub(crate) fn sack_repr() -> impl Strategy<Value = SackRepr> {
     })
 }
 
-/// Parameters and causes borrow, but strategies give owned values: so these slices are never freed. They are small.
+/// Leaks the values: parameters and causes borrow, but strategies return owned values. The slices are small.
 fn leaked<T>(values: Vec<T>) -> &'static [T] {
     values.leak()
 }
@@ -281,7 +280,7 @@ fn key_management() -> impl Strategy<Value = DtlsKeyManagement<'static>> {
     )
 }
 
-/// A whole parameter of a type that the crate does not know.
+/// Generates a whole parameter of a type that the crate does not know.
 fn unknown_param() -> impl Strategy<Value = Param<'static>> {
     (0x9000_u16..0xA000, bytes(0..24)).prop_map(|(kind, value)| {
         let ([a, b], [c, d]) = (kind.to_be_bytes(), (4 + value.len() as u16).to_be_bytes());
@@ -290,7 +289,7 @@ fn unknown_param() -> impl Strategy<Value = Param<'static>> {
     })
 }
 
-/// Any parameter.
+/// Generates any parameter.
 pub(crate) fn param() -> impl Strategy<Value = Param<'static>> {
     prop_oneof![
         any::<u32>().prop_map(|address| Param::Ipv4Address(address.into())),
@@ -323,7 +322,7 @@ fn params() -> impl Strategy<Value = ParamList<'static>> {
     prop::collection::vec(param(), 0..4).prop_map(|params| ParamList::new(leaked(params)))
 }
 
-/// Any cause that can be built, which is all but the unknown ones.
+/// Generates any cause except unknown ones.
 pub(crate) fn cause() -> impl Strategy<Value = Cause<'static>> {
     prop_oneof![
         any::<u16>().prop_map(|stream| Cause::InvalidStream(StreamId::new(stream))),

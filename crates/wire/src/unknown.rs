@@ -1,7 +1,6 @@
-//! What to do with a type that the receiver does not know (RFC 9260 sections 3.2 and 3.2.1).
+//! Actions for chunk and parameter types that the receiver does not know (RFC 9260 sections 3.2 and 3.2.1).
 //!
-//! The two highest bits of a chunk type or parameter type say it, so that types invented later still get the
-//! treatment their inventors wanted:
+//! The two highest bits of a chunk type or parameter type select the action, so that the designers of new types can choose it:
 //!
 //! ```text
 //!   bits   go on with the rest   report it
@@ -11,21 +10,21 @@
 //!   11     yes                   yes
 //! ```
 
-/// What the highest two bits of an unknown chunk or parameter type ask for.
+/// Action that the highest two bits of an unknown chunk or parameter type select.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum UnknownAction {
-    /// Process nothing further of the packet (chunk type) or the chunk (parameter type).
+    /// Ignore the rest of the packet (chunk type) or of the chunk (parameter type).
     StopDiscard,
-    /// As `StopDiscard`, and report the type to the sender.
+    /// Like `StopDiscard`, and report the type to the sender.
     StopDiscardReport,
-    /// Pass over it and go on.
+    /// Skip it and continue.
     Skip,
-    /// Pass over it, go on, and report the type to the sender.
+    /// Skip it, continue, and report the type to the sender.
     SkipReport,
 }
 
 impl UnknownAction {
-    /// The action that the highest two bits of `high` (the type, or its first byte) ask for.
+    /// Returns the action that the highest two bits of `high` (the type, or its first byte) select.
     pub(crate) const fn of(high: u8) -> Self {
         match high >> 6 {
             0b00 => Self::StopDiscard,
@@ -35,12 +34,13 @@ impl UnknownAction {
         }
     }
 
-    /// Whether what follows in the same packet or chunk is not to be processed.
+    /// Returns `true` if the receiver ignores the rest of the packet or chunk.
     pub const fn stops(self) -> bool {
         matches!(self, Self::StopDiscard | Self::StopDiscardReport)
     }
 
-    /// Whether it is reported to the sender: with an Unrecognized Chunk Type cause, or an Unrecognized Parameter.
+    /// Returns `true` if the receiver reports the type to the sender, with an Unrecognized Chunk Type cause or an
+    /// Unrecognized Parameter.
     pub const fn reports(self) -> bool {
         matches!(self, Self::StopDiscardReport | Self::SkipReport)
     }

@@ -1,15 +1,15 @@
-//! A second opinion: Wireshark's dissector has to accept what the writer writes. Not run by default.
+//! Cross-check with Wireshark: its dissector must accept the written packets. Not run by default.
 
 use crate::packet::tests::BY_HAND;
 use crate::testing::{SAMPLES, write};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// The link type of a capture file whose packets begin with the SCTP common header.
+/// Link type of a capture file whose packets begin with the SCTP common header.
 const LINKTYPE_SCTP: u32 = 248;
 
 fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
-    // Magic number, version 2.4, no time zone, no accuracy, longest packet, link type.
+    // Magic number, version 2.4, time zone, accuracy, maximum packet length, link type.
     let mut file = Vec::new();
     for word in [0xA1B2_C3D4, 2 << 16 | 4, 0, 0, 0x4_0000, LINKTYPE_SCTP] {
         file.extend_from_slice(&u32::to_be_bytes(word));
@@ -32,7 +32,7 @@ fn dissect(packets: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // Dropping the pipe at the end of the statement is what ends the capture.
+    // Dropping the pipe at the end of the statement ends the capture.
     tshark.stdin.take().unwrap().write_all(&capture(packets)).unwrap();
     let output = tshark.wait_with_output().unwrap();
     assert!(output.status.success());

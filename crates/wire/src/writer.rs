@@ -1,7 +1,7 @@
-//! Building a packet in place.
+//! Writes a packet in place.
 //!
-//! The writer puts each chunk straight into the caller's buffer and pads it to four bytes at once, so that the packet
-//! is complete after every call. The methods for the single chunks stand beside the views of those chunks.
+//! The writer puts each chunk into the caller's buffer and pads it to four bytes at once, so the packet is complete after every
+//! call. The methods for the chunk types are defined next to the views of those chunks.
 
 use crate::chunk_type::ChunkType;
 use crate::crc;
@@ -10,12 +10,12 @@ use crate::error::NoSpace;
 use crate::header::{COMMON_HEADER_LEN, Header};
 use crate::reader::padded_len;
 
-/// What the chunk that holds the others has behind them.
+/// Sizes of what follows the chunks in an enclosing chunk, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trailer {
-    /// Counted in the chunk's length.
+    /// Bytes counted in the length of the enclosing chunk.
     pub(crate) counted: usize,
-    /// Behind its end, up to a multiple of four.
+    /// Padding of the enclosing chunk to a multiple of four.
     pub(crate) padding: usize,
 }
 
@@ -25,29 +25,29 @@ impl Trailer {
     }
 }
 
-/// Writes one packet into a buffer whose length is the most the packet may have.
+/// Writes one packet into a buffer whose length is the maximum length of the packet.
 ///
-/// Every method either adds its chunk or leaves the packet as it was and returns [`NoSpace`]; after that, what the
-/// buffer holds beyond [`len`](Self::len) is unspecified. No method allocates.
+/// Every method either adds its chunk, or returns [`NoSpace`] and leaves the packet unchanged. After an error, the buffer content
+/// beyond [`len`](Self::len) is unspecified. No method allocates.
 #[derive(Debug)]
 pub struct PacketWriter<'b> {
     buf: &'b mut [u8],
     len: usize,
-    /// Where chunks begin: behind the common header, unless they go into another chunk.
+    /// Offset of the first chunk: after the common header, or after the header of the enclosing chunk.
     start: usize,
-    /// What has to be left free behind the chunks.
+    /// Room reserved after the chunks.
     trailer: Trailer,
-    /// Bytes at the end of the packet that hold whatever the buffer held.
+    /// Number of bytes at the end of the packet that keep the previous content of the buffer.
     unwritten: usize,
 }
 
 impl<'b> PacketWriter<'b> {
-    /// Begins a packet; there is no space if the buffer is shorter than the common header.
+    /// Begins a packet. Fails if the buffer is shorter than the common header.
     pub fn new(buf: &'b mut [u8], header: Header) -> Result<Self, NoSpace> {
         Self::with_envelope(buf, header, 0, Trailer::default())
     }
 
-    /// Begins a packet whose chunks go into another chunk, so that there are bytes before and behind them.
+    /// Begins a packet whose chunks go into an enclosing chunk, with `leader` bytes before them and a trailer after them.
     pub(crate) fn with_envelope(
         buf: &'b mut [u8],
         header: Header,
@@ -62,30 +62,30 @@ impl<'b> PacketWriter<'b> {
         Ok(Self { buf, len: start, start, trailer, unwritten: 0 })
     }
 
-    /// The bytes of the chunks.
+    /// Returns the length of the chunks, in bytes.
     pub(crate) const fn content_len(&self) -> usize {
         self.len - self.start
     }
 
-    /// Takes what was left free into the packet; returns it with everything behind the common header.
+    /// Adds the reserved trailer to the packet. Returns everything after the common header, and the trailer's sizes.
     pub(crate) fn open_envelope(&mut self) -> (&mut [u8], Trailer) {
         let trailer = std::mem::take(&mut self.trailer);
         self.len += trailer.bytes();
         (self.buf.get_mut(COMMON_HEADER_LEN..self.len).unwrap_or_default(), trailer)
     }
 
-    /// The bytes written so far, common header and all padding included.
+    /// Returns the number of bytes written so far, common header and all padding included.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no chunk yet.
+    /// Returns `true` if the packet contains no chunk yet.
     pub const fn is_empty(&self) -> bool {
         self.len == self.start
     }
 
-    /// How many bytes at the end of the packet hold whatever the buffer held: the user data, with its padding, of a last chunk from
-    /// [`data_unwritten`](Self::data_unwritten).
+    /// Returns the number of bytes at the end of the packet that keep the previous content of the buffer: the padded user data of a
+    /// last chunk that [`data_unwritten`](Self::data_unwritten) added.
     pub const fn unwritten_bytes(&self) -> usize {
         self.unwritten
     }
@@ -94,12 +94,13 @@ impl<'b> PacketWriter<'b> {
         self.unwritten = bytes;
     }
 
-    /// The longest chunk, its header included, that still fits: a multiple of four, as padding has to fit as well.
+    /// Returns the length of the longest chunk, header included, that still fits. It is a multiple of four, because padding must
+    /// fit as well.
     pub const fn remaining(&self) -> usize {
         (self.buf.len() - self.len - self.trailer.bytes()) & !3
     }
 
-    /// What has been written.
+    /// Returns the bytes written so far.
     pub(crate) fn written_mut(&mut self) -> &mut [u8] {
         self.buf.get_mut(..self.len).unwrap_or_default()
     }
@@ -118,7 +119,7 @@ impl<'b> PacketWriter<'b> {
         self.len
     }
 
-    /// The same without the sum: the field stays zero. For packets that pass through memory alone.
+    /// Completes the packet with a zero checksum field, for packets that never leave memory. Returns the length.
     pub const fn finish_without_checksum(self) -> usize {
         self.len
     }

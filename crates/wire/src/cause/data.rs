@@ -1,4 +1,4 @@
-//! Causes about a DATA chunk or a chunk of unknown type (RFC 9260 sections 3.3.10.1, 3.3.10.6 and 3.3.10.9).
+//! Error causes that concern a DATA chunk or an unknown chunk type (RFC 9260 sections 3.3.10.1, 3.3.10.6 and 3.3.10.9).
 //!
 //! ```text
 //!  | code = 1                      | length = 8                    |  invalid stream identifier

@@ -1,5 +1,5 @@
-//! Causes about the DTLS chunk, for ABORT only (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "New Error Causes").
-//! Their codes are still to be confirmed by IANA.
+//! Error causes of the DTLS chunk, for ABORT only (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "New Error
+//! Causes"). IANA has not assigned their codes yet.
 //!
 //! ```text
 //!  | code = 100                    | length = 4                    |  missing DTLS chunk support

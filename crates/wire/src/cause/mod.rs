@@ -1,4 +1,4 @@
-//! Error causes, which ERROR and ABORT carry (RFC 9260 section 3.3.10).
+//! Error causes of ERROR and ABORT chunks (RFC 9260 section 3.3.10).
 //!
 //! ```text
 //!   0               1               2               3
@@ -24,7 +24,7 @@ use crate::reader::{Reader, TLV_HEADER_LEN, Tlv, Tlvs};
 use crate::serial::{StreamId, Tsn};
 use std::fmt;
 
-/// The code of an error cause (RFC 9260 section 3.3.10).
+/// Code of an error cause (RFC 9260 section 3.3.10).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CauseCode(pub u16);
 
@@ -33,7 +33,7 @@ macro_rules! cause_codes {
         impl CauseCode {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// The name of the cause; `None` for a code this crate does not know.
+            /// Returns the name of the cause, or `None` if this crate does not know the code.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some($text),)*
@@ -108,7 +108,7 @@ impl fmt::Debug for CauseCode {
     }
 }
 
-/// An error cause cut out of a chunk, its information not looked at yet.
+/// Error cause of a chunk, with its information not decoded yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RawCause<'a> {
     code: CauseCode,
@@ -121,22 +121,22 @@ impl<'a> RawCause<'a> {
         Self { code: CauseCode(u16::from_be_bytes([high, low])), bytes: tlv.bytes }
     }
 
-    /// The code.
+    /// Returns the cause code.
     pub const fn code(&self) -> CauseCode {
         self.code
     }
 
-    /// What follows the header, without padding.
+    /// Returns the information that follows the header, without padding.
     pub fn info(&self) -> &'a [u8] {
         self.bytes.get(TLV_HEADER_LEN..).unwrap_or_default()
     }
 
-    /// The whole cause with its header and without padding.
+    /// Returns the whole cause with its header and without padding.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Checks the information against the code and reads it.
+    /// Decodes the information according to the code.
     pub fn decode(&self) -> Result<Cause<'a>, ParseError> {
         let info = Reader::new(self.info(), TLV_HEADER_LEN);
         let bytes = info.rest();
@@ -166,7 +166,7 @@ impl<'a> RawCause<'a> {
         })
     }
 
-    /// Decodes the causes of the DTLS chunk, which hold nothing.
+    /// Decodes a cause of the DTLS chunk. These causes carry no information.
     fn decode_dtls(&self, info: Reader<'a>) -> Result<Cause<'a>, ParseError> {
         let cause = match self.code {
             CauseCode::MISSING_DTLS_SUPPORT => Cause::MissingDtlsSupport,
@@ -185,74 +185,74 @@ impl fmt::Debug for RawCause<'_> {
     }
 }
 
-/// An error cause: what was read, and what is to be written.
+/// Error cause, as read from a chunk or to be written into one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cause<'a> {
-    /// DATA for a stream that does not exist.
+    /// DATA arrived for a stream that does not exist.
     InvalidStream(StreamId),
-    /// An INIT or INIT ACK lacks these.
+    /// An INIT or INIT ACK lacks parameters of these types.
     MissingParameter(List<'a, ParamType>),
-    /// The cookie came too late.
+    /// The cookie expired before it arrived.
     StaleCookie {
-        /// By how many microseconds.
+        /// Time between expiry and arrival of the cookie, in microseconds.
         staleness_us: u32,
     },
-    /// No memory for an association.
+    /// The sender has no memory for another association.
     OutOfResource,
-    /// An address parameter, header included, of a kind that cannot be used: see [`RawParam::parse`].
+    /// Address parameter of an unsupported kind, header included; see [`RawParam::parse`].
     ///
     /// [`RawParam::parse`]: crate::RawParam::parse
     UnresolvableAddress(&'a [u8]),
-    /// A whole chunk, header included, whose type asked to be reported: see [`RawChunk::parse`].
+    /// Whole chunk, header included, whose type asks to be reported; see [`RawChunk::parse`].
     ///
     /// [`RawChunk::parse`]: crate::RawChunk::parse
     UnrecognizedChunk(&'a [u8]),
-    /// A parameter of an INIT or INIT ACK has an impossible value.
+    /// A parameter of an INIT or INIT ACK has an invalid value.
     InvalidParameter,
-    /// Parameters of an INIT ACK whose types asked to be reported.
+    /// Parameters of an INIT ACK whose types ask to be reported.
     UnrecognizedParameters(ParamList<'a>),
-    /// The DATA chunk with this TSN is empty.
+    /// The DATA chunk with this TSN has no user data.
     NoUserData(Tsn),
-    /// A COOKIE ECHO came for an association that is being closed.
+    /// A COOKIE ECHO arrived in state SHUTDOWN-ACK-SENT.
     CookieWhileShuttingDown,
-    /// A restart would add these addresses.
+    /// New addresses that a restart would add.
     RestartWithNewAddresses(ParamList<'a>),
-    /// The user of the sender aborted, and gave this reason.
+    /// Reason that the aborting user gave; may be empty.
     UserInitiatedAbort(&'a [u8]),
-    /// The receiver broke a rule that no other cause names; the bytes may say which.
+    /// The receiver violated the protocol in a way that no other cause names; the bytes may explain it.
     ProtocolViolation(&'a [u8]),
-    /// An ASCONF would delete the last address; the whole parameter, header included: see [`RawParam::parse`].
+    /// The ASCONF parameter, header included, that would delete the last address; see [`RawParam::parse`].
     ///
     /// [`RawParam::parse`]: crate::RawParam::parse
     DeleteLastAddress(&'a [u8]),
-    /// There is no room for what this parameter of an ASCONF asks.
+    /// The ASCONF parameter that the sender has no resources for.
     ResourceShortage(&'a [u8]),
-    /// This parameter of an ASCONF would delete the address that the packet came from.
+    /// The ASCONF parameter that would delete the source address of its packet.
     DeleteSourceAddress(&'a [u8]),
-    /// An ASCONF-ACK came for an ASCONF that was never sent.
+    /// An ASCONF-ACK arrived without an ASCONF to match.
     IllegalAsconfAck,
-    /// The receiver does not let the sender do what this parameter of an ASCONF asks.
+    /// The ASCONF parameter that the sender of the cause refuses to carry out.
     NoAuthorization(&'a [u8]),
-    /// An AUTH came with an HMAC that its receiver had not offered.
+    /// An AUTH arrived with an HMAC that its receiver did not offer.
     UnsupportedHmac {
-        /// The number of the HMAC.
+        /// HMAC identifier.
         hmac_id: u16,
     },
-    /// The sender only talks to those that can protect packets.
+    /// The sender requires DTLS chunks, and the receiver did not offer them.
     MissingDtlsSupport,
-    /// The sender can agree on keys in none of the ways that the receiver offered.
+    /// The receiver offered no key management method that the sender supports.
     NoCommonKeyManagement,
-    /// Both sides could be client and server of the key management, and chose the same number to decide.
+    /// Both peers can act as client and as server of the key management, and chose the same tie breaker.
     TieBreakerCollision,
-    /// Both sides can only be client of the key management, or both only server.
+    /// Both peers can act only as client of the key management, or both only as server.
     IncompatibleKeyManagementRoles,
-    /// A code that this crate does not know.
+    /// Cause with a code that this crate does not know.
     Unknown(RawCause<'a>),
 }
 
 impl Cause<'_> {
-    /// The code.
+    /// Returns the cause code.
     pub const fn code(&self) -> CauseCode {
         match self {
             Self::InvalidStream(_) => CauseCode::INVALID_STREAM,
@@ -282,7 +282,7 @@ impl Cause<'_> {
         }
     }
 
-    /// Writes the cause alone, without padding, and says how long it is: for quoting it in [`Param::ErrorCause`].
+    /// Writes the cause alone, without padding, and returns its length. Serves to quote it in [`Param::ErrorCause`].
     ///
     /// [`Param::ErrorCause`]: crate::Param::ErrorCause
     pub fn put(&self, space: &mut [u8]) -> Result<usize, NoSpace> {
@@ -335,12 +335,12 @@ impl<'a> RawCauses<'a> {
         Self(Tlvs::new(bytes, offset))
     }
 
-    /// The causes in these bytes, for those that a parameter quotes.
+    /// Iterates over the causes in `bytes`, for causes that a parameter quotes.
     pub const fn parse(bytes: &'a [u8]) -> Self {
         Self::new(bytes, 0)
     }
 
-    /// The same causes, decoded.
+    /// Returns an iterator over the same causes that decodes them.
     pub const fn decoded(self) -> Causes<'a> {
         Causes(self.0)
     }
@@ -356,9 +356,9 @@ impl<'a> Iterator for RawCauses<'a> {
 
 impl std::iter::FusedIterator for RawCauses<'_> {}
 
-/// Iterator over the causes of a chunk, decoded as it reaches them.
+/// Iterator over the causes of a chunk that decodes each cause when it is reached.
 ///
-/// A cause whose information is wrong gives an error and the iterator goes on; it ends after a wrong length field.
+/// If the information of a cause is malformed, the iterator returns an error and continues. It ends after a malformed length field.
 #[derive(Clone, Debug)]
 pub struct Causes<'a>(Tlvs<'a>);
 

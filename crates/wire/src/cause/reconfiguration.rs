@@ -1,4 +1,4 @@
-//! Causes about changes of addresses (RFC 5061 section 4.3) and about AUTH (RFC 4895 section 3.4).
+//! Error causes of address reconfiguration (RFC 5061 section 4.3) and AUTH (RFC 4895 section 3.4).
 //!
 //! ```text
 //!  | code = 0xA0                   | length                        |  request to delete last remaining address

@@ -1,4 +1,4 @@
-//! Causes about opening an association (RFC 9260 sections 3.3.10.2 to 3.3.10.5, 3.3.10.7, 3.3.10.8 and 3.3.10.11).
+//! Error causes of association setup (RFC 9260 sections 3.3.10.2 to 3.3.10.5, 3.3.10.7, 3.3.10.8 and 3.3.10.11).
 //!
 //! ```text
 //!  | code = 2                      | length = 8 + 2 * N            |  missing mandatory parameter

@@ -1,4 +1,4 @@
-//! Causes about ending an association (RFC 9260 sections 3.3.10.10, 3.3.10.12 and 3.3.10.13).
+//! Error causes of association teardown (RFC 9260 sections 3.3.10.10, 3.3.10.12 and 3.3.10.13).
 //!
 //! ```text
 //!  | code = 10                     | length = 4                    |  cookie received while shutting down

@@ -1,4 +1,4 @@
-//! ABORT: ends an association at once (RFC 9260 section 3.3.7).
+//! ABORT chunk: ends an association at once (RFC 9260 section 3.3.7).
 //!
 //! ```text
 //!   0               1               2               3
@@ -9,18 +9,18 @@
 //!  +---------------------------------------------------------------+
 //! ```
 //!
-//! With T the packet carries the tag that the receiver itself uses, as the sender has no association and knows no
-//! other (section 8.5.1).
+//! If the T bit is set, the packet carries the receiver's own verification tag, because the sender has no
+//! association and knows no other tag (section 8.5.1).
 
 use super::{CHUNK_HEADER_LEN, ChunkType, RawChunk, TAG_REFLECTED};
 use crate::cause::{Cause, Causes, RawCauses};
 use crate::error::NoSpace;
 use crate::writer::PacketWriter;
 
-/// The bytes of an ABORT or ERROR before its causes.
+/// Length of an ABORT or ERROR up to its causes, in bytes.
 pub const ABORT_HEADER_LEN: usize = CHUNK_HEADER_LEN;
 
-/// A received ABORT. Its causes are checked as they are reached, so that a bad one does not hide the abort.
+/// Received ABORT. Causes are decoded one at a time, so that a malformed cause does not invalidate the ABORT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AbortView<'a> {
     tag_reflected: bool,
@@ -33,24 +33,24 @@ impl<'a> AbortView<'a> {
         Self { tag_reflected: chunk.flags() & TAG_REFLECTED != 0, causes }
     }
 
-    /// Whether the packet carries the receiver's own tag back.
+    /// Returns `true` if the packet carries the receiver's own verification tag (T bit).
     pub const fn tag_reflected(&self) -> bool {
         self.tag_reflected
     }
 
-    /// The causes, decoded as the iterator reaches them.
+    /// Iterates over the causes and decodes them.
     pub const fn causes(&self) -> Causes<'a> {
         self.causes.decoded()
     }
 
-    /// The causes as they stand.
+    /// Iterates over the undecoded causes.
     pub const fn raw_causes(&self) -> RawCauses<'a> {
         self.causes
     }
 }
 
 impl PacketWriter<'_> {
-    /// Adds an ABORT with these causes. No DATA may stand in its packet (RFC 9260 section 3.3.7).
+    /// Adds an ABORT with these causes. Its packet must not contain DATA (RFC 9260 section 3.3.7).
     pub fn abort<'p>(
         &mut self,
         tag_reflected: bool,

@@ -1,4 +1,4 @@
-//! ASCONF and ASCONF-ACK: change the addresses of an association that is up (RFC 5061 section 4.1).
+//! ASCONF and ASCONF-ACK chunks: change the addresses of an established association (RFC 5061 section 4.1).
 //!
 //! ```text
 //!   0               1               2               3
@@ -9,7 +9,7 @@
 //!  +---------------------------------------------------------------+
 //!  | an address parameter, to find the association by              |
 //!  +---------------------------------------------------------------+
-//!  | parameters: what is asked for                                 |
+//!  | parameters: requested changes                                 |
 //!  +---------------------------------------------------------------+
 //!
 //!  +---------------+---------------+---------------+---------------+
@@ -17,7 +17,7 @@
 //!  +---------------+---------------+---------------+---------------+
 //!  | sequence number of the ASCONF                                 |
 //!  +---------------------------------------------------------------+
-//!  | parameters: what became of it; none if all is done            |
+//!  | parameters: result of each; none if all succeeded             |
 //!  +---------------------------------------------------------------+
 //! ```
 
@@ -29,7 +29,7 @@ use crate::param::{Param, Params, RawParam, RawParams, address_param};
 use crate::reader::padded_len;
 use crate::writer::PacketWriter;
 
-/// A received ASCONF.
+/// Received ASCONF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsconfView<'a> {
     serial: u32,
@@ -43,35 +43,35 @@ impl<'a> AsconfView<'a> {
         let serial = fields.u32()?;
         let first = RawParam::parse(fields.rest()).map_err(|error| error.shifted(fields.offset()))?;
         let address = first.decode().ok().and_then(|param| param.address());
-        // RFC 5061 section 4.1.1: the address stands in every ASCONF, and before everything else.
+        // RFC 5061 section 4.1.1: every ASCONF begins with an Address parameter.
         let address = address.ok_or(fields.error(ParseErrorKind::WrongLength))?;
         let taken = padded_len(first.bytes().len());
         let rest = fields.rest().get(taken..).unwrap_or_default();
         Ok(Self { serial, address, params: RawParams::new(rest, fields.offset() + taken) })
     }
 
-    /// The sequence number.
+    /// Returns the sequence number.
     pub const fn serial(&self) -> u32 {
         self.serial
     }
 
-    /// An address of the sender's by which the association can be found; all zeros if only the tag tells.
+    /// Returns an address of the sender that identifies the association. All zeros mean that only the tag identifies it.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// What is asked for, decoded as the iterator reaches it.
+    /// Iterates over the ASCONF parameters and decodes them.
     pub const fn params(&self) -> Params<'a> {
         self.params.decoded()
     }
 
-    /// What is asked for, as it stands, for quoting it in an answer.
+    /// Iterates over the undecoded ASCONF parameters, for quoting them in an answer.
     pub const fn raw_params(&self) -> RawParams<'a> {
         self.params
     }
 }
 
-/// A received ASCONF-ACK.
+/// Received ASCONF-ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsconfAckView<'a> {
     serial: u32,
@@ -85,19 +85,19 @@ impl<'a> AsconfAckView<'a> {
         Ok(Self { serial, params: RawParams::new(fields.rest(), fields.offset()) })
     }
 
-    /// The sequence number of the ASCONF.
+    /// Returns the sequence number of the acknowledged ASCONF.
     pub const fn serial(&self) -> u32 {
         self.serial
     }
 
-    /// What became of its parameters, decoded as the iterator reaches it.
+    /// Iterates over the responses to the ASCONF parameters and decodes them.
     pub const fn params(&self) -> Params<'a> {
         self.params.decoded()
     }
 }
 
 impl PacketWriter<'_> {
-    /// Adds an ASCONF, in which `address` is one of ours by which the peer finds the association.
+    /// Adds an ASCONF. `address` is an address of the local endpoint by which the peer finds the association.
     pub fn asconf<'p>(
         &mut self,
         serial: u32,

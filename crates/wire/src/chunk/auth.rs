@@ -1,4 +1,4 @@
-//! AUTH: authenticates the chunks behind it in its packet (RFC 4895 section 4.1).
+//! AUTH chunk: authenticates the chunks that follow it in its packet (RFC 4895 section 4.1).
 //!
 //! ```text
 //!   0               1               2               3
@@ -11,25 +11,25 @@
 //!  +---------------------------------------------------------------+
 //! ```
 //!
-//! This crate computes no codes. It says which bytes one covers, and takes the code in when they are complete.
+//! This crate does not compute authentication codes. It reports the bytes that a code covers and inserts the code afterwards.
 
 use super::{ChunkType, RawChunk};
 use crate::error::{NoSpace, ParseError};
 use crate::writer::PacketWriter;
 
-/// The bytes of an AUTH before its code.
+/// Length of an AUTH up to its code, in bytes.
 pub const AUTH_HEADER_LEN: usize = 8;
 
-/// Everything in an AUTH but its code.
+/// Fields of an AUTH except its code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct AuthRepr {
-    /// Which of the keys that both sides were given beforehand; 0 if there is none.
+    /// Shared key identifier; 0 selects the null key.
     pub key_id: u16,
-    /// The number of the HMAC: 1 is SHA-1, 3 is SHA-256 (RFC 4895 section 3.3).
+    /// HMAC identifier: 1 is SHA-1, 3 is SHA-256 (RFC 4895 section 3.3).
     pub hmac_id: u16,
 }
 
-/// A received AUTH.
+/// Received AUTH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AuthView<'a> {
     repr: AuthRepr,
@@ -43,18 +43,18 @@ impl<'a> AuthView<'a> {
         Ok(Self { repr, code: fields.rest() })
     }
 
-    /// Everything but the code.
+    /// Returns all fields except the code.
     pub const fn repr(&self) -> AuthRepr {
         self.repr
     }
 
-    /// The code. Its length is for the receiver to check: it follows from the HMAC.
+    /// Returns the code. The receiver checks its length, which depends on the HMAC.
     pub const fn code(&self) -> &'a [u8] {
         self.code
     }
 }
 
-/// An AUTH whose code is still to be put in.
+/// AUTH whose code has not been inserted yet.
 #[derive(Debug)]
 #[must_use = "without its code the chunk authenticates nothing"]
 pub struct PendingAuth {
@@ -63,8 +63,8 @@ pub struct PendingAuth {
 }
 
 impl PacketWriter<'_> {
-    /// Adds an AUTH with room for a code of `code_len` bytes; [`authenticate`](Self::authenticate) puts it in once the chunks
-    /// behind it are written.
+    /// Adds an AUTH with room for a code of `code_len` bytes. Once the chunks after it are written,
+    /// [`authenticate`](Self::authenticate) inserts the code.
     pub fn auth(&mut self, repr: AuthRepr, code_len: usize) -> Result<PendingAuth, NoSpace> {
         let at = self.len();
         self.chunk(ChunkType::AUTH, 0, |cursor| {
@@ -76,8 +76,8 @@ impl PacketWriter<'_> {
         Ok(PendingAuth { at, code_len })
     }
 
-    /// Puts in the code over an AUTH and everything behind it, which `code` is given with zeros in the code's place. As much of
-    /// what it returns is used as the chunk has room for.
+    /// Computes the code and inserts it. `code` receives the AUTH with zeros in place of the code and everything after it. If
+    /// `code` returns more bytes than the AUTH has room for, the rest is ignored.
     pub fn authenticate<C: AsRef<[u8]>>(&mut self, pending: PendingAuth, code: impl FnOnce(&[u8]) -> C) {
         let Some(covered) = self.written_mut().get_mut(pending.at..) else { return };
         let code = code(covered);

@@ -1,5 +1,5 @@
-//! CONFIRMATION: what its sender has learnt in the clear, repeated in a protected packet. A chunk of Anabranch, which no specification
-//! knows: it is used only between sides that have agreed on [`KeyManagementMethod::TLS_CONFIRMED`](crate::KeyManagementMethod).
+//! CONFIRMATION chunk: repeats, in a protected packet, fields that its sender received in the clear. No specification defines this
+//! chunk. Anabranch uses it only between peers that negotiated [`KeyManagementMethod::TLS_CONFIRMED`](crate::KeyManagementMethod).
 //!
 //! ```text
 //!   0               1               2               3
@@ -16,42 +16,42 @@
 //!  +---------------------------------------------------------------+
 //! ```
 //!
-//! M says that the receiver's own confirmation has come and matches. The high bits of the type are 10: a receiver that does not know
-//! the chunk skips it without a report (RFC 9260 section 3.2).
+//! The M bit reports that the receiver's own CONFIRMATION arrived and matches. The high bits of the type are 10, so a receiver that
+//! does not know the chunk skips it without a report (RFC 9260 section 3.2).
 
 use super::{CHUNK_HEADER_LEN, ChunkType, RawChunk};
 use crate::error::{NoSpace, ParseError};
 use crate::serial::{Ssn, Tsn};
 use crate::writer::PacketWriter;
 
-/// The bytes of a transcript.
+/// Length of a transcript, in bytes.
 pub const TRANSCRIPT_LEN: usize = 32;
 
-/// The bytes of a CONFIRMATION.
+/// Length of a CONFIRMATION, in bytes.
 pub const CONFIRMATION_LEN: usize = CHUNK_HEADER_LEN + TRANSCRIPT_LEN + 12;
 
-/// The flag M.
+/// M bit of the flags.
 const MATCHED: u8 = 0x01;
 
-/// End of the plain messages of one direction.
+/// End of the plaintext messages of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlainEnd {
-    /// Last TSN, or the one before the initial TSN if there was no message.
+    /// Last TSN, or the initial TSN minus one if there was no message.
     pub tsn: Tsn,
-    /// SSN that follows on stream 0.
+    /// Next SSN of stream 0.
     pub next_ssn: Ssn,
 }
 
-/// The fields of a CONFIRMATION.
+/// Fields of a CONFIRMATION.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ConfirmationRepr {
-    /// The receiver's own confirmation has come and matches.
+    /// Set once the receiver's own CONFIRMATION has arrived and matches.
     pub matched: bool,
-    /// Digest of the INIT and INIT ACK that the sender has taken its figures from.
+    /// Digest of the INIT and INIT ACK from which the sender took its parameters.
     pub transcript: [u8; TRANSCRIPT_LEN],
-    /// End of what the sender has sent in the clear.
+    /// End of the plaintext messages that the sender sent.
     pub sent: PlainEnd,
-    /// End of what the sender has received in the clear.
+    /// End of the plaintext messages that the sender received.
     pub received: PlainEnd,
 }
 

@@ -1,4 +1,4 @@
-//! COOKIE ECHO and COOKIE ACK: complete the handshake (RFC 9260 sections 3.3.11 and 3.3.12).
+//! COOKIE ECHO and COOKIE ACK chunks: complete the handshake (RFC 9260 sections 3.3.11 and 3.3.12).
 //!
 //! ```text
 //!   0               1               2               3
@@ -17,18 +17,18 @@ use super::{CHUNK_HEADER_LEN, ChunkType};
 use crate::error::NoSpace;
 use crate::writer::PacketWriter;
 
-/// The length of a COOKIE ECHO with a cookie this long, without padding.
+/// Returns the length of a COOKIE ECHO with a cookie of `cookie_len` bytes, without padding.
 pub const fn cookie_echo_len(cookie_len: usize) -> usize {
     CHUNK_HEADER_LEN.saturating_add(cookie_len)
 }
 
 impl PacketWriter<'_> {
-    /// Adds a COOKIE ECHO. It has to be the first chunk of its packet (RFC 9260 section 3.3.11).
+    /// Adds a COOKIE ECHO, which must be the first chunk of its packet (RFC 9260 section 3.3.11).
     pub fn cookie_echo(&mut self, cookie: &[u8]) -> Result<(), NoSpace> {
         self.raw_parts(ChunkType::COOKIE_ECHO, 0, cookie)
     }
 
-    /// Adds a COOKIE ACK. It has to be the first chunk of its packet (RFC 9260 section 3.3.12).
+    /// Adds a COOKIE ACK, which must be the first chunk of its packet (RFC 9260 section 3.3.12).
     pub fn cookie_ack(&mut self) -> Result<(), NoSpace> {
         self.raw_parts(ChunkType::COOKIE_ACK, 0, &[])
     }

@@ -1,4 +1,4 @@
-//! DATA: one fragment of a user message, or all of it (RFC 9260 section 3.3.1).
+//! DATA chunk: a user message or a fragment of one (RFC 9260 section 3.3.1).
 //!
 //! ```text
 //!   0               1               2               3
@@ -22,24 +22,24 @@ use crate::reader::padded_len;
 use crate::serial::{Ssn, StreamId, Tsn};
 use crate::writer::PacketWriter;
 
-/// The bytes of a DATA chunk before the user data.
+/// Length of a DATA chunk up to its user data, in bytes.
 pub const DATA_HEADER_LEN: usize = 16;
 
-/// The four flags of a DATA chunk.
+/// Flags of a DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DataFlags {
-    /// E: the last fragment of its message.
+    /// E bit: last fragment of a message.
     pub ending: bool,
-    /// B: the first fragment of its message.
+    /// B bit: first fragment of a message.
     pub beginning: bool,
-    /// U: to be delivered without regard to its stream's order; the stream sequence number means nothing.
+    /// U bit: unordered message, whose stream sequence number is ignored.
     pub unordered: bool,
-    /// I: the sender wants to be acknowledged without delay.
+    /// I bit: the sender asks for an immediate acknowledgement.
     pub immediate: bool,
 }
 
 impl DataFlags {
-    /// A message in one piece, in order.
+    /// Flags of an ordered message in one fragment.
     pub const WHOLE: Self = Self { ending: true, beginning: true, unordered: false, immediate: false };
 
     const ENDING: u8 = 0x01;
@@ -65,23 +65,23 @@ impl DataFlags {
     }
 }
 
-/// Everything in a DATA chunk but its user data.
+/// Fields of a DATA chunk except its user data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DataRepr {
-    /// The flags.
+    /// Flags.
     pub flags: DataFlags,
-    /// The transmission sequence number.
+    /// Transmission sequence number.
     pub tsn: Tsn,
-    /// The stream.
+    /// Stream identifier.
     pub stream: StreamId,
-    /// The stream sequence number.
+    /// Stream sequence number.
     pub ssn: Ssn,
-    /// The payload protocol identifier, which SCTP passes through without looking at it.
+    /// Payload protocol identifier, which SCTP passes through unread.
     pub ppid: u32,
 }
 
 impl DataRepr {
-    /// The length of a DATA chunk with this much user data, without padding.
+    /// Returns the length of a DATA chunk with `payload_len` bytes of user data, without padding.
     pub const fn chunk_len(payload_len: usize) -> usize {
         DATA_HEADER_LEN.saturating_add(payload_len)
     }
@@ -96,10 +96,10 @@ impl DataRepr {
     }
 }
 
-/// A received DATA chunk.
+/// Received DATA chunk.
 ///
-/// The user data may be empty. RFC 9260 section 3.3.1 forbids that and answers it with an ABORT that carries a No
-/// User Data cause, for which the receiver needs the TSN: so it is left to the receiver to look.
+/// The user data may be empty. RFC 9260 section 3.3.1 forbids that and requires an ABORT with a No User Data cause. Since
+/// that cause names the TSN, the receiver performs this check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataView<'a> {
     repr: DataRepr,
@@ -109,7 +109,8 @@ pub struct DataView<'a> {
 impl<'a> DataView<'a> {
     pub(super) fn decode(chunk: RawChunk<'a>) -> Result<Self, ParseError> {
         let mut fields = chunk.fields();
-        // One check of the length instead of four: most packets have a DATA chunk, which several read.
+        // Checks the length once instead of four times, because most packets contain DATA chunks and several components
+        // decode them.
         let [t3, t2, t1, t0, s1, s0, n1, n0, ppid @ ..] =
             fields.bytes::<{ DATA_HEADER_LEN - CHUNK_HEADER_LEN }>()?;
         let repr = DataRepr {
@@ -122,37 +123,37 @@ impl<'a> DataView<'a> {
         Ok(Self { repr, payload: fields.rest() })
     }
 
-    /// Everything but the user data.
+    /// Returns all fields except the user data.
     pub const fn repr(&self) -> DataRepr {
         self.repr
     }
 
-    /// The flags.
+    /// Returns the flags.
     pub const fn flags(&self) -> DataFlags {
         self.repr.flags
     }
 
-    /// The transmission sequence number.
+    /// Returns the transmission sequence number.
     pub const fn tsn(&self) -> Tsn {
         self.repr.tsn
     }
 
-    /// The stream.
+    /// Returns the stream identifier.
     pub const fn stream(&self) -> StreamId {
         self.repr.stream
     }
 
-    /// The stream sequence number.
+    /// Returns the stream sequence number.
     pub const fn ssn(&self) -> Ssn {
         self.repr.ssn
     }
 
-    /// The payload protocol identifier.
+    /// Returns the payload protocol identifier.
     pub const fn ppid(&self) -> u32 {
         self.repr.ppid
     }
 
-    /// The user data.
+    /// Returns the user data.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
@@ -167,7 +168,7 @@ impl PacketWriter<'_> {
         })
     }
 
-    /// Adds a DATA chunk with room for `len` bytes of user data that nobody will read: they hold whatever the buffer held.
+    /// Adds a DATA chunk with room for `len` bytes of user data that are never read and keep the previous content of the buffer.
     pub fn data_unwritten(&mut self, repr: &DataRepr, len: usize) -> Result<(), NoSpace> {
         self.chunk(ChunkType::DATA, repr.flags.bits(), |cursor| {
             repr.write(cursor)?;
@@ -251,7 +252,7 @@ mod tests {
             prop_assert_eq!(single, (repr.flags, repr.tsn, repr.stream, repr.ssn, repr.ppid));
             let unwritten = write(|packet| packet.data_unwritten(&repr, payload.len()));
             prop_assert_eq!(unwritten.len(), packet.len());
-            // All headers but the checksum, which is of what stands in place of the data too.
+            // The checksums differ, since they cover the unwritten bytes too.
             prop_assert_eq!((&unwritten[..8], &unwritten[12..28]), (&packet[..8], &packet[12..28]));
         }
     }

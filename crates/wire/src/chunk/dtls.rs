@@ -1,5 +1,5 @@
-//! DTLS: the other chunks of a packet as one protected DTLS 1.3 record (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026,
-//! section "DTLS Chunk", with the record of RFC 9147 section 4).
+//! DTLS chunk: the other chunks of a packet as one protected DTLS 1.3 record (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026,
+//! section "DTLS Chunk"; record format of RFC 9147 section 4).
 //!
 //! ```text
 //!   0               1               2               3
@@ -12,11 +12,11 @@
 //!  +---------------------------------------------------------------+
 //! ```
 //!
-//! R says that a restart context protects the record. The record header is always the same three bytes: no connection
-//! identifier, a sequence number of 16 bits, no length, and the two low bits of the epoch. The byte of padding before it
-//! puts the encrypted part on a four-byte boundary, so that chunks decrypted in place stand where chunks have to.
+//! The R bit marks a record that a restart context protects. The record header always has three bytes: no connection
+//! identifier, a sequence number of 16 bits, no length, and the two low bits of the epoch. One byte of padding before it
+//! aligns the encrypted part to four bytes, so that chunks decrypted in place are aligned.
 //!
-//! This crate encrypts nothing. It lays the record out, and hands its parts to whoever does.
+//! This crate does not encrypt. It lays out the record and passes its parts to the caller's cipher.
 
 use super::{CHUNK_HEADER_LEN, ChunkType, RawChunk};
 use crate::cursor::Cursor;
@@ -25,75 +25,77 @@ use crate::header::{COMMON_HEADER_LEN, Header};
 use crate::reader::padded_len;
 use crate::writer::{PacketWriter, Trailer};
 
-/// The bytes of a record before what is encrypted.
+/// Length of a record header, in bytes.
 pub const DTLS_RECORD_HEADER_LEN: usize = 3;
 
-/// The bytes of a DTLS chunk before what is encrypted: chunk header, padding and record header.
+/// Length of a DTLS chunk up to its ciphertext, in bytes: chunk header, padding and record header.
 pub const DTLS_HEADER_LEN: usize = CHUNK_HEADER_LEN + PRE_PADDING_LEN + DTLS_RECORD_HEADER_LEN;
 
-/// The content type that stands behind the chunks: application data (RFC 9147 section 4, RFC 8446 section 5.1).
+/// Content type that follows the chunks: application data (RFC 9147 section 4, RFC 8446 section 5.1).
 pub const DTLS_CONTENT_TYPE: u8 = 23;
 
 const PRE_PADDING_LEN: usize = 1;
 
-/// The content type behind the chunks.
+/// Length of the content type after the chunks, in bytes.
 const CONTENT_TYPE_LEN: usize = 1;
 
-/// The bit of the flags that names the restart context.
+/// R bit of the flags: selects the restart context.
 const RESTART: u8 = 0x01;
 
-/// The first byte of a record header without the bits of the epoch: `001`, no connection identifier, a long sequence
-/// number, no length (RFC 9147 section 4).
+/// First byte of a record header without the epoch bits: `001`, no connection identifier, a long sequence number, no length
+/// (RFC 9147 section 4).
 const FIXED_BITS: u8 = 0b0010_1000;
 
 const EPOCH_BITS: u8 = 0b0000_0011;
 
-/// What a DTLS chunk adds to a packet, with tags of this length: its padding included, so a multiple of four.
+/// Returns the number of bytes that a DTLS chunk adds to a packet, with a tag of `tag_bytes` bytes. Padding is included, so
+/// the result is a multiple of four.
 pub const fn dtls_overhead(tag_bytes: usize) -> usize {
     DTLS_HEADER_LEN + trailer(tag_bytes).bytes()
 }
 
-/// The content type, the tag, and the padding of the DTLS chunk.
+/// Returns the sizes of what follows the chunks: content type, tag and padding of the DTLS chunk.
 const fn trailer(tag_bytes: usize) -> Trailer {
     let counted = CONTENT_TYPE_LEN.saturating_add(tag_bytes);
     Trailer { counted, padding: padded_len(counted) - counted }
 }
 
-/// Which of an association's contexts protects a record.
+/// Protection context of an association that protects a record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum DtlsUse {
-    /// The one for an association that is up.
+    /// Context of an established association.
     #[default]
     Primary,
-    /// The one that is kept for a restart.
+    /// Context reserved for a restart.
     Restart,
 }
 
-/// The header of a record. The sequence number is encrypted on the wire, and plain when the record is authenticated.
+/// Record header. The sequence number is encrypted on the wire, and in plaintext when the record is authenticated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DtlsRecordHeader {
     epoch_bits: u8,
-    /// The 16 low bits of the sequence number, encrypted or not.
+    /// Low 16 bits of the sequence number, encrypted or in plaintext.
     pub sequence_number: u16,
 }
 
 impl DtlsRecordHeader {
-    /// The header of a record of this epoch, of which it carries the two low bits.
+    /// Creates the header of a record of this epoch. The header carries the two low bits of the epoch.
     pub const fn new(epoch: u64, sequence_number: u16) -> Self {
         Self { epoch_bits: (epoch & EPOCH_BITS as u64) as u8, sequence_number }
     }
 
-    /// The two low bits of the epoch.
+    /// Returns the two low bits of the epoch.
     pub const fn epoch_bits(self) -> u8 {
         self.epoch_bits
     }
 
-    /// The same with its sequence number encrypted, or decrypted, which is the same (RFC 9147 section 4.2.3).
+    /// Returns the header with its sequence number encrypted or decrypted; both are the same operation (RFC 9147 section 4.2.3).
     pub const fn masked(self, mask: [u8; 2]) -> Self {
         Self { sequence_number: self.sequence_number ^ u16::from_be_bytes(mask), ..self }
     }
 
-    /// Its bytes. With the sequence number plain they are the additional data of the AEAD (RFC 9147 section 4).
+    /// Returns the encoded header. With a plaintext sequence number these bytes are the additional data of the AEAD (RFC 9147
+    /// section 4).
     pub const fn to_wire(self) -> [u8; DTLS_RECORD_HEADER_LEN] {
         let [high, low] = self.sequence_number.to_be_bytes();
         [FIXED_BITS | self.epoch_bits, high, low]
@@ -108,8 +110,8 @@ impl DtlsRecordHeader {
     }
 }
 
-/// A received DTLS chunk. Whoever knows the type but not the extension reports it whatever it holds, so nothing in it is
-/// checked until [`record`](Self::record) is asked for.
+/// Received DTLS chunk. A receiver that knows the type but not the extension reports the chunk regardless of its content.
+/// Therefore only [`record`](Self::record) checks the content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DtlsView<'a>(RawChunk<'a>);
 
@@ -118,17 +120,17 @@ impl<'a> DtlsView<'a> {
         Self(chunk)
     }
 
-    /// Which context protects it.
+    /// Returns the context that protects the record.
     pub const fn context(&self) -> DtlsUse {
         if self.0.flags() & RESTART == 0 { DtlsUse::Primary } else { DtlsUse::Restart }
     }
 
-    /// The chunk as it stands.
+    /// Returns the undecoded chunk.
     pub const fn raw_chunk(&self) -> RawChunk<'a> {
         self.0
     }
 
-    /// The header of the record and what is encrypted. The padding before the header is ignored.
+    /// Returns the record header and the ciphertext. The padding before the header is ignored.
     pub fn record(&self) -> Result<(DtlsRecordHeader, &'a [u8]), ParseError> {
         let mut fields = self.0.fields();
         let [_padding] = fields.bytes()?;
@@ -138,34 +140,33 @@ impl<'a> DtlsView<'a> {
     }
 }
 
-/// A record whose chunks are written and which is to be encrypted in place.
+/// Record with plaintext chunks, to be encrypted in place.
 #[derive(Debug)]
 pub struct PlainRecord<'b> {
     header: &'b mut [u8; DTLS_RECORD_HEADER_LEN],
-    /// The chunks and the content type, to become as many bytes of ciphertext.
+    /// Chunks and content type, to be replaced by ciphertext of the same length.
     pub content: &'b mut [u8],
     /// Room for the tag, which follows the ciphertext.
     pub tag: &'b mut [u8],
 }
 
 impl PlainRecord<'_> {
-    /// Puts in the header, with the sequence number as it is to be sent.
+    /// Inserts the header, with the sequence number as sent on the wire.
     pub const fn set_header(&mut self, header: DtlsRecordHeader) {
         *self.header = header.to_wire();
     }
 }
 
 impl<'b> PacketWriter<'b> {
-    /// Begins a packet that is to hold one DTLS chunk and nothing else. Chunks are written as into any packet, and
-    /// [`remaining`](Self::remaining) leaves room for a tag of `tag_bytes`; then [`finish_protected`](Self::finish_protected)
-    /// is to end the packet.
+    /// Begins a packet whose only chunk is a DTLS chunk. Chunks are written as into any packet, and [`remaining`](Self::remaining)
+    /// reserves room for a tag of `tag_bytes` bytes. [`finish_protected`](Self::finish_protected) completes the packet.
     pub fn protected(buf: &'b mut [u8], header: Header, tag_bytes: usize) -> Result<Self, NoSpace> {
         Self::with_envelope(buf, header, DTLS_HEADER_LEN, trailer(tag_bytes))
     }
 
-    /// Lets `seal` encrypt what was written into a packet that [`protected`](Self::protected) began, which has to put in the
-    /// record's header, and finishes it. What `seal` fails with is passed on, and then there is no packet; nor is there one,
-    /// for lack of space, if another function began it.
+    /// Encrypts the chunks of a packet that [`protected`](Self::protected) began, and completes it. `seal` encrypts the
+    /// record and inserts its header. An error of `seal` is returned, and no packet results. A packet that another function
+    /// began fails with [`NoSpace`].
     pub fn finish_protected<E: From<NoSpace>>(
         mut self,
         context: DtlsUse,
@@ -178,7 +179,7 @@ impl<'b> PacketWriter<'b> {
     }
 }
 
-/// Writes everything of a DTLS chunk that is not encrypted, and the content type; cuts out the record.
+/// Writes the unencrypted parts of a DTLS chunk and the content type, and returns the record.
 fn lay_out(
     chunk: &mut [u8],
     context: DtlsUse,
@@ -200,15 +201,15 @@ fn lay_out(
     Some(PlainRecord { header, content, tag })
 }
 
-/// Takes the content type off a decrypted record, and with it the zeros that may pad the record (RFC 8446 section 5.4).
-/// `None` if it has no content type, or another one than application data.
+/// Removes the content type and any zero padding (RFC 8446 section 5.4) from a decrypted record. Returns `None` if the
+/// content type is missing or is not application data.
 pub fn dtls_content(decrypted: &[u8]) -> Option<&[u8]> {
     let end = decrypted.iter().rposition(|&byte| byte != 0)?;
     let (content, rest) = decrypted.split_at_checked(end)?;
     (rest.first() == Some(&DTLS_CONTENT_TYPE)).then_some(content)
 }
 
-/// The length of what comes before the encrypted part in a packet whose only chunk is a DTLS chunk.
+/// Offset of the ciphertext in a packet whose only chunk is a DTLS chunk, in bytes.
 pub const DTLS_CIPHERTEXT_OFFSET: usize = COMMON_HEADER_LEN + DTLS_HEADER_LEN;
 
 #[cfg(test)]
@@ -227,7 +228,7 @@ mod tests {
         }
     }
 
-    /// A packet protected by a cipher that inverts each byte and has tags of this byte.
+    /// Returns a packet protected by a toy cipher that inverts each byte and fills tags with one byte.
     fn inverted(
         context: DtlsUse,
         header: DtlsRecordHeader,

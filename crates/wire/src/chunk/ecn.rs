@@ -1,5 +1,5 @@
-//! ECNE and CWR: echo a congestion mark and confirm the echo. RFC 4960 appendix A has their layout; RFC 9260 only
-//! keeps the types reserved for them.
+//! ECNE and CWR chunks: echo a congestion mark and confirm the echo. RFC 4960 appendix A defines their layout;
+//! RFC 9260 only reserves the types.
 //!
 //! ```text
 //!   0               1               2               3
@@ -16,7 +16,7 @@ use crate::serial::Tsn;
 use crate::writer::PacketWriter;
 
 impl PacketWriter<'_> {
-    /// Adds an ECNE for a packet with this lowest TSN.
+    /// Adds an ECNE. `lowest_tsn` is the lowest TSN of the marked packet.
     pub fn ecne(&mut self, lowest_tsn: Tsn) -> Result<(), NoSpace> {
         self.chunk(ChunkType::ECNE, 0, |cursor| cursor.u32(lowest_tsn.get()))
     }

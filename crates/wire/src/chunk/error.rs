@@ -1,4 +1,4 @@
-//! ERROR: reports something wrong without ending the association (RFC 9260 section 3.3.10).
+//! ERROR chunk: reports an error without ending the association (RFC 9260 section 3.3.10).
 //!
 //! ```text
 //!   0               1               2               3
@@ -14,7 +14,7 @@ use crate::cause::{Cause, Causes, RawCauses};
 use crate::error::NoSpace;
 use crate::writer::PacketWriter;
 
-/// A received ERROR. Its causes are checked as they are reached.
+/// Received ERROR. Causes are decoded one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorView<'a> {
     causes: RawCauses<'a>,
@@ -25,12 +25,12 @@ impl<'a> ErrorView<'a> {
         Self { causes: RawCauses::new(chunk.value(), CHUNK_HEADER_LEN) }
     }
 
-    /// The causes, decoded as the iterator reaches them.
+    /// Iterates over the causes and decodes them.
     pub const fn causes(&self) -> Causes<'a> {
         self.causes.decoded()
     }
 
-    /// The causes as they stand.
+    /// Iterates over the undecoded causes.
     pub const fn raw_causes(&self) -> RawCauses<'a> {
         self.causes
     }

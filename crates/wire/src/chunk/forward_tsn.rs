@@ -1,4 +1,4 @@
-//! FORWARD TSN: moves the receiver past data that the sender has given up (RFC 3758 section 3.2).
+//! FORWARD TSN chunk: moves the receiver past data that the sender has abandoned (RFC 3758 section 3.2).
 //!
 //! ```text
 //!   0               1               2               3
@@ -19,15 +19,15 @@ use crate::list::{Items, WireList};
 use crate::serial::{Ssn, StreamId, Tsn};
 use crate::writer::PacketWriter;
 
-/// The bytes of a FORWARD TSN before its streams.
+/// Length of a FORWARD TSN up to its streams, in bytes.
 pub const FORWARD_TSN_HEADER_LEN: usize = 8;
 
-/// The length of a FORWARD TSN with so many streams.
+/// Returns the length of a FORWARD TSN with this number of streams.
 pub const fn forward_tsn_len(streams: usize) -> usize {
     FORWARD_TSN_HEADER_LEN.saturating_add(streams.saturating_mul(4))
 }
 
-/// A received FORWARD TSN.
+/// Received FORWARD TSN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ForwardTsnView<'a> {
     new_cum_tsn: Tsn,
@@ -42,12 +42,12 @@ impl<'a> ForwardTsnView<'a> {
         Ok(Self { new_cum_tsn, streams })
     }
 
-    /// The TSN up to which the receiver is to regard everything as received.
+    /// Returns the new cumulative TSN: the receiver treats everything up to it as received.
     pub const fn new_cum_tsn(&self) -> Tsn {
         self.new_cum_tsn
     }
 
-    /// The streams that skip, each with the last stream sequence number that it skips.
+    /// Iterates over the streams that skip messages, each with the last stream sequence number that it skips.
     pub fn streams(&self) -> Items<'a, (StreamId, Ssn)> {
         self.streams.iter()
     }

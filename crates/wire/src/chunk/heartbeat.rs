@@ -1,4 +1,4 @@
-//! HEARTBEAT and HEARTBEAT ACK: probe a path (RFC 9260 sections 3.3.5 and 3.3.6).
+//! HEARTBEAT and HEARTBEAT ACK chunks: probe a path (RFC 9260 sections 3.3.5 and 3.3.6).
 //!
 //! ```text
 //!   0               1               2               3
@@ -17,22 +17,22 @@ use crate::param::{ParamType, RawParam};
 use crate::reader::{TLV_HEADER_LEN, Tlvs};
 use crate::writer::PacketWriter;
 
-/// The bytes of a HEARTBEAT or HEARTBEAT ACK before the information.
+/// Length of a HEARTBEAT or HEARTBEAT ACK up to its information, in bytes.
 pub const HEARTBEAT_HEADER_LEN: usize = 8;
 
-/// The length of a HEARTBEAT or HEARTBEAT ACK with this much information, without padding.
+/// Returns the length of a HEARTBEAT or HEARTBEAT ACK with `info_len` bytes of information, without padding.
 pub const fn heartbeat_len(info_len: usize) -> usize {
     HEARTBEAT_HEADER_LEN.saturating_add(info_len)
 }
 
-/// A received HEARTBEAT or HEARTBEAT ACK.
+/// Received HEARTBEAT or HEARTBEAT ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeartbeatView<'a> {
     info: &'a [u8],
 }
 
 impl<'a> HeartbeatView<'a> {
-    /// The information has to come first; parameters behind it are ignored, as nothing defines any.
+    /// Requires the Heartbeat Info parameter first and ignores further parameters, since none are defined.
     pub(super) fn decode(chunk: RawChunk<'a>) -> Result<Self, ParseError> {
         let param = Tlvs::new(chunk.value(), TLV_HEADER_LEN).first().map(RawParam::from_tlv)?;
         if param.kind() != ParamType::HEARTBEAT_INFO {
@@ -41,7 +41,7 @@ impl<'a> HeartbeatView<'a> {
         Ok(Self { info: param.value() })
     }
 
-    /// The sender's information, which the answer has to carry back unchanged.
+    /// Returns the sender's information, which the HEARTBEAT ACK carries back unchanged.
     pub const fn info(&self) -> &'a [u8] {
         self.info
     }
@@ -53,7 +53,7 @@ impl PacketWriter<'_> {
         self.heartbeat_of(ChunkType::HEARTBEAT, info)
     }
 
-    /// Adds a HEARTBEAT ACK with the information that the HEARTBEAT carried.
+    /// Adds a HEARTBEAT ACK with the information of the HEARTBEAT.
     pub fn heartbeat_ack(&mut self, info: &[u8]) -> Result<(), NoSpace> {
         self.heartbeat_of(ChunkType::HEARTBEAT_ACK, info)
     }

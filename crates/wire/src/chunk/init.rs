@@ -1,4 +1,4 @@
-//! INIT and INIT ACK: open an association (RFC 9260 sections 3.3.2 and 3.3.3).
+//! INIT and INIT ACK chunks: open an association (RFC 9260 sections 3.3.2 and 3.3.3).
 //!
 //! ```text
 //!   0               1               2               3
@@ -17,8 +17,7 @@
 //!  +---------------------------------------------------------------+
 //! ```
 //!
-//! A zero tag or stream count, and a missing cookie, are for the endpoint to judge: its answer depends on more than
-//! the chunk.
+//! The endpoint checks for a zero tag, a zero stream count and a missing cookie, because its answer depends on more than the chunk.
 
 use super::{ChunkType, RawChunk};
 use crate::error::{NoSpace, ParseError};
@@ -26,25 +25,25 @@ use crate::param::{Param, Params, RawParams};
 use crate::serial::Tsn;
 use crate::writer::PacketWriter;
 
-/// The bytes of an INIT or INIT ACK before its parameters.
+/// Length of an INIT or INIT ACK up to its parameters, in bytes.
 pub const INIT_HEADER_LEN: usize = 20;
 
-/// Everything in an INIT or INIT ACK but its parameters.
+/// Fields of an INIT or INIT ACK except its parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct InitRepr {
-    /// The tag that the receiver is to put in its packets.
+    /// Verification tag for packets to the sender of the chunk.
     pub initiate_tag: u32,
-    /// The advertised receiver window.
+    /// Advertised receiver window, in bytes.
     pub a_rwnd: u32,
-    /// How many streams the sender wants to send on.
+    /// Number of streams that the sender wants to send on.
     pub outbound_streams: u16,
-    /// How many streams the sender can receive on.
+    /// Maximum number of streams that the sender can receive on.
     pub inbound_streams: u16,
-    /// The TSN of the sender's first DATA chunk.
+    /// TSN of the sender's first DATA chunk.
     pub initial_tsn: Tsn,
 }
 
-/// A received INIT or INIT ACK.
+/// Received INIT or INIT ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InitView<'a> {
     repr: InitRepr,
@@ -64,49 +63,49 @@ impl<'a> InitView<'a> {
         Ok(Self { repr, params: RawParams::new(fields.rest(), fields.offset()) })
     }
 
-    /// Everything but the parameters.
+    /// Returns all fields except the parameters.
     pub const fn repr(&self) -> InitRepr {
         self.repr
     }
 
-    /// The tag to put in packets to the sender.
+    /// Returns the verification tag for packets to the sender.
     pub const fn initiate_tag(&self) -> u32 {
         self.repr.initiate_tag
     }
 
-    /// The advertised receiver window.
+    /// Returns the advertised receiver window, in bytes.
     pub const fn a_rwnd(&self) -> u32 {
         self.repr.a_rwnd
     }
 
-    /// How many streams the sender wants to send on.
+    /// Returns the number of streams that the sender wants to send on.
     pub const fn outbound_streams(&self) -> u16 {
         self.repr.outbound_streams
     }
 
-    /// How many streams the sender can receive on.
+    /// Returns the maximum number of streams that the sender can receive on.
     pub const fn inbound_streams(&self) -> u16 {
         self.repr.inbound_streams
     }
 
-    /// The TSN of the sender's first DATA chunk.
+    /// Returns the TSN of the sender's first DATA chunk.
     pub const fn initial_tsn(&self) -> Tsn {
         self.repr.initial_tsn
     }
 
-    /// The parameters, decoded as the iterator reaches them.
+    /// Iterates over the parameters and decodes them.
     pub const fn params(&self) -> Params<'a> {
         self.params.decoded()
     }
 
-    /// The parameters as they stand, for quoting them in an answer.
+    /// Iterates over the undecoded parameters, for quoting them in an answer.
     pub const fn raw_params(&self) -> RawParams<'a> {
         self.params
     }
 }
 
 impl PacketWriter<'_> {
-    /// Adds an INIT with these parameters. It has to be the only chunk of its packet (RFC 9260 section 3.3.2).
+    /// Adds an INIT with these parameters, which must be the only chunk of its packet (RFC 9260 section 3.3.2).
     pub fn init<'p>(
         &mut self,
         repr: &InitRepr,
@@ -115,7 +114,7 @@ impl PacketWriter<'_> {
         self.init_of(ChunkType::INIT, repr, params)
     }
 
-    /// Adds an INIT ACK with these parameters. It has to be the only chunk of its packet (RFC 9260 section 3.3.3).
+    /// Adds an INIT ACK with these parameters, which must be the only chunk of its packet (RFC 9260 section 3.3.3).
     pub fn init_ack<'p>(
         &mut self,
         repr: &InitRepr,

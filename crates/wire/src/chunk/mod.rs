@@ -1,4 +1,4 @@
-//! Chunks: the type, the undecoded chunk, and the one enum over all decoded ones (RFC 9260 section 3.2).
+//! Chunks: type, undecoded chunk, and one enum of all decoded chunks (RFC 9260 section 3.2).
 //!
 //! ```text
 //!   0               1               2               3
@@ -51,14 +51,14 @@ pub use nr_sack::{NR_SACK_HEADER_LEN, NrSackView, nr_sack_len};
 pub use sack::{GapBlock, SACK_HEADER_LEN, SackRepr, SackView, sack_len};
 pub use shutdown::SHUTDOWN_LEN;
 
-/// The bytes of a chunk before its value.
+/// Length of a chunk header, in bytes.
 pub const CHUNK_HEADER_LEN: usize = TLV_HEADER_LEN;
 
-/// The flag by which ABORT and SHUTDOWN COMPLETE say that they carry the receiver's own tag back, because the sender
-/// knows no other (RFC 9260 section 8.5.1).
+/// T bit of ABORT and SHUTDOWN COMPLETE: the packet carries the receiver's own verification tag, because the sender knows no other
+/// (RFC 9260 section 8.5.1).
 pub(crate) const TAG_REFLECTED: u8 = 0x01;
 
-/// A chunk cut out of a packet, its value not looked at yet.
+/// Chunk of a packet, with its value not decoded yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RawChunk<'a> {
     kind: ChunkType,
@@ -67,9 +67,9 @@ pub struct RawChunk<'a> {
 }
 
 impl<'a> RawChunk<'a> {
-    /// The chunk at the start of some bytes, for chunks that come back inside an error cause.
+    /// Parses the chunk at the start of `bytes`, for chunks that an error cause quotes.
     ///
-    /// No bytes at all are a truncated header; what follows the chunk is ignored.
+    /// Empty input is a truncated header. Bytes after the chunk are ignored.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         Tlvs::new(bytes, 0).first().map(Self::from_tlv)
     }
@@ -79,37 +79,38 @@ impl<'a> RawChunk<'a> {
         Self { kind: ChunkType(kind), flags, bytes: tlv.bytes }
     }
 
-    /// The type.
+    /// Returns the chunk type.
     pub const fn kind(&self) -> ChunkType {
         self.kind
     }
 
-    /// The flags, whose meaning depends on the type.
+    /// Returns the flags, whose meaning depends on the type.
     pub const fn flags(&self) -> u8 {
         self.flags
     }
 
-    /// What follows the header, without padding.
+    /// Returns the value that follows the header, without padding.
     pub fn value(&self) -> &'a [u8] {
         self.bytes.get(CHUNK_HEADER_LEN..).unwrap_or_default()
     }
 
-    /// The whole chunk with its header and without padding, as error causes quote it.
+    /// Returns the whole chunk with its header and without padding, as error causes quote it.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// A reader at the start of the value.
+    /// Returns a reader at the start of the value.
     fn fields(&self) -> Reader<'a> {
         Reader::new(self.value(), CHUNK_HEADER_LEN)
     }
 
-    /// The fields of a DATA chunk; none of another chunk, and none of one that is too short. It is for those who look for DATA alone.
+    /// Returns the fields of a DATA chunk, or `None` if the chunk has another type or is too short. Serves callers that search for
+    /// DATA only.
     pub fn data(&self) -> Option<DataView<'a>> {
         (self.kind() == ChunkType::DATA).then(|| DataView::decode(*self).ok()).flatten()
     }
 
-    /// Checks the value against the type and gives a view of its fields.
+    /// Checks the value according to the type and returns a view of its fields.
     pub fn decode(&self) -> Result<Chunk<'a>, ParseError> {
         Ok(match self.kind() {
             ChunkType::DATA => Chunk::Data(DataView::decode(*self)?),
@@ -133,7 +134,7 @@ impl<'a> RawChunk<'a> {
         })
     }
 
-    /// Decodes the chunks that have one length only.
+    /// Decodes the chunk types that have a fixed length.
     fn decode_fixed(&self) -> Result<Chunk<'a>, ParseError> {
         let mut fields = self.fields();
         let chunk = match self.kind() {
@@ -152,7 +153,7 @@ impl<'a> RawChunk<'a> {
 }
 
 impl PacketWriter<'_> {
-    /// Adds a chunk as it was received, whatever its type.
+    /// Adds a received chunk of any type unchanged.
     pub fn raw(&mut self, chunk: RawChunk<'_>) -> Result<(), NoSpace> {
         self.raw_parts(chunk.kind(), chunk.flags(), chunk.value())
     }
@@ -164,7 +165,7 @@ impl fmt::Debug for RawChunk<'_> {
     }
 }
 
-/// A chunk whose fields have been checked against its length.
+/// Chunk whose fields have been checked against its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Chunk<'a> {
@@ -176,7 +177,7 @@ pub enum Chunk<'a> {
     InitAck(InitView<'a>),
     /// Acknowledges data.
     Sack(SackView<'a>),
-    /// Acknowledges data, for good or until revoked.
+    /// Acknowledges data, revocably or non-revocably.
     NrSack(NrSackView<'a>),
     /// Probes a path.
     Heartbeat(HeartbeatView<'a>),
@@ -186,7 +187,7 @@ pub enum Chunk<'a> {
     Abort(AbortView<'a>),
     /// Begins to close an association.
     Shutdown {
-        /// The last TSN its sender received in sequence.
+        /// Last TSN that the sender received in sequence.
         cum_tsn: Tsn,
     },
     /// Answers a SHUTDOWN.
@@ -195,46 +196,46 @@ pub enum Chunk<'a> {
     Error(ErrorView<'a>),
     /// Returns the state cookie.
     CookieEcho {
-        /// The cookie, byte for byte as the INIT ACK carried it.
+        /// State cookie, byte for byte as in the INIT ACK.
         cookie: &'a [u8],
     },
     /// Answers a COOKIE ECHO.
     CookieAck,
     /// Reports a congestion mark.
     Ecne {
-        /// The lowest TSN in the first marked packet.
+        /// Lowest TSN of the first marked packet.
         lowest_tsn: Tsn,
     },
-    /// Says that the window was reduced.
+    /// Reports that the congestion window was reduced.
     Cwr {
-        /// The TSN of the ECNE that it answers.
+        /// TSN of the ECNE that this chunk answers.
         lowest_tsn: Tsn,
     },
     /// Ends the closing of an association.
     ShutdownComplete {
-        /// Whether the packet carries the receiver's own tag back, as its sender knew no other.
+        /// Set if the packet carries the receiver's own verification tag (T bit).
         tag_reflected: bool,
     },
     /// Moves the receiver past abandoned data.
     ForwardTsn(ForwardTsnView<'a>),
-    /// Authenticates the chunks behind it.
+    /// Authenticates the chunks that follow it.
     Auth(AuthView<'a>),
     /// Changes addresses.
     Asconf(AsconfView<'a>),
     /// Answers an ASCONF.
     AsconfAck(AsconfAckView<'a>),
-    /// The other chunks, protected.
+    /// Carries the other chunks of the packet, protected.
     Dtls(DtlsView<'a>),
-    /// Facts that its sender has learnt in the clear.
+    /// Repeats fields that its sender received in the clear.
     Confirmation(ConfirmationRepr),
-    /// Padding, whose value means nothing.
+    /// Padding, whose value is ignored.
     Pad(RawChunk<'a>),
-    /// A type that this crate does not know; see [`ChunkType::unknown_action`].
+    /// Chunk of a type that this crate does not know; see [`ChunkType::unknown_action`].
     Unknown(RawChunk<'a>),
 }
 
 impl Chunk<'_> {
-    /// The type.
+    /// Returns the chunk type.
     pub const fn kind(&self) -> ChunkType {
         match self {
             Self::Data(_) => ChunkType::DATA,

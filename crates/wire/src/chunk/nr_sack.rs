@@ -1,5 +1,5 @@
-//! NR-SACK: a SACK whose receiver promises of some blocks that it will not drop them again
-//! (draft-natarajan-tsvwg-sctp-nrsack, on which draft-tuexen-tsvwg-sctp-multipath builds).
+//! NR-SACK chunk: a SACK in which the receiver promises not to renege on some blocks
+//! (draft-natarajan-tsvwg-sctp-nrsack, the basis of draft-tuexen-tsvwg-sctp-multipath).
 //!
 //! ```text
 //!   0               1               2               3
@@ -26,18 +26,18 @@ use crate::list::{Items, WireList};
 use crate::serial::Tsn;
 use crate::writer::PacketWriter;
 
-/// The bytes of an NR-SACK before its blocks.
+/// Length of an NR-SACK up to its blocks, in bytes.
 pub const NR_SACK_HEADER_LEN: usize = 20;
 
-/// Where the number of renegable blocks stands, counted from the start of the chunk. The other two counts follow.
+/// Offset of the number of renegable blocks from the start of the chunk. The other two counts follow.
 const COUNTS: usize = 12;
 
-/// The length of an NR-SACK with so many renegable blocks, non-renegable blocks and duplicates.
+/// Returns the length of an NR-SACK with these numbers of renegable blocks, non-renegable blocks and duplicates.
 pub const fn nr_sack_len(gaps: usize, nr_gaps: usize, dups: usize) -> usize {
     NR_SACK_HEADER_LEN.saturating_add(gaps.saturating_add(nr_gaps).saturating_add(dups).saturating_mul(4))
 }
 
-/// A received NR-SACK whose counts match its length.
+/// Received NR-SACK whose counts match its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NrSackView<'a> {
     repr: SackRepr,
@@ -61,52 +61,52 @@ impl<'a> NrSackView<'a> {
         Ok(Self { repr, gaps, nr_gaps, dups })
     }
 
-    /// Everything but the lists.
+    /// Returns all fields except the lists.
     pub const fn repr(&self) -> SackRepr {
         self.repr
     }
 
-    /// The last TSN received in sequence.
+    /// Returns the cumulative TSN.
     pub const fn cum_tsn(&self) -> Tsn {
         self.repr.cum_tsn
     }
 
-    /// The advertised receiver window.
+    /// Returns the advertised receiver window, in bytes.
     pub const fn a_rwnd(&self) -> u32 {
         self.repr.a_rwnd
     }
 
-    /// The flags.
+    /// Returns the flags.
     pub const fn flags(&self) -> u8 {
         self.repr.flags
     }
 
-    /// How many renegable blocks there are.
+    /// Returns the number of renegable blocks.
     pub const fn gap_count(&self) -> usize {
         self.gaps.len()
     }
 
-    /// The blocks whose data the receiver may still drop.
+    /// Iterates over the renegable blocks, whose data the receiver may still drop.
     pub fn gaps(&self) -> Items<'a, GapBlock> {
         self.gaps.iter()
     }
 
-    /// How many non-renegable blocks there are.
+    /// Returns the number of non-renegable blocks.
     pub const fn nr_gap_count(&self) -> usize {
         self.nr_gaps.len()
     }
 
-    /// The blocks whose data the receiver keeps.
+    /// Iterates over the non-renegable blocks, whose data the receiver keeps.
     pub fn nr_gaps(&self) -> Items<'a, GapBlock> {
         self.nr_gaps.iter()
     }
 
-    /// How many duplicates are reported.
+    /// Returns the number of duplicate TSNs.
     pub const fn dup_count(&self) -> usize {
         self.dups.len()
     }
 
-    /// The TSNs that arrived more than once.
+    /// Iterates over the duplicate TSNs.
     pub fn dups(&self) -> Items<'a, Tsn> {
         self.dups.iter()
     }

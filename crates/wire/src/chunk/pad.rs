@@ -1,4 +1,4 @@
-//! PAD: fills a packet up to a length that is to be probed (RFC 4820 section 3).
+//! PAD chunk: fills a packet up to the length of a path MTU probe (RFC 4820 section 3).
 //!
 //! ```text
 //!   0               1               2               3
@@ -14,7 +14,7 @@ use crate::error::NoSpace;
 use crate::writer::PacketWriter;
 
 impl PacketWriter<'_> {
-    /// Adds a PAD chunk that is `len` bytes long with its header, so at least four.
+    /// Adds a PAD chunk of `len` bytes, header included. `len` is at least four.
     pub fn pad(&mut self, len: usize) -> Result<(), NoSpace> {
         let zeros = len.checked_sub(CHUNK_HEADER_LEN).ok_or(NoSpace)?;
         self.chunk(ChunkType::PAD, 0, |cursor| {

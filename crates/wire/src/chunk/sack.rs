@@ -1,4 +1,4 @@
-//! SACK: what has arrived, and how much more may be sent (RFC 9260 section 3.3.4).
+//! SACK chunk: acknowledges TSNs and advertises the receiver window (RFC 9260 section 3.3.4).
 //!
 //! ```text
 //!   0               1               2               3
@@ -24,23 +24,23 @@ use crate::reader::Reader;
 use crate::serial::Tsn;
 use crate::writer::PacketWriter;
 
-/// The bytes of a SACK before its blocks.
+/// Length of a SACK up to its blocks, in bytes.
 pub const SACK_HEADER_LEN: usize = 16;
 
-/// Where the number of gap blocks stands, counted from the start of the chunk. The number of duplicates follows.
+/// Offset of the number of gap ack blocks from the start of the chunk. The number of duplicates follows.
 const COUNTS: usize = 12;
 
-/// The length of a SACK with so many gap blocks and duplicates.
+/// Returns the length of a SACK with these numbers of gap ack blocks and duplicates.
 pub const fn sack_len(gaps: usize, dups: usize) -> usize {
     SACK_HEADER_LEN.saturating_add(gaps.saturating_add(dups).saturating_mul(4))
 }
 
-/// A run of TSNs that have arrived, as offsets from the cumulative TSN.
+/// Gap ack block: a run of received TSNs, as offsets from the cumulative TSN.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct GapBlock {
-    /// The offset of the first TSN.
+    /// Offset of the first TSN.
     pub start: u16,
-    /// The offset of the last TSN.
+    /// Offset of the last TSN.
     pub end: u16,
 }
 
@@ -49,27 +49,27 @@ item!(
     4,
     |[a, b, c, d]: [u8; 4]| GapBlock { start: u16::from_be_bytes([a, b]), end: u16::from_be_bytes([c, d]) },
     |block: GapBlock| {
-        // Both ends swap their bytes in one word: compilers make of that what does so for several blocks at a time.
+        // Swaps the bytes of both ends in one word, so that compilers vectorise it over several blocks.
         let ends = u32::from(block.start) | u32::from(block.end) << 16;
         (((ends >> 8) & 0x00FF_00FF) | ((ends << 8) & 0xFF00_FF00)).to_le_bytes()
     }
 );
 
 impl GapBlock {
-    /// Whether the block names any TSN behind the cumulative one, and starts no later than it ends.
+    /// Returns `true` if the block does not start at the cumulative TSN and does not end before its start.
     pub const fn is_valid(self) -> bool {
         self.start != 0 && self.start <= self.end
     }
 }
 
-/// Everything in a SACK or NR-SACK but its lists.
+/// Fields of a SACK or NR-SACK except its lists.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackRepr {
-    /// The last TSN received in sequence.
+    /// Cumulative TSN: the last TSN received in sequence.
     pub cum_tsn: Tsn,
-    /// The advertised receiver window.
+    /// Advertised receiver window, in bytes.
     pub a_rwnd: u32,
-    /// The flags. RFC 9260 defines none, but some multipath receivers put a count here.
+    /// Flags. RFC 9260 defines none, but some multipath receivers put a count here.
     pub flags: u8,
 }
 
@@ -79,7 +79,8 @@ impl SackRepr {
     }
 }
 
-/// Cuts a list of `count` four-byte items off the front of what `fields` has left.
+/// Reads a list of `count` four-byte items, `before` bytes after the position of `fields`. Returns the list and the
+/// offset of its end.
 pub(super) fn take_list<'a, T: crate::list::Item>(
     fields: &Reader<'a>,
     before: usize,
@@ -90,7 +91,7 @@ pub(super) fn take_list<'a, T: crate::list::Item>(
     list.map(|list| (list, end)).ok_or(fields.error(ParseErrorKind::CountMismatch))
 }
 
-/// A received SACK whose counts match its length.
+/// Received SACK whose counts match its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SackView<'a> {
     repr: SackRepr,
@@ -111,49 +112,49 @@ impl<'a> SackView<'a> {
         Ok(Self { repr, gaps, dups })
     }
 
-    /// Everything but the lists.
+    /// Returns all fields except the lists.
     pub const fn repr(&self) -> SackRepr {
         self.repr
     }
 
-    /// The last TSN received in sequence.
+    /// Returns the cumulative TSN.
     pub const fn cum_tsn(&self) -> Tsn {
         self.repr.cum_tsn
     }
 
-    /// The advertised receiver window.
+    /// Returns the advertised receiver window, in bytes.
     pub const fn a_rwnd(&self) -> u32 {
         self.repr.a_rwnd
     }
 
-    /// The flags.
+    /// Returns the flags.
     pub const fn flags(&self) -> u8 {
         self.repr.flags
     }
 
-    /// How many gap blocks there are.
+    /// Returns the number of gap ack blocks.
     pub const fn gap_count(&self) -> usize {
         self.gaps.len()
     }
 
-    /// The gap blocks, in the order sent and with whatever values: see [`GapBlock::is_valid`].
+    /// Iterates over the gap ack blocks as sent. Their values are not checked; see [`GapBlock::is_valid`].
     pub fn gaps(&self) -> Items<'a, GapBlock> {
         self.gaps.iter()
     }
 
-    /// How many duplicates are reported.
+    /// Returns the number of duplicate TSNs.
     pub const fn dup_count(&self) -> usize {
         self.dups.len()
     }
 
-    /// The TSNs that arrived more than once, each as often as it arrived again.
+    /// Iterates over the duplicate TSNs, each listed once per duplicate arrival.
     pub fn dups(&self) -> Items<'a, Tsn> {
         self.dups.iter()
     }
 }
 
 impl PacketWriter<'_> {
-    /// Adds a SACK with these gap blocks and duplicates.
+    /// Adds a SACK with these gap ack blocks and duplicates.
     pub fn sack(
         &mut self,
         repr: &SackRepr,

@@ -1,5 +1,5 @@
-//! SHUTDOWN, SHUTDOWN ACK and SHUTDOWN COMPLETE: close an association in three steps
-//! (RFC 9260 sections 3.3.8, 3.3.9 and 3.3.13).
+//! SHUTDOWN, SHUTDOWN ACK and SHUTDOWN COMPLETE chunks: close an association in three steps (RFC 9260
+//! sections 3.3.8, 3.3.9 and 3.3.13).
 //!
 //! ```text
 //!   0               1               2               3
@@ -23,7 +23,7 @@ use crate::error::NoSpace;
 use crate::serial::Tsn;
 use crate::writer::PacketWriter;
 
-/// The bytes of a SHUTDOWN.
+/// Length of a SHUTDOWN, in bytes.
 pub const SHUTDOWN_LEN: usize = 8;
 
 impl PacketWriter<'_> {
@@ -37,7 +37,7 @@ impl PacketWriter<'_> {
         self.raw_parts(ChunkType::SHUTDOWN_ACK, 0, &[])
     }
 
-    /// Adds a SHUTDOWN COMPLETE. It has to be the only chunk of its packet (RFC 9260 section 6.10).
+    /// Adds a SHUTDOWN COMPLETE, which must be the only chunk of its packet (RFC 9260 section 6.10).
     pub fn shutdown_complete(&mut self, tag_reflected: bool) -> Result<(), NoSpace> {
         self.raw_parts(ChunkType::SHUTDOWN_COMPLETE, u8::from(tag_reflected) * TAG_REFLECTED, &[])
     }

@@ -1,6 +1,6 @@
-//! The bodies of the fuzz targets: functions that take any bytes and panic if something does not hold.
+//! Fuzz targets: functions that accept any bytes and panic if an invariant is violated.
 //!
-//! They are ordinary functions, so that the tests can run them over the committed corpus without a fuzzer.
+//! They are ordinary functions, so that tests can run them over the committed corpus without a fuzzer.
 
 #[cfg(test)]
 mod seeds;
@@ -10,7 +10,7 @@ use crate::{
     RawParam,
 };
 
-/// Reads everything there is to read in a packet, and checks that what the views say fits together.
+/// Decodes a packet completely and checks that the views are consistent.
 pub fn parse_packet(bytes: &[u8]) {
     let Ok(packet) = PacketView::parse(bytes) else { return };
     assert_eq!(packet.checksum_is_valid(), packet.checksum_field() == crate::checksum(bytes));
@@ -30,7 +30,7 @@ pub fn parse_packet(bytes: &[u8]) {
     assert!(crate::COMMON_HEADER_LEN + chunk_bytes <= bytes.len());
 }
 
-/// Reads a chunk with every list inside it.
+/// Decodes a chunk and every list in it.
 fn walk(raw: &RawChunk<'_>) {
     let chunk = match raw.decode() {
         Ok(chunk) => chunk,
@@ -80,7 +80,7 @@ fn walk_params<'a>(params: impl Iterator<Item = Result<Param<'a>, ParseError>>) 
         drop(format!("{param:?}"));
         match param {
             Param::UnrecognizedParameter(quoted) => walk_quoted(quoted),
-            // Decoded but not walked: causes that quote parameters would nest as deep as the packet is long.
+            // Counts the causes but does not walk them: causes that quote parameters could nest as deep as the packet is long.
             Param::ErrorCause { causes, .. } => {
                 assert!(RawCauses::parse(causes).decoded().count() <= causes.len() / 4 + 1);
             }
@@ -89,7 +89,7 @@ fn walk_params<'a>(params: impl Iterator<Item = Result<Param<'a>, ParseError>>) 
     }
 }
 
-/// Reads the parameter that another one or a cause quotes; it may be anything.
+/// Decodes a parameter that another parameter or a cause quotes. Its bytes may be malformed.
 fn walk_quoted(quoted: &[u8]) {
     if let Ok(raw) = RawParam::parse(quoted) {
         drop(format!("{:?}", raw.decode()));
@@ -108,7 +108,7 @@ fn walk_causes<'a>(causes: impl Iterator<Item = Result<Cause<'a>, ParseError>>) 
             | Cause::ResourceShortage(quoted)
             | Cause::DeleteSourceAddress(quoted)
             | Cause::NoAuthorization(quoted) => walk_quoted(quoted),
-            // Decoded but not walked: chunks that quote chunks would nest as deep as the packet is long.
+            // Decodes the chunk but does not walk it: chunks that quote chunks could nest as deep as the packet is long.
             Cause::UnrecognizedChunk(quoted) => {
                 if let Ok(raw) = RawChunk::parse(quoted) {
                     drop(format!("{:?}", raw.decode()));
@@ -119,10 +119,10 @@ fn walk_causes<'a>(causes: impl Iterator<Item = Result<Cause<'a>, ParseError>>) 
     }
 }
 
-/// Writes every chunk that was read, alone in a packet, and checks that reading it again gives the same.
+/// Writes every decoded chunk into a packet of its own and checks that decoding it again gives the same chunk.
 pub fn reemit(bytes: &[u8]) {
     let Ok(packet) = PacketView::parse(bytes) else { return };
-    // The writer pads, so a chunk may need three bytes more than its packet had.
+    // The writer pads, so a chunk may need three bytes more than in the original packet.
     let mut buf = vec![0xA5; bytes.len() + 3];
     for chunk in packet.chunks().flatten().filter_map(|raw| raw.decode().ok()) {
         let mut writer = PacketWriter::new(&mut buf, packet.header()).expect("room for a header");
@@ -140,7 +140,7 @@ pub fn reemit(bytes: &[u8]) {
     }
 }
 
-/// Writes a chunk from what its view says; `None` if something inside it could not be read.
+/// Writes a chunk from its view. Returns `None` if a parameter or cause in it is malformed.
 fn emit(packet: &mut PacketWriter<'_>, chunk: &Chunk<'_>) -> Option<Result<(), NoSpace>> {
     Some(match chunk {
         Chunk::Data(data) => packet.data(&data.repr(), data.payload()),
@@ -179,7 +179,7 @@ fn readable<T>(items: impl Iterator<Item = Result<T, ParseError>>) -> Option<Vec
     items.collect::<Result<_, _>>().ok()
 }
 
-/// Compares what chunks say. Parameters and causes are compared one by one, as padding between them may differ.
+/// Compares decoded chunks. Parameters and causes are compared one by one, because the padding between them may differ.
 fn is_same(a: &Chunk<'_>, b: &Chunk<'_>) -> bool {
     match (a, b) {
         (Chunk::Init(a), Chunk::Init(b)) | (Chunk::InitAck(a), Chunk::InitAck(b)) => {

@@ -1,6 +1,6 @@
-//! The committed corpus: how its files are made, and tests that run the fuzz targets over it.
+//! Committed corpus: generates its files and runs the fuzz targets over it.
 //!
-//! `cargo test -p anabranch-wire -- --ignored write_seeds` writes the files again after a change here.
+//! `cargo test -p anabranch-wire -- --ignored write_seeds` regenerates the files after a change here.
 
 use super::{parse_packet, reemit};
 use crate::crc;
@@ -8,7 +8,7 @@ use crate::testing::{HEADER, SAMPLES, write};
 use std::fs;
 use std::path::PathBuf;
 
-/// The folders of the corpus, named for the fuzz targets.
+/// Directories of the corpus, one per fuzz target.
 const TARGETS: [&str; 2] = ["parse_packet", "reemit"];
 
 struct Seed {
@@ -21,14 +21,14 @@ fn folder(target: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "..", "..", "fuzz", "corpus", target].iter().collect()
 }
 
-/// A packet with these bytes behind its header and a checksum that holds.
+/// Returns a packet with these bytes after its header and a valid checksum.
 fn packet(chunks: &[u8]) -> Vec<u8> {
     let mut bytes = [&HEADER.to_wire()[..], chunks].concat();
     crc::write_field(&mut bytes);
     bytes
 }
 
-/// Chunks in which something is wrong or odd, each with a name that says what.
+/// Malformed or unusual chunks. The name describes the defect.
 const ODD_CHUNKS: [(&str, &[u8]); 42] = [
     ("chunk-zero-length", &[11, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0, 0]),
     ("chunk-length-three", &[11, 0, 0, 3]),

@@ -1,4 +1,4 @@
-//! Addresses and what the sender can do with them (RFC 9260 sections 3.3.2.1.1, 3.3.2.1.2, 3.3.2.1.4 and 3.3.2.1.5).
+//! Address parameters (RFC 9260 sections 3.3.2.1.1, 3.3.2.1.2, 3.3.2.1.4 and 3.3.2.1.5).
 //!
 //! ```text
 //!  | type = 5                      | length = 8                    |  IPv4

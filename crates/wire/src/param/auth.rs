@@ -1,5 +1,5 @@
-//! Parameters of authenticated chunks (RFC 4895 section 3). They are read and written, and nothing more: this
-//! crate computes no authentication codes.
+//! Parameters for AUTH chunks (RFC 4895 section 3). This crate only encodes and decodes them: it does not
+//! compute authentication codes.
 //!
 //! ```text
 //!  | type = 0x8002                 | length                        |  random

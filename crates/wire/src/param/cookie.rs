@@ -1,4 +1,4 @@
-//! The cookie and what goes with it (RFC 9260 sections 3.3.2.1.3, 3.3.3.1.1 and 3.3.3.1.2).
+//! State cookie and related parameters (RFC 9260 sections 3.3.2.1.3, 3.3.3.1.1 and 3.3.3.1.2).
 //!
 //! ```text
 //!  | type = 7                      | length                        |  state cookie

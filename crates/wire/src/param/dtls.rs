@@ -1,5 +1,5 @@
-//! The parameter by which both sides offer the DTLS chunk, and how its keys are to be agreed
-//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, section "DTLS Key Management Parameter").
+//! Parameter by which both peers offer the DTLS chunk and its key management methods (draft-ietf-tsvwg-sctp-dtls-chunk of July
+//! 2026, section "DTLS Key Management Parameter").
 //!
 //! ```text
 //!  | type = 0x8006                 | length = 9 + methods          |
@@ -7,7 +7,8 @@
 //!  | reserved|R|S|C| method        | method        | and so on     |
 //! ```
 //!
-//! R says that a protected restart is possible, S and C that the sender can be server and client of the key management.
+//! The R bit offers a protected restart. The S and C bits report that the sender can act as server and as client of the key
+//! management.
 
 use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError, ParseErrorKind};
@@ -19,17 +20,17 @@ const CLIENT: u8 = 0x01;
 const SERVER: u8 = 0x02;
 const RESTART: u8 = 0x04;
 
-/// A way to agree on keys for the DTLS chunk (registry "DTLS Key Management Method").
+/// Key management method for the DTLS chunk (registry "DTLS Key Management Method").
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyManagementMethod(pub u8);
 
 impl KeyManagementMethod {
-    /// Both sides were given the keys beforehand.
+    /// Pre-shared keys.
     pub const PRE_SHARED: Self = Self(0);
     /// TLS 1.3 over user messages (draft-porfiri-tsvwg-sctp-dtls-handshake).
     pub const TLS: Self = Self(192);
-    /// The same, and protected packets begin with a [`CONFIRMATION`](crate::ChunkType::CONFIRMATION) until both sides know that
-    /// nothing was changed that they had told each other in the clear (Anabranch, from the range for anyone).
+    /// TLS 1.3 with confirmation: protected packets begin with a [`CONFIRMATION`](crate::ChunkType::CONFIRMATION) until both
+    /// peers know that their plaintext handshake was not altered (Anabranch, from the range for private use).
     pub const TLS_CONFIRMED: Self = Self(225);
 }
 
@@ -48,19 +49,19 @@ item!(KeyManagementMethod, 1, |[id]: [u8; 1]| KeyManagementMethod(id), |method: 
     method.0
 ]);
 
-/// The offer of one side. Keys are derived from the parameter's bytes as they were sent, not from this: reserved bits
-/// count there (see [`RawParam::bytes`](crate::RawParam::bytes)).
+/// Key management offer of one peer. Keys are derived from the parameter's bytes as sent, including reserved bits, not from
+/// this struct (see [`RawParam::bytes`](crate::RawParam::bytes)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DtlsKeyManagement<'a> {
-    /// Decides who is the server if both sides can be either: the one with the larger number.
+    /// Tie breaker: if both peers can act as client and server, the one with the larger number is the server.
     pub tie_breaker: u32,
-    /// Whether the sender can be the client.
+    /// Set if the sender can act as client.
     pub client: bool,
-    /// Whether the sender can be the server.
+    /// Set if the sender can act as server.
     pub server: bool,
-    /// Whether the sender keeps keys for a protected restart.
+    /// Set if the sender keeps keys for a protected restart.
     pub restart: bool,
-    /// The methods, the preferred first: at least one.
+    /// Offered methods in order of preference, at least one.
     pub methods: List<'a, KeyManagementMethod>,
 }
 

@@ -1,5 +1,5 @@
-//! What the sender understands beyond RFC 9260: ECN (RFC 4960 appendix A), FORWARD TSN (RFC 3758 section 3.1),
-//! extension chunks and the adaptation layer (RFC 5061 sections 4.2.7 and 4.2.6).
+//! Extension parameters: ECN (RFC 4960 appendix A), FORWARD TSN (RFC 3758 section 3.1), supported extension
+//! chunks and the adaptation layer (RFC 5061 sections 4.2.7 and 4.2.6).
 //!
 //! ```text
 //!  | type = 0x8000                 | length = 4                    |  ECN capable

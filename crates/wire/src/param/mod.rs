@@ -1,4 +1,4 @@
-//! Parameters of INIT and INIT ACK, which also stand inside some error causes (RFC 9260 section 3.2.1).
+//! Parameters of INIT and INIT ACK, which some error causes contain too (RFC 9260 section 3.2.1).
 //!
 //! ```text
 //!   0               1               2               3
@@ -27,7 +27,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use dtls::{DtlsKeyManagement, KeyManagementMethod};
 
-/// The type of a parameter (RFC 9260 section 3.2.1).
+/// Type of a parameter (RFC 9260 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 //= docs/rfc9260.txt#section-3.2.1
 //= type=implication
@@ -45,7 +45,7 @@ macro_rules! param_types {
         impl ParamType {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// The name of the parameter; `None` for a type this crate does not know.
+            /// Returns the name of the parameter, or `None` if this crate does not know the type.
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some($text),)*
@@ -57,54 +57,54 @@ macro_rules! param_types {
 }
 
 param_types! {
-    /// What a HEARTBEAT carries (RFC 9260 section 3.3.5). It stands in no INIT.
+    /// Information of a HEARTBEAT (RFC 9260 section 3.3.5). Not used in INIT.
     HEARTBEAT_INFO = 0x0001, "Heartbeat Info";
-    /// An IPv4 address of the sender (RFC 9260 section 3.3.2.1.1).
+    /// IPv4 address of the sender (RFC 9260 section 3.3.2.1.1).
     IPV4_ADDRESS = 0x0005, "IPv4 Address";
-    /// An IPv6 address of the sender (RFC 9260 section 3.3.2.1.2).
+    /// IPv6 address of the sender (RFC 9260 section 3.3.2.1.2).
     IPV6_ADDRESS = 0x0006, "IPv6 Address";
-    /// The state cookie (RFC 9260 section 3.3.3.1.1).
+    /// State cookie (RFC 9260 section 3.3.3.1.1).
     STATE_COOKIE = 0x0007, "State Cookie";
-    /// A parameter that the sender did not know (RFC 9260 section 3.3.3.1.2).
+    /// Parameter of the INIT that the sender did not recognize (RFC 9260 section 3.3.3.1.2).
     UNRECOGNIZED_PARAMETER = 0x0008, "Unrecognized Parameter";
-    /// Asks for a cookie that lives longer (RFC 9260 section 3.3.2.1.3).
+    /// Request for a longer cookie lifetime (RFC 9260 section 3.3.2.1.3).
     COOKIE_PRESERVATIVE = 0x0009, "Cookie Preservative";
-    /// A host name, which nobody may send any more (RFC 9260 section 3.3.2.1.4).
+    /// Host name, which must no longer be sent (RFC 9260 section 3.3.2.1.4).
     HOST_NAME_ADDRESS = 0x000B, "Host Name Address";
-    /// The address types that the sender can use (RFC 9260 section 3.3.2.1.5).
+    /// Address types that the sender supports (RFC 9260 section 3.3.2.1.5).
     SUPPORTED_ADDRESS_TYPES = 0x000C, "Supported Address Types";
-    /// The sender understands ECNE and CWR (RFC 4960 appendix A).
+    /// Support for ECNE and CWR (RFC 4960 appendix A).
     ECN_CAPABLE = 0x8000, "ECN Capable";
-    /// A random number for AUTH (RFC 4895 section 3.1).
+    /// Random number for AUTH (RFC 4895 section 3.1).
     RANDOM = 0x8002, "Random";
-    /// Chunks that have to be authenticated (RFC 4895 section 3.2).
+    /// Chunk types that must be authenticated (RFC 4895 section 3.2).
     CHUNK_LIST = 0x8003, "Chunk List";
-    /// Authentication codes that the sender can check (RFC 4895 section 3.3).
+    /// HMAC algorithms that the sender supports (RFC 4895 section 3.3).
     HMAC_ALGORITHMS = 0x8004, "Requested HMAC Algorithm";
-    /// Padding, whose value means nothing (RFC 4820 section 4).
+    /// Padding, whose value is ignored (RFC 4820 section 4).
     PADDING = 0x8005, "Padding";
-    /// The sender can protect packets (draft-ietf-tsvwg-sctp-dtls-chunk).
+    /// Offer of DTLS chunks and key management methods (draft-ietf-tsvwg-sctp-dtls-chunk).
     DTLS_KEY_MANAGEMENT = 0x8006, "DTLS Key Management";
-    /// The extension chunks that the sender knows (RFC 5061 section 4.2.7).
+    /// Extension chunks that the sender supports (RFC 5061 section 4.2.7).
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
-    /// The sender understands FORWARD TSN (RFC 3758 section 3.1).
+    /// Support for FORWARD TSN (RFC 3758 section 3.1).
     FORWARD_TSN_SUPPORTED = 0xC000, "Forward TSN Supported";
-    /// An address that the sender has from now on (RFC 5061 section 4.2.1).
+    /// Address that the sender adds (RFC 5061 section 4.2.1).
     ADD_IP = 0xC001, "Add IP Address";
-    /// An address that the sender has no longer (RFC 5061 section 4.2.2).
+    /// Address that the sender deletes (RFC 5061 section 4.2.2).
     DELETE_IP = 0xC002, "Delete IP Address";
-    /// What is wrong with a parameter of an ASCONF (RFC 5061 section 4.2.3).
+    /// Error causes of a rejected ASCONF parameter (RFC 5061 section 4.2.3).
     ERROR_CAUSE = 0xC003, "Error Cause Indication";
-    /// The address that is to be the primary one (RFC 5061 section 4.2.4).
+    /// Address that the receiver shall use as primary (RFC 5061 section 4.2.4).
     SET_PRIMARY = 0xC004, "Set Primary Address";
-    /// A parameter of an ASCONF has been processed (RFC 5061 section 4.2.5).
+    /// Acknowledgement of an ASCONF parameter (RFC 5061 section 4.2.5).
     SUCCESS = 0xC005, "Success Indication";
-    /// What the layer above the sender wants known (RFC 5061 section 4.2.6).
+    /// Indication from the sender's upper layer (RFC 5061 section 4.2.6).
     ADAPTATION_INDICATION = 0xC006, "Adaptation Layer Indication";
 }
 
 impl ParamType {
-    /// What a receiver that does not know this type does with it (RFC 9260 section 3.2.1).
+    /// Returns the action of a receiver that does not know this type (RFC 9260 section 3.2.1).
     pub const fn unknown_action(self) -> UnknownAction {
         UnknownAction::of(self.0.to_be_bytes()[0])
     }
@@ -125,7 +125,7 @@ impl fmt::Debug for ParamType {
     }
 }
 
-/// A parameter cut out of a chunk, its value not looked at yet.
+/// Parameter of a chunk, with its value not decoded yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RawParam<'a> {
     kind: ParamType,
@@ -133,9 +133,9 @@ pub struct RawParam<'a> {
 }
 
 impl<'a> RawParam<'a> {
-    /// The parameter at the start of some bytes, for parameters that come back in a report.
+    /// Parses the parameter at the start of `bytes`, for parameters that a report quotes.
     ///
-    /// No bytes at all are a truncated header; what follows the parameter is ignored.
+    /// Empty input is a truncated header. Bytes after the parameter are ignored.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         Tlvs::new(bytes, 0).first().map(Self::from_tlv)
     }
@@ -145,22 +145,22 @@ impl<'a> RawParam<'a> {
         Self { kind: ParamType(u16::from_be_bytes([high, low])), bytes: tlv.bytes }
     }
 
-    /// The type.
+    /// Returns the parameter type.
     pub const fn kind(&self) -> ParamType {
         self.kind
     }
 
-    /// What follows the header, without padding.
+    /// Returns the value that follows the header, without padding.
     pub fn value(&self) -> &'a [u8] {
         self.bytes.get(TLV_HEADER_LEN..).unwrap_or_default()
     }
 
-    /// The whole parameter with its header and without padding, as reports quote it.
+    /// Returns the whole parameter with its header and without padding, as reports quote it.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Checks the value against the type and reads it.
+    /// Decodes the value according to the type.
     pub fn decode(&self) -> Result<Param<'a>, ParseError> {
         let value = Reader::new(self.value(), TLV_HEADER_LEN);
         let bytes = value.rest();
@@ -188,7 +188,7 @@ impl<'a> RawParam<'a> {
         })
     }
 
-    /// Decodes what ASCONF and ASCONF-ACK carry.
+    /// Decodes the parameters of ASCONF and ASCONF-ACK.
     fn decode_reconfiguration(&self, value: Reader<'a>) -> Result<Param<'a>, ParseError> {
         let request = || reconfiguration::read_request(value);
         Ok(match self.kind {
@@ -211,7 +211,7 @@ impl<'a> RawParam<'a> {
     }
 }
 
-/// The parameter of an address.
+/// Returns the address parameter for an address.
 pub(crate) const fn address_param<'p>(address: IpAddr) -> Param<'p> {
     match address {
         IpAddr::V4(v4) => Param::Ipv4Address(v4),
@@ -229,82 +229,82 @@ impl fmt::Debug for RawParam<'_> {
     }
 }
 
-/// A parameter: what was read, and what is to be written.
+/// Parameter, as read from a chunk or to be written into one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Param<'a> {
-    /// An IPv4 address of the sender.
+    /// IPv4 address of the sender.
     Ipv4Address(Ipv4Addr),
-    /// An IPv6 address of the sender.
+    /// IPv6 address of the sender.
     Ipv6Address(Ipv6Addr),
-    /// The state cookie.
+    /// State cookie.
     StateCookie(&'a [u8]),
-    /// A whole parameter, header included, that the sender did not know: see [`RawParam::parse`].
+    /// Whole parameter, header included, that the sender did not recognize; see [`RawParam::parse`].
     UnrecognizedParameter(&'a [u8]),
-    /// Asks for a cookie that lives longer.
+    /// Request for a longer cookie lifetime.
     CookiePreservative {
-        /// By how many milliseconds.
+        /// Requested extension of the lifetime, in milliseconds.
         increment_ms: u32,
     },
-    /// A host name. It is to be refused, not resolved, and never to be sent; writing it is for tests of just that.
+    /// Host name. Endpoints reject it without resolving it and never send it; only tests write it.
     HostNameAddress(&'a [u8]),
-    /// The address types that the sender can use, as the types of their parameters.
+    /// Address types that the sender supports, as the types of their parameters.
     SupportedAddressTypes(List<'a, ParamType>),
-    /// The sender understands ECNE and CWR.
+    /// Support for ECNE and CWR.
     EcnCapable,
-    /// A random number for AUTH.
+    /// Random number for AUTH.
     Random(&'a [u8]),
-    /// Chunks that have to be authenticated.
+    /// Chunk types that must be authenticated.
     ChunkList(List<'a, ChunkType>),
-    /// The numbers of authentication codes that the sender can check, the preferred first.
+    /// Identifiers of the HMAC algorithms that the sender supports, in order of preference.
     HmacAlgorithms(List<'a, u16>),
-    /// The sender can protect packets.
+    /// Offer of DTLS chunks and key management methods.
     DtlsKeyManagement(DtlsKeyManagement<'a>),
-    /// The extension chunks that the sender knows.
+    /// Extension chunks that the sender supports.
     SupportedExtensions(List<'a, ChunkType>),
-    /// The sender understands FORWARD TSN.
+    /// Support for FORWARD TSN.
     ForwardTsnSupported,
-    /// What the layer above the sender wants known.
+    /// Indication from the sender's upper layer.
     AdaptationIndication(u32),
-    /// An address that the sender has from now on; all zeros are the one that the packet came from.
+    /// Address that the sender adds. All zeros mean the source address of the packet.
     AddIp {
-        /// The sender's number for it, which the answer repeats.
+        /// Correlation identifier of the sender, which the answer repeats.
         correlation: u32,
-        /// The address.
+        /// Added address.
         address: IpAddr,
     },
-    /// An address that the sender has no longer; all zeros are all but the one that the packet came from.
+    /// Address that the sender deletes. All zeros mean all addresses except the source address of the packet.
     DeleteIp {
-        /// The sender's number for it, which the answer repeats.
+        /// Correlation identifier of the sender, which the answer repeats.
         correlation: u32,
-        /// The address.
+        /// Deleted address.
         address: IpAddr,
     },
-    /// The sender's address that the receiver is to prefer; all zeros are the one that the packet came from.
+    /// Address of the sender that the receiver shall use as primary. All zeros mean the source address of the packet.
     SetPrimary {
-        /// The sender's number for it, which the answer repeats.
+        /// Correlation identifier of the sender, which the answer repeats.
         correlation: u32,
-        /// The address.
+        /// Primary address.
         address: IpAddr,
     },
-    /// What is wrong with a parameter of an ASCONF.
+    /// Error causes of a rejected ASCONF parameter.
     ErrorCause {
-        /// The number of the parameter.
+        /// Correlation identifier of the ASCONF parameter.
         correlation: u32,
-        /// Whole causes, headers included: see [`RawCauses::parse`](crate::RawCauses::parse).
+        /// Whole causes, headers included; see [`RawCauses::parse`](crate::RawCauses::parse).
         causes: &'a [u8],
     },
-    /// A parameter of an ASCONF has been processed.
+    /// Acknowledgement of an ASCONF parameter.
     Success {
-        /// The number of the parameter.
+        /// Correlation identifier of the ASCONF parameter.
         correlation: u32,
     },
-    /// A type that this crate does not know; see [`ParamType::unknown_action`].
+    /// Parameter of a type that this crate does not know; see [`ParamType::unknown_action`].
     Unknown(RawParam<'a>),
 }
 
 impl Param<'_> {
-    /// The type.
+    /// Returns the parameter type.
     pub const fn kind(&self) -> ParamType {
         match self {
             Self::Ipv4Address(_) => ParamType::IPV4_ADDRESS,
@@ -331,7 +331,7 @@ impl Param<'_> {
         }
     }
 
-    /// Writes the parameter alone, without padding, and says how long it is: for keeping what was sent.
+    /// Writes the parameter alone, without padding, and returns its length. Serves to keep a copy of what was sent.
     pub fn put(&self, space: &mut [u8]) -> Result<usize, NoSpace> {
         let mut cursor = Cursor::new(space);
         self.write(&mut cursor)?;
@@ -383,7 +383,7 @@ impl<'a> RawParams<'a> {
         Self(Tlvs::new(bytes, offset))
     }
 
-    /// The same parameters, decoded.
+    /// Returns an iterator over the same parameters that decodes them.
     pub const fn decoded(self) -> Params<'a> {
         Params(self.0)
     }
@@ -399,9 +399,9 @@ impl<'a> Iterator for RawParams<'a> {
 
 impl std::iter::FusedIterator for RawParams<'_> {}
 
-/// Iterator over the parameters of a chunk or cause, decoded as it reaches them.
+/// Iterator over the parameters of a chunk or cause that decodes each parameter when it is reached.
 ///
-/// A parameter whose value is wrong gives an error and the iterator goes on; it ends after a wrong length field.
+/// If the value of a parameter is malformed, the iterator returns an error and continues. It ends after a malformed length field.
 #[derive(Clone, Debug)]
 pub struct Params<'a>(Tlvs<'a>);
 
@@ -417,7 +417,7 @@ impl<'a> Iterator for Params<'a> {
 
 impl std::iter::FusedIterator for Params<'_> {}
 
-/// The parameters inside an error cause: bytes of a packet when it was read, a slice when it is to be written.
+/// Parameters in an error cause: bytes of a packet if it was read, a slice if it is to be written.
 #[derive(Clone, Copy)]
 pub struct ParamList<'a>(ParamSource<'a>);
 
@@ -428,7 +428,7 @@ enum ParamSource<'a> {
 }
 
 impl<'a> ParamList<'a> {
-    /// A list to write.
+    /// Creates a list for writing.
     pub const fn new(params: &'a [Param<'a>]) -> Self {
         Self(ParamSource::Typed(params))
     }
@@ -437,7 +437,7 @@ impl<'a> ParamList<'a> {
         Self(ParamSource::Wire(bytes))
     }
 
-    /// The parameters in order. Offsets in errors count from the start of the cause.
+    /// Iterates over the parameters in order. Offsets in errors count from the start of the cause.
     pub fn iter(self) -> impl Iterator<Item = Result<Param<'a>, ParseError>> + Clone + use<'a> {
         let (wire, typed): (_, &[_]) = match self.0 {
             ParamSource::Wire(bytes) => (bytes, &[]),

@@ -1,4 +1,4 @@
-//! What an ASCONF asks for and what an ASCONF-ACK says of it (RFC 5061 section 4.2).
+//! Parameters of ASCONF and ASCONF-ACK (RFC 5061 section 4.2).
 //!
 //! ```text
 //!  | type = 0xC001                 | length                        |  add IP address
@@ -22,7 +22,7 @@ use crate::cursor::Cursor;
 use crate::error::{NoSpace, ParseError, ParseErrorKind};
 use crate::reader::Reader;
 
-/// A correlation identifier and an address parameter, and nothing else.
+/// Reads a correlation identifier and an address parameter. Nothing may follow them.
 pub(super) fn read_request(mut value: Reader<'_>) -> Result<(u32, IpAddr), ParseError> {
     let correlation = value.u32()?;
     let wrong = value.error(ParseErrorKind::WrongLength);
@@ -49,7 +49,7 @@ pub(super) fn read_success(mut value: Reader<'_>) -> Result<u32, ParseError> {
 }
 
 impl Param<'_> {
-    /// The address, if this is an address parameter.
+    /// Returns the address, or `None` if this is not an address parameter.
     pub const fn address(&self) -> Option<IpAddr> {
         match *self {
             Self::Ipv4Address(address) => Some(IpAddr::V4(address)),
