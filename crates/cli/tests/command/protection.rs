@@ -413,7 +413,8 @@ fn interrupted_question_takes_nothing_and_the_code_stays_valid() {
     let asking = command(&["recv", &at, "--dir", &inbox, "--keys", &keys, "--path", "127.0.0.74"]);
     let program = asking.get_program().to_str().expect("UTF-8").to_owned();
     let words: Vec<&str> = asking.get_args().map(|word| word.to_str().expect("UTF-8")).collect();
-    let line = format!("{program} {}; echo status $?", words.join(" "));
+    // Ctrl-C reaches the shell too. Without the trap it may end before it prints the status.
+    let line = format!("trap : INT; {program} {}; echo status $?", words.join(" "));
     let mut terminal = std::process::Command::new("script");
     terminal.args(["-qc", &line, "/dev/null"]).envs(asking.get_envs().filter_map(|(k, v)| Some((k, v?))));
     let Ok(mut child) = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
