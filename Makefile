@@ -260,8 +260,8 @@ lint-rust:
 
 lint-others: venv
 	@$(CHECKS); \
-	check '$(VENV)/bin/ruff' check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/check_excerpts.py docs/first_use.py docs/screenshots.py docs/figures; \
-	check '$(VENV)/bin/ruff' format --check python tools tests/ledger tests/digests tests/cost docs/check_commands.py docs/check_excerpts.py docs/first_use.py docs/screenshots.py docs/figures; \
+	check '$(VENV)/bin/ruff' check .; \
+	check '$(VENV)/bin/ruff' format --check --exclude '*.md' .; \
 	check '$(VENV)/bin/mypy'; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger tests/cost; \
 	check '$(VENV)/bin/python' tests/ledger/ledger.py check; \

@@ -178,7 +178,7 @@ def edges(modules, target):
             other = target(modules, module, names)
             if other is None:
                 continue
-            shared = next((at for at, (a, b) in enumerate(zip(module.path, other)) if a != b), None)
+            shared = next((at for at, (a, b) in enumerate(zip(module.path, other, strict=False)) if a != b), None)
             if shared is not None:
                 pair = (module.path[shared], other[shared])
                 found[module.path[:shared]].setdefault(pair, f"{module.file}:{line}")

@@ -13,10 +13,11 @@ import argparse
 import json
 import re
 import sys
-import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ".duvet/config.toml"

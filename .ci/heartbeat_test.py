@@ -33,7 +33,9 @@ class Heartbeat(unittest.TestCase):
 
     def test_output_and_exit_status_are_passed_on(self):
         command = [sys.executable, "-c", "import sys; print('one'); print('two', file=sys.stderr); sys.exit(3)"]
-        ended = subprocess.run([sys.executable, str(SCRIPT), "it", *command], capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            [sys.executable, str(SCRIPT), "it", *command], capture_output=True, text=True, check=False
+        )
         self.assertEqual(ended.returncode, 3)
         self.assertEqual(sorted(ended.stdout.split()), ["one", "two"])
 

@@ -47,14 +47,17 @@ class Install(unittest.TestCase):
         target = self.folder / "target"
         command = executable(self.folder / "command", COMMAND)
         metadata = json.dumps({"target_directory": str(target)})
-        self.cargo = executable(
-            self.folder / "cargo", CARGO.format(metadata=metadata, target=target, command=command)
-        )
+        self.cargo = executable(self.folder / "cargo", CARGO.format(metadata=metadata, target=target, command=command))
         self.strip = executable(self.folder / "strip", '#!/bin/sh\necho "# stripped" >> "$1"\n')
         self.destination = self.folder / "destination"
 
     def make(self, goal, prefix="/usr"):
-        variables = {"CARGO": f"'{self.cargo}'", "STRIP": f"'{self.strip}'", "PREFIX": prefix, "DESTDIR": self.destination}
+        variables = {
+            "CARGO": f"'{self.cargo}'",
+            "STRIP": f"'{self.strip}'",
+            "PREFIX": prefix,
+            "DESTDIR": self.destination,
+        }
         arguments = [f"{name}={value}" for name, value in variables.items()]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
         command = ["make", "--no-print-directory", goal, *arguments]

@@ -18,8 +18,8 @@ ALONE = ["--set", 'flow.flow-1.paths=["path-1"]']
 POINTS = ["at-5-mbit", "at-20-mbit", "at-50-mbit"]
 
 
-class NoFigure(Exception):
-    """A run that gave none."""
+class MeasurementError(Exception):
+    """Failure of one of the runs that are compared."""
 
 
 def compared(command, name, seed, more=()):
@@ -27,7 +27,7 @@ def compared(command, name, seed, more=()):
     arguments = ["compare", str(SCENARIOS / f"{name}.toml"), "--json", "--quiet", "--seeds", f"{seed},", *more]
     ended = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     if ended.returncode != 0:
-        raise NoFigure(f"{name}, seed {seed}: {ended.stderr.strip()}")
+        raise MeasurementError(f"{name}, seed {seed}: {ended.stderr.strip()}")
     return json.loads(ended.stdout)
 
 
@@ -37,12 +37,9 @@ def on_sockets(command, name, seed, more=()):
 
 def one_and_two(command, name, seed):
     """Goodput of the first path alone and of both, in Mbit/s, in turn first."""
-    alone = lambda: on_sockets(command, name, seed, ALONE)
-    both = lambda: on_sockets(command, name, seed)
-    if seed % 2:
-        return alone(), both()
-    second, first = both(), alone()
-    return first, second
+    options = [ALONE, ()] if seed % 2 else [(), ALONE]
+    measured = [on_sockets(command, name, seed, more) for more in options]
+    return measured if seed % 2 else measured[::-1]
 
 
 def simulated_and_not(command, name, seed):
@@ -53,7 +50,13 @@ def simulated_and_not(command, name, seed):
 def questions():
     """What is asked: a title, the two sides of a pair, how pairs are made, and which medians of their ratios will do."""
     yield "two equal paths under cmt", ("one", "two"), one_and_two, "two-equal-paths", (1.8, None)
-    yield "a path with 10 % loss and 300 ms added under braid", ("best alone", "both"), one_and_two, "bad-path", (0.9, None)
+    yield (
+        "a path with 10 % loss and 300 ms added under braid",
+        ("best alone", "both"),
+        one_and_two,
+        "bad-path",
+        (0.9, None),
+    )
     for point in POINTS:
         rate = point.split("-")[1]
         yield f"{rate} Mbit/s under cmt", ("simulated", "sockets"), simulated_and_not, point, (0.9, 1.1)
@@ -65,7 +68,7 @@ def verdict(title, sides, pairs, bounds):
     least, most = bounds
     good = median >= least and (most is None or median <= most)
     wanted = f"at least {least}" if most is None else f"{least} to {most}"
-    means = [statistics.median(side) for side in zip(*pairs)]
+    means = [statistics.median(side) for side in zip(*pairs, strict=True)]
     return (
         f"{title}: {sides[0]} {means[0]:.2f}, {sides[1]} {means[1]:.2f} Mbit/s; "
         f"ratio {median:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f} in {len(ratios)} pairs), wanted {wanted}: "
@@ -83,12 +86,12 @@ def main():
     try:
         # Question by question in each round, so that the pairs of one are spread over the whole time.
         for seed in range(1, arguments.pairs + 1):
-            for collected, (_, _, make, name, _) in zip(pairs, asked):
+            for collected, (_, _, make, name, _) in zip(pairs, asked, strict=True):
                 collected.append(make(arguments.command, name, seed))
-    except NoFigure as problem:
+    except MeasurementError as problem:
         print(f"relaycheck: {problem}")
         return 1
-    for collected, (title, sides, _, _, bounds) in zip(pairs, asked):
+    for collected, (title, sides, _, _, bounds) in zip(pairs, asked, strict=True):
         print(verdict(title, sides, collected, bounds))
     return 0
 

@@ -66,7 +66,7 @@ def item_end(code, start):
             return at + 1
         if code[at] in PAIRS:
             at = closing(code, at)
-            if code[at] == "}" and not code[at + 1 : at + 2] == ";":
+            if code[at] == "}" and code[at + 1 : at + 2] != ";":
                 return at + 1
         at += 1
     return at

@@ -114,9 +114,7 @@ class Reading(Checked):
     def test_options_of_a_command_of_a_group_are_its_own(self):
         text = block("sh", "anabranch video play --listen ::1 --quiet", "<!-- not run: takes minutes -->")
         ((found,), _) = check_commands.blocks(self.page(text))
-        self.assertEqual(
-            [*self.options.unknown(found)], [f"{found.place}: `anabranch video play` has no --quiet"]
-        )
+        self.assertEqual([*self.options.unknown(found)], [f"{found.place}: `anabranch video play` has no --quiet"])
 
     def test_placeholders_are_found(self):
         (problem,) = check_commands.placeholders(self.page("It costs\n\nTO" + "DO\n"))

@@ -66,7 +66,7 @@ def is_path(text, tops):
     if not PATH.match(text):
         return False
     top = text.split("/")[0]
-    return top not in MADE and ("/" in text and top in tops or text in tops and "." in text.strip("."))
+    return top not in MADE and (("/" in text and top in tops) or (text in tops and "." in text.strip(".")))
 
 
 def check_path(text):
