@@ -1,4 +1,4 @@
-//! Keys in use: a [`RecordCipher`] of a suite and its keys.
+//! [`RecordCipher`] implementation: a cipher suite with its keys.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use zeroize::{Zeroize as _, Zeroizing};
 use crate::material::{IV_LEN, KeyMaterial};
 use crate::suite::CipherSuite;
 
-/// The length of the tags of all suites.
+/// Length of an authentication tag, equal in all suites, in bytes.
 const TAG_LEN: usize = 16;
 
-/// 2^24.5, the most records that AES-GCM may seal with one key (RFC 9147 section 4.5.3). With packets of 1,400 bytes that is
-/// 33 GB, so it asks for new keys before the 100 GB do that draft-porfiri-tsvwg-sctp-dtls-handshake names.
+/// Maximum number of records that AES-GCM may seal with one key: 2^24.5 (RFC 9147 section 4.5.3). With packets of 1,400 bytes this
+/// is 33 GB, so new keys are requested before the 100 GB that draft-porfiri-tsvwg-sctp-dtls-handshake names.
 const AES_GCM_SEALED: u64 = 23_726_566;
 
-/// The most forgeries that any of the three may meet (RFC 9147 section 4.5.3).
+/// Maximum number of failed authentications, for the AEAD with the lowest limit of the three (RFC 9147 section 4.5.3).
 const FAILED: u64 = 1 << 36;
 
 impl KeyMaterial {
-    /// The cipher with these keys.
+    /// Returns a cipher with these keys.
     pub fn cipher(&self) -> Box<dyn RecordCipher> {
         let cipher = self.make_cipher();
         wipe_stack();
         cipher
     }
 
-    /// Its parts are values on the stack until they are in their place, and moves leave copies behind.
+    /// Creates the cipher. Its parts pass through the stack, and moves leave copies there, which the caller wipes.
     #[inline(never)]
     fn make_cipher(&self) -> Box<dyn RecordCipher> {
         let suite = self.suite();
@@ -43,11 +43,11 @@ impl KeyMaterial {
     }
 }
 
-/// More than the functions need that make a cipher.
+/// Size of the stack area that [`wipe_stack`] overwrites, in bytes. [`KeyMaterial::make_cipher`] needs less.
 const MOST_STACK: usize = 8 << 10;
 
-/// Overwrites what functions that were called before from the same place have left on the stack: from there it could get to wherever
-/// a value is moved that is larger than what it holds, and stay there.
+/// Overwrites the stack that earlier calls from the same function used. Otherwise key bytes left there could be copied as unused
+/// bytes of a value that is moved later, and persist.
 #[inline(never)]
 fn wipe_stack() {
     let mut space = [0_u8; MOST_STACK];
@@ -55,7 +55,7 @@ fn wipe_stack() {
     std::hint::black_box(&space);
 }
 
-/// Keys in use. The library wipes what it holds of them when they are dropped.
+/// Cipher suite with its keys. The library wipes its copies of the keys when they are dropped.
 struct SuiteCipher {
     suite: CipherSuite,
     key: LessSafeKey,
@@ -64,8 +64,8 @@ struct SuiteCipher {
 }
 
 impl SuiteCipher {
-    /// The vector combined with the number at its right end (RFC 8446 section 5.3). Unlike before DTLS 1.3 the number is
-    /// without the epoch (RFC 9147 section 4.2.1).
+    /// Computes the nonce: the initialization vector XOR the right-aligned sequence number (RFC 8446 section 5.3). Unlike in
+    /// earlier versions of DTLS, the sequence number does not include the epoch (RFC 9147 section 4.2.1).
     fn nonce(&self, sequence_number: u64) -> Nonce {
         let mut nonce = *self.iv;
         for (byte, number) in nonce.iter_mut().rev().zip(sequence_number.to_le_bytes()) {

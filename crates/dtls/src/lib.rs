@@ -1,7 +1,7 @@
-//! Ciphers for the DTLS chunk: the AEADs and sequence number masks of TLS 1.3's three cipher suites (RFC 9147 sections 4.2.3
-//! and 5, RFC 8446 section 5.3), for the records of [`anabranch_core::protection`].
+//! Ciphers for the DTLS chunk: AEADs and sequence number encryption of the three TLS 1.3 cipher suites (RFC 9147 sections 4.2.3 and
+//! 5, RFC 8446 section 5.3), for the records of [`anabranch_core::protection`].
 //!
-//! Keys come from a key management; this crate agrees on none.
+//! This crate does not negotiate keys. A key management supplies them.
 
 mod cipher;
 mod material;

@@ -1,4 +1,4 @@
-//! The keys of one epoch in one direction, as a key management hands them over.
+//! Keys of one epoch in one direction, as derived by a key management.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use zeroize::Zeroize as _;
 
 use crate::suite::CipherSuite;
 
-/// The longest key of any suite.
+/// Maximum key length of all suites, in bytes.
 const LONGEST_KEY: usize = 32;
 
-/// The length of the initialization vector of every suite (RFC 5116 section 5, RFC 8439 section 2.8).
+/// Length of the initialization vector of every suite, in bytes (RFC 5116 section 5, RFC 8439 section 2.8).
 pub(crate) const IV_LEN: usize = 12;
 
-/// A key, sequence number key or initialization vector has another length than its cipher suite's.
+/// Error: the length of a key, sequence number key or initialization vector does not fit the cipher suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} of {found} bytes, where {suite:?} has {expected}")]
 pub struct WrongKeyLength {
@@ -23,10 +23,10 @@ pub struct WrongKeyLength {
     found: usize,
 }
 
-/// Key, sequence number key and initialization vector. They are wiped when this is dropped, and never shown.
+/// Key, sequence number key and initialization vector. They are wiped on drop, and `Debug` does not print them.
 pub struct KeyMaterial {
     suite: CipherSuite,
-    /// In one place: what moves the keys to another one copies none of them.
+    /// Boxed, so that moving the material does not copy the keys.
     secrets: Box<Secrets>,
 }
 
@@ -37,13 +37,13 @@ struct Secrets {
 }
 
 impl KeyMaterial {
-    /// The length of the initialization vector, whatever the suite.
+    /// Length of the initialization vector in all suites, in bytes.
     pub const IV_LEN: usize = IV_LEN;
 
-    /// The keys that a key management has derived.
+    /// Creates key material from keys that a key management derived.
     ///
     /// # Errors
-    /// [`WrongKeyLength`] names the part that the suite wants longer or shorter.
+    /// Returns [`WrongKeyLength`], which names the part whose length does not fit the suite.
     pub fn new(
         suite: CipherSuite,
         key: &[u8],
@@ -64,8 +64,8 @@ impl KeyMaterial {
         Ok(material)
     }
 
-    /// Keys that follow from a seed, for simulations: the same seed and purpose give the same keys, another purpose, such as
-    /// the other direction, unrelated ones.
+    /// Derives keys from a seed, for simulations. The same seed and purpose give the same keys. Different purposes, such as the two
+    /// directions, give unrelated keys.
     pub fn from_seed(suite: CipherSuite, seed: &[u8; 32], purpose: &[u8]) -> Self {
         let secret = Salt::new(HKDF_SHA256, &[]).extract(seed);
         let mut material = Self::empty(suite);
@@ -89,7 +89,7 @@ impl KeyMaterial {
         Self { suite, secrets: Box::new(Secrets { key, sequence_number_key, iv: [0; IV_LEN] }) }
     }
 
-    /// The suite that the keys are for.
+    /// Returns the cipher suite of the keys.
     pub const fn suite(&self) -> CipherSuite {
         self.suite
     }
@@ -125,7 +125,7 @@ impl fmt::Debug for KeyMaterial {
     }
 }
 
-/// How much to derive.
+/// Number of bytes to derive.
 #[derive(Clone, Copy, Debug)]
 struct Length(usize);
 

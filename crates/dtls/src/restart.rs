@@ -1,13 +1,12 @@
-//! Keys for a restart of an association, in a form that survives the loss of everything else
-//! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "SCTP Restart Considerations" and "Persistent Secure Storage of
-//! Restart Key Context").
+//! Restart keys of an association, in a form that can be stored (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "SCTP
+//! Restart Considerations" and "Persistent Secure Storage of Restart Key Context").
 //!
 //! ```text
 //! version = 1 (1 byte), cipher suite (2), epoch (8), to send with: key, sequence number key, initialization vector (12),
 //! to receive with: the same
 //! ```
 //!
-//! Numbers are in network byte order, and both keys are as long as the suite's.
+//! Numbers are in network byte order. Key and sequence number key both have the key length of the suite.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -21,41 +20,41 @@ use crate::suite::CipherSuite;
 
 const VERSION: u8 = 1;
 
-/// Version, cipher suite and epoch.
+/// Length of version, cipher suite and epoch, in bytes.
 const HEADER_LEN: usize = 11;
 
-/// The epochs that an association can have (RFC 9147 section 4.2.1 ends them with 2^48 - 1).
+/// Valid epochs of an association (the maximum is 2^48 - 1, RFC 9147 section 4.2.1).
 const EPOCHS: RangeInclusive<u64> = FIRST_EPOCH..=(1 << 48) - 1;
 
-/// Why there are no restart keys.
+/// Reason why restart keys are rejected.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum RestartKeysError {
-    /// Too short, too long, or cut off.
+    /// The keys are truncated or too long.
     #[error(
         "restart keys of this cipher suite have {expected} bytes, and these are {found}; they are incomplete"
     )]
     Length {
-        /// What the suite has, or the shortest beginning that names one.
+        /// Length for the cipher suite in bytes, or the minimum length if the suite is missing.
         expected: usize,
-        /// The length.
+        /// Actual length, in bytes.
         found: usize,
     },
-    /// Another form than the one that is known here.
+    /// The version is not supported.
     #[error("restart keys of version {0} are not known here; a newer program has stored them")]
     Version(u8),
-    /// A cipher suite that is not known here, or one for each direction.
+    /// The cipher suite is not supported, or the directions have different ones.
     #[error("restart keys are for a cipher suite that is not known here")]
     Suite,
-    /// An epoch that no association has.
+    /// The epoch is outside the valid range.
     #[error("restart keys of epoch {0} belong to no association")]
     Epoch(u64),
 }
 
-/// Keys of both directions with which one side can restart an association that it has lost.
+/// Keys of both directions with which one endpoint can restart an association after losing its state.
 ///
-/// Whoever has them can take the association away from its owner, so they are to be stored as secrets are. They
-/// serve **one** restart: delete them from the storage before the restart begins, or a second one would use nonces twice, which
-/// gives what was sent away. They are wiped when this is dropped, and never shown.
+/// A holder of these keys can take over the association, so they must be stored as secrets. They serve **one** restart: delete them
+/// from storage before the restart begins, because a second restart would reuse nonces and reveal the sent data. They are wiped on
+/// drop, and `Debug` does not print them.
 pub struct RestartKeys {
     epoch: u64,
     send: KeyMaterial,
@@ -63,10 +62,11 @@ pub struct RestartKeys {
 }
 
 impl RestartKeys {
-    /// The keys that a key management has derived for this epoch.
+    /// Creates restart keys from the keys that a key management derived for this epoch.
     ///
     /// # Errors
-    /// [`RestartKeysError::Epoch`], [`RestartKeysError::Suite`] if the directions have different ones.
+    /// Returns [`RestartKeysError::Epoch`] for an invalid epoch, and [`RestartKeysError::Suite`] if the directions differ in their
+    /// suite.
     pub fn new(epoch: u64, send: KeyMaterial, receive: KeyMaterial) -> Result<Self, RestartKeysError> {
         if !EPOCHS.contains(&epoch) {
             return Err(RestartKeysError::Epoch(epoch));
@@ -77,14 +77,14 @@ impl RestartKeys {
         Ok(RestartKeys { epoch, send, receive })
     }
 
-    /// The epoch of the exchange that they come from. A larger one is newer, as long as the association has not restarted.
+    /// Returns the epoch of the key exchange. Until the association restarts, a larger epoch is newer.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// As bytes, to be stored. They are wiped when they are dropped.
+    /// Returns the encoded keys, for storage. The bytes are wiped on drop.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        // Without room for all of it from the beginning, a copy that grows would leave a part of the keys behind.
+        // Allocated in full, because a growing buffer would leave copies of the keys behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(length(self.send.suite())));
         bytes.push(VERSION);
         bytes.extend_from_slice(&self.send.suite().number().to_be_bytes());
@@ -97,10 +97,10 @@ impl RestartKeys {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) has written, and nothing else.
+    /// Decodes keys that [`to_bytes`](Self::to_bytes) encoded.
     ///
     /// # Errors
-    /// [`RestartKeysError`].
+    /// Returns [`RestartKeysError`] if length, version, cipher suite or epoch are invalid.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RestartKeysError> {
         let short = RestartKeysError::Length { expected: HEADER_LEN, found: bytes.len() };
         let (&[version, high, low, ref epoch @ ..], keys) =
@@ -122,14 +122,14 @@ impl RestartKeys {
         RestartKeys::new(u64::from_be_bytes(*epoch), material(send)?, material(receive)?)
     }
 
-    /// The keys as an endpoint uses them.
+    /// Returns the protection context that an endpoint uses for the restart.
     pub fn context(&self) -> RestartContext {
         let made = RestartContext::new(self.epoch, self.send.cipher(), self.receive.cipher());
         made.expect("an epoch and tags that every association has")
     }
 }
 
-/// How long keys of a suite are as bytes.
+/// Returns the length of the encoded keys of a suite, in bytes.
 const fn length(suite: CipherSuite) -> usize {
     HEADER_LEN + 2 * (2 * suite.key_len() + IV_LEN)
 }

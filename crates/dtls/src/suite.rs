@@ -1,11 +1,11 @@
-//! The cipher suites of TLS 1.3 that DTLS 1.3 uses (RFC 8446 appendix B.4).
+//! Cipher suites of TLS 1.3 that DTLS 1.3 uses (RFC 8446 appendix B.4).
 
 use aws_lc_rs::aead::{self, quic};
 
-/// A cipher suite. Its hash serves the key management, and no record.
+/// Cipher suite. Its hash function serves key management only, not records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CipherSuite {
-    /// TLS_AES_128_GCM_SHA256, which every implementation of the DTLS chunk has.
+    /// TLS_AES_128_GCM_SHA256, mandatory for the DTLS chunk.
     Aes128Gcm,
     /// TLS_AES_256_GCM_SHA384.
     Aes256Gcm,
@@ -14,10 +14,10 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
-    /// All of them.
+    /// All supported cipher suites.
     pub const ALL: [CipherSuite; 3] = [Self::Aes128Gcm, Self::Aes256Gcm, Self::ChaCha20Poly1305];
 
-    /// Its number in IANA's registry of TLS cipher suites.
+    /// Returns the number in IANA's registry of TLS cipher suites.
     pub const fn number(self) -> u16 {
         match self {
             Self::Aes128Gcm => 0x1301,
@@ -26,12 +26,12 @@ impl CipherSuite {
         }
     }
 
-    /// The suite with this number, if it is one of these.
+    /// Returns the suite with this number, or `None` if it is not supported.
     pub fn of_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|suite| suite.number() == number)
     }
 
-    /// The length of its key, which is also that of its sequence number key (RFC 9147 section 4.2.3).
+    /// Returns the length of the key in bytes, which is also that of the sequence number key (RFC 9147 section 4.2.3).
     pub const fn key_len(self) -> usize {
         match self {
             Self::Aes128Gcm => 16,
@@ -47,7 +47,7 @@ impl CipherSuite {
         }
     }
 
-    /// What masks sequence numbers. QUIC masks its packet numbers just as DTLS 1.3 does its sequence numbers (RFC 9001 sections 5.4.3 and 5.4.4).
+    /// Returns the algorithm that encrypts sequence numbers, as QUIC encrypts packet numbers (RFC 9001 sections 5.4.3 and 5.4.4).
     pub(crate) fn mask(self) -> &'static quic::Algorithm {
         match self {
             Self::Aes128Gcm => &quic::AES_128,

@@ -1,4 +1,4 @@
-//! Records that Python's `cryptography` made (`records.py`), which are to be opened here, and which the same keys make here too.
+//! Interoperation with records that Python's `cryptography` sealed (`records.py`): this crate opens them and seals the same bytes.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -7,14 +7,14 @@ use anabranch_core::protection::{ReceiveContext, RecordCipher, SendContext};
 use anabranch_dtls::{CipherSuite, KeyMaterial};
 use anabranch_wire::{Chunk, ChunkType, DtlsUse, DtlsView, Header, PacketView, PacketWriter, RawChunk};
 
-/// What `records.py --vectors` printed.
+/// Output of `records.py --vectors`.
 const STORED: &str = include_str!("records.txt");
 
-/// One line of the table.
+/// Record of the table.
 struct Vector {
     suite: CipherSuite,
     material: KeyMaterial,
-    /// The keys and the epoch as the line has them.
+    /// Keys and epoch, as text of the line.
     keys: String,
     epoch: u64,
     number: u64,
@@ -59,7 +59,7 @@ fn record(chunk: &[u8]) -> DtlsView<'_> {
     view
 }
 
-/// Opens with the cipher itself, where a context would have to have come to the number first.
+/// Opens a record with the cipher alone. A receive context would not accept its sequence number yet.
 fn open(cipher: &dyn RecordCipher, vector: &Vector) -> Vec<u8> {
     let (header, encrypted) = record(&vector.sealed).record().unwrap();
     let header = header.masked(cipher.mask(encrypted.first_chunk().unwrap()));
@@ -94,7 +94,7 @@ fn the_same_keys_make_the_same_records() {
     }
 }
 
-/// A packet with one chunk of this value, protected by a context; returns the DTLS chunk, and the chunk inside.
+/// Protects a packet with one chunk of this value. Returns the DTLS chunk and the plaintext chunk.
 fn protect(context: &mut SendContext, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut plain = vec![0; 2_000];
     let mut writer = PacketWriter::new(&mut plain, Header::default()).unwrap();
@@ -109,7 +109,7 @@ fn protect(context: &mut SendContext, value: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (chunk.bytes().to_vec(), plain[12..plain_len].to_vec())
 }
 
-/// What the script answers to these lines.
+/// Returns the script's answers to these lines.
 fn ask(lines: &[String]) -> Vec<String> {
     let python = std::env::var("ANABRANCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records.py");
@@ -150,7 +150,7 @@ fn contexts_open_what_python_seals() {
         let questions: Vec<String> =
             (0..300).map(|number| format!("seal {} {number} {}", vector.keys, hex(&vector.chunks))).collect();
         let mut receiver = ReceiveContext::new(vector.epoch, vector.material.cipher());
-        // Two late ones are among them.
+        // Includes two records that arrive late.
         let mut sealed = ask(&questions);
         sealed.swap(3, 290);
         for chunk in sealed {

@@ -1,6 +1,6 @@
-//! Published examples: RFC 8448 and RFC 9001, the test cases of the authors of GCM, and FIPS 197.
+//! Published test vectors: RFC 8448 and RFC 9001, the test cases of the authors of GCM, and FIPS 197.
 //!
-//! RFC 9147 has no examples of protected records. Its nonce and its AEAD are those of TLS 1.3, its masks those of QUIC.
+//! RFC 9147 has no examples of protected records. DTLS 1.3 uses the nonce and AEAD of TLS 1.3 and the masks of QUIC.
 
 use anabranch_core::protection::RecordCipher;
 use anabranch_dtls::{CipherSuite, KeyMaterial};
@@ -14,7 +14,7 @@ fn masking(suite: CipherSuite, key: &[u8]) -> Box<dyn RecordCipher> {
     KeyMaterial::new(suite, &vec![0; key.len()], key, &[0; 12]).unwrap().cipher()
 }
 
-/// Seals `plain`, expects `sealed`, and opens that again; a changed header or number opens nothing.
+/// Seals `plain`, expects `sealed`, and opens it again. Checks that a changed header or number does not open.
 fn assert_record(cipher: &dyn RecordCipher, number: u64, header: &[u8], plain: &[u8], sealed: &[u8]) {
     let mut made = [plain, &[0; 16]].concat();
     let (content, tag) = made.split_at_mut(plain.len());
@@ -25,7 +25,7 @@ fn assert_record(cipher: &dyn RecordCipher, number: u64, header: &[u8], plain: &
     assert!(cipher.open(number, &header[1..], &mut made).is_err());
 }
 
-/// The same text in all GCM test cases that have additional data.
+/// Plaintext of all GCM test cases with additional data.
 const GCM_PLAIN: [u8; 60] = hex!(
     "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
     "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39"
