@@ -1,4 +1,4 @@
-//! Packets of SCTP in a capture, in either format and of either byte order, with one link type for each interface.
+//! Reader of SCTP packets in a capture: pcapng or pcap, either byte order, one link type per interface.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -15,20 +15,20 @@ use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader
 use crate::error::KeyLogError;
 use crate::link::{self, Link};
 
-/// Bytes that are read at a time, and so the longest block.
+/// Read buffer size and maximum length of a block, in bytes.
 const BUFFER: usize = 1 << 20;
 
-/// Interfaces of a capture.
+/// Maximum number of interfaces of a capture.
 const MOST_INTERFACES: usize = 4096;
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-/// A packet of SCTP.
+/// SCTP packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Captured<'c> {
-    /// The interface, in the order of their descriptions.
+    /// Index of the interface, in the order of descriptions.
     pub(crate) interface: usize,
-    /// Since 1970.
+    /// Capture time since 1970.
     pub(crate) time: Time,
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
@@ -42,11 +42,11 @@ struct Interface {
     link: Linktype,
     units_per_s: u64,
     offset_s: i64,
-    /// Most bytes captured of a packet; 0 for no limit.
+    /// Maximum number of captured bytes per packet; 0 for no limit.
     snap_length: u32,
 }
 
-/// Interfaces of a capture.
+/// All interfaces of a capture.
 #[derive(Debug, Default)]
 struct Interfaces {
     all: Vec<Interface>,
@@ -65,21 +65,21 @@ impl Interfaces {
 /// Item of a capture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found<'c> {
-    /// One more interface.
+    /// Name of another interface.
     Interface(&'c str),
-    /// A packet of SCTP.
+    /// SCTP packet.
     Packet(Captured<'c>),
-    /// A packet of another protocol, or a damaged one.
+    /// Packet of another protocol, or a damaged one.
     Other,
-    /// A packet whose end was not captured.
+    /// Packet whose end was not captured.
     CutOff,
-    /// A fragment of an IP packet.
+    /// Fragment of an IP packet.
     Fragment,
-    /// A packet of a link type that is not read.
+    /// Packet of an unsupported link type.
     UnknownLink(Linktype),
 }
 
-/// Bits of a link type in a capture of the older format. Those above state the length of the frame check sequence.
+/// Bits of a link type in a pcap file. The bits above them state the length of the frame check sequence.
 const LINK_BITS: i32 = 0x03FF_FFFF;
 
 /// Reads a capture from its beginning to its end.
@@ -113,14 +113,14 @@ pub(crate) fn read(
     }
 }
 
-/// What is to be done after a look at what was read.
+/// Next action of the reader after a block.
 enum Step {
     Taken(usize),
     Incomplete,
     Damaged(&'static str),
 }
 
-/// Whether there is more to read.
+/// Fills the read buffer. Returns `true` if there is more to read.
 fn refill(reader: &mut dyn PcapReaderIterator) -> bool {
     !reader.reader_exhausted() && reader.refill().is_ok()
 }
@@ -170,7 +170,7 @@ fn look(
             let bytes = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
             found(interfaces.get(packet.if_id).map_or(Found::Other, |on| packet_on(on, units, bytes)))
         }
-        // Packets of this kind have no time, and are of the first interface.
+        // Simple packets have no time and belong to the first interface.
         PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
             let Some((index, on)) = interfaces.get(0) else { return found(Found::Other) };
             let limit = if on.snap_length == 0 { packet.origlen } else { packet.origlen.min(on.snap_length) };
@@ -233,8 +233,8 @@ fn sctp<'c>(sliced: &SlicedPacket<'c>, interface: usize, time: Time) -> Found<'c
     Found::Packet(Captured { interface, time, source, destination, encapsulation, sctp })
 }
 
-/// Returns `true` if the payload of a UDP datagram is a packet of SCTP: the checksum is right, or whole chunks fill it. The checksum
-/// may be zero (RFC 9653), and a damaged packet is still one.
+/// Returns `true` if the payload of a UDP datagram is an SCTP packet: its checksum is correct, or whole chunks fill it. The
+/// checksum may be zero (RFC 9653) or wrong (a damaged packet is still an SCTP packet).
 fn is_sctp(payload: &[u8]) -> bool {
     let Ok(view) = PacketView::parse(payload) else { return false };
     let has_whole_chunks = || view.chunks().next().is_some() && view.chunks().all(|chunk| chunk.is_ok());

@@ -1,4 +1,4 @@
-//! A capture as it would have been without protection.
+//! Decryption of captures: writes the capture as it would be without protection.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -15,30 +15,30 @@ use crate::error::KeyLogError;
 use crate::keys::{Flow, KeyRing};
 use crate::link;
 
-/// Where the checksum is in the common header (RFC 9260 section 3.1).
+/// Position of the checksum in the common header (RFC 9260 section 3.1).
 const CHECKSUM: std::ops::Range<usize> = 8..12;
 
-/// Outcome of decrypting a capture: its packets by kind.
+/// Outcome of decrypting a capture: number of packets by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decrypted {
-    /// Packets whose DTLS chunk was replaced by what it held.
+    /// Packets whose DTLS chunk was replaced by its decrypted chunks.
     pub opened: u64,
-    /// Packets with a DTLS chunk that no key of the log opens. They are in the output as they were.
+    /// Packets with a DTLS chunk that no key of the log opens. The output contains them unchanged.
     pub closed: u64,
-    /// Packets of SCTP without a DTLS chunk. They are in the output as they were.
+    /// SCTP packets without a DTLS chunk. The output contains them unchanged.
     pub plain: u64,
-    /// Packets whose end was not captured. They are not in the output.
+    /// Packets whose end was not captured. The output omits them.
     pub cut_off: u64,
-    /// Fragments of IP packets. They are not in the output.
+    /// Fragments of IP packets. The output omits them.
     pub fragments: u64,
-    /// Packets of other protocols. They are not in the output.
+    /// Packets of other protocols. The output omits them.
     pub others: u64,
-    /// Packets of link types that are not read, by the number of the type. They are not in the output.
+    /// Packets of unsupported link types, by number of the type. The output omits them.
     pub unknown_links: BTreeMap<i32, u64>,
 }
 
 impl Decrypted {
-    /// Returns the reasons why no packet was decrypted and what to do about each, or `None` if one was.
+    /// Returns the reasons why no packet was decrypted and a remedy for each, or `None` if a packet was decrypted.
     pub fn why_nothing(&self) -> Option<String> {
         if self.opened > 0 {
             return None;
@@ -75,15 +75,16 @@ impl Decrypted {
     }
 }
 
-/// Decrypts the DTLS chunks of a capture (pcapng or pcap) with the keys of a log, and writes the capture that results (pcapng).
-/// Decrypted packets are as long as they would have been without protection. A file that is made for it is for this user alone.
+/// Decrypts the DTLS chunks of a capture (pcapng or pcap) with the keys of a log, and writes the resulting capture (pcapng).
+/// Decrypted packets have the length that they would have without protection. A new output file is private to the current user.
 ///
 /// # Errors
-/// [`KeyLogError::SameFile`] if the output would take the place of the capture or the key log. Otherwise it names the file that cannot be read or written, and what is wrong with it.
+/// Returns [`KeyLogError::SameFile`] if the output would overwrite the capture or the key log. Other errors name the file and
+/// its defect.
 pub fn decrypt(capture: &Path, key_log: &Path, output: &Path) -> Result<Decrypted, KeyLogError> {
     let mut keys = KeyRing::load(key_log)?;
     let mut done = Decrypted::default();
-    // A capture that does not exist is to leave no empty output behind.
+    // Opened first, so that a missing capture leaves no empty output file.
     File::open(capture).map_err(KeyLogError::file(capture))?;
     let file = create(output, [capture, key_log])?;
     let mut writer = Output::new(PcapngWriter::new(BufWriter::new(file)).map_err(KeyLogError::file(output))?);
@@ -94,7 +95,7 @@ pub fn decrypt(capture: &Path, key_log: &Path, output: &Path) -> Result<Decrypte
     Ok(done)
 }
 
-/// Opens the output, and empties a regular file if it is none of the inputs.
+/// Opens the output. Truncates a regular file unless it is one of the inputs.
 fn create(output: &Path, inputs: [&Path; 2]) -> Result<File, KeyLogError> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
@@ -102,7 +103,7 @@ fn create(output: &Path, inputs: [&Path; 2]) -> Result<File, KeyLogError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(output).map_err(KeyLogError::file(output))?;
     let metadata = file.metadata().map_err(KeyLogError::file(output))?;
-    // Pipes and terminals cannot be emptied, and need not be.
+    // Pipes and terminals cannot be truncated.
     if metadata.is_file() {
         for input in inputs {
             let of_input = fs::metadata(input).map_err(KeyLogError::file(input))?;
@@ -121,7 +122,7 @@ fn is_same(_: &Path, one: &Metadata, _: &Path, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The standard library tells files apart by their numbers on Unix only.
+/// Compares canonical paths, since the standard library provides file identifiers on Unix only.
 #[cfg(not(unix))]
 fn is_same(one: &Path, _: &Metadata, other: &Path, _: &Metadata) -> bool {
     matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
@@ -169,7 +170,7 @@ impl<W: Write> Output<W> {
 }
 
 impl Decrypted {
-    /// Counts a packet that is not in the output.
+    /// Counts a packet that the output omits.
     fn leave_out(&mut self, found: Found<'_>) {
         match found {
             Found::Interface(_) | Found::Packet(_) => {}
@@ -181,13 +182,13 @@ impl Decrypted {
     }
 }
 
-/// What became of a packet.
+/// Result of opening a packet.
 enum Opened {
-    /// This is the packet without protection.
+    /// Packet without protection.
     Chunks(Vec<u8>),
-    /// No key opens it.
+    /// No key opens the packet.
     No,
-    /// It has no DTLS chunk.
+    /// The packet has no DTLS chunk.
     Plain,
 }
 

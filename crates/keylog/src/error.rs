@@ -1,69 +1,69 @@
-//! What can be wrong with key logs and captures.
+//! Errors of key logs and captures.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file cannot be used. Each text names the file, and what to do about it.
+/// Error of a file. Each text names the file and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyLogError {
-    /// A file cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Others can read keys.
+    /// Other users can read the file, and keys would be added to it.
     #[error("{0}: others can read this file (mode {mode:03o}), and keys would be added to it: run `chmod 600 {0}`, or name another file", path.display())]
     Readable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
     },
-    /// The owner of the file, who can read it, is another user.
+    /// The file belongs to another user, who could read it.
     #[error("{}: this file belongs to user {owner} and not to user {user}, and keys would be added to it: name another file", path.display())]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The owner of the file.
+        /// Numeric identifier of the owner.
         owner: u32,
-        /// The user who runs the program.
+        /// Numeric identifier of the user who runs the program.
         user: u32,
     },
-    /// The output would take the place of what it is made from.
+    /// The output would overwrite one of the inputs.
     #[error("{}: this is the same file as {}, which is read for it: name another file for the output", output.display(), input.display())]
     SameFile {
-        /// The file to write.
+        /// Output file.
         output: PathBuf,
-        /// The capture or the key log.
+        /// Capture or key log.
         input: PathBuf,
     },
-    /// A line is not in the form of a key log.
+    /// A line does not have the format of a key log.
     #[error("{}:{line}: {reason}", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is expected.
+        /// Expected format.
         reason: &'static str,
     },
-    /// A key log holds too much, or no key.
+    /// The key log is too large or contains no keys.
     #[error("{}: {reason}", path.display())]
     Keys {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is expected.
+        /// Defect of the file and a remedy.
         reason: &'static str,
     },
-    /// A file is no capture, or is damaged.
+    /// The file is not a capture, or is damaged.
     #[error("{}: {reason}", path.display())]
     Capture {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Defect of the file.
         reason: String,
     },
 }

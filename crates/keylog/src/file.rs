@@ -1,4 +1,4 @@
-//! Where keys are written while associations run.
+//! Key log file of running associations.
 
 use std::fmt;
 use std::fs::File;
@@ -11,17 +11,17 @@ use anabranch_keying::{Direction, KeyLog, LoggedKeys};
 use crate::error::KeyLogError;
 use crate::line;
 
-/// A file that keys are added to. Only this user can read it.
+/// File that keys are appended to. Only the current user can read it.
 pub struct KeyLogFile {
     file: Mutex<File>,
     failed: Box<dyn Fn(&io::Error) + Send + Sync>,
 }
 
 impl KeyLogFile {
-    /// Opens a file, or makes it. `failed` is told when keys cannot be written: what they protect goes on.
+    /// Opens or creates the file. `failed` is called when keys cannot be written; the association continues.
     ///
     /// # Errors
-    /// [`KeyLogError::Readable`] for a file that others can read.
+    /// Returns [`KeyLogError::Readable`] if other users can read the file.
     pub fn open(
         path: &Path,
         failed: impl Fn(&io::Error) + Send + Sync + 'static,
@@ -54,7 +54,7 @@ fn check_permissions(_: &File, _: &Path) -> Result<(), KeyLogError> {
 }
 
 impl KeyLog for KeyLogFile {
-    /// One line by one call, so that the lines of several processes do not mix.
+    /// Writes each line with one call, so that the lines of several processes do not mix.
     fn log(&self, direction: Direction, keys: &LoggedKeys<'_>) {
         let line = line::write(direction, keys);
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());

@@ -1,4 +1,4 @@
-//! The keys of a log, and which record was sealed with which.
+//! Keys of a log, and the search for the key of a record.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,20 +13,20 @@ use zeroize::Zeroizing;
 use crate::error::KeyLogError;
 use crate::line;
 
-/// Bytes of a key log. Each key takes some 200.
+/// Maximum size of a key log, in bytes. Each key takes about 200 bytes.
 const LONGEST_FILE: u64 = 64 << 20;
 
-/// Keys that are tried on one record: one key that opens nothing costs each record an attempt with every number.
+/// Maximum number of keys tried on one record. An unused key costs one attempt per candidate sequence number for each record.
 const MOST_KEYS: usize = 10_000;
 
-/// Records carry 16 bits of their number.
+/// Number of distinct sequence numbers in a record, which carries their 16 low bits.
 const NUMBERS: u64 = 1 << 16;
 
-/// How often these may have run over before the capture begins. AES-GCM seals 2^24.5 records with one key, and 362 times 2^16
-/// are more; with ChaCha20-Poly1305 a capture may begin too late.
+/// Maximum number of wraps of the 16-bit sequence number before the capture begins. AES-GCM seals at most 2^24.5 records with one
+/// key, fewer than 362 times 2^16. With ChaCha20-Poly1305 a capture may begin too late.
 const MOST_TURNS: u64 = 362;
 
-/// Who sends: addresses and ports on the way, and the verification tag.
+/// Sender of packets: its addresses on the path and the verification tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Flow {
     pub(crate) source: IpAddr,
@@ -37,15 +37,15 @@ pub(crate) struct Flow {
 #[derive(Debug)]
 struct Key {
     cipher: Box<dyn RecordCipher>,
-    /// The highest number so far.
+    /// Highest sequence number opened so far.
     highest: Option<u64>,
 }
 
-/// All keys of a log.
+/// Keys of a log.
 #[derive(Debug)]
 pub(crate) struct KeyRing {
     keys: Vec<Key>,
-    /// Which key opened the latest record of a flow with these bits of the epoch.
+    /// Index of the key that opened the latest record of a flow with these epoch bits.
     latest: BTreeMap<(Flow, u8), usize>,
 }
 
@@ -59,7 +59,7 @@ impl KeyRing {
         if text.len() as u64 > LONGEST_FILE {
             return Err(wrong("longer than 64 MiB, so it is not read; is it a key log?"));
         }
-        // Some editors put a byte order mark in front.
+        // Some editors write a byte order mark at the start.
         let lines = text.strip_prefix('\u{feff}').unwrap_or(&text).lines();
         let mut keys = Vec::new();
         for (at, line) in lines.enumerate() {
@@ -80,12 +80,12 @@ impl KeyRing {
         self.keys.len()
     }
 
-    /// The chunks of a record, if one of the keys sealed it.
+    /// Returns the chunks of a record, or `None` if none of the keys opens it.
     pub(crate) fn open(&mut self, flow: Flow, header: DtlsRecordHeader, record: &[u8]) -> Option<Vec<u8>> {
         let place = (flow, header.epoch_bits());
         let likely = self.latest.get(&place).copied();
         let others = (0..self.keys.len()).filter(|at| Some(*at) != likely);
-        // New keys come later in the log, and most likely these are they.
+        // Tries the latest keys first, because new keys are appended to the log.
         for at in likely.into_iter().chain(others.rev()) {
             if let Some(chunks) = self.keys[at].open(header, record) {
                 self.latest.insert(place, at);
@@ -107,7 +107,7 @@ impl Key {
         let mut space = Vec::with_capacity(record.len());
         for number in candidates.step_by(NUMBERS as usize) {
             space.clear();
-            // Opening destroys what it cannot open.
+            // A failed attempt destroys the ciphertext, so each attempt starts from a copy.
             space.extend_from_slice(record);
             if let Ok(content) = self.cipher.open(number, &plain.to_wire(), &mut space) {
                 let chunks = dtls_content(content)?.to_vec();
@@ -119,7 +119,7 @@ impl Key {
     }
 }
 
-/// The number with these 16 low bits that is nearest to another one: a capture has records of several paths, in any order.
+/// Returns the number with these 16 low bits that is nearest to `highest`. Records of several paths are captured in any order.
 fn nearest(highest: u64, low: u64) -> Option<u64> {
     let turn = highest & !(NUMBERS - 1);
     let numbers = [turn.checked_sub(NUMBERS), Some(turn), turn.checked_add(NUMBERS)];

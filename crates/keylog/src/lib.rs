@@ -1,7 +1,7 @@
-//! Keys of associations in a file, and captures that are decrypted with it.
+//! Key log files of associations, and decryption of captures with them.
 //!
-//! [`KeyLogFile`] is told keys while associations run. [`decrypt()`] later reads a capture of them, and writes it as it would have
-//! been without protection.
+//! [`KeyLogFile`] records keys while associations run. [`decrypt()`] later reads a capture and writes it as it would be without
+//! protection.
 
 mod capture;
 mod decrypt;
@@ -15,7 +15,7 @@ pub use decrypt::{Decrypted, decrypt};
 pub use error::KeyLogError;
 pub use file::KeyLogFile;
 
-/// The body of a fuzz target: any bytes, read as the lines of a key log.
+/// Fuzz target: reads any bytes as the lines of a key log.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz_lines(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };

@@ -1,6 +1,6 @@
-//! Lines of a key log: `SCTP_DTLS_FROM_CLIENT SUITE KEY SEQUENCE_NUMBER_KEY IV`, or `..._FROM_SERVER`, everything behind the label in
-//! hexadecimal digits. Labels with blanks behind them are the form of NSS key logs, so both may be in one file. The client is that
-//! of the TLS handshake. There is no epoch: records carry two bits of it, and their tags say which key they were sealed with.
+//! Lines of a key log: `SCTP_DTLS_FROM_CLIENT SUITE KEY SEQUENCE_NUMBER_KEY IV`, or `..._FROM_SERVER`. All fields after the label
+//! are hexadecimal. NSS key logs also begin their lines with a label and a blank, so one file can contain both. The client is the
+//! client of the TLS handshake. Lines have no epoch: records carry two bits of it, and their tags identify the key.
 
 use std::fmt::Write as _;
 
@@ -11,20 +11,20 @@ use zeroize::Zeroizing;
 const FROM_CLIENT: &str = "SCTP_DTLS_FROM_CLIENT";
 const FROM_SERVER: &str = "SCTP_DTLS_FROM_SERVER";
 
-/// The longest key, in hexadecimal digits.
+/// Maximum length of a key, in hexadecimal digits.
 const LONGEST_DIGITS: usize = 64;
 
-/// What is expected of a line.
+/// Expected format of a line, for errors.
 const FORM: &str =
     "expected a label, a cipher suite, a key, a sequence number key and an initialization vector";
 
-/// A line, with its end.
+/// Returns a line, with its line break.
 pub(crate) fn write(direction: Direction, keys: &LoggedKeys<'_>) -> Zeroizing<String> {
     let label = match direction {
         Direction::FromClient => FROM_CLIENT,
         Direction::FromServer => FROM_SERVER,
     };
-    // Of its final size from the beginning: a text that grows leaves copies behind.
+    // Allocated in full, because a growing string would leave copies of the keys behind.
     let mut line = Zeroizing::new(String::with_capacity(label.len() + 2 * (32 + 32 + 12 + 2) + 5));
     line.push_str(label);
     let suite = keys.suite.number().to_be_bytes();
@@ -38,7 +38,7 @@ pub(crate) fn write(direction: Direction, keys: &LoggedKeys<'_>) -> Zeroizing<St
     line
 }
 
-/// The keys of a line; `None` for a comment, an empty line, or a label of something else.
+/// Reads the keys of a line. Returns `None` for a comment, an empty line, or an unknown label.
 pub(crate) fn read(line: &str) -> Result<Option<KeyMaterial>, &'static str> {
     let mut words = line.split_ascii_whitespace();
     if !matches!(words.next(), Some(FROM_CLIENT | FROM_SERVER)) {
@@ -61,7 +61,7 @@ fn digits(word: &str) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     bytes.map(Zeroizing::new).ok_or("expected at most 64 hexadecimal digits, an even number of them")
 }
 
-/// The keys of a line make a cipher that opens what it has sealed.
+/// Fuzz target: the keys of a valid line make a cipher that opens what it sealed.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(line: &str) {
     let Ok(Some(keys)) = read(line) else { return };

@@ -1,22 +1,21 @@
-//! Link layers in front of IP, for the link types that tcpdump writes on Linux and macOS
-//! (<https://www.tcpdump.org/linktypes.html>).
+//! Link layers below IP, for the link types that tcpdump writes on Linux and macOS (<https://www.tcpdump.org/linktypes.html>).
 //!
-//! etherparse reads IP with its extensions and UDP. Of link layers it reads Ethernet and Linux's first cooked format only, so the
-//! headers before IP are removed here: each has a fixed form.
+//! etherparse reads IP with its extensions and UDP. Of link layers it reads only Ethernet and Linux cooked capture v1. Therefore
+//! this module removes the headers below IP, each of which has a fixed format.
 
 use etherparse::SlicedPacket;
 use pcap_parser::Linktype;
 use pcap_parser::data::{PacketData, get_packetdata_nflog};
 
 const PPP: i32 = 9;
-/// Raw IP, as BSD systems number it in captures of their own.
+/// Link type of raw IP in captures that BSD systems write.
 const RAW_BSD: i32 = 12;
 const RAW_OPENBSD: i32 = 14;
 const PPP_SERIAL: i32 = 50;
 const PPP_ETHER: i32 = 51;
 const CISCO_HDLC: i32 = 104;
 const IP_OVER_IEEE1394: i32 = 138;
-/// Apple's header in front of each packet of `tcpdump -i any` and `-i pktap`, with the number that its systems used first.
+/// Link type of Apple's header before each packet of `tcpdump -i any` and `-i pktap`, with its original number.
 const PKTAP_FIRST: i32 = 149;
 const PPP_PPPD: i32 = 166;
 const PKTAP: i32 = 258;
@@ -28,20 +27,20 @@ const PPPOE_SESSION: u16 = 0x8864;
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 
-/// Tags of virtual networks in front of a packet. Two are usual.
+/// Maximum number of VLAN tags before a packet. Two are usual.
 const MOST_TAGS: usize = 8;
 
 /// Result of reading a link layer.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one at a time, and none is stored")]
 pub(crate) enum Link<'c> {
-    /// The headers from IP on.
+    /// Headers from IP on.
     Ip(SlicedPacket<'c>),
-    /// The packet contains no IP, or is damaged.
+    /// The packet does not contain IP, or is damaged.
     NoIp,
     /// The packet ends within a header, or before the end that its IP header states.
     CutOff,
-    /// This link type is not read.
+    /// The link type is not supported.
     Unknown,
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn name(link: Linktype) -> String {
     format!("{} ({known})", link.0)
 }
 
-/// Outcome of removing the headers in front of IP.
+/// Outcome of removing the headers below IP.
 enum Removed<'c> {
     Ip(&'c [u8]),
     NoIp,
@@ -109,7 +108,7 @@ fn slice(ip: &[u8]) -> Link<'_> {
 
 fn ethernet(bytes: &[u8]) -> Removed<'_> {
     match u16_at(bytes, 12) {
-        // Below that it is the length of the frame of IEEE 802.3, with the type in a header behind it.
+        // Values up to 1500 are the length of an IEEE 802.3 frame, whose type follows in an LLC header.
         Some(length) if length <= 1500 => match bytes.get(14..20) {
             Some([0xAA, 0xAA, 3, 0, 0, 0]) => after_type(bytes, 20, 22),
             Some(_) => Removed::NoIp,
@@ -140,8 +139,8 @@ fn after_type(bytes: &[u8], at: usize, header: usize) -> Removed<'_> {
     Removed::NoIp
 }
 
-/// The address family in front is in the byte order of the machine that captured. Each system has its own number for IPv6, and the
-/// IP header has its version.
+/// Removes the address family, which is in the byte order of the capturing machine. Each system numbers IPv6 differently; the IP
+/// header determines the version.
 fn loopback(bytes: &[u8]) -> Removed<'_> {
     const FAMILIES: [u32; 5] = [2, 10, 24, 28, 30];
     let Some((family, rest)) = bytes.split_first_chunk() else { return Removed::CutOff };
@@ -153,7 +152,7 @@ fn loopback(bytes: &[u8]) -> Removed<'_> {
     }
 }
 
-/// Address and control may be left out, and the protocol may be one byte (RFC 1661 section 6.5 and 6.6).
+/// Removes a PPP header. Address and control may be absent, and the protocol may be one byte (RFC 1661 sections 6.5 and 6.6).
 fn ppp(bytes: &[u8]) -> Removed<'_> {
     let rest = bytes.strip_prefix(&[0xFF, 3]).unwrap_or(bytes);
     let Some(&first) = rest.first() else { return Removed::CutOff };
@@ -165,17 +164,17 @@ fn ppp(bytes: &[u8]) -> Removed<'_> {
     }
 }
 
-/// PPP over Ethernet (RFC 2516): six bytes in front of the protocol.
+/// Removes a PPPoE header (RFC 2516): six bytes before the protocol.
 fn pppoe(bytes: &[u8]) -> Removed<'_> {
     match bytes.get(6..) {
-        // A code other than zero is discovery.
+        // A nonzero code is a discovery packet.
         Some(rest) if bytes[1] == 0 => ppp(rest),
         Some(_) => Removed::NoIp,
         None => Removed::CutOff,
     }
 }
 
-/// The length of the header and the link type of the packet, in little-endian order as on all of Apple's machines.
+/// Removes Apple's header: its length and the link type of the packet, in little-endian order on all of Apple's machines.
 fn pktap(bytes: &[u8]) -> Removed<'_> {
     let word = |at: usize| bytes.get(at..at + 4)?.first_chunk().map(|word| u32::from_le_bytes(*word));
     let (Some(length), Some(inner)) = (word(0), word(8)) else { return Removed::CutOff };
@@ -215,7 +214,7 @@ mod tests {
         packet
     }
 
-    /// Headers in front of IP, by link type.
+    /// Headers below IP, by link type.
     fn headers(version: u8) -> Vec<(i32, Vec<u8>)> {
         let ether_type: [u8; 2] = if version == 4 { [8, 0] } else { [0x86, 0xDD] };
         let ppp: [u8; 2] = if version == 4 { [0, 0x21] } else { [0, 0x57] };
@@ -304,7 +303,7 @@ mod tests {
         assert!(matches!(read(Linktype(127), &[0; 60]), Link::Unknown));
         assert!(name(Linktype(127)).starts_with("127 (IEEE802_11_RADIO"));
         assert_eq!(name(Linktype(4000)), "4000");
-        // A header that names itself does not recurse.
+        // A header that names its own link type must not recurse.
         let mut nested = vec![0; 108];
         (nested[0], nested[8], nested[9]) = (12, 2, 1);
         assert!(matches!(read(Linktype(258), &nested), Link::NoIp));

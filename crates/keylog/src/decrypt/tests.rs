@@ -16,7 +16,7 @@ use crate::file::KeyLogFile;
 const PORTS: Encapsulation = Encapsulation::Udp { source_port: 9899, destination_port: 40_000 };
 const HEADER: Header = Header { source_port: 1, destination_port: 2, verification_tag: 0x1234_5678 };
 
-/// A packet with a chunk of a type that nobody knows, with this value.
+/// Returns a packet with a chunk of an unknown type and this value.
 fn plain(value: u8) -> Vec<u8> {
     let mut bytes = [0; 64];
     let mut writer = PacketWriter::new(&mut bytes, HEADER).expect("room");
@@ -33,7 +33,7 @@ fn sealed(context: &mut SendContext, value: u8) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
-/// Keys that follow from a byte, logged.
+/// Logs keys derived from a byte and returns their send context.
 fn logged(log: &KeyLogFile, suite: CipherSuite, byte: u8, epoch: u64) -> SendContext {
     let (key, iv) = (vec![byte; suite.key_len()], [byte; KeyMaterial::IV_LEN]);
     log.log(Direction::FromClient, &LoggedKeys { suite, key: &key, sequence_number_key: &key, iv: &iv });
@@ -74,7 +74,7 @@ impl Files {
         decrypt(&self.path("capture"), &self.path("keys"), &self.path("out"))
     }
 
-    /// What is in the output.
+    /// Returns the packets of the output.
     fn packets(&self) -> Vec<Vec<u8>> {
         let mut packets = Vec::new();
         let read = capture::read(&self.path("out"), |found| {
@@ -100,7 +100,7 @@ fn packets_are_as_if_they_had_not_been_protected() {
         let mut contexts = [(1, 3), (2, 3), (3, 4)].map(|(byte, epoch)| logged(&log, suite, byte, epoch));
         let mut packets = vec![plain(0)];
         packets.extend((1..4).flat_map(|value| contexts.each_mut().map(|context| sealed(context, value))));
-        // Out of order, and once more.
+        // Reordered, with one duplicate.
         packets.swap(1, 7);
         packets.push(packets[4].clone());
         files.capture(&packets);
@@ -132,7 +132,7 @@ fn what_no_key_opens_stays_as_it_is() {
     let mut theirs = logged(&elsewhere.log(), CipherSuite::Aes128Gcm, 2, 3);
     let mut changed = sealed(&mut ours, 1);
     *changed.last_mut().expect("a tag") ^= 1;
-    // Padding is behind the tag, so that a change there would change nothing.
+    // A change of the padding after the tag would not be detected.
     let at = changed.len() - 8;
     changed[at] ^= 1;
     let packets = [sealed(&mut theirs, 1), changed, sealed(&mut ours, 2)];
@@ -170,7 +170,7 @@ fn the_output_never_takes_the_place_of_the_capture_or_the_key_log() {
     let mut context = logged(&files.log(), CipherSuite::Aes128Gcm, 1, 3);
     files.capture(&[sealed(&mut context, 1)]);
     fs::hard_link(files.path("keys"), files.path("again")).expect("linked");
-    // By its path alone, a second name is not noticed.
+    // Outside Unix only paths are compared, so the hard link is not detected.
     let cases = [("capture", "capture"), ("keys", "keys"), ("again", "keys")];
     for (output, input) in cases.into_iter().filter(|(output, _)| cfg!(unix) || *output != "again") {
         let before = fs::read(files.path(input)).expect("a file");
@@ -204,7 +204,7 @@ fn what_was_decrypted_is_for_this_user_alone_and_may_go_elsewhere_than_to_a_file
     assert_eq!(done.expect("decrypted").opened, 1);
 }
 
-/// Every byte of a small capture, with every bit turned: nothing may panic or take long.
+/// Flips one bit in every byte of a small capture, and expects no panic and no long run.
 #[test]
 fn a_damaged_capture_is_read_or_refused() {
     let files = Files::new();
@@ -219,7 +219,7 @@ fn a_damaged_capture_is_read_or_refused() {
     }
 }
 
-/// A packet of SCTP in UDP behind an IPv4 header.
+/// Returns an SCTP packet in UDP with an IPv4 header.
 fn in_ip(sctp: &[u8]) -> Vec<u8> {
     let mut packet = Vec::new();
     let builder = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(9899, 40_000);
@@ -227,7 +227,7 @@ fn in_ip(sctp: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Order of the bytes in a capture.
+/// Byte order of a capture.
 #[derive(Clone, Copy)]
 enum Order {
     Little,
@@ -244,7 +244,7 @@ impl Order {
     }
 }
 
-/// A capture of the older format: magic number, link type, and packets with the length that each had on the wire.
+/// Returns a capture in pcap format: magic number, link type, and packets with their lengths on the wire.
 fn pcap(order: Order, magic: u32, link: u32, packets: &[(Vec<u8>, usize)]) -> Vec<u8> {
     let mut bytes = order.words(&[magic]);
     bytes.extend(match order {
@@ -259,7 +259,7 @@ fn pcap(order: Order, magic: u32, link: u32, packets: &[(Vec<u8>, usize)]) -> Ve
     bytes
 }
 
-/// A block of pcapng.
+/// Returns a block of pcapng.
 fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
     let length = 12 + padded as u32;
@@ -267,7 +267,7 @@ fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
     [&order.words(&[kind, length])[..], body, &padding, &order.words(&[length])].concat()
 }
 
-/// A section whose interfaces have these link types, with one packet on each and one without time on the first.
+/// Returns a section whose interfaces have these link types. Each interface has one packet, and the first also one without time.
 fn section(order: Order, links: &[u16], frame: impl Fn(u16) -> Vec<u8>) -> Vec<u8> {
     let half = |value: u16| match order {
         Order::Little => value.to_le_bytes(),
@@ -396,7 +396,7 @@ fn reason_is_given_where_nothing_is_decrypted() {
     assert_eq!(Decrypted { opened: 1, closed: 1, ..Decrypted::default() }.why_nothing(), None);
 }
 
-/// The end of a frame may be missing where the packet in it is whole: it is padding or a frame check sequence.
+/// Accepts a frame without its end if the packet in it is whole: the missing part is padding or a frame check sequence.
 #[test]
 fn frame_without_its_trailer_is_whole() {
     let files = Files::new();
