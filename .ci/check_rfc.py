@@ -1,11 +1,11 @@
-"""Checks the citations of RFC 9260, and writes what the book and the README say about them.
+"""Checks the citations of RFC 9260, and writes the book's page about them.
 
 duvet is the authority on all this (`make rfc`), and takes minutes to build. This script reads what duvet reads and does the part
 of its work that has to hold after every change: each quote stands in its section of the RFC, each MUST and SHOULD has a citation,
 a test or an exception, and the numbers in the documents are those of the sources.
 
     .ci/check_rfc.py                      check
-    .ci/check_rfc.py --write              check, and write the page and the README's line anew
+    .ci/check_rfc.py --write              check, and write the page
     .ci/check_rfc.py --duvet REPORT.json  check, and compare every requirement with a report of duvet's
 """
 
@@ -23,8 +23,6 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ".duvet/config.toml"
 TEMPLATE = "docs/rfc9260.md.in"
 PAGE = "docs/src/rfc9260.md"
-README = "README.md"
-README_LINE = re.compile(r"(<!-- rfc9260: begin -->).*?(<!-- rfc9260: end -->)", re.DOTALL)
 LEVELS = ("MUST", "SHOULD", "MAY")
 # What has to be cited, tested or excepted; a MAY asks for nothing.
 BINDING = ("MUST", "SHOULD")
@@ -279,30 +277,15 @@ def page(sections):
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
 
 
-def readme(sections):
-    everything = [requirement for section in sections.values() for requirement in section.requirements]
-    binding = [requirement for requirement in everything if requirement.level in BINDING]
-    counts = Counter(map(state, binding))
-    levels = " and ".join(f"{sum(r.level == level for r in binding)} {level}" for level in BINDING)
-    line = (
-        f"Of its {len(binding)} requirements ({levels}) {counts['tested'] + counts['cited']} are cited where the code meets "
-        f"them, {counts['tested']} of those by tests as well, {counts['exception']} have an exception with its reason, and "
-        f"{counts['missing']} are missing."
-    )
-    text = (ROOT / README).read_text(encoding="utf-8")
-    return README_LINE.sub(lambda found: f"{found[1]}{line}{found[2]}", text)
-
-
-def settle_documents(sections, write):
-    """Writes the documents, or yields those that differ from what the sources say."""
-    for name, text in ((PAGE, page(sections)), (README, readme(sections))):
-        file = ROOT / name
-        if file.exists() and file.read_text(encoding="utf-8") == text:
-            continue
-        if write:
-            file.write_text(text, encoding="utf-8")
-        else:
-            yield f"{name}: its numbers on RFC 9260 are not those of the sources: run .ci/check_rfc.py --write"
+def settle_page(sections, write):
+    """Writes the page, or yields a problem if it differs from the sources."""
+    file, text = ROOT / PAGE, page(sections)
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return
+    if write:
+        file.write_text(text, encoding="utf-8")
+    else:
+        yield f"{PAGE}: differs from the sources: run .ci/check_rfc.py --write"
 
 
 def compare(sections, report):
@@ -326,13 +309,13 @@ def compare(sections, report):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="write the book's page and the README's line anew")
+    parser.add_argument("--write", action="store_true", help="write the book's page")
     parser.add_argument("--duvet", type=Path, metavar="REPORT.json", help="compare with a report of duvet's")
     arguments = parser.parse_args()
     sections, problems = survey()
     if arguments.duvet:
         problems += compare(sections, json.loads(arguments.duvet.read_text(encoding="utf-8")))
-    problems += settle_documents(sections, arguments.write and not problems)
+    problems += settle_page(sections, arguments.write and not problems)
     for problem in problems:
         print(problem)
     count = sum(len(section.requirements) for section in sections.values())

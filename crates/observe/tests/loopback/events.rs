@@ -190,7 +190,7 @@ async fn a_folder_gets_a_file_for_each_association() {
 
 #[test]
 fn the_book_names_every_event_and_every_field() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/qlog.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/observability.md");
     let text = std::fs::read_to_string(page).expect("the page");
     for (name, must, may) in FIELDS {
         assert!(text.contains(&format!("`sctp:{name}`")), "{name} is missing");

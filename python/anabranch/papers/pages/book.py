@@ -46,7 +46,7 @@ CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 """Between them are the chapters in the book's summary."""
 
 COUNTS = "<!-- papers: begin -->", "<!-- papers: end -->"
-"""Between them are the counts, in a README."""
+"""Marks around the counts of verdicts in a page."""
 
 
 class About(TypedDict):
@@ -62,11 +62,11 @@ class About(TypedDict):
     packets: int
 
 
-def write_book(folder: Path, book: Path, readme: Path | None = None) -> list[Path]:
+def write_book(folder: Path, book: Path, counts: Path | None = None) -> list[Path]:
     """Writes the pages of the reproduction in a folder into the sources of the book, and gives what was written.
 
-    The counts go into a README as well, if one is named. Raises `PaperError` if the folder holds no complete
-    reproduction of everything, or the book has no place for it.
+    The counts are also written into the page `counts`, if it is given. Raises `PaperError` if the folder holds no
+    complete reproduction of everything, or the book has no place for it.
     """
     outcome: out.Outcome = _read(folder, out.VERDICTS_FILE)
     about: About = _read(folder, out.RUN_FILE)
@@ -77,8 +77,8 @@ def write_book(folder: Path, book: Path, readme: Path | None = None) -> list[Pat
     marked = {
         book / "SUMMARY.md": _between_marks(book / "SUMMARY.md", CHAPTERS, _chapters(outcome)),
     }
-    if readme is not None:
-        marked[readme] = _between_marks(readme, COUNTS, counts_sentences(claims_of(outcome["papers"])))
+    if counts is not None:
+        marked[counts] = _between_marks(counts, COUNTS, counts_sentences(claims_of(outcome["papers"])))
     written = [_write(file, text) for file, text in marked.items()]
     place = book / FOLDER
     shutil.rmtree(place, ignore_errors=True)

@@ -1,5 +1,5 @@
 //! Events in the manner of qlog: a main-schema header (draft-ietf-quic-qlog-main-schema-12) and JSON text sequences (RFC 7464)
-//! with an event schema of our own. The book describes it (chapter "Events as qlog").
+//! with an event schema of our own. The book describes it (chapter "Observing associations").
 
 mod event;
 mod frame;
