@@ -61,13 +61,12 @@ def longest_pause_ms(arrivals: list[float]) -> float:
 
 
 def test_association_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> None:
-    with two_links(tmp_path) as (client, server):
-        with server.program("-c", RECEIVER) as receiver:
-            assert first_line(receiver.stdout) == "listening\n"
-            with client.program("-c", SENDER) as sender:
-                pull_cables(client, server)
-                pairs = json.loads(finish(sender))
-            arrivals = json.loads(finish(receiver))
+    with two_links(tmp_path) as (client, server), server.program("-c", RECEIVER) as receiver:
+        assert first_line(receiver.stdout) == "listening\n"
+        with client.program("-c", SENDER) as sender:
+            pull_cables(client, server)
+            pairs = json.loads(finish(sender))
+        arrivals = json.loads(finish(receiver))
     assert {"10.92.1.1>10.92.1.2", "10.92.2.1>10.92.2.2"} <= set(pairs)
     assert longest_pause_ms(arrivals) < LONGEST_PAUSE_MS
     # One of the links alone carries 750 messages in this time.
@@ -78,14 +77,14 @@ def test_clip_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> None:
     reading = Reading(frames=100, size=(64, 48), rate=Fraction(15))
     clip = video.write_coded("synthetic", tmp_path / "clip", reading=reading)
     played = tmp_path / "played"
-    with two_links(tmp_path) as (client, server):
-        with server.program("-m", "anabranch", "video", "play", "--out", str(played), "--json") as player:
-            assert "listening" in first_line(player.stderr)
-            sending = ["video", "send", str(clip.folder), "10.92.1.2", "--json"]
-            with client.program("-m", "anabranch", *sending) as sender:
-                pull_cables(client, server)
-                finish(sender)
-            summary = json.loads(finish(player))
+    playing = ["-m", "anabranch", "video", "play", "--out", str(played), "--json"]
+    sending = ["-m", "anabranch", "video", "send", str(clip.folder), "10.92.1.2", "--json"]
+    with two_links(tmp_path) as (client, server), server.program(*playing) as player:
+        assert "listening" in first_line(player.stderr)
+        with client.program(*sending) as sender:
+            pull_cables(client, server)
+            finish(sender)
+        summary = json.loads(finish(player))
     assert summary["ending"] == "complete"
     with (played / "arrivals.csv").open() as file:
         arrivals = sorted(float(row["arrival_ms"]) for row in csv.DictReader(file))
