@@ -1,4 +1,4 @@
-//! Who may connect to this user's servers.
+//! Keys that may connect to this user's servers.
 
 mod followed;
 mod rights;
@@ -17,38 +17,38 @@ pub use rights::{Operations, Rights};
 /// A line of `authorized_keys`: `[OPTIONS] KEY [LABEL]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizedKey {
-    /// Rights of its holder.
+    /// Rights of the key's holder.
     pub rights: Rights,
-    /// The key.
+    /// Public key.
     pub key: PublicKey,
-    /// Whose it is, in the words of whoever added it.
+    /// Name of the holder, chosen by the user who added the key.
     pub label: Label,
 }
 
-/// The keys that may connect, as they were when the file was read.
+/// Authorized keys, as read from the file.
 #[derive(Clone, Debug)]
 pub struct AuthorizedKeys {
     entries: Vec<(usize, AuthorizedKey)>,
 }
 
 impl AuthorizedKeys {
-    /// Reads the file. One that is not there is empty.
+    /// Reads the file. A missing file contains no keys.
     ///
     /// # Errors
-    /// Names the file, and the line if one is wrong.
+    /// Names the file, and the malformed line if there is one.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, IdentityError> {
         Ok(AuthorizedKeys { entries: trust_file::load(&path.into(), read)? })
     }
 
-    /// The entries, in their order.
+    /// Iterates over the entries in file order.
     pub fn entries(&self) -> impl Iterator<Item = &AuthorizedKey> {
         self.entries.iter().map(|(_, entry)| entry)
     }
 
-    /// Adds a key to the file. One that is there keeps its label. Returns whether it was new.
+    /// Adds a key to the file. An existing key keeps its label. Returns `true` if the key was new.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn add(path: &Path, entry: &AuthorizedKey) -> Result<bool, IdentityError> {
         let mut is_new = true;
         trust_file::append(path, &entry.to_string(), read, |entries| {
@@ -58,10 +58,10 @@ impl AuthorizedKeys {
         Ok(is_new)
     }
 
-    /// Removes the entries that `goes` picks from the file, and returns how many they were.
+    /// Removes the entries that `goes` selects, and returns their number.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn remove(path: &Path, goes: impl Fn(&AuthorizedKey) -> bool) -> Result<usize, IdentityError> {
         trust_file::remove(path, read, goes)
     }
@@ -80,7 +80,7 @@ fn read(line: &str) -> Result<AuthorizedKey, String> {
     })
 }
 
-/// As in the file.
+/// Format of the file.
 impl fmt::Display for AuthorizedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AuthorizedKey { rights, key, label } = self;
@@ -91,7 +91,7 @@ impl fmt::Display for AuthorizedKey {
     }
 }
 
-/// The body of a fuzz target, as for known hosts.
+/// Fuzz target, like the one of known hosts.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(text: &str) {
     for (_, entry) in trust_file::parse(Path::new("authorized_keys"), text, read).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! X.509 certificates, as the alternative to raw keys for those who have a certification authority.
+//! X.509 certificates, as the alternative to raw public keys for users with a certification authority.
 
 use std::fmt;
 use std::path::Path;
@@ -20,10 +20,10 @@ use crate::error::IdentityError;
 use crate::host_name::HostName;
 use crate::private_file::{self, Others};
 
-/// Bytes of a file with certificates or a key.
+/// Maximum size of a file with certificates or a key, in bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// A certificate with its key, and the authorities whose certificates are accepted.
+/// Certificate with its key, and the accepted certification authorities.
 #[derive(Clone)]
 pub struct Certificates {
     provider: Arc<CryptoProvider>,
@@ -32,10 +32,10 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Reads PEM files: the authorities, this side's chain with its own certificate first, and its private key.
+    /// Reads PEM files: the authorities, the local certificate chain with the end entity first, and its private key.
     ///
     /// # Errors
-    /// Names the file. A private key that others can read is refused.
+    /// Names the file. A private key that other users can read is rejected.
     pub fn load(authorities: &Path, chain: &Path, key: &Path) -> Result<Self, IdentityError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let mut roots = RootCertStore::empty();
@@ -56,10 +56,10 @@ impl Certificates {
         Ok(Certificates { provider, roots: Arc::new(roots), certified: Arc::new(certified) })
     }
 
-    /// For a side that connects: it accepts who has a certificate for the host that was asked for.
+    /// Returns the credentials of a connecting endpoint. It accepts a peer with a certificate for the requested host.
     ///
     /// # Errors
-    /// If rustls refuses the configuration.
+    /// Fails if rustls rejects the configuration.
     pub fn to_connect(&self, host: &HostName) -> Result<Credentials, IdentityError> {
         let name = ServerName::try_from(host.host())
             .map_err(|_| Error::General(format!("{host} is no name for a certificate")))?;
@@ -69,10 +69,10 @@ impl Certificates {
         Ok(self.credentials(verifier)?.with_peer_name(name))
     }
 
-    /// For a side that listens: it accepts who has a certificate of one of the authorities.
+    /// Returns the credentials of a listening endpoint. It accepts a peer with a certificate of one of the authorities.
     ///
     /// # Errors
-    /// If rustls refuses the configuration.
+    /// Fails if rustls rejects the configuration.
     pub fn to_listen(&self) -> Result<Credentials, IdentityError> {
         self.credentials(Arc::new(OfAuthority(self.client_verifier()?)))
     }
@@ -83,7 +83,7 @@ impl Certificates {
         verifier.build().map_err(refused)
     }
 
-    /// A side needs both configurations, because either may ask for new keys and is the client then.
+    /// Creates both configurations, because either endpoint may request new keys and then acts as the client.
     fn credentials(&self, of_server: Arc<dyn ServerCertVerifier>) -> Result<Credentials, IdentityError> {
         let resolver = Arc::new(SingleCertAndKey::from(Arc::clone(&self.certified)));
         let client = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
@@ -127,8 +127,8 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
         .map_err(|_| IdentityError::content(path, "no private key in PEM"))
 }
 
-/// What a side that listens asks of the peer when that is the server of a handshake for new keys: a certificate of one of the
-/// authorities, as in the first handshake, in which the peer was the client and had no name.
+/// Verifier of a listening endpoint for handshakes in which the peer is the server, because the peer requested new keys. It
+/// requires a certificate of one of the authorities and no name, as in the first handshake.
 #[derive(Debug)]
 struct OfAuthority(Arc<dyn ClientCertVerifier>);
 

@@ -1,4 +1,4 @@
-//! What can be wrong with keys and the files that hold them.
+//! Errors of keys and key files.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use crate::fingerprint::Fingerprint;
 use crate::host_name::HostName;
 
-/// A file or key cannot be used. Each text names the place, and what to do about it.
+/// Error of a file or key. Each text names the place and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// There is nowhere to keep keys.
+    /// No directory for keys is known.
     #[error(
         "neither ANABRANCH_HOME nor XDG_CONFIG_HOME nor a home folder is known: set one of them to an absolute path"
     )]
@@ -17,94 +17,94 @@ pub enum IdentityError {
     /// A file cannot be read or written.
     #[error("{}: {error}; check its permissions", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         error: io::Error,
     },
-    /// Others can read a private key.
+    /// Other users can read a private key.
     #[error(
         "{0}: others can read this private key (mode {mode:03o}), so it is not used: run `chmod 600 {0}`, and make a new key if it was not always so",
         path.display()
     )]
     Readable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
     },
-    /// Others can change whom this user trusts.
+    /// Other users can change a file that determines whom this user trusts.
     #[error("{0}: others can change this file (mode {mode:03o}), so it is not used: run `chmod go-w {0}`", path.display())]
     Writable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
     },
-    /// Somebody else could change a file, or a folder with files.
+    /// Another user owns a file or folder, and could change it.
     #[error(
         "{0}: it belongs to user {owner}, who could change whom you trust or who you are, so it is not used: if what is there is right, run `chown {user} {0}`, or else name another place",
         path.display()
     )]
     Foreign {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Whose it is.
+        /// Numeric identifier of the owner.
         owner: u32,
-        /// Who runs this.
+        /// Numeric identifier of the user who runs the program.
         user: u32,
     },
-    /// Others can put another file in the place of one.
+    /// Other users can replace a file, because they can write to its folder.
     #[error(
         "{}: others can replace this file, for they may write to its folder (mode {mode:03o}), so it is not used: run `chmod go-w {}`",
         path.display(), folder.display()
     )]
     WritableFolder {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// The file in it.
+        /// Path of the file in it.
         path: PathBuf,
-        /// The folder's permissions.
+        /// Permissions of the folder.
         mode: u32,
     },
-    /// A file is longer than any that this program writes.
+    /// The file is longer than any file that this program writes.
     #[error("{}: longer than {limit} bytes, so it is not read; is it the right file?", path.display())]
     TooLong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The most that is read.
+        /// Maximum length, in bytes.
         limit: u64,
     },
-    /// A line is not in the file's form.
+    /// A line does not have the format of the file.
     #[error("{}:{line}: {reason}; correct the line or remove it", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is expected.
+        /// Defect of the line.
         reason: String,
     },
-    /// A file holds no key or certificate that can be used.
+    /// The file contains no usable key or certificate.
     #[error("{}: {reason}", path.display())]
     Content {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is expected.
+        /// Defect of the file and a remedy.
         reason: String,
     },
-    /// A host shows another key than before.
+    /// The host presents another key than before.
     #[error(transparent)]
     Changed(Box<ChangedKey>),
-    /// rustls refuses a configuration.
+    /// rustls rejects a configuration.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// The cryptographic library has no randomness, or refuses its own key.
+    /// The system provides no random bytes, or the cryptographic library rejects its own key.
     #[error("no key can be made: the system gives no random bytes")]
     NoRandomness,
 }
 
-/// A host shows a key that is not among those that are known of it.
+/// Error: a host presents a key that is not among its known keys.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{host} shows another key than before, so nothing is sent to it and nothing is taken from it\n\
@@ -114,15 +114,15 @@ pub enum IdentityError {
     path.display()
 )]
 pub struct ChangedKey {
-    /// The host.
+    /// Name of the host.
     pub host: HostName,
-    /// What it shows now.
+    /// Fingerprint of the presented key.
     pub shown: Fingerprint,
-    /// What is in the file.
+    /// Fingerprint of the known key.
     pub expected: Fingerprint,
-    /// The file.
+    /// Path of the file with the known key.
     pub path: PathBuf,
-    /// The line, counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What people compare in place of a key.
+//! Fingerprints of public keys, for comparison by users.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// SHA-256 of a SubjectPublicKeyInfo, so that raw keys and keys of certificates are named in the same way.
+/// SHA-256 of a SubjectPublicKeyInfo, the same for raw public keys and keys of certificates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of the DER encoding of a SubjectPublicKeyInfo (RFC 5280 section 4.1).
+    /// Computes the fingerprint of a DER-encoded SubjectPublicKeyInfo (RFC 5280 section 4.1).
     pub fn of_spki(spki: &[u8]) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, spki).as_ref());
@@ -19,7 +19,7 @@ impl Fingerprint {
     }
 }
 
-/// As `ssh-keygen -l` writes its own: the hash, and base64 without padding.
+/// Format of `ssh-keygen -l`: the hash algorithm, and base64 without padding.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SHA256:{}", STANDARD_NO_PAD.encode(self.0))

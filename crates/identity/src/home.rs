@@ -1,25 +1,25 @@
-//! Where a user's keys are.
+//! Location of a user's keys.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::error::IdentityError;
 
-/// The folder with a user's key, and with the lists of those whom the user trusts.
+/// Folder with a user's key and lists of trusted keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home(PathBuf);
 
 impl Home {
-    /// This folder.
+    /// Selects this folder.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Home(folder.into())
     }
 
-    /// The folder that `ANABRANCH_HOME` names, or else `anabranch` in the user's configuration folder (XDG base directory
+    /// Selects the folder that `ANABRANCH_HOME` names, or else `anabranch` in the user's configuration folder (XDG base directory
     /// specification).
     ///
     /// # Errors
-    /// [`IdentityError::NoHome`] if no variable says where that is.
+    /// Returns [`IdentityError::NoHome`] if neither a variable nor a home folder is known.
     pub fn of_user() -> Result<Self, IdentityError> {
         Self::from_variables(|name| std::env::var_os(name), std::env::home_dir())
     }
@@ -28,7 +28,7 @@ impl Home {
         variable: impl Fn(&str) -> Option<OsString>,
         home: Option<PathBuf>,
     ) -> Result<Self, IdentityError> {
-        // "All paths set in these environment variables must be absolute"; others count for nothing.
+        // "All paths set in these environment variables must be absolute"; relative paths are ignored.
         let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = || {
             absolute("XDG_CONFIG_HOME")
@@ -38,22 +38,22 @@ impl Home {
         absolute("ANABRANCH_HOME").or_else(config).map(Home).ok_or(IdentityError::NoHome)
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
-    /// The file with the private key.
+    /// Returns the path of the private key.
     pub fn key(&self) -> PathBuf {
         self.0.join("identity.pem")
     }
 
-    /// The file with the keys that hosts had before.
+    /// Returns the path of the list of known hosts.
     pub fn known_hosts(&self) -> PathBuf {
         self.0.join("known_hosts")
     }
 
-    /// The file with the keys of those who may connect.
+    /// Returns the path of the list of authorized keys.
     pub fn authorized_keys(&self) -> PathBuf {
         self.0.join("authorized_keys")
     }

@@ -1,14 +1,14 @@
-//! Hosts as `known_hosts` names them.
+//! Host names with ports, as in `known_hosts`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-/// Bytes of a host name (RFC 1035 section 2.3.4).
+/// Maximum length of a host name, in bytes (RFC 1035 section 2.3.4).
 const LONGEST: usize = 253;
 
-/// A host name or an address, and a UDP port. Names are in lower case, as DNS compares them (RFC 4343), and without the dot at their
-/// end. Every spelling of an IPv4 address that the system's resolver takes for one is that address: a known host has one entry.
+/// Host name or address, and a UDP port. Names are in lower case, as DNS compares them (RFC 4343), and without the final dot. Every
+/// text that the system's resolver accepts as an IPv4 address becomes that address, so that a known host has one entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostName {
     host: Host,
@@ -21,18 +21,18 @@ enum Host {
     Name(String),
 }
 
-/// A text names no host and port.
+/// Error: the text is not a host with a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a host is a name or an address with a port, such as example.org:9899 or [2001:db8::1]:9899")]
 pub struct WrongHostName;
 
 impl HostName {
-    /// A host, without brackets, and a port.
+    /// Creates a host name from a host without brackets and a port.
     ///
     /// # Errors
-    /// [`WrongHostName`] for what is neither a name nor an address.
+    /// Returns [`WrongHostName`] if `host` is neither a name nor an address, or the port is zero.
     pub fn new(host: &str, port: u16) -> Result<Self, WrongHostName> {
-        // The dot at the end of a complete name does not make it another host.
+        // The final dot of a fully qualified name does not make it another host.
         let bare = host.strip_suffix('.').unwrap_or(host);
         let host = match host.parse::<IpAddr>() {
             Ok(address) => Host::Address(address.to_canonical()),
@@ -42,7 +42,7 @@ impl HostName {
         if port == 0 { Err(WrongHostName) } else { Ok(HostName { host, port }) }
     }
 
-    /// Without the port, and without brackets.
+    /// Returns the host without port and brackets.
     pub fn host(&self) -> String {
         match &self.host {
             Host::Address(address) => address.to_string(),
@@ -58,7 +58,8 @@ fn name(text: &str) -> Result<String, WrongHostName> {
     if is_name { Ok(text.to_ascii_lowercase()) } else { Err(WrongHostName) }
 }
 
-/// Returns `true` if the last part is a number. No top-level domain is one (RFC 3696 section 2), so the text is an address or nothing.
+/// Returns `true` if the last label is a number. No top-level domain is numeric (RFC 3696 section 2), so the text must be an
+/// address.
 fn is_numeric(text: &str) -> bool {
     let last = text.rsplit('.').next().unwrap_or(text);
     let hexadecimal = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
@@ -68,8 +69,8 @@ fn is_numeric(text: &str) -> bool {
     }
 }
 
-/// Reads an IPv4 address in the forms of `inet_aton`, which resolvers take as well: one to four numbers in decimal, octal or
-/// hexadecimal digits, of which the last fills the rest of the address.
+/// Parses an IPv4 address in the formats of `inet_aton`, which resolvers accept too: one to four decimal, octal or hexadecimal
+/// numbers, the last of which fills the rest of the address.
 fn numeric(text: &str) -> Option<Ipv4Addr> {
     let parts: Vec<u32> = text.split('.').map(number).collect::<Option<_>>()?;
     let (&last, first) = parts.split_last()?;
@@ -94,7 +95,7 @@ fn number(digits: &str) -> Option<u32> {
     u32::from_str_radix(digits, radix).ok().filter(|_| is_number)
 }
 
-/// `NAME:PORT`, `ADDR:PORT` or `[ADDR]:PORT`.
+/// Parses `NAME:PORT`, `ADDR:PORT` or `[ADDR]:PORT`.
 impl FromStr for HostName {
     type Err = WrongHostName;
 

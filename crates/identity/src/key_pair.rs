@@ -1,4 +1,4 @@
-//! The private key of a user.
+//! Private key of a user.
 
 use std::fmt;
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::error::IdentityError;
 use crate::private_file::{self, Others};
 use crate::public_key::PublicKey;
 
-/// Bytes of a file with one key.
+/// Maximum size of a key file, in bytes.
 const LONGEST_FILE: u64 = 16 * 1024;
 
-/// Columns of PEM (RFC 7468 section 2).
+/// Line length of PEM, in characters (RFC 7468 section 2).
 const PEM_COLUMNS: usize = 64;
 
-/// An Ed25519 key pair. The private half is never shown; aws-lc wipes it when the last copy is dropped.
+/// Ed25519 key pair. `Debug` does not print the private key, and aws-lc wipes it when the last copy is dropped.
 #[derive(Clone)]
 pub struct KeyPair {
     public: PublicKey,
@@ -31,20 +31,20 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// A new one that no file holds.
+    /// Generates a key pair without storing it.
     ///
     /// # Errors
-    /// [`IdentityError::NoRandomness`].
+    /// Returns [`IdentityError::NoRandomness`] if the system provides no random bytes.
     pub fn generate() -> Result<Self, IdentityError> {
         let document = generate()?;
         Self::from_pkcs8(document.as_ref()).ok_or(IdentityError::NoRandomness)
     }
 
-    /// Reads the key from a file with PKCS #8 in PEM, as `openssl genpkey -algorithm ed25519` writes it as well. Without the file
-    /// it makes a key and the file. Where another process is making it too, both have the same key.
+    /// Reads the key from a PEM file with PKCS #8, the format of `openssl genpkey -algorithm ed25519`. If the file is missing,
+    /// generates a key and stores it. If several processes do so at once, all get the same key.
     ///
     /// # Errors
-    /// [`IdentityError::Readable`] if others can read the file, among others.
+    /// Fails if the file cannot be read or written or is malformed. Returns [`IdentityError::Readable`] if other users can read it.
     pub fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
         if let Some(found) = Self::load(path)? {
             return Ok(found);
@@ -53,10 +53,10 @@ impl KeyPair {
         Self::load(path)?.ok_or_else(|| IdentityError::content(path, "another process removes it; try again"))
     }
 
-    /// Reads the key from a file; `None` if there is none.
+    /// Reads the key from a file. Returns `None` if the file is missing.
     ///
     /// # Errors
-    /// As [`load_or_create`](Self::load_or_create).
+    /// Fails like [`load_or_create`](Self::load_or_create).
     pub fn load(path: &Path) -> Result<Option<Self>, IdentityError> {
         let Some(text) = private_file::read(path, Others::Nothing, LONGEST_FILE)? else { return Ok(None) };
         let mut der = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).ok();
@@ -71,7 +71,7 @@ impl KeyPair {
         }
     }
 
-    /// Reads a key in PKCS #8 (DER). `None` if it is no Ed25519 key.
+    /// Reads a key in PKCS #8 (DER). Returns `None` if it is not an Ed25519 key.
     pub fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
         let pair = Ed25519KeyPair::from_pkcs8(bytes).ok()?;
         let public = PublicKey::from_bytes(pair.public_key().as_ref().try_into().ok()?);
@@ -79,7 +79,7 @@ impl KeyPair {
         Some(KeyPair { public, signing })
     }
 
-    /// The half that everybody may know.
+    /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -95,13 +95,13 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-/// Version 1 of PKCS #8, which has no public key in it, because OpenSSL reads no other.
+/// Generates a key in version 1 of PKCS #8, without a public key, because OpenSSL reads no other version.
 fn generate() -> Result<aws_lc_rs::pkcs8::Document, IdentityError> {
     let pair = Ed25519KeyPair::generate().map_err(|_| IdentityError::NoRandomness)?;
     pair.to_pkcs8v1().map_err(|_| IdentityError::NoRandomness)
 }
 
-/// Its buffers are of their final size from the beginning: one that grows leaves copies behind.
+/// Encodes a key as PEM. The buffers are allocated in full, because growing ones would leave copies behind.
 fn pem(der: &[u8]) -> Zeroizing<String> {
     let mut digits = Zeroizing::new(vec![0; der.len().div_ceil(3) * 4]);
     let written = STANDARD.encode_slice(der, &mut digits).expect("four characters for three bytes");

@@ -1,16 +1,16 @@
-//! Which keys a side accepts while the handshake goes on.
+//! Set of keys that an endpoint accepts during handshakes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::public_key::PublicKey;
 
-/// Whom a side accepts.
+/// Keys that an endpoint accepts.
 #[derive(Clone, Debug)]
 pub enum Admission {
-    /// Whoever proves to hold the key that it shows. The caller looks at the key after the handshake, before it sends anything.
+    /// Any key whose possession the peer proves. The caller checks the key after the handshake, before it sends any data.
     Anyone,
-    /// Holders of these keys. Others are refused within the handshake.
+    /// Keys of this set. Other keys are rejected during the handshake.
     Only(Arc<KeySet>),
 }
 
@@ -23,26 +23,26 @@ impl Admission {
     }
 }
 
-/// Keys that may be replaced while handshakes go on: in memory, because a handshake must not wait for a disk.
+/// Keys that may be replaced while handshakes run. They are kept in memory, because a handshake must not wait for a disk.
 #[derive(Debug, Default)]
 pub struct KeySet {
     keys: RwLock<BTreeSet<PublicKey>>,
 }
 
 impl KeySet {
-    /// Handshakes that begin from now on accept these keys only.
+    /// Replaces the keys. Handshakes that begin afterwards accept only the new keys.
     pub fn replace(&self, keys: impl IntoIterator<Item = PublicKey>) {
         let keys = keys.into_iter().collect();
-        // Nothing panics while it holds the lock.
+        // A poisoned lock is still consistent, because no code panics while it holds the lock.
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
-    /// Whether a key is one of these.
+    /// Returns `true` if the set contains the key.
     pub fn contains(&self, key: PublicKey) -> bool {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
-    /// Whether nobody is accepted.
+    /// Returns `true` if no key is accepted.
     pub fn is_empty(&self) -> bool {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }

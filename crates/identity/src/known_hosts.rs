@@ -1,4 +1,4 @@
-//! Which key a host showed before.
+//! Known keys of hosts.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use crate::trust_file;
 /// A line of `known_hosts`: `HOST:PORT KEY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownHost {
-    /// The host, under the name that the user connects to.
+    /// Host name that the user connects to.
     pub host: HostName,
-    /// Its key.
+    /// Public key of the host.
     pub key: PublicKey,
 }
 
-/// What is known of a host.
+/// Result of checking a host's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It had this key before.
+    /// The host presented this key before.
     Known,
-    /// Nothing: it is the user's decision to trust it.
+    /// No key of the host is known, and the user decides about trusting it.
     Unknown,
 }
 
-/// The hosts that were connected to, as they were when the file was read.
+/// Hosts of earlier connections, as read from the file.
 #[derive(Clone, Debug)]
 pub struct KnownHosts {
     path: PathBuf,
@@ -34,32 +34,32 @@ pub struct KnownHosts {
 }
 
 impl KnownHosts {
-    /// Reads the file. One that is not there is empty.
+    /// Reads the file. A missing file contains no hosts.
     ///
     /// # Errors
-    /// Names the file, and the line if one is wrong: whoever can cut a file must not thereby make known hosts unknown ones.
+    /// Names the file, and the malformed line if there is one. A truncated file must not turn known hosts into unknown ones.
     pub fn load(path: impl Into<PathBuf>) -> Result<Self, IdentityError> {
         let path = path.into();
         Ok(KnownHosts { entries: trust_file::load(&path, read)?, path })
     }
 
-    /// The entries, in their order.
+    /// Iterates over the entries in file order.
     pub fn entries(&self) -> impl Iterator<Item = &KnownHost> {
         self.entries.iter().map(|(_, entry)| entry)
     }
 
-    /// What is known of a host that shows this key.
+    /// Checks the key that a host presents.
     ///
     /// # Errors
-    /// [`IdentityError::Changed`] if only other keys of it are known.
+    /// Returns [`IdentityError::Changed`] if only other keys of the host are known.
     pub fn check(&self, host: &HostName, key: PublicKey) -> Result<Standing, IdentityError> {
         check(&self.path, &self.entries, host, key)
     }
 
-    /// Adds a host to the file, whatever other processes write to it meanwhile. Returns whether it was new.
+    /// Adds a host to the file, safely with concurrent changes by other processes. Returns `true` if the entry was new.
     ///
     /// # Errors
-    /// [`IdentityError::Changed`] if another process has added the host with another key meanwhile.
+    /// Returns [`IdentityError::Changed`] if another process has added the host with another key.
     pub fn add(path: &Path, host: &HostName, key: PublicKey) -> Result<bool, IdentityError> {
         let entry = KnownHost { host: host.clone(), key };
         let mut is_new = true;
@@ -70,28 +70,28 @@ impl KnownHosts {
         Ok(is_new)
     }
 
-    /// Trusts a host at first use: one that is not known is added to the file with this key. Returns what was known of it.
+    /// Trusts a host at first use: adds an unknown host to the file with this key. Returns its standing before.
     ///
     /// # Errors
-    /// [`IdentityError::Changed`] if only other keys of it are known, or if the file cannot be read or written.
+    /// Returns [`IdentityError::Changed`] if only other keys of the host are known. Fails if the file cannot be read or written.
     pub fn trust(path: &Path, host: &HostName, key: PublicKey) -> Result<Standing, IdentityError> {
-        // A host that is known needs no file that can be written.
+        // A known host does not require write access to the file.
         if Self::load(path)?.check(host, key)? == Standing::Unknown && Self::add(path, host, key)? {
             return Ok(Standing::Unknown);
         }
         Ok(Standing::Known)
     }
 
-    /// Removes all keys of a host from the file, and returns how many they were.
+    /// Removes all keys of a host from the file, and returns their number.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn forget(path: &Path, host: &HostName) -> Result<usize, IdentityError> {
         trust_file::remove(path, read, |entry: &KnownHost| entry.host == *host)
     }
 }
 
-/// A host may have several keys, one on each line: while it changes from one to the other, for instance.
+/// Checks a key against all entries of the host, which may have several keys, for example during a key change.
 fn check(
     path: &Path,
     entries: &[(usize, KnownHost)],
@@ -128,14 +128,14 @@ fn read(line: &str) -> Result<KnownHost, String> {
     }
 }
 
-/// As in the file.
+/// Format of the file.
 impl fmt::Display for KnownHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.host, self.key)
     }
 }
 
-/// The body of a fuzz target: any text is refused with its line, or its entries are read back as they are written.
+/// Fuzz target: a text is rejected with its line, or its entries survive a round trip.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(text: &str) {
     for (_, entry) in trust_file::parse(Path::new("known_hosts"), text, read).unwrap_or_default() {

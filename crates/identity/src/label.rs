@@ -1,40 +1,40 @@
-//! Names that people give to keys.
+//! Names that users give to keys.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of a label.
+/// Maximum length of a label, in bytes.
 const LONGEST: usize = 128;
 
-/// A name for a key: one line of printable characters, so that it can be shown as it is.
+/// Name of a key: one line of printable characters, so that it can be displayed unescaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label(String);
 
-/// A text is no [`Label`].
+/// Error of parsing a [`Label`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongLabel {
-    /// It is too long.
+    /// The text is too long.
     #[error("a label has at most {LONGEST} bytes")]
     TooLong,
-    /// A terminal would obey one of its characters, or not show it.
+    /// The text contains a control character or an invisible one.
     #[error("a label has printable characters only")]
     Unprintable,
 }
 
 impl Label {
-    /// Whether there is no text.
+    /// Returns `true` if the label is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether a terminal shows a character and obeys none: `escape_debug` writes all others as numbers. Quotes and the backslash it
-/// writes with a backslash, which is no concern here.
+/// Returns `true` if a terminal displays a character as text: `escape_debug` escapes all others. It also escapes quotes and the
+/// backslash, which are harmless here.
 fn is_shown(character: char) -> bool {
     matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
 }

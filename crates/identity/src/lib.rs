@@ -1,10 +1,10 @@
-//! Who the two ends of an association are, and whom they trust.
+//! Identities of the endpoints of an association, and the trust between them.
 //!
-//! Each user has one Ed25519 key pair ([`KeyPair`]), which TLS shows as a raw public key (RFC 7250). [`KnownHosts`] says which key
-//! a host had before, [`AuthorizedKeys`] who may connect. [`Certificates`] are the alternative for those who have a certification
-//! authority. Two people who share nothing yet prove to each other that they know a [`OneTimeCode`].
+//! Each user has one Ed25519 key pair ([`KeyPair`]), which TLS presents as a raw public key (RFC 7250). [`KnownHosts`] lists the
+//! keys that hosts presented before, and [`AuthorizedKeys`] the keys that may connect. [`Certificates`] are the alternative for
+//! users with a certification authority. Two users without shared keys prove to each other that they know a [`OneTimeCode`].
 //!
-//! This crate has files and cryptography, but no network: what it makes are configurations of rustls.
+//! This crate accesses files and uses cryptography, but no network. It produces rustls configurations.
 
 mod authorized_keys;
 mod certificates;
@@ -37,7 +37,7 @@ pub use known_hosts::{KnownHost, KnownHosts, Standing};
 pub use label::{Label, WrongLabel};
 pub use public_key::{PublicKey, WrongPublicKey};
 
-/// The body of a fuzz target: any bytes, read as each of the texts that others may write.
+/// Fuzz target: parses any bytes as each kind of text that others may write.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz_texts(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };

@@ -1,4 +1,4 @@
-//! Files that nobody else may read or change.
+//! Files that no other user may read or change.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -24,16 +24,16 @@ mod access {
     }
 }
 
-/// What others may do with a file before it is refused.
+/// Access that other users may have to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
-    /// Nothing: it is secret.
+    /// None, because the file is secret.
     Nothing,
-    /// Read it, but not change it.
+    /// Read access only.
     MayRead,
 }
 
-/// Returns the text of a regular file as [`read_any`] does. Another kind is refused: opening a FIFO would wait for a writer.
+/// Returns the text of a regular file like [`read_any`]. Rejects other kinds of files: opening a FIFO would wait for a writer.
 pub(crate) fn read(
     path: &Path,
     others: Others,
@@ -43,7 +43,7 @@ pub(crate) fn read(
     read_any(path, others, limit)
 }
 
-/// Returns the text of a file or pipe of at most `limit` bytes; `None` if there is none. It is wiped when it is dropped.
+/// Returns the text of a file or pipe of at most `limit` bytes, or `None` if it is missing. The text is wiped on drop.
 pub(crate) fn read_any(
     path: &Path,
     others: Others,
@@ -51,14 +51,14 @@ pub(crate) fn read_any(
 ) -> Result<Option<Zeroizing<String>>, IdentityError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            // Others who may remove it could make a known host an unknown one.
+            // If other users could remove the file, they could make a known host unknown.
             access::check_place(path)?;
             return Ok(None);
         }
         opened => opened.map_err(IdentityError::file(path))?,
     };
     access::check(&file, path, others)?;
-    // Room for all of it at once: what a growing buffer leaves behind would not be wiped.
+    // Allocated in full, because the remains of a growing buffer would not be wiped.
     let length = file.metadata().map_err(IdentityError::file(path))?.len().min(limit);
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1));
     file.take(limit + 1).read_to_end(&mut bytes).map_err(IdentityError::file(path))?;
@@ -66,12 +66,12 @@ pub(crate) fn read_any(
         return Err(IdentityError::TooLong { path: path.to_owned(), limit });
     }
     let text = str::from_utf8(&bytes).map_err(|_| IdentityError::content(path, "not a text in UTF-8"))?;
-    // Some editors put a byte order mark in front.
+    // Some editors write a byte order mark at the start.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     Ok(Some(Zeroizing::new(text.to_owned())))
 }
 
-/// Makes a file that is not there yet, whole or not at all. Where another process was quicker, its file stays.
+/// Creates a file atomically. If another process was faster, its file stays.
 pub(crate) fn create(path: &Path, text: &str) -> Result<(), IdentityError> {
     make_folder(path).map_err(IdentityError::file(path))?;
     access::check_place(path)?;
@@ -86,8 +86,8 @@ pub(crate) fn create(path: &Path, text: &str) -> Result<(), IdentityError> {
     }
 }
 
-/// Changes a text file, whole or not at all, and one process after the other. `change` gets what is there, and returns `None` if
-/// it may stay so.
+/// Changes a text file atomically, one process at a time. `change` receives the current text, and returns `None` to leave it
+/// unchanged.
 pub(crate) fn update(
     path: &Path,
     limit: u64,
@@ -95,7 +95,7 @@ pub(crate) fn update(
 ) -> Result<(), IdentityError> {
     make_folder(path).map_err(IdentityError::file(path))?;
     access::check_place(path)?;
-    // Where the file is a link, what it leads to is changed.
+    // If the path is a link, its target is changed.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let _lock = lock(path)?;
     let before = read(path, Others::MayRead, limit)?;
@@ -110,8 +110,8 @@ pub(crate) fn update(
     written.map_err(IdentityError::file(path))
 }
 
-/// Waits until no other process changes this file. The lock is on a file beside it, for the file itself is replaced. A link in the
-/// place of that file is refused: opening it would create or lock the file that it leads to.
+/// Waits until no other process changes this file. The lock is on a separate file, because the file itself is replaced. A link in
+/// place of the lock file is rejected: opening it would create or lock its target.
 fn lock(path: &Path) -> Result<File, IdentityError> {
     let path = with_suffix(path, ".lock");
     if path.is_symlink() {
@@ -125,7 +125,7 @@ fn lock(path: &Path) -> Result<File, IdentityError> {
     opened.map_err(IdentityError::file(path))
 }
 
-/// Refuses what is found unless it is a regular file, or nothing.
+/// Rejects a file that exists but is not a regular file.
 fn check_regular(path: &Path, found: io::Result<fs::Metadata>, what: &str) -> Result<(), IdentityError> {
     match found {
         Ok(found) if !found.is_file() => Err(IdentityError::content(path, format!("{what}; move it away"))),
@@ -133,16 +133,16 @@ fn check_regular(path: &Path, found: io::Result<fs::Metadata>, what: &str) -> Re
     }
 }
 
-/// A file beside another one, to take its place. It is removed when this is dropped.
+/// Temporary file next to the file that it replaces. It is removed on drop.
 struct Draft(PathBuf);
 
 impl Draft {
     fn write(path: &Path, text: &str) -> io::Result<Self> {
-        /// Threads of one process write files of their own.
+        /// Distinguishes the temporary files of threads of one process.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let draft = Draft(with_suffix(path, &format!(".{}-{number}", std::process::id())));
-        // One that a process of this number left behind when it was killed is in nobody's use.
+        // A file with this name is a leftover of a killed process that had the same identifier.
         let _ = fs::remove_file(&draft.0);
         let mut file = private_options().create_new(true).open(&draft.0)?;
         file.write_all(text.as_bytes())?;
@@ -153,7 +153,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a rename it is not there any more.
+        // The file is missing after a rename.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -164,7 +164,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// For a new file, which only this user can read.
+/// Returns the options for a new file that only the current user can read.
 pub(crate) fn private_options() -> fs::OpenOptions {
     let mut options = File::options();
     options.write(true);
@@ -173,7 +173,7 @@ pub(crate) fn private_options() -> fs::OpenOptions {
     options
 }
 
-/// For a new file that only this user can read, or one that is there and no link.
+/// Like [`private_options`], but also opens an existing file. Rejects links.
 fn unlinked_options() -> fs::OpenOptions {
     let mut options = private_options();
     #[cfg(unix)]
@@ -193,7 +193,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A new name is as safe from a power failure as the folder that it is in.
+/// Flushes the folder, so that a new name survives a power failure.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -1,4 +1,4 @@
-//! Ed25519 public keys, as TLS and as people write them.
+//! Ed25519 public keys in the formats of TLS and of users.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,26 +9,26 @@ use curve25519_dalek::edwards::CompressedEdwardsY;
 
 use crate::fingerprint::Fingerprint;
 
-/// What the text of a key begins with.
+/// Prefix of the text of a key.
 pub(crate) const PREFIX: &str = "ed25519:";
 
-/// The SubjectPublicKeyInfo of every Ed25519 key but for the key itself (RFC 8410 section 4).
+/// SubjectPublicKeyInfo of an Ed25519 key up to the key itself (RFC 8410 section 4).
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// An Ed25519 public key. Its text is `ed25519:` and 43 characters of base64.
+/// Ed25519 public key. Its text is `ed25519:` and 43 characters of base64.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; PublicKey::LEN]);
 
-/// A text or an encoding is not that of an Ed25519 public key.
+/// Error of parsing an Ed25519 public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongPublicKey {
-    /// The text has another form.
+    /// The text has another format.
     #[error("a key is `ed25519:` and 43 characters of base64, as `anabranch keys` prints it")]
     Text,
-    /// The encoding is of another kind of key, or of none.
+    /// The encoding is not that of an Ed25519 key.
     #[error("the peer's key is no Ed25519 key")]
     Encoding,
-    /// The key is one of the points of small order, such as 32 zeros. Signatures for them can be made without a private key.
+    /// The key is a point of small order, such as 32 zeros. Signatures for it can be forged without a private key.
     #[error(
         "this key belongs to everyone: signatures for it can be made without a private key; ask its owner for the right one"
     )]
@@ -36,29 +36,29 @@ pub enum WrongPublicKey {
 }
 
 impl PublicKey {
-    /// Bytes of a key.
+    /// Length of a key, in bytes.
     pub const LEN: usize = 32;
 
-    /// The key in a SubjectPublicKeyInfo.
+    /// Reads the key of a SubjectPublicKeyInfo.
     ///
     /// # Errors
-    /// [`WrongPublicKey::Encoding`] for any other kind of key, and [`WrongPublicKey::SmallOrder`].
+    /// Returns [`WrongPublicKey::Encoding`] for other kinds of keys, and [`WrongPublicKey::SmallOrder`].
     pub fn from_spki(spki: &[u8]) -> Result<Self, WrongPublicKey> {
         let key = spki.strip_prefix(&SPKI_PREFIX).and_then(|key| key.try_into().ok());
         Self::checked(key.ok_or(WrongPublicKey::Encoding)?)
     }
 
-    /// Its SubjectPublicKeyInfo in DER.
+    /// Returns the SubjectPublicKeyInfo in DER.
     pub fn to_spki(self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
 
-    /// Refuses the points of small order (RFC 8032 section 5.1.7 accepts them), in each of their encodings. Every signature that
-    /// ends in zeros is valid for the neutral element, and one in eight for the others.
+    /// Rejects the points of small order in each of their encodings (RFC 8032 section 5.1.7 accepts them). Every signature that
+    /// ends in zeros is valid for the neutral element, and one in eight for the other points.
     fn checked(bytes: [u8; Self::LEN]) -> Result<Self, WrongPublicKey> {
         match CompressedEdwardsY(bytes).decompress() {
             Some(point) if point.is_small_order() => Err(WrongPublicKey::SmallOrder),
-            // Bytes that encode no point verify no signature.
+            // Bytes that do not encode a point verify no signature.
             _ => Ok(PublicKey(bytes)),
         }
     }
@@ -67,7 +67,7 @@ impl PublicKey {
         PublicKey(bytes)
     }
 
-    /// What people compare in its place.
+    /// Returns the fingerprint, for comparison by users.
     pub fn fingerprint(self) -> Fingerprint {
         Fingerprint::of_spki(&self.to_spki())
     }
@@ -79,7 +79,7 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, WrongPublicKey> {
         let digits = text.strip_prefix(PREFIX).ok_or(WrongPublicKey::Text)?;
         let mut bytes = [0; Self::LEN];
-        // Decoding into so few bytes also bounds the text.
+        // The size of the buffer also bounds the text.
         match STANDARD_NO_PAD.decode_slice(digits, &mut bytes) {
             Ok(Self::LEN) => Self::checked(bytes),
             _ => Err(WrongPublicKey::Text),
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The eight points of small order, those with other encodings of the same coordinate as well.
+    /// Returns the eight points of small order, including other encodings of the same coordinate.
     fn small_order_keys() -> Vec<[u8; 32]> {
         let order_8 = [
             "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_the_hash_of_the_encoding() {
-        // printf of the twelve octets of RFC 8410 and 32 of 0x07, through sha256sum and base64.
+        // Computed by printf of the twelve octets of RFC 8410 and 32 of 0x07, through sha256sum and base64.
         assert_eq!(
             PublicKey([7; 32]).fingerprint().to_string(),
             "SHA256:XS16KUJTfwPOfDiK+1SGH7z4f0hUucDay22zqBcE3qM"

@@ -1,4 +1,4 @@
-//! TLS with raw public keys (RFC 7250) on both sides.
+//! TLS with raw public keys (RFC 7250) at both endpoints.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use crate::key_set::Admission;
 use crate::public_key::PublicKey;
 
 impl KeyPair {
-    /// What a side proves itself with that has this key pair, and whom it accepts.
+    /// Returns the credentials of an endpoint that has this key pair and accepts the admitted keys.
     ///
     /// # Errors
-    /// If rustls refuses the configuration.
+    /// Fails if rustls rejects the configuration.
     pub fn credentials(&self, admission: Admission) -> Result<Credentials, IdentityError> {
         self.credentials_with(Arc::new(aws_lc_rs::default_provider()), admission)
     }
 
-    /// The same, with the key agreements, cipher suites and random numbers of another provider.
+    /// Like [`credentials`](Self::credentials), with the key agreements, cipher suites and random numbers of another provider.
     ///
     /// # Errors
-    /// If rustls refuses the configuration: TLS 1.3 needs a cipher suite and a group.
+    /// Fails if rustls rejects the configuration: TLS 1.3 requires a cipher suite and a group.
     pub fn credentials_with(
         &self,
         provider: Arc<CryptoProvider>,
@@ -58,7 +58,7 @@ impl KeyPair {
     }
 }
 
-/// Accepts Ed25519 keys that are admitted, in either role. That the peer holds the private half is for rustls to verify.
+/// Accepts admitted Ed25519 keys in either role. rustls verifies that the peer holds the private key.
 struct RawKeyVerifier {
     provider: Arc<CryptoProvider>,
     admission: Admission,
@@ -66,7 +66,7 @@ struct RawKeyVerifier {
 
 impl RawKeyVerifier {
     fn verify(&self, spki: &CertificateDer<'_>, others: usize) -> Result<(), Error> {
-        // A raw public key comes alone (RFC 8446 section 4.4.2).
+        // A raw public key is the only entry of its list (RFC 8446 section 4.4.2).
         if others > 0 {
             return Err(CertificateError::BadEncoding.into());
         }
@@ -74,7 +74,7 @@ impl RawKeyVerifier {
         if self.admission.admits(key) {
             return Ok(());
         }
-        // The peer hears of `access_denied`.
+        // rustls reports this error as the alert `access_denied`.
         Err(CertificateError::ApplicationVerificationFailure.into())
     }
 }
@@ -85,7 +85,7 @@ impl fmt::Debug for RawKeyVerifier {
     }
 }
 
-/// What the verifiers of both roles have in common, which rustls has no trait for.
+/// Shared methods of the verifiers of both roles, for which rustls has no trait.
 macro_rules! signatures_of_raw_keys {
     () => {
         fn verify_tls12_signature(

@@ -1,16 +1,16 @@
-//! What tests of several modules need.
+//! Shared test support.
 
 use std::fs;
 use std::path::Path;
 
 use crate::public_key::PublicKey;
 
-/// Keys that differ in this byte.
+/// Returns a key whose bytes all have this value.
 pub(crate) fn key(byte: u8) -> PublicKey {
     PublicKey::from_bytes([byte; PublicKey::LEN])
 }
 
-/// Writes a file that only this user can change.
+/// Writes a file that only the current user can change.
 pub(crate) fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("written");
     set_mode(path, 0o600);

@@ -1,16 +1,16 @@
-//! Text files with one entry on each line: how they are read, and changed without touching other lines.
+//! Text files with one entry per line: reads entries, and changes them without touching other lines.
 
 use std::path::Path;
 
 use crate::error::IdentityError;
 use crate::private_file::{self, Others};
 
-/// Bytes of a file: some ten thousand entries.
+/// Maximum size of a file in bytes: about ten thousand entries.
 const LONGEST_FILE: u64 = 1 << 20;
-/// Bytes of a line, which bounds what is looked at for one error.
+/// Maximum length of a line in bytes, which bounds the text examined for an error.
 const LONGEST_LINE: usize = 1024;
 
-/// The entries of a file with the numbers of their lines; none if there is no file. Empty lines and those that begin with `#` are
+/// Reads the entries of a file with their line numbers. A missing file has none. Empty lines and lines that begin with `#` are
 /// comments.
 pub(crate) fn load<T>(
     path: &Path,
@@ -22,7 +22,7 @@ pub(crate) fn load<T>(
     }
 }
 
-/// The entries of a text.
+/// Parses the entries of a text.
 pub(crate) fn parse<T>(
     path: &Path,
     text: &str,
@@ -45,7 +45,7 @@ fn is_entry(line: &str) -> bool {
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// Adds a line at the end, unless `is_there` finds it among the entries that are there by now.
+/// Appends a line, unless `is_there` finds it among the current entries.
 pub(crate) fn append<T>(
     path: &Path,
     line: &str,
@@ -56,13 +56,13 @@ pub(crate) fn append<T>(
         if is_there(&parse(path, before, read)?)? {
             return Ok(None);
         }
-        // Somebody's editor may have left out the last line break.
+        // The last line may lack its line break.
         let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
         Ok(Some(format!("{before}{gap}{line}\n")))
     })
 }
 
-/// Removes the lines of all entries that `goes` picks, and returns how many they were. Everything else stays as it is.
+/// Removes the lines of all entries that `goes` selects, and returns their number. Other lines stay unchanged.
 pub(crate) fn remove<T>(
     path: &Path,
     read: impl Fn(&str) -> Result<T, String>,

@@ -1,4 +1,4 @@
-//! The list of authorised keys while a server runs.
+//! Authorized keys of a running server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,27 @@ use crate::error::IdentityError;
 use crate::key_set::KeySet;
 use crate::public_key::PublicKey;
 
-/// The keys of an `authorized_keys` file, for handshakes ([`Admission::Only`](crate::Admission::Only)), which follow the file as
-/// somebody changes it.
+/// Keys of an `authorized_keys` file for handshakes ([`Admission::Only`](crate::Admission::Only)). They follow changes of the file.
 #[derive(Clone, Debug)]
 pub struct FollowedKeys {
     file: PathBuf,
     keys: Arc<KeySet>,
-    /// The lines with these keys, for the servers that handshakes admit to. Clones share them.
+    /// Entries of these keys, for the servers that handshakes admit to. Clones share them.
     entries: Arc<RwLock<Vec<AuthorizedKey>>>,
-    /// The state that was read, and no other: permissions can be corrected without a trace in it.
+    /// State of the last version read. After an error it stays unchanged, because corrected permissions do not change it.
     seen: Option<State>,
-    /// Why it could not be read when it was tried last.
+    /// Error of the last attempt to read the file, if it failed.
     said: Option<String>,
 }
 
-/// When a file was changed and how long it is: enough to notice a file that took its place.
+/// Modification time and length of a file: enough to notice a replaced file.
 type State = (SystemTime, u64);
 
 impl FollowedKeys {
-    /// Those that the file has now; none without a file.
+    /// Reads the keys of the file. A missing file contains no keys.
     ///
     /// # Errors
-    /// As [`AuthorizedKeys::load`].
+    /// Fails like [`AuthorizedKeys::load`].
     pub fn load(file: impl Into<PathBuf>) -> Result<Self, IdentityError> {
         let file = file.into();
         let seen = state_of(&file);
@@ -40,25 +39,25 @@ impl FollowedKeys {
         Ok(FollowedKeys { file, keys, entries: Arc::new(RwLock::new(entries)), seen, said: None })
     }
 
-    /// The keys. Handshakes that begin after [`look`](Self::look) has found others use those.
+    /// Returns the keys. Handshakes that begin after [`look`](Self::look) has read other keys use those.
     pub fn keys(&self) -> Arc<KeySet> {
         Arc::clone(&self.keys)
     }
 
-    /// Returns the line of a key; the first one if there are several.
+    /// Returns the entry of a key; the first one if there are several.
     pub fn entry(&self, key: PublicKey) -> Option<AuthorizedKey> {
-        // No code panics with the lock held.
+        // A poisoned lock is still consistent, because no code panics while it holds the lock.
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         entries.iter().find(|entry| entry.key == key).cloned()
     }
 
-    /// Whether somebody besides this has the [keys](Self::keys).
+    /// Returns `true` if the [keys](Self::keys) are shared with a handshake configuration.
     pub fn is_used(&self) -> bool {
         Arc::strong_count(&self.keys) > 1
     }
 
-    /// Admits whom the file names now. A file that cannot be read leaves in place who was admitted before, and is tried again the
-    /// next time. Returns an error that was not returned the last time.
+    /// Reads the file if it changed. If it cannot be read, the previous keys stay admitted and the next call tries again. Returns
+    /// an error unless the previous call returned the same one.
     pub fn look(&mut self) -> Option<String> {
         let now = state_of(&self.file);
         if now == self.seen {

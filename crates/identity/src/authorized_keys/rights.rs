@@ -1,18 +1,18 @@
-//! Rights of a key: the options in front of it in `authorized_keys`.
+//! Rights of a key: the options before it in `authorized_keys`.
 //!
 //! ```text
 //! write,folder="anna",quota=10GB ed25519:... Anna, laptop
 //! ```
 //!
-//! Options are separated by commas, as in OpenSSH's file of the same name. A value may be quoted; then `\"` and `\\` stand for a
-//! quote and a backslash. Options narrow what the server's own options give, and never extend it.
+//! Commas separate options, as in OpenSSH's file of the same name. A value may be quoted; then `\"` and `\\` represent a quote and
+//! a backslash. Options restrict the server's own options and never extend them.
 
 use std::fmt;
 
-/// Options as messages list them.
+/// List of options, for messages.
 const OPTIONS: &str = "read, write, overwrite, delete, folder=\"NAME\" and quota=SIZE";
 
-/// Bytes of a folder's name.
+/// Maximum length of a folder's name, in bytes.
 const LONGEST_FOLDER: usize = 255;
 
 /// Units of a quota, largest first, so that the first that divides a size prints it shortest.
@@ -28,14 +28,14 @@ const UNITS: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// Rights of the holder of a key. The default leaves everything to the server.
+/// Rights of the holder of a key. The default leaves all decisions to the server's options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Operations that are allowed; `None` if the line names none, so that the server's options decide.
+    /// Allowed operations, or `None` if the entry names none and the server's options decide.
     pub operations: Option<Operations>,
-    /// Folder below the served one that the holder sees as the whole.
+    /// Folder below the served one that the holder sees as the root.
     pub folder: Option<String>,
-    /// Bytes that files in that folder may have.
+    /// Maximum total size of the files in that folder, in bytes.
     pub quota_bytes: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Operations {
     pub read: bool,
     /// Store new files.
     pub write: bool,
-    /// Replace files that are there. Needs `write`.
+    /// Replace existing files. Needs `write`.
     pub overwrite: bool,
     /// Remove files that the sender does not have (`send --delete`). Needs `write`.
     pub delete: bool,
@@ -75,12 +75,12 @@ impl Operations {
 }
 
 impl Rights {
-    /// Returns `true` if the server's options alone decide.
+    /// Returns `true` if only the server's options decide.
     pub fn is_empty(&self) -> bool {
         *self == Rights::default()
     }
 
-    /// Parses options, and returns them with the rest of the line behind the blank that ends them.
+    /// Parses options. Returns them with the rest of the line after the blank that ends them.
     pub(super) fn parse_line(line: &str) -> Result<(Self, &str), String> {
         let (mut rights, mut rest, mut number) = (Rights::default(), line, 1);
         loop {
@@ -108,7 +108,7 @@ impl Rights {
             (name, None) => match self.operations.get_or_insert_default().flag(name) {
                 Some(flag) if *flag => return Err(twice()),
                 Some(flag) => *flag = true,
-                // The text is not repeated: the line may be a private key that is in the wrong file.
+                // The message does not repeat the text, because the line may be a private key in the wrong file.
                 None => return Err(unknown()),
             },
             (_, Some(_)) => return Err(unknown()),
@@ -117,7 +117,7 @@ impl Rights {
     }
 
     /// # Errors
-    /// Rights that mean nothing without another one.
+    /// Fails for rights that require another one.
     fn check(&self) -> Result<(), String> {
         let Some(operations) = self.operations else { return Ok(()) };
         let needy = [("overwrite", operations.overwrite), ("delete", operations.delete)];
@@ -127,10 +127,10 @@ impl Rights {
         }
     }
 
-    /// Makes rights from what a command line has: operations separated by commas, a folder and a size.
+    /// Creates rights from the values of a command line: operations separated by commas, a folder and a size.
     ///
     /// # Errors
-    /// The error in the rights and its correction.
+    /// Describes the error in the rights and its correction.
     pub fn from_parts(
         operations: &[String],
         folder: Option<&str>,
@@ -149,7 +149,7 @@ fn unknown() -> String {
     format!("it is none of {OPTIONS}; a line is [OPTIONS] KEY [LABEL]")
 }
 
-/// Takes one option apart: its name, its value, and what follows.
+/// Splits off one option: its name, its value, and the rest of the text.
 fn next_option(text: &str) -> Result<(&str, Option<String>, &str), String> {
     let is_end = |c: char| c == ',' || c == ' ' || c == '\t';
     let end = text.find(|c| is_end(c) || c == '=').unwrap_or(text.len());
@@ -180,7 +180,7 @@ fn next_option(text: &str) -> Result<(&str, Option<String>, &str), String> {
     Err("a quote is not closed; add \" at the end of the value".to_owned())
 }
 
-/// Admits a folder below the served one, if it exists or not.
+/// Accepts the name of a folder below the served one, whether or not it exists.
 fn checked_folder(folder: String) -> Result<String, String> {
     let wrong =
         |why: &str| Err(format!("folder {why}; name a folder below the served one, such as folder=\"anna\""));
@@ -229,7 +229,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl Rights {
-    /// Returns the options as they are written, one by one.
+    /// Returns the options in the format of the file, one by one.
     pub fn options(&self) -> Vec<String> {
         let mut options: Vec<String> =
             self.operations.into_iter().flat_map(Operations::names).map(ToOwned::to_owned).collect();
@@ -243,7 +243,7 @@ impl Rights {
     }
 }
 
-/// Writes the rights as in the file, without a blank at the end.
+/// Format of the file, without a trailing blank.
 impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.options().join(","))

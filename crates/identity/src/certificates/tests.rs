@@ -9,7 +9,7 @@ use super::*;
 use crate::raw_key::tests::handshake;
 use crate::testing::{set_mode, write};
 
-/// An authority, and a folder with what it has issued.
+/// Certification authority, and a folder with the certificates that it issued.
 struct Authority {
     issuer: CertifiedIssuer<'static, CertificateKey>,
     folder: tempfile::TempDir,
@@ -30,7 +30,7 @@ impl Authority {
         self.folder.path().join(name)
     }
 
-    /// Files of a certificate for this name.
+    /// Issues a certificate for this name and returns its files.
     fn issue(&self, name: &str) -> [PathBuf; 2] {
         let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
         params.extended_key_usages =
@@ -60,7 +60,7 @@ fn sides_of_one_authority_accept_each_other_whoever_begins() {
     let [client, server] =
         [client.to_connect(&host("server.test")), server.to_listen()].map(|made| made.expect("credentials"));
     handshake(&client, &server, "server.test").expect("agreed");
-    // New keys, asked for by the side that listens.
+    // The listening endpoint requests new keys.
     handshake(&server, &client, "peer.invalid").expect("agreed");
 }
 

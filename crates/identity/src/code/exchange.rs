@@ -1,9 +1,9 @@
-//! Exchange by which both sides prove knowledge of a code without revealing it.
+//! Exchange in which two endpoints prove knowledge of a code without revealing it.
 //!
-//! SPAKE2 (Abdalla and Pointcheval 2005, in the group of Ed25519) turns the code into a key that only another side with the same
-//! code shares. Each side then sends a MAC with that key. Everything happens inside a fresh TLS connection, and the exporter of
-//! that connection (RFC 9266) enters both the key and the MACs. A man in the middle has two connections with two exporters, so
-//! messages relayed from one to the other prove nothing.
+//! SPAKE2 (Abdalla and Pointcheval 2005, in the group of Ed25519) derives a key from the code that only an endpoint with the same
+//! code shares. Each endpoint then sends a MAC with that key. The exchange runs inside a new TLS connection, whose exporter (RFC
+//! 9266) enters both the key and the MACs. A man in the middle has two connections with different exporters, so messages relayed
+//! from one to the other prove nothing.
 //!
 //! ```text
 //! initiator                               responder
@@ -13,12 +13,12 @@
 //!                                  ◀──    version, MAC of the responder
 //! ```
 //!
-//! The initiator's MAC comes first, and a responder that does not accept it sends no MAC, so one exchange tests one guess. Before
-//! that MAC neither side has learnt anything, and nothing is spent.
+//! The initiator sends its MAC first, and a responder that rejects it sends none, so one exchange tests one guess. Before that MAC
+//! neither endpoint has learnt anything, and the code stays valid.
 //!
-//! After the first accepted proof the code belongs to the key that the initiator proved in TLS. The same key may prove the code
-//! again after an interruption, or [resume] without it as long as it remembers the responder's key. Any message of the
-//! responder may be a refusal: the version and one byte with the reason.
+//! The first accepted proof pins the code to the key that the initiator proved in TLS. The same key may prove the code again after
+//! an interruption, or [resume] without it while it remembers the responder's key. Any message of the responder may be a refusal:
+//! the version and one byte with the reason.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,31 +32,31 @@ use super::OneTimeCode;
 use crate::error::IdentityError;
 use crate::public_key::PublicKey;
 
-/// The label under which TLS exports the binding, with an empty context (RFC 9266 section 4.2).
+/// Label under which TLS exports the channel binding, with an empty context (RFC 9266 section 4.2).
 pub const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
-/// Version of this exchange and of the catalogue that follows it: the first byte of each message. In every version a message of
-/// two bytes is a refusal, so that each side can read the version of the other.
+/// Version of this exchange and of the catalogue that follows it: the first byte of each message. In every version a message of two
+/// bytes is a refusal, so each endpoint can read the version of the other.
 pub const EXCHANGE_VERSION: u8 = 2;
 
-/// Bytes of a share: a point, and in front of it which side it is from.
+/// Length of a share in bytes: a byte that identifies the endpoint, and a point.
 const SHARE_LEN: usize = 33;
 
 const MAC_LEN: usize = 32;
 
-/// Bytes of the reason of a refusal.
+/// Length of the reason of a refusal, in bytes.
 const REASON_LEN: usize = 1;
 
-/// Stands for a resumption in the place of a reason.
+/// Value in place of a reason that requests or confirms a resumption.
 const RESUME: u8 = 255;
 
-/// Bytes of the longest message.
+/// Maximum length of a message, in bytes.
 pub const LONGEST_MESSAGE: usize = 1 + SHARE_LEN;
 
-/// Reason for which an exchange failed.
+/// Reason for the failure of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
-    /// A message has another form.
+    /// A message is malformed.
     #[error(
         "the peer sent a message that is no part of an exchange of codes; the code was not used: check host and port, and use the \
          same version of anabranch on both sides"
@@ -68,7 +68,7 @@ pub enum CodeError {
          install the same version of anabranch on both sides"
     )]
     Version(u8),
-    /// The other side knows another code, or a man in the middle answers.
+    /// The peer knows another code, or a man in the middle answers.
     #[error(
         "the code is wrong, or another host answers in place of the peer; a wrong code is tried only once, so ask for a new one"
     )]
@@ -81,13 +81,13 @@ pub enum CodeError {
         "another receiver has used this code, and it stays valid for that one alone (`recv` with the same keys); ask for a new one"
     )]
     InUse,
-    /// The receiver resumes a transfer that this offer has not begun.
+    /// The receiver resumes a transfer that this offer did not begin.
     #[error("the sender was started again and does not know this receiver; ask for its new code")]
     Unknown,
 }
 
 impl CodeError {
-    /// Returns the message that reports this refusal to an initiator.
+    /// Returns the message that reports this error to an initiator.
     pub fn refusal(self) -> Vec<u8> {
         let reason = match self {
             CodeError::Malformed | CodeError::Version(_) => 0,
@@ -111,12 +111,12 @@ impl CodeError {
     }
 }
 
-/// What TLS exports for one connection: 32 bytes that both of its ends have, and no other connection.
+/// Channel binding of a TLS connection: 32 exported bytes that are unique to the connection and equal at both ends.
 #[derive(Clone)]
 pub struct ChannelBinding(Zeroizing<[u8; 32]>);
 
 impl ChannelBinding {
-    /// From the exporter, under [`BINDING_LABEL`].
+    /// Creates the binding from the bytes exported under [`BINDING_LABEL`].
     pub fn new(exported: [u8; 32]) -> Self {
         ChannelBinding(Zeroizing::new(exported))
     }
@@ -132,14 +132,14 @@ impl fmt::Debug for ChannelBinding {
     }
 }
 
-/// Which side a MAC is from. With one key for both, each side could send the other's MAC back.
+/// Sender of a MAC. With a single key for both, each endpoint could reflect the other's MAC.
 #[derive(Clone, Copy)]
 enum Side {
     Initiator,
     Responder,
 }
 
-/// What both sides compute from the key: a MAC of each over all that was said.
+/// MACs of both endpoints over all messages, with keys derived from the shared key.
 struct Proof {
     keys: [hmac::Key; 2],
     said: Vec<u8>,
@@ -170,7 +170,7 @@ impl Proof {
         with_version(hmac::sign(self.key(side), &self.said).as_ref())
     }
 
-    /// Takes the same time wherever a MAC differs.
+    /// Verifies a MAC in constant time.
     fn verify(&self, side: Side, mac: &[u8]) -> Result<(), CodeError> {
         hmac::verify(self.key(side), &self.said, mac).map_err(|_| CodeError::Wrong)
     }
@@ -180,7 +180,7 @@ fn with_version(body: &[u8]) -> Vec<u8> {
     [&[EXCHANGE_VERSION], body].concat()
 }
 
-/// Returns what follows the version, if it has this length.
+/// Returns the bytes after the version, if their number is `len`.
 fn body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
     match message.split_first() {
         Some((&EXCHANGE_VERSION, body)) if body.len() == len => Ok(body),
@@ -191,12 +191,12 @@ fn body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
     }
 }
 
-/// Returns `true` for the lengths that messages of versions 1 and 2 have. Anything else is another protocol.
+/// Returns `true` for message lengths of versions 1 and 2. Other lengths belong to other protocols.
 fn is_of_any_version(body: &[u8]) -> bool {
     [REASON_LEN, MAC_LEN, SHARE_LEN].contains(&body.len())
 }
 
-/// Returns the [`body`] of a message of the responder, which may be a refusal.
+/// Returns the [`body`] of a message of the responder. A refusal becomes an error.
 fn answer_body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
     match body(message, REASON_LEN) {
         Ok(&[reason]) => Err(CodeError::of_refusal(reason)),
@@ -204,16 +204,16 @@ fn answer_body(message: &[u8], len: usize) -> Result<&[u8], CodeError> {
     }
 }
 
-/// First message of an initiator that resumes a transfer whose code it proved before. The responder answers with
+/// Returns the first message of an initiator that resumes a transfer whose code it proved before. The responder answers with
 /// [`resumed`](is_resumed) or a refusal.
 pub fn resume() -> Vec<u8> {
     with_version(&[RESUME])
 }
 
-/// Reads the answer to [`resume`].
+/// Returns `Ok` if the answer to [`resume`] is a confirmation.
 ///
 /// # Errors
-/// The reason of the refusal, and [`CodeError::Malformed`] for other messages.
+/// Returns the reason of the refusal, or [`CodeError::Malformed`] for other messages.
 pub fn is_resumed(message: &[u8]) -> Result<(), CodeError> {
     match body(message, REASON_LEN)? {
         &[RESUME] => Ok(()),
@@ -221,11 +221,11 @@ pub fn is_resumed(message: &[u8]) -> Result<(), CodeError> {
     }
 }
 
-/// First message of an initiator of version 1, which answers it and does not answer later ones. It is made of a random code, so
-/// it reveals nothing.
+/// Returns a first message of version 1. A responder of version 1 answers it, and responders of later versions refuse it. It
+/// contains a random code, so it reveals nothing.
 ///
 /// # Errors
-/// The system gives no random bytes.
+/// Fails if the system provides no random bytes.
 pub fn version_1_probe(binding: ChannelBinding) -> Result<Vec<u8>, IdentityError> {
     let (_, mut message) = Initiator::start(&OneTimeCode::random()?, binding);
     message[0] = 1;
@@ -241,7 +241,7 @@ fn finish(state: Spake2<Ed25519Group>, share: &[u8]) -> Result<Zeroizing<Vec<u8>
     state.finish(share).map(Zeroizing::new).map_err(|_| CodeError::Malformed)
 }
 
-/// The side that was told the code, after its first message.
+/// Endpoint that received the code from its user, after its first message.
 pub struct Initiator {
     state: Spake2<Ed25519Group>,
     share: Vec<u8>,
@@ -249,7 +249,7 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// Begins, with the message to send first.
+    /// Begins an exchange. Returns the first message to send.
     pub fn start(code: &OneTimeCode, binding: ChannelBinding) -> (Self, Vec<u8>) {
         let [own, peer] = binding.identities();
         let password = Password::new(code.password().as_bytes());
@@ -258,10 +258,10 @@ impl Initiator {
         (Initiator { state, share, binding }, message)
     }
 
-    /// Takes the answer, and gives the message that proves the code.
+    /// Processes the answer, and returns the message that proves the code.
     ///
     /// # Errors
-    /// The reason of a refusal, and [`CodeError::Malformed`].
+    /// Returns the reason of a refusal, or [`CodeError::Malformed`].
     pub fn prove(self, answer: &[u8]) -> Result<(Waiting, Vec<u8>), CodeError> {
         let share = answer_body(answer, SHARE_LEN)?;
         let shared = finish(self.state, share)?;
@@ -271,51 +271,51 @@ impl Initiator {
     }
 }
 
-/// The side that was told the code, when it has proved it.
+/// Initiator that has sent its proof.
 pub struct Waiting {
     proof: Proof,
 }
 
 impl Waiting {
-    /// Takes the other side's proof.
+    /// Verifies the proof of the responder.
     ///
     /// # Errors
-    /// [`CodeError::Wrong`] if the other side does not know the code: nothing it says may be used.
+    /// Returns [`CodeError::Wrong`] if the responder does not know the code. Its data must not be used then.
     pub fn verify(self, message: &[u8]) -> Result<(), CodeError> {
         let mac = answer_body(message, MAC_LEN)?;
         self.proof.verify(Side::Responder, mac)
     }
 }
 
-/// A code that was made here. Several initiators may begin an exchange at the same time. The first accepted proof pins the code to
-/// the key of its initiator, and a wrong proof before that spends it.
+/// Locally generated code. Several initiators may run exchanges at the same time. The first accepted proof pins the code to the key
+/// of its initiator, and a wrong proof before that spends it.
 #[derive(Debug)]
 pub struct Offer {
     code: OneTimeCode,
     state: Mutex<State>,
 }
 
-/// Receivers that may still prove a code.
+/// Receivers that may prove the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Any receiver.
     Open,
-    /// The holder of this key, which has proved it before.
+    /// Holder of this key, which has proved the code before.
     Pinned(PublicKey),
-    /// None: a wrong code was tried.
+    /// None, because a wrong code was tried.
     Spent,
 }
 
-/// First message of an initiator, read by the responder.
+/// First message of an initiator, as interpreted by the responder.
 pub enum Opening {
-    /// It begins an exchange: the answer to send.
+    /// The initiator begins an exchange. Contains the answer to send.
     Exchange(Box<Answered>, Vec<u8>),
-    /// It is the holder of the code and resumes: the answer to send.
+    /// The holder of the code resumes. Contains the answer to send.
     Resumed(Vec<u8>),
 }
 
 impl Offer {
-    /// Makes an offer of this code to one receiver.
+    /// Creates an offer of this code to one receiver.
     pub fn new(code: OneTimeCode) -> Self {
         Offer { code, state: Mutex::new(State::Open) }
     }
@@ -333,10 +333,10 @@ impl Offer {
         }
     }
 
-    /// Takes the first message of the initiator that holds `key`.
+    /// Processes the first message of the initiator that holds `key`.
     ///
     /// # Errors
-    /// The refusal to [report](CodeError::refusal) to it. Nothing is spent by that.
+    /// Returns the refusal to [report](CodeError::refusal) to the initiator. It does not spend the code.
     pub fn open(
         &self,
         message: &[u8],
@@ -365,11 +365,11 @@ impl Offer {
         Ok(Opening::Exchange(Box::new(Answered { proof, key }), with_version(&own_share)))
     }
 
-    /// Takes the proof of an initiator. As long as the code is pinned to no key, a right proof pins it and a wrong one spends it. A
-    /// wrong proof of the holder spends nothing: it has shown that it knows the code.
+    /// Verifies the proof of an initiator. While the code is not pinned, a correct proof pins it and a wrong one spends it. A wrong
+    /// proof of the holder does not spend the code, because the holder has proved it before.
     ///
     /// # Errors
-    /// [`CodeError::Wrong`]; [`CodeError::Spent`] and [`CodeError::InUse`] if another initiator was quicker.
+    /// Returns [`CodeError::Wrong`], or [`CodeError::Spent`] and [`CodeError::InUse`] if another initiator was faster.
     pub fn verify(&self, answered: Answered, message: &[u8]) -> Result<Accepted, CodeError> {
         let mut state = self.state();
         match *state {
@@ -389,16 +389,16 @@ impl Offer {
     }
 }
 
-/// An initiator that has begun.
+/// Exchange whose first message has been answered.
 pub struct Answered {
     proof: Proof,
     key: PublicKey,
 }
 
-/// An initiator that has proved the code.
+/// Exchange whose initiator has proved the code.
 #[derive(Debug)]
 pub struct Accepted {
-    /// What is to be sent to it.
+    /// Message to send to the initiator.
     pub message: Vec<u8>,
 }
 

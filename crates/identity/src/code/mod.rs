@@ -1,4 +1,4 @@
-//! One-time codes for two people who share nothing yet.
+//! One-time codes that authenticate two users without shared keys.
 
 mod exchange;
 mod words;
@@ -17,53 +17,53 @@ pub use exchange::{
 use crate::error::IdentityError;
 use words::WORDS;
 
-/// Numbers that a code begins with.
+/// Number of values of a code's number.
 const NUMBERS: u8 = 100;
 
-/// Bytes of a text that is read as a code.
+/// Maximum length of a text that is parsed as a code, in bytes.
 const LONGEST_TEXT: usize = 64;
 
-/// A number below 100 and two of 256 words, such as `42-marble-river`: one of 6,553,600. An attacker has one guess.
+/// One-time code: a number below 100 and two of 256 words, such as `42-marble-river`. An attacker has one guess in 6,553,600.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OneTimeCode {
     number: u8,
     words: [u8; 2],
 }
 
-/// A text is no code. It is not shown: it may be nearly one.
+/// Error of parsing a code. It does not contain the text, which may be almost a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WrongCode {
-    /// It has another form.
+    /// The format is wrong.
     #[error("a code is a number and two words, such as 42-marble-river")]
     Form,
-    /// A word is none of those that codes are made of.
+    /// A word is not in the word list.
     #[error("word {0} of the code is misspelt: codes have no such word")]
     Word(usize),
 }
 
 impl OneTimeCode {
-    /// A code that nobody can guess better than by chance.
+    /// Generates a uniformly random code.
     ///
     /// # Errors
-    /// [`IdentityError::NoRandomness`].
+    /// Returns [`IdentityError::NoRandomness`] if the system provides no random bytes.
     pub fn random() -> Result<Self, IdentityError> {
         loop {
             let mut bytes = Zeroizing::new([0; 3]);
             rand::fill(&mut *bytes).map_err(|_| IdentityError::NoRandomness)?;
-            // Of 256 values the last 56 would make some numbers likelier than others.
+            // Rejects the last 56 of 256 values, which would favour some numbers.
             if bytes[0] < 2 * NUMBERS {
                 return Ok(OneTimeCode { number: bytes[0] % NUMBERS, words: [bytes[1], bytes[2]] });
             }
         }
     }
 
-    /// What both sides feed into the key exchange: the text itself, whatever way it was typed.
+    /// Returns the password for the key exchange: the canonical text of the code.
     fn password(&self) -> Zeroizing<String> {
         Zeroizing::new(self.to_string())
     }
 }
 
-/// Words may be in upper case, and apart by blanks, hyphens or both.
+/// Accepts words in upper case, separated by blanks, hyphens or both.
 impl FromStr for OneTimeCode {
     type Err = WrongCode;
 
@@ -88,7 +88,7 @@ impl FromStr for OneTimeCode {
     }
 }
 
-/// To be shown to the one who is to tell it to the other.
+/// Canonical text, for display to the user who passes the code on.
 impl fmt::Display for OneTimeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, second] = self.words.map(|index| WORDS[usize::from(index)]);
@@ -109,7 +109,7 @@ impl Drop for OneTimeCode {
     }
 }
 
-/// The body of a fuzz target: any text is refused, or read back as it is written.
+/// Fuzz target: a text is rejected, or the code parsed from it survives a round trip.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn fuzz(text: &str) {
     if let Ok(code) = text.parse::<OneTimeCode>() {
@@ -164,7 +164,7 @@ mod tests {
             numbers[usize::from(code.number)] += 1;
             code.words.iter().for_each(|word| words[usize::from(*word)] += 1);
         }
-        // 256 and 200 are expected. That any of them is so far away has a chance below 10^-11.
+        // The expected counts are 256 and 200. A count outside these bounds has a probability below 10^-11.
         assert!(numbers.iter().all(|count| (128..400).contains(count)), "{numbers:?}");
         assert!(words.iter().all(|count| (90..330).contains(count)), "{words:?}");
     }

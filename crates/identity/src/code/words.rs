@@ -1,6 +1,6 @@
-//! Words that are easy to say, to hear and to type.
+//! Word list of one-time codes: words that are easy to say, hear and type.
 
-/// The words of codes. No two are one keystroke apart, so a slip of one key is found before the only guess is spent on it.
+/// Words of codes. No two words differ by one keystroke, so a typing error is detected before it spends the code.
 #[rustfmt::skip]
 pub(super) const WORDS: [&str; 256] = [
     "acorn", "admiral", "almond", "amber", "anchor", "apple", "april", "apron", "arrow", "artist",
@@ -37,7 +37,7 @@ pub(super) const WORDS: [&str; 256] = [
 mod tests {
     use super::*;
 
-    /// Whether one letter inserted, left out or replaced makes one word the other.
+    /// Returns `true` if inserting, deleting or replacing one letter turns one word into the other.
     fn one_apart(one: &str, other: &str) -> bool {
         let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
         let same = short.bytes().zip(long.bytes()).take_while(|(a, b)| a == b).count();

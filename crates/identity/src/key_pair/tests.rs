@@ -70,7 +70,7 @@ fn the_private_half_is_not_shown() {
     assert!(!format!("{error:?}").contains(pem.lines().nth(1).expect("three lines")));
 }
 
-/// Where OpenSSL is installed it reads the file, and has the same public key.
+/// Checks with OpenSSL, if it is installed, that it reads the file and finds the same public key.
 #[test]
 fn another_implementation_reads_the_file() {
     let folder = tempfile::tempdir().expect("a folder");

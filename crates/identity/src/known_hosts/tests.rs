@@ -10,7 +10,7 @@ fn host(text: &str) -> HostName {
     text.parse().expect("a host")
 }
 
-/// A folder with this file.
+/// Creates a folder with a file of this text.
 fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("known_hosts");
@@ -133,7 +133,7 @@ fn what_several_writers_add_at_the_same_time_is_all_there() {
                 for number in 0..8_u8 {
                     KnownHosts::add(path, &host(&format!("w{writer}-{number}:1")), key(writer))
                         .expect("added");
-                    // All of them fight for this one.
+                    // All writers compete for this host.
                     let _ = KnownHosts::add(path, &host("h:1"), key(writer));
                 }
             });

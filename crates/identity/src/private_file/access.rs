@@ -1,4 +1,4 @@
-//! Who else could read or change a file.
+//! Checks for access of other users to a file.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -9,32 +9,32 @@ use std::path::{Component, Path, PathBuf};
 use super::Others;
 use crate::error::IdentityError;
 
-/// The user that may change every file anyway.
+/// User who can change every file.
 const ROOT: u32 = 0;
-/// Others may write to it.
+/// Permission bits that let other users write.
 const WRITABLE: u32 = 0o022;
-/// In a folder with this bit, only the owner of a file may remove or rename it.
+/// Sticky bit: only the owner of a file may remove or rename it in a folder with this bit.
 const STICKY: u32 = 0o1000;
 
-/// Links that are followed on the way to one file, as the kernel does.
+/// Maximum number of links followed on the path to one file, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Refuses a file that others may read or change, or whose place others may give to another file.
+/// Rejects a file that other users may read or change, or whose path they can redirect.
 pub(super) fn check(file: &File, path: &Path, others: Others) -> Result<(), IdentityError> {
     let trusted = Trusted::now()?;
     check_file(&file.metadata().map_err(IdentityError::file(path))?, path, others, &trusted)?;
     check_way(path, &trusted)
 }
 
-/// Refuses a path that others may lead elsewhere. A file that is not there yet has only the folders that are.
+/// Rejects a path that other users can redirect. Only the existing folders of a missing file are checked.
 pub(super) fn check_place(path: &Path) -> Result<(), IdentityError> {
     check_way(path, &Trusted::now()?)
 }
 
-/// Users who may own what leads to a file.
+/// Users who may own the folders and links on the path to a file.
 struct Trusted {
     user: u32,
-    /// The owner of `/`, who can replace everything below it. In a user namespace that is not root.
+    /// Owner of `/`, who can replace everything below it. In a user namespace this is not root.
     top: u32,
 }
 
@@ -45,8 +45,8 @@ impl Trusted {
     }
 }
 
-/// Checks each folder and each link from `/` to the file: the folders of the name as it is written, those of every link that it
-/// leads through, and the owners of the links.
+/// Checks each folder and each link from `/` to the file: the folders of the path as written, those of every link that it follows,
+/// and the owners of the links.
 fn check_way(path: &Path, trusted: &Trusted) -> Result<(), IdentityError> {
     let absolute = std::path::absolute(path).map_err(IdentityError::file(path))?;
     let mut at = PathBuf::from("/");
@@ -72,21 +72,21 @@ fn check_way(path: &Path, trusted: &Trusted) -> Result<(), IdentityError> {
             if links > MOST_LINKS {
                 return Err(IdentityError::content(path, "too many links lead to this file"));
             }
-            // A link to an open file, such as one of /proc/self/fd, names no path.
+            // A link to an open file, such as one of /proc/self/fd, does not name a path.
             let Ok(target) = fs::read_link(&next) else { return Ok(()) };
             if target.is_absolute() {
                 at = PathBuf::from("/");
             }
             parts.extend(self::parts(&target));
         } else {
-            // The file, which was opened and checked.
+            // The caller has opened and checked the file itself.
             return Ok(());
         }
     }
     Ok(())
 }
 
-/// Returns the parts of a path, the last one first.
+/// Returns the components of a path in reverse order.
 fn parts(path: &Path) -> Vec<OsString> {
     let parts = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
@@ -266,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("file");
         write(&file, "");
-        // Only root can give them away; of another user they are foreign to everybody else as they are.
+        // Only root can change their owner. Owned by another user, they are foreign to every other user unchanged.
         for path in [folder.path(), file.as_path()] {
             let _ = std::os::unix::fs::chown(path, Some(1), None);
         }

@@ -3,7 +3,7 @@ use rustls::{ClientConnection, Connection, ServerConnection};
 use super::*;
 use crate::key_set::KeySet;
 
-/// Takes a handshake of both configurations to its end, and gives both sides or the first error.
+/// Runs a handshake of both configurations. Returns both connections or the first error.
 pub(crate) fn handshake(
     client: &Credentials,
     server: &Credentials,
@@ -60,7 +60,7 @@ fn a_key_that_is_not_admitted_is_refused_in_either_role() {
     let refused = Error::from(CertificateError::ApplicationVerificationFailure);
     assert_eq!(handshake(&open(&one), &closed(&two), "x").expect_err("a stranger"), refused);
     assert_eq!(handshake(&closed(&one), &open(&two), "x").expect_err("a stranger"), refused);
-    // The set is looked at in each handshake anew.
+    // Each handshake reads the current set.
     let server = closed(&two);
     strangers.replace([one.public()]);
     handshake(&open(&one), &server, "x").expect("known by now");
@@ -87,7 +87,7 @@ fn a_client_without_a_key_is_refused() {
 fn a_key_whose_private_half_the_peer_does_not_have_is_refused() {
     let (one, two, victim) = (pair(), pair(), pair());
     let client = one.credentials(Admission::Anyone).expect("credentials");
-    // It shows the victim's key, and signs with its own.
+    // The peer presents the victim's key and signs with its own.
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Arc::new(RawKeyVerifier { provider: Arc::clone(&provider), admission: Admission::Anyone });
     let certified = CertifiedKey::new(vec![CertificateDer::from(victim.public().to_spki())], two.signing());

@@ -19,7 +19,7 @@ fn open(offer: &Offer, message: &[u8], by: u8, bound: u8) -> Result<(Answered, V
     }
 }
 
-/// Runs an exchange as far as it gets: the results of the responder and of the initiator.
+/// Runs an exchange until it succeeds or fails. Returns the results of the responder and of the initiator.
 fn exchange(
     offer: &Offer,
     (typed, by): (&str, u8),
@@ -119,7 +119,7 @@ fn proof_sent_back_proves_nothing() {
     let (_, answer) = open(&offer, &first, 1, 1).expect("open");
     let (waiting, proof) = initiator.prove(&answer).expect("an answer");
     assert_eq!(waiting.verify(&proof), Err(CodeError::Wrong));
-    // Nor does a share.
+    // A share is not a valid answer either.
     let (initiator, first) = Initiator::start(&code("7-apple-river"), binding(1));
     assert!(matches!(initiator.prove(&first), Err(CodeError::Malformed)));
 }
@@ -127,14 +127,14 @@ fn proof_sent_back_proves_nothing() {
 #[test]
 fn each_version_learns_the_version_of_the_other() {
     let offer = Offer::new(code("7-apple-river"));
-    // A receiver of version 1 at this offer.
+    // A receiver of version 1 contacts this offer.
     let old = version_1_probe(binding(1)).expect("random");
     let refused = open(&offer, &old, 1, 1).err().expect("another version");
     assert_eq!(refused, CodeError::Version(1));
     let text = refused.to_string();
     assert!(text.contains("version 1 of") && text.contains("program version 2"), "{text}");
     assert!(!is_of_version_1(&refused.refusal()) && is_of_version_1(&old));
-    // This receiver at a sender of version 3, which refuses it, and at one that answers.
+    // This receiver contacts a sender of version 3 that refuses it, and one that answers.
     for answer in [&[3, 0][..], &[3; LONGEST_MESSAGE]] {
         let (initiator, _) = Initiator::start(&code("7-apple-river"), binding(1));
         assert_eq!(initiator.prove(answer).err(), Some(CodeError::Version(3)));
