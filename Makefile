@@ -263,6 +263,7 @@ lint-others: venv
 	check '$(VENV)/bin/ruff' check .; \
 	check '$(VENV)/bin/ruff' format --check --exclude '*.md' .; \
 	check '$(VENV)/bin/mypy'; \
+	check env PYTHONPATH=python:tools '$(VENV)/bin/lint-imports' --no-cache; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger tests/cost; \
 	check '$(VENV)/bin/python' tests/ledger/ledger.py check; \
 	check $(PYTHON) .ci/check_sources.py; \

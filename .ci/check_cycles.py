@@ -1,11 +1,10 @@
-"""No two sibling modules import each other, in Rust and in Python; what is below a module counts as part of it.
+"""Finds sibling modules of a crate that import each other; a module counts with everything below it.
 
-The nodes are the children of one module. There is an edge from one to another where anything in the first, or below
-it, names anything in the second, or below it: in a `use`, an `import` or a path inside the code. A name that a parent
-re-exports counts as an import of the module that defines it; one that the parent defines is no import of a sibling.
+The nodes are the children of one module. An edge leads from one to another if the first, or a module below it, names an
+item of the second, or of a module below that: in a `use` or in a path inside the code. A name that a parent re-exports
+counts as an import of the module that defines it; one that the parent defines is no import of a sibling.
 """
 
-import ast
 import re
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
@@ -29,13 +28,13 @@ class Module:
     file: str
     # The paths that are named, each with its line.
     named: list = field(default_factory=list)
-    # What `use` or `import` calls them here.
+    # Names that a `use` gives them in this module.
     aliases: dict = field(default_factory=dict)
     globs: list = field(default_factory=list)
     defined: set = field(default_factory=set)
 
 
-def rust_modules(sources, root):
+def crate_modules(sources, root):
     """The modules of the crate whose `src` is the folder `root`."""
     modules = {}
     for file, text in sources.items():
@@ -45,11 +44,11 @@ def rust_modules(sources, root):
         path = (*place.relative_to(root).parts[:-1], place.stem)
         if place.name in {"lib.rs", "mod.rs"}:
             path = path[:-1]
-        modules[path] = rust_module(path, file, text)
+        modules[path] = parse(path, file, text)
     return modules
 
 
-def rust_module(path, file, text):
+def parse(path, file, text):
     code = VISIBILITY.sub(lambda found: rust_source.blank(found.group()), rust_source.code_only(text))
     code = rust_source.without_tests(code)
     module = Module(path, file)
@@ -93,7 +92,7 @@ def use_tree(tree, before=()):
             start = at + 1
 
 
-def rust_target(modules, module, names, depth=0):
+def resolve(modules, module, names, depth=0):
     """The path of the module that defines what `names` means in `module`, or None for another crate's."""
     first, at = names[0], module.path
     if first == "crate":
@@ -107,7 +106,7 @@ def rust_target(modules, module, names, depth=0):
         alias = module.aliases.get(first)
         if alias is None or alias == names[:1] or depth > DEEPEST:
             return None
-        return rust_target(modules, module, (*alias, *names[1:]), depth + 1)
+        return resolve(modules, module, (*alias, *names[1:]), depth + 1)
     while names and (*at, names[0]) in modules:
         at, names = (*at, names[0]), names[1:]
     return defining(modules, at, names, depth) if names else at
@@ -119,63 +118,21 @@ def defining(modules, at, names, depth):
     if module is None or names[0] in module.defined or depth > DEEPEST:
         return at
     if (alias := module.aliases.get(names[0])) and alias != names[:1]:
-        found = rust_target(modules, module, (*alias, *names[1:]), depth + 1)
+        found = resolve(modules, module, (*alias, *names[1:]), depth + 1)
         return at if found is None else found
     for glob in module.globs:
-        target = rust_target(modules, module, glob, depth + 1)
+        target = resolve(modules, module, glob, depth + 1)
         if target in modules and target != at and names[0] in modules[target].defined | modules[target].aliases.keys():
             return defining(modules, target, names, depth + 1)
     return at
 
 
-def python_modules(sources, root):
-    """The modules of the package in the folder `root`."""
-    modules = {}
-    for file, text in sources.items():
-        place = PurePosixPath(file)
-        if not place.is_relative_to(root) or place.suffix != ".py":
-            continue
-        path = (PurePosixPath(root).name, *place.relative_to(root).parts[:-1], place.stem)
-        if place.name == "__init__.py":
-            path = path[:-1]
-        modules[path] = python_module(path, file, text)
-    return modules
-
-
-def python_module(path, file, text):
-    module = Module(path, file)
-    package = path if file.endswith("/__init__.py") else path[:-1]
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            module.named += [(tuple(name.name.split(".")), node.lineno) for name in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) + 1 - node.level] if node.level else ()
-            base += tuple((node.module or "").split(".")) if node.module else ()
-            for name in node.names:
-                module.named.append(((*base, name.name), node.lineno))
-                module.aliases[name.asname or name.name] = (*base, name.name)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            module.defined.add(node.name)
-    return module
-
-
-def python_target(modules, _module, names, depth=0):
-    at = ()
-    while names and (*at, names[0]) in modules:
-        at, names = (*at, names[0]), names[1:]
-    if not at or not names or names[0] in modules[at].defined or depth > DEEPEST:
-        return at or None
-    alias = modules[at].aliases.get(names[0])
-    found = alias and python_target(modules, modules[at], alias, depth + 1)
-    return found or at
-
-
-def edges(modules, target):
+def edges(modules):
     """By parent: which child names what is in which other one, and where it does so first."""
     found = defaultdict(dict)
     for module in modules.values():
         for names, line in module.named:
-            other = target(modules, module, names)
+            other = resolve(modules, module, names)
             if other is None:
                 continue
             shared = next((at for at, (a, b) in enumerate(zip(module.path, other, strict=False)) if a != b), None)
@@ -229,18 +186,14 @@ def cycle(pairs, nodes):
 
 
 def import_cycles(sources):
-    """Takes the text of each source by its name, without files of tests."""
-    crates = sorted({PurePosixPath(file).parts[1] for file in sources if file.startswith("crates/")})
-    for crate in crates:
-        yield from cycles(rust_modules(sources, f"crates/{crate}/src"), rust_target, (crate,))
-    for package in ("python/anabranch", "tools/which_scheme"):
-        yield from cycles(python_modules(sources, package), python_target, ())
+    """Yields each set of siblings that import each other, with one cycle through some of them.
 
-
-def cycles(modules, target, before):
-    """Each set of siblings that import each other, with one cycle through some of them."""
-    for parent, pairs in sorted(edges(modules, target).items()):
-        where = "::".join((*before, *parent))
-        for together in components(pairs):
-            steps = "; ".join(f"{a} imports {b} in {pairs[a, b]}" for a, b in cycle(pairs, together))
-            yield f"{where}: an import cycle of {', '.join(sorted(together))}: {steps}"
+    Takes the text of each source by its name, without files of tests.
+    """
+    for crate in sorted({PurePosixPath(file).parts[1] for file in sources if file.startswith("crates/")}):
+        modules = crate_modules(sources, f"crates/{crate}/src")
+        for parent, pairs in sorted(edges(modules).items()):
+            where = "::".join((crate, *parent))
+            for together in components(pairs):
+                steps = "; ".join(f"{a} imports {b} in {pairs[a, b]}" for a, b in cycle(pairs, together))
+                yield f"{where}: an import cycle of {', '.join(sorted(together))}: {steps}"

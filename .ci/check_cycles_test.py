@@ -1,4 +1,4 @@
-"""What check_cycles.py finds, in small crates and packages."""
+"""What check_cycles.py finds, in small crates."""
 
 import sys
 import unittest
@@ -79,27 +79,6 @@ mod tests {
         self.assertEqual(len(found), 1)
         self.assertTrue(found[0].startswith("c: an import cycle of a, b, c: a imports b in "))
         self.assertEqual(found[0].count("imports"), 2)
-
-
-class Python(unittest.TestCase):
-    def cycles(self, **files):
-        sources = {f"python/anabranch/{name}.py": text for name, text in files.items()}
-        return list(import_cycles({"python/anabranch/__init__.py": "", **sources}))
-
-    def test_modules_that_import_each_other(self):
-        found = self.cycles(a="from anabranch.b import B\n", b="def b():\n    from . import a\n")
-        steps = "a imports b in python/anabranch/a.py:1; b imports a in python/anabranch/b.py:2"
-        self.assertEqual(found, [f"anabranch: an import cycle of a, b: {steps}"])
-        self.assertEqual(len(self.cycles(a="import anabranch.b\n", b="import anabranch.a\n")), 1)
-
-    def test_descendants_count_with_their_ancestor(self):
-        files = {"p/__init__": "", "p/x": "from ..a import A\n", "a": "from .p.x import X\n"}
-        self.assertEqual(len(self.cycles(**files)), 1)
-
-    def test_what_a_package_imports_leads_to_the_module_that_defines_it(self):
-        files = {"p/__init__": "from .x import X\n\n\ndef own(): ...\n", "p/y": "Y = 1\n"}
-        self.assertEqual(self.cycles(**{**files, "p/x": "from . import own\nfrom .y import Y\n"}), [])
-        self.assertEqual(len(self.cycles(**{**files, "p/x": "from .y import Y\n", "p/y": "from . import X\n"})), 1)
 
 
 if __name__ == "__main__":

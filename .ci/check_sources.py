@@ -1,8 +1,8 @@
 """Checks that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is.
 
-Each clippy.toml has the limits of the whole workspace, no file is too long, dependencies of crates and of modules point
-one way, and the book has a page for every scheme and component, and names every event, field of a profile and key of a
-scenario file.
+Each clippy.toml has the limits of the whole workspace, no file is too long, dependencies of crates and of their modules
+point one way, and the book has a page for every scheme and component, and names every event, field of a profile and
+key of a scenario file.
 """
 
 import re
