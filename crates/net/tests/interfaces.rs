@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use anabranch_net::interface::{Change, LinkKind, Obstacle, Watcher, local_addresses};
 use anabranch_net::{
-    Association, Binding, ConnectError, Device, Host, HostBuilder, PathAddress, PathState, Peer, Protection,
-    SendOptions,
+    Association, BindError, Binding, ConnectError, Device, Host, HostBuilder, PathAddress, PathState, Peer,
+    Protection, SendOptions,
 };
 
 use self::namespace::in_namespace;
@@ -174,6 +174,13 @@ async fn devices() {
         .bind()
         .expect("bound all the same");
     assert!(matches!(none.devices(), [(_, Device::Refused { interface, .. })] if interface == "nosuch0"));
+    // The address is that of `near`: an unbound socket would leave through an interface that was not asked for.
+    let ambiguous =
+        Host::builder(Protection::Insecure).local_on(SocketAddr::from(([10, 77, 0, 1], 0)), "nosuch0").bind();
+    assert!(matches!(
+        &ambiguous,
+        Err(BindError::Ambiguous { interface, other, .. }) if interface == "nosuch0" && other == "near"
+    ));
 }
 
 /// The packet size of the first path, once it is that.
