@@ -1,5 +1,5 @@
-//! What observing a transfer over loopback costs: each kind in turn, several rounds, and the median of its time over that of
-//! the unobserved transfer of the same round.
+//! Cost of observing a transfer over loopback: several rounds of each kind, and the median ratio of its time to that of the
+//! unobserved transfer of the same round.
 
 #![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 
@@ -13,7 +13,7 @@ const ROUNDS: usize = 9;
 const MESSAGE_BYTES: usize = 64 << 10;
 const MESSAGES: usize = 512;
 
-/// Sees everything and does nothing.
+/// Observer that ignores all events.
 struct Idle;
 
 impl Observer for Idle {}
@@ -52,7 +52,7 @@ fn any_port(builder: HostBuilder, nodes: [u8; 2]) -> HostBuilder {
     nodes.into_iter().fold(builder, |builder, node| builder.local(local(node)))
 }
 
-/// Sends everything one way and closes; how long that took, and how many records were lost.
+/// Sends all messages one way and closes. Returns the duration and the number of dropped records.
 async fn transfer(kind: Kind) -> (Duration, u64) {
     let scheme = config("cmt").expect("a scheme");
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! What waits to be written.
+//! Records that wait for the writer.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -11,25 +11,25 @@ use anabranch_core::{PathId, Statistics};
 use anabranch_lab::trace::PathSample;
 use anabranch_net::{CloseReason, DatagramOutcome, KeyChange};
 
-/// Bytes of memory that records may take up, about; what comes beyond is dropped.
+/// Approximate limit of the memory for records, in bytes. Records beyond it are dropped.
 const MOST_BYTES: usize = 64 << 20;
-/// The writer is woken once so much waits, and else by the time.
+/// Amount of waiting records in bytes that wakes the writer before its period ends.
 const MUCH_BYTES: usize = 8 << 20;
-/// How long records wait for the writer.
+/// Maximum time that records wait for the writer.
 const PERIOD: Duration = Duration::from_millis(50);
-/// About what a record takes up beside the bytes of a packet.
+/// Approximate memory of a record besides the bytes of a packet, in bytes.
 const RECORD_BYTES: usize = 256;
 
-/// Names an association among those of all hosts of a recording.
+/// Identifies an association among those of all hosts of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// The host.
+    /// Index of the host.
     pub(crate) host: usize,
-    /// Its number at the host.
+    /// Number of the association at the host.
     pub(crate) number: u64,
 }
 
-/// Something that happened. Times are since the recording began.
+/// Recorded event. Times count from the start of the recording.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
     Host {
@@ -55,13 +55,13 @@ pub(crate) enum Record {
         local: IpAddr,
         remote: SocketAddr,
     },
-    /// The place of how it stands.
+    /// Index of the path sample in `stands`.
     Path {
         key: Key,
         at: Time,
         stand: usize,
     },
-    /// The place of the event.
+    /// Index of the event in `decisions`.
     Decision {
         key: Key,
         decision: usize,
@@ -83,16 +83,16 @@ pub(crate) enum Record {
     },
 }
 
-/// Records in the order in which they came, with what they refer to.
+/// Records in order of arrival, with the data that they refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) stands: Vec<PathSample>,
     pub(crate) decisions: Vec<TraceEvent>,
-    /// The latest counters of associations that something happened to.
+    /// Latest counters of the associations with new events.
     pub(crate) statistics: Vec<(Key, Statistics)>,
-    /// Records that found no room.
+    /// Number of records dropped for lack of room.
     pub(crate) dropped: u64,
 }
 
@@ -101,7 +101,7 @@ impl Batch {
         self.bytes.len() + self.records.len() * RECORD_BYTES
     }
 
-    /// Whether one more has room; if not, it is counted.
+    /// Returns `true` if there is room for another record. Otherwise counts a dropped record.
     pub(crate) fn has_room(&mut self) -> bool {
         let room = self.size() < MOST_BYTES;
         self.dropped += u64::from(!room);
@@ -131,7 +131,7 @@ struct State {
     finished: bool,
 }
 
-/// Where hosts leave records and the writer takes them. Whoever holds its lock does little, so nobody waits long.
+/// Queue between hosts and the writer. Each lock is held briefly, so no caller waits long.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     state: Mutex<State>,
@@ -143,7 +143,7 @@ impl Inbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to the batch.
+    /// Adds records to the batch.
     pub(crate) fn write(&self, what: impl FnOnce(&mut Batch)) {
         let mut state = self.lock();
         let before = state.batch.size();
@@ -155,7 +155,7 @@ impl Inbox {
         }
     }
 
-    /// Takes what has come meanwhile in exchange for an empty batch; `true` if no more will come.
+    /// Exchanges the waiting batch for an empty one. Returns `true` if no more records will follow.
     pub(crate) fn take(&self, batch: &mut Batch) -> bool {
         let state = self.lock();
         let waits = |state: &mut State| !state.finished && state.batch.size() < MUCH_BYTES;
@@ -165,7 +165,7 @@ impl Inbox {
         state.finished
     }
 
-    /// Lets the writer come to its end with what there is.
+    /// Lets the writer finish after the waiting records.
     pub(crate) fn finish(&self) {
         self.lock().finished = true;
         self.wake.notify_one();

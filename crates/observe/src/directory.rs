@@ -1,4 +1,4 @@
-//! Whose a datagram is.
+//! Mapping from datagrams to associations.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,18 +10,18 @@ use anabranch_wire::PacketView;
 
 use crate::batch::Key;
 
-/// An association that is under way.
+/// Active association.
 #[derive(Debug)]
 pub(crate) struct AssociationInfo {
-    /// Its name and those of its paths.
+    /// Names of the association and its paths.
     pub(crate) subject: Subject,
-    /// The addresses of its paths, as they are printed.
+    /// Addresses of the paths, as printed.
     pub(crate) addresses: Vec<String>,
     peer_port: u16,
     routes: Vec<Option<DatagramKey>>,
 }
 
-/// What a datagram can be told by. No two associations have the same: a host has one with a peer's address and port.
+/// Key that identifies the association of a datagram. A host has at most one association with a peer's address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct DatagramKey {
     host: usize,
@@ -30,12 +30,12 @@ struct DatagramKey {
     peer_port: u16,
 }
 
-/// The associations under way, with what their datagrams are told by.
+/// Active associations, and the routes that identify their datagrams.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     known: BTreeMap<Key, AssociationInfo>,
     routes: BTreeMap<DatagramKey, (Key, PathId)>,
-    /// How many there have been.
+    /// Number of associations so far.
     count: u64,
 }
 
@@ -47,7 +47,7 @@ impl Directory {
             .insert(key, AssociationInfo { subject, addresses: Vec::new(), peer_port, routes: Vec::new() });
     }
 
-    /// A path has these addresses from now on.
+    /// Records new addresses of a path.
     pub(crate) fn path_address(&mut self, key: Key, path: PathId, local: IpAddr, remote: SocketAddr) {
         let Some(known) = self.known.get_mut(&key) else { return };
         while known.subject.paths.len() <= path.index() {
@@ -70,7 +70,7 @@ impl Directory {
     pub(crate) fn close(&mut self, key: Key) {
         if let Some(known) = self.known.remove(&key) {
             for route in known.routes.iter().flatten() {
-                // The peer may have come again from the same address before this one was given up.
+                // The peer may already have a new association from the same address.
                 if self.routes.get(route).is_some_and(|(owner, _)| *owner == key) {
                     self.routes.remove(route);
                 }
@@ -78,7 +78,7 @@ impl Directory {
         }
     }
 
-    /// The association and the path of a datagram; none for those of strangers.
+    /// Returns the association and the path of a datagram, or `None` if it belongs to no known association.
     pub(crate) fn find(
         &self,
         host: usize,
@@ -93,7 +93,7 @@ impl Directory {
     }
 }
 
-/// Whether it came, and did not leave.
+/// Returns `true` for a datagram that arrived, whether or not it was discarded.
 pub(crate) fn is_inbound(outcome: DatagramOutcome) -> bool {
     matches!(outcome, DatagramOutcome::Received | DatagramOutcome::Discarded(_))
 }

@@ -1,4 +1,4 @@
-//! Notes what a host shows. This runs on the host's task: it copies, and decides nothing.
+//! Copies the events of a host into the batch. It runs on the host's task, so it makes no decisions.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,26 +13,26 @@ use anabranch_net::{CloseReason, Datagram, KeyChange, Observer, Started};
 
 use crate::batch::{Inbox, Key, Record};
 
-/// What is wanted of a host.
+/// Events to record of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// How paths stand and what was decided.
+    /// Set if path samples and decisions are recorded.
     pub(crate) associations: bool,
 }
 
-/// Observes one host.
+/// Observer of one host.
 pub(crate) struct HostObserver {
     inbox: Arc<Inbox>,
     host: usize,
-    /// When the recording began.
+    /// Start of the recording.
     origin: SystemTime,
-    /// When the host began, since then.
+    /// Time from the start of the recording to the start of the host.
     offset: Span,
     wants: Selection,
     watched: BTreeMap<AssociationId, Watched>,
 }
 
-/// What was noted of an association.
+/// State of an observed association.
 #[derive(Default)]
 struct Watched {
     sampler: Sampler,
@@ -56,7 +56,7 @@ impl Observer for HostObserver {
     }
 
     fn started(&mut self, started: &Started) {
-        // A wall clock that was set back meanwhile counts as one that stood still.
+        // If the wall clock was set back, the difference counts as zero.
         let since = started.wall_clock.duration_since(self.origin).unwrap_or_default();
         self.offset = Span::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
         let locals = started.locals.clone();

@@ -1,10 +1,10 @@
-//! Captures, traces and events of what a host on real sockets does, and metrics of how it stands.
+//! Captures, traces and events of hosts on real sockets, and metrics of their state.
 //!
-//! A [`Recording`] writes files: a pcapng capture, the traces that the simulator writes too, and events in the manner of qlog.
-//! Hosts are given [observers](Recording::observer) that note what they see in memory; a thread of the recording's own writes it
-//! down. Where the disk is slower than the network, records are dropped and counted, and the host does not wait.
+//! A [`Recording`] writes files: a pcapng capture, traces in the simulator's format, and qlog-like events. Its
+//! [observers](Recording::observer) copy events of hosts into memory, and its own thread writes them. If the disk is slower than
+//! the network, records are dropped and counted, and the host does not wait.
 //!
-//! [`metrics::Exporter`] answers scrapes over HTTP with figures of hosts in the OpenMetrics text format.
+//! [`metrics::Exporter`] answers HTTP scrapes with metrics of hosts in the OpenMetrics text format.
 //!
 //! ```
 //! use anabranch_net::{Protection, Host, PathAddress, Peer, SendOptions};

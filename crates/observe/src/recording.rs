@@ -1,4 +1,4 @@
-//! A recording: its files, the thread that writes them, and the observers that feed it.
+//! Recording of hosts: files, the thread that writes them, and the observers that feed it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use crate::directory::Directory;
 use crate::feed::{HostObserver, Selection};
 use crate::sink::{Capture, Events, ObservedDatagram, RecordingInfo, Sink, Tables, Totals};
 
-/// What to write.
+/// Files to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
-    /// A capture that Wireshark reads.
+    /// Capture for Wireshark.
     pub pcap: Option<PathBuf>,
     /// Maximum number of bytes that the capture keeps of each packet. [`Outputs::default`] keeps whole packets, which
     /// decryption needs.
     pub snap_length: SnapLength,
-    /// A folder for the traces that the simulator writes too.
+    /// Folder for traces in the simulator's format.
     pub trace: Option<PathBuf>,
-    /// Events in the manner of qlog: a file, or a folder with a file for each association. A folder is one that exists or whose
-    /// name ends with a slash.
+    /// File of qlog-like events, or a folder with one file per association. An existing folder or a name that ends with a slash
+    /// selects the latter.
     pub qlog: Option<PathBuf>,
 }
 
@@ -41,19 +41,19 @@ impl Outputs {
     }
 }
 
-/// How a recording ended.
+/// Result of a recording.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What could not be written. A file with an error ends where it came.
+    /// Write errors. A file with an error ends at the failed write.
     pub errors: Vec<TraceError>,
-    /// Records that were dropped because the disk was slower than the hosts.
+    /// Number of records that were dropped because the disk was slower than the hosts.
     pub records_dropped: u64,
 }
 
-/// Writes down what hosts do, from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
+/// Records hosts from [`Recording::start`] until it is [finished](Recording::finish) or dropped.
 ///
-/// Files are brought up to date many times a second, so that they can be read at any time, also after the process was killed.
-/// Associations that are under way at the end count up to it.
+/// Files are flushed many times per second, so they are readable at any time, even after the process was killed. Associations that
+/// are still active at the end count up to it.
 #[derive(Debug)]
 pub struct Recording {
     inbox: Arc<Inbox>,
@@ -64,11 +64,10 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Creates the files and starts the thread that writes them. Associations are said to have this scheme, as its expression
-    /// was written, and the profile of `config`.
+    /// Creates the files and starts the writer thread. Files name this scheme expression and the profile of `config`.
     ///
     /// # Errors
-    /// [`TraceError`] if a file cannot be created.
+    /// Returns [`TraceError`] if a file cannot be created.
     pub fn start(
         outputs: &Outputs,
         role: Role,
@@ -103,14 +102,13 @@ impl Recording {
         Ok(Recording { inbox, origin, wants, hosts: AtomicUsize::new(0), writer: Some(writer) })
     }
 
-    /// An observer for a host, to be given to [`HostBuilder::observer`](anabranch_net::HostBuilder::observer). Each host needs one
-    /// of its own.
+    /// Returns an observer for [`HostBuilder::observer`](anabranch_net::HostBuilder::observer). Each host needs its own observer.
     pub fn observer(&self) -> impl Observer + use<> {
         let host = self.hosts.fetch_add(1, Ordering::Relaxed);
         HostObserver::new(Arc::clone(&self.inbox), host, self.origin, self.wants)
     }
 
-    /// Writes what there is and ends the files. What hosts do from then on is not recorded.
+    /// Writes the waiting records and closes the files. Later events of hosts are not recorded.
     pub fn finish(mut self) -> Report {
         self.end().unwrap_or_default()
     }
@@ -127,14 +125,14 @@ impl Drop for Recording {
     }
 }
 
-/// The thread's state.
+/// State of the writer thread.
 struct Writer {
     inbox: Arc<Inbox>,
     origin: SystemTime,
     sinks: Vec<Box<dyn Sink>>,
     directory: Directory,
     statistics: BTreeMap<Key, Statistics>,
-    /// Of associations that are over.
+    /// Sums over closed associations.
     totals: Totals,
     report: Report,
 }
@@ -173,7 +171,7 @@ impl Writer {
         Report { records_dropped: self.totals.records_dropped, ..self.report }
     }
 
-    /// A sink that has failed is told nothing more.
+    /// Calls all sinks. A sink that fails is removed.
     fn each(&mut self, mut what: impl FnMut(&mut Box<dyn Sink>) -> Result<(), TraceError>) {
         let errors = &mut self.report.errors;
         self.sinks.retain_mut(|sink| what(sink).map_err(|error| errors.push(error)).is_ok());

@@ -1,14 +1,14 @@
-//! Hosts that a request may be addressed to.
+//! Check of the host that a request addresses.
 //!
-//! A web page can have its own name resolved to an address of the user's machine and read what is served there (DNS rebinding). Its
-//! requests name that host. An address cannot be rebound, `localhost` is never looked up in the DNS, and the machine's own name is
-//! not one that a page comes from.
+//! A web page can have its own name resolved to an address of the user's machine and read data served there (DNS rebinding). Its
+//! requests name that host. An address cannot be rebound, `localhost` is never looked up in the DNS, and no page is served under
+//! the machine's own name.
 
 use hyper::header::HOST;
 use hyper::http::uri::Authority;
 use hyper::{Request, Version};
 
-/// Returns `true` if a request is addressed to an address, to `localhost`, or to `machine`, the name of this machine.
+/// Returns `true` if a request addresses an IP address, `localhost`, or `machine`, the name of this machine.
 pub(super) fn admits<B>(request: &Request<B>, machine: Option<&str>) -> bool {
     let mut named = request.headers().get_all(HOST).iter();
     let header = match (named.next(), named.next()) {
@@ -16,7 +16,7 @@ pub(super) fn admits<B>(request: &Request<B>, machine: Option<&str>) -> bool {
             Some(authority) => Some(authority),
             None => return false,
         },
-        // RFC 9112 section 3.2: HTTP/1.0 has no such field, and browsers speak no HTTP/1.0.
+        // RFC 9112 section 3.2: HTTP/1.0 has no Host field, and browsers do not use HTTP/1.0.
         (None, _) if request.version() == Version::HTTP_10 => None,
         _ => return false,
     };

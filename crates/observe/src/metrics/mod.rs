@@ -1,7 +1,7 @@
-//! Figures of hosts, for those who scrape them: the OpenMetrics text format over HTTP.
+//! Metrics of hosts, in the OpenMetrics text format over HTTP.
 //!
-//! What is shown is how things stand at the moment of the scrape: the host is asked once, between two of its packets. Nobody asks
-//! between scrapes, so an exporter that nobody scrapes costs nothing. An association that is over is not shown any more.
+//! The values are those at the time of the scrape: the exporter queries the host once, between two of its packets. Without scrapes
+//! the exporter costs nothing. Closed associations are omitted.
 
 mod authority;
 mod page;
@@ -17,11 +17,11 @@ use tokio::task::JoinHandle;
 
 pub(crate) use page::discard_word;
 
-/// The hosts that are shown.
+/// Exported hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
     hosts: Mutex<Vec<Monitor>>,
-    /// The name of this machine.
+    /// Name of this machine.
     machine: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Hosts {
         self.machine.as_deref()
     }
 
-    /// The page as it is now.
+    /// Returns the current page.
     pub(crate) async fn page(&self) -> String {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut reports = Vec::new();
@@ -64,8 +64,8 @@ fn machine_name() -> Option<String> {
     None
 }
 
-/// Answers `GET /metrics` until it is dropped. A request has to name an address, `localhost` or this machine as its host, so that web
-/// pages whose names are resolved to addresses of this machine read nothing.
+/// Answers `GET /metrics` until it is dropped. A request must address an IP address, `localhost` or this machine. Therefore web
+/// pages whose names resolve to addresses of this machine cannot read the metrics.
 ///
 /// ```
 /// use anabranch_net::{Host, Protection};
@@ -89,13 +89,13 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Listens on a TCP port; 0 takes one that is free. Whoever reaches it can read the figures, so loopback is the place for it.
+    /// Listens on a TCP port; port 0 selects a free one. Prefer loopback: every client that reaches the port can read the metrics.
     ///
     /// # Errors
-    /// If the system refuses the address.
+    /// Fails if the system refuses the address.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Panics outside a tokio runtime.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -106,12 +106,12 @@ impl Exporter {
         Ok(Exporter { shown, local, task })
     }
 
-    /// Shows a host too, as long as it runs. It is not kept running by that.
+    /// Exports a host while it runs. The exporter does not keep it running.
     pub fn show(&self, host: &Host) {
         self.shown.hosts.lock().unwrap_or_else(PoisonError::into_inner).push(host.monitor());
     }
 
-    /// Where it listens.
+    /// Returns the address on which the exporter listens.
     pub fn local_address(&self) -> SocketAddr {
         self.local
     }

@@ -1,4 +1,4 @@
-//! The figures and their names.
+//! Names and values of the metrics.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-/// What all names begin with.
+/// Prefix of all names.
 const PREFIX: &str = "anabranch";
 
 const STATES: [(PathState, &str); 4] = [
@@ -19,7 +19,7 @@ const STATES: [(PathState, &str); 4] = [
     (PathState::Inactive, "inactive"),
 ];
 
-/// The word for a reason to drop something.
+/// Returns the label value of a discard reason.
 pub(crate) fn discard_word(reason: Discard) -> &'static str {
     match reason {
         Discard::Malformed => "malformed",
@@ -45,7 +45,7 @@ pub(crate) fn discard_word(reason: Discard) -> &'static str {
     }
 }
 
-/// Writes the page. Each report has its host's SCTP port.
+/// Writes the page. Each report comes with the SCTP port of its host.
 pub(super) fn write(reports: Vec<(u16, HostReport)>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Page { reports }));
@@ -57,7 +57,7 @@ pub(super) fn write(reports: Vec<(u16, HostReport)>) -> String {
 
 type Labels = Vec<(&'static str, String)>;
 
-/// A figure: its name without unit and suffix, and what it is.
+/// Metric family: its name without unit and suffix, and its description.
 struct Family {
     name: &'static str,
     help: &'static str,
@@ -150,7 +150,7 @@ impl Page {
         encode(encoder, &counter("host_discards", "Packets and chunks that the endpoint dropped"), discards)
     }
 
-    /// Each association with its labels.
+    /// Iterates over the associations with their labels.
     fn each(&self) -> impl Iterator<Item = (Labels, &AssociationReport)> {
         self.reports.iter().flat_map(|(port, report)| {
             report.associations.iter().map(move |association| {

@@ -1,4 +1,4 @@
-//! The HTTP side. What clients do costs a bounded amount of memory and time, and never the transport's.
+//! HTTP server with bounded memory and time per client. It runs apart from the transport.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,20 +18,20 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::{Hosts, authority};
 
-/// Maximum number of clients at a time. With one more, the oldest of the source that has most of them is disconnected.
+/// Maximum number of clients. An additional client evicts the oldest client of the source with the most clients.
 const MOST_CLIENTS: usize = 16;
-/// Time that a client may take for its request.
+/// Maximum time for sending a request.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum duration of a connection.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(60);
-/// Pause after the system would give no connection, for lack of descriptors for example.
+/// Pause after a failed accept, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 const MISDIRECTED: &str = "this host goes by another name: scrape by its address, by localhost, or by the machine's own host name\n";
 
-/// Clients that are connected.
+/// Connected clients.
 struct Clients {
     places: FairPool<u64>,
     tasks: JoinSet<u64>,
@@ -46,7 +46,7 @@ impl Clients {
         Clients { places, tasks: JoinSet::new(), handles, next: 0 }
     }
 
-    /// Serves a client, in the place of another one if there are too many.
+    /// Serves a client. Evicts another one if there are too many.
     fn enter(&mut self, source: Source, talk: impl Future<Output = ()> + Send + 'static) {
         let number = self.next;
         self.next += 1;
@@ -62,10 +62,10 @@ impl Clients {
         self.handles.insert(number, self.tasks.spawn(task));
     }
 
-    /// Forgets clients that have left.
+    /// Removes clients that have disconnected.
     fn forget_finished(&mut self) {
         while let Some(finished) = self.tasks.try_join_next() {
-            // A client that was disconnected has no place any more.
+            // An evicted client has already lost its place.
             let Ok(number) = finished else { continue };
             self.places.remove(&number);
             self.handles.remove(&number);
@@ -73,7 +73,7 @@ impl Clients {
     }
 }
 
-/// Answers until it is dropped, and with it all of its connections.
+/// Accepts clients until it is dropped, which closes all connections.
 pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
     let mut clients = Clients::new();
     loop {
@@ -84,7 +84,7 @@ pub(super) async fn serve(listener: TcpListener, shown: Arc<Hosts>) {
         };
         let shown = Arc::clone(&shown);
         clients.enter(from.ip().into(), async move {
-            // A client that takes too long, or breaks off, is disconnected without an answer.
+            // A client that is too slow or disconnects gets no answer.
             let _ = tokio::time::timeout(CONNECTION_LIMIT, talk(stream, shown)).await;
         });
     }

@@ -1,4 +1,4 @@
-//! A capture for Wireshark, with the wall clock's times and an interface for each local address.
+//! Capture for Wireshark, with wall clock times and one interface per local address.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,13 +16,13 @@ use anabranch_sim::{Datagram, Encapsulation};
 use super::{ObservedDatagram, Sink};
 use crate::directory::is_inbound;
 
-/// Writes a capture.
+/// Writer of a capture.
 pub(crate) struct Capture {
     path: PathBuf,
     writer: PcapngWriter<BufWriter<File>>,
-    /// By local address; none for what was dropped before it left.
+    /// Interfaces by local address; `None` is the interface of datagrams that were dropped before transmission.
     interfaces: BTreeMap<Option<IpAddr>, InterfaceId>,
-    /// Since 1970.
+    /// Start of the recording since 1970.
     origin: Span,
     error: Option<io::Error>,
 }
@@ -46,7 +46,7 @@ impl Capture {
             origin,
             error: None,
         };
-        // A reader is to find a capture from the first moment on.
+        // The capture is readable from the start.
         capture.writer.flush().map_err(wrong)?;
         Ok(capture)
     }

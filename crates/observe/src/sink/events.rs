@@ -1,4 +1,4 @@
-//! Events in the manner of qlog, in one file or in one for each association.
+//! qlog-like events, in one file or in one file per association.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::{ObservedDatagram, RecordingInfo, Sink};
 use crate::batch::Key;
 use crate::directory::AssociationInfo;
 
-/// Where events go.
+/// Open event files.
 enum Files {
-    /// All to one file.
+    /// One file for all events.
     One(Box<QlogWriter>),
-    /// Those of each association to a file of its own, while it is under way.
+    /// A folder with one file per active association.
     Each { folder: PathBuf, open: BTreeMap<Key, QlogWriter> },
 }
 
-/// Writes events.
+/// Writer of events.
 pub(crate) struct Events {
     about: RecordingInfo,
     files: Files,
@@ -31,7 +31,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Writes to the folder `path` if there is one or the name ends like one, and else to the file.
+    /// Selects the folder `path` if it exists or its name ends with a separator, and otherwise the file `path`.
     pub(crate) fn create(path: &Path, about: &RecordingInfo) -> Result<Self, TraceError> {
         let is_folder = path.is_dir() || path.as_os_str().to_string_lossy().ends_with(MAIN_SEPARATOR);
         let files = if is_folder {

@@ -1,4 +1,4 @@
-//! Files that records go to.
+//! Output files of a recording.
 
 mod capture;
 mod events;
@@ -21,30 +21,30 @@ pub(crate) use capture::Capture;
 pub(crate) use events::Events;
 pub(crate) use tables::Tables;
 
-/// What all files say of the recording.
+/// Properties of the recording that all files state.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordingInfo {
-    /// When it began.
+    /// Start of the recording.
     pub(crate) origin: SystemTime,
     pub(crate) role: Role,
-    /// The scheme's expression.
+    /// Scheme expression.
     pub(crate) scheme: String,
     pub(crate) profile: &'static str,
     pub(crate) lost_counts_until_resent: bool,
 }
 
-/// A datagram on its way to a file.
+/// Datagram to be written to a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObservedDatagram<'a> {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) outcome: DatagramOutcome,
     pub(crate) payload: &'a [u8],
-    /// Whose it is.
+    /// Association and path of the datagram, if known.
     pub(crate) owner: Option<(&'a AssociationInfo, Key, PathId)>,
 }
 
-/// The sums that a recording ends with.
+/// Sums at the end of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) retransmissions: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Totals {
     pub(crate) records_dropped: u64,
 }
 
-/// A file or a folder of them. What goes wrong is kept until the next flush.
+/// Output file or folder of files. Errors are kept until the next flush.
 pub(crate) trait Sink: Send {
     fn host(&mut self, locals: &[SocketAddr]) {
         let _ = locals;
@@ -65,7 +65,7 @@ pub(crate) trait Sink: Send {
         let _ = (at, key, known);
     }
 
-    /// A path is there, or has other addresses.
+    /// Reports a new path or new addresses of a path.
     fn path_address(&mut self, at: Time, key: Key, known: &AssociationInfo, path: PathId) {
         let _ = (at, key, known, path);
     }
@@ -90,10 +90,10 @@ pub(crate) trait Sink: Send {
         let _ = (at, key, known, outcome);
     }
 
-    /// Hands everything to the system, and tells what went wrong since the latest time.
+    /// Flushes to the system. Returns the first error since the previous flush.
     fn flush(&mut self) -> Result<(), TraceError>;
 
-    /// Nothing more will come.
+    /// Ends the output. No further events follow.
     fn finish(&mut self, at: Time, totals: &Totals) -> Result<(), TraceError> {
         let _ = (at, totals);
         self.flush()

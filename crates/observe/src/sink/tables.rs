@@ -1,4 +1,4 @@
-//! The traces that the simulator writes, of a host.
+//! Traces of a host in the simulator's format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,29 +22,29 @@ use super::{ObservedDatagram, RecordingInfo, Sink, Totals};
 use crate::batch::Key;
 use crate::directory::AssociationInfo;
 
-/// A DATA chunk's own header.
+/// Length of the header of a DATA chunk, in bytes.
 const DATA_HEADER_BYTES: u64 = 16;
 
-/// Writes a folder of traces.
+/// Writer of a folder of traces.
 pub(crate) struct Tables {
     folder: PathBuf,
     about: RecordingInfo,
     manifest: Manifest,
-    /// What `run.toml` says is not what it should say.
+    /// Set if `run.toml` is out of date.
     stale: bool,
     packets: PacketTable,
-    /// The latest row of `packets.csv`: hosts of one recording may hand over a little out of step.
+    /// Latest row of `packets.csv`. Hosts of one recording may be slightly out of order.
     latest: Time,
-    /// Of associations that are under way, with the place of its sender in the manifest.
+    /// Active associations, each with the index of its sender in the manifest.
     open: BTreeMap<Key, (usize, AssociationTables)>,
-    /// Bytes of protected packets that were sent, by sender and path: what is in them cannot be read here.
+    /// Bytes of protected packets sent, by sender and path. Their content is unreadable here.
     protected: BTreeMap<String, BTreeMap<String, u64>>,
     /// Associations whose packets are protected.
     keyed: BTreeSet<Key>,
     error: Option<TraceError>,
 }
 
-/// The `result` of `result.json`.
+/// Content of `result` in `result.json`.
 #[derive(Serialize)]
 struct RunEnd {
     retransmissions: u64,
@@ -106,21 +106,21 @@ impl Tables {
         match outcome {
             DatagramOutcome::Received => row(PacketEvent::Delivered),
             DatagramOutcome::Sent => row(PacketEvent::Sent),
-            // To the endpoint it has left.
+            // To the endpoint the packet was sent.
             DatagramOutcome::Overflowed => {
                 [PacketEvent::Sent, PacketEvent::DroppedQueue].into_iter().for_each(row);
             }
             DatagramOutcome::Refused => {
                 [PacketEvent::Sent, PacketEvent::Unroutable].into_iter().for_each(row);
             }
-            // Nobody has looked at what is in it.
+            // The endpoint did not read the chunks of a discarded packet.
             DatagramOutcome::Discarded(_) => {}
         }
     }
 }
 
 impl Tables {
-    /// Counts a packet that left after the association had its keys.
+    /// Counts a packet sent after the association installed its keys.
     fn protected_packet(&mut self, known: &AssociationInfo, path: PathId, datagram: &ObservedDatagram<'_>) {
         if !matches!(datagram.outcome, DatagramOutcome::Sent) {
             return;
@@ -215,7 +215,7 @@ impl Sink for Tables {
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
-        // Rows name paths, so these are named first.
+        // Rows refer to paths, so the manifest that names them is written first.
         if std::mem::take(&mut self.stale) {
             self.manifest.write(&self.folder)?;
         }

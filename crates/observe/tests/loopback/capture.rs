@@ -1,4 +1,4 @@
-//! Captures, read back by hand and by Wireshark.
+//! Captures, checked by a parser of this test and by Wireshark.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::rig::{Pair, SCHEME, eventually, recorded, scheme};
 
 const ENHANCED_PACKET: u32 = 6;
 
-/// The times of a capture's packets in nanoseconds since 1970, or `None` if it ends within a block.
+/// Returns the times of a capture's packets in nanoseconds since 1970, or `None` if it ends within a block.
 fn times(file: &[u8]) -> Option<Vec<u64>> {
     let (mut at, mut times) = (0, Vec::new());
     while at < file.len() {
@@ -52,7 +52,7 @@ async fn a_capture_can_be_read_while_it_is_written() {
     let recording = Recording::start(&pcap(&path), Role::Client, SCHEME, &scheme()).expect("a recording");
     let pair = Pair::new(5, Some(&recording));
     pair.transfer().await;
-    // As a process that is killed leaves it: nobody has ended it.
+    // The recording is not finished, like that of a killed process.
     let packets = eventually(|| {
         let times = times(&std::fs::read(&path).expect("a capture"))?;
         (times.len() > 1000).then_some(times.len())

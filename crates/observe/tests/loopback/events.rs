@@ -1,4 +1,4 @@
-//! Events, read by a parser that knows every field and takes no other.
+//! Events, checked by a parser that accepts only the documented fields.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ struct Event {
     data: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The fields of each event: those it must have, and those it may have.
+/// Required and optional fields of each event.
 const FIELDS: [(&str, &[&str], &[&str]); 16] = [
     ("association_started", &["scheme", "profile"], &[]),
     ("association_ended", &["outcome"], &[]),
@@ -100,7 +100,7 @@ const FIELDS: [(&str, &[&str], &[&str]); 16] = [
     ("timer_expired", &["timer", "total"], &[]),
 ];
 
-/// Events that are about a path, always.
+/// Events that always name a path.
 const ON_A_PATH: [&str; 7] = [
     "path_addresses",
     "path_state",
@@ -138,7 +138,7 @@ fn check(event: &Event) {
     }
 }
 
-/// The user bytes of DATA chunks that left.
+/// Returns the number of user bytes in sent DATA chunks.
 fn sent(events: &[Event]) -> u64 {
     let sent = events.iter().filter(|event| event.name == "sctp:packet_sent");
     let chunks = sent.flat_map(|event| event.data["chunks"].as_array().expect("chunks"));
@@ -172,7 +172,7 @@ async fn every_event_has_the_fields_of_its_schema_and_the_path_it_is_about() {
         assert!(count.get(&*format!("sctp:{name}")).is_some_and(|n| *n >= 2), "{name}: {count:?}");
     }
     assert!(sent(&events) as usize >= MESSAGES * MESSAGE_BYTES);
-    // Received and sent are written as the host saw them.
+    // Received and sent packets are in the host's order.
     let passed = events
         .iter()
         .filter(|event| event.name.starts_with("sctp:packet_") && event.data.contains_key("chunks"));

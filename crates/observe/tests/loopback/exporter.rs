@@ -1,4 +1,4 @@
-//! Scrapes over TCP, by a reader that knows the format and takes nothing else.
+//! Scrapes over TCP, checked by a parser of the format that accepts nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ struct Page {
 }
 
 impl Page {
-    /// Holds the page against what OpenMetrics 1.0.0 demands of the parts that are used here.
+    /// Parses the page and checks the rules of OpenMetrics 1.0.0 that concern the features used here.
     fn read(body: &str) -> Self {
         assert_eq!(body.lines().filter(|line| *line == "# EOF").count(), 1);
         assert!(body.ends_with("# EOF\n"), "nothing follows the end");
@@ -109,7 +109,7 @@ async fn a_transfer_is_seen_while_it_runs_and_gone_when_it_has_ended() {
     assert_eq!(page.sum("anabranch_association_delivered_bytes_total", ""), user_bytes);
     assert_eq!(page.sum("anabranch_host_associations", ""), 2.0);
     assert_eq!(page.sum("anabranch_association_established", ""), 2.0);
-    // Each path is in one state, and has the addresses of its ends.
+    // Each path has one state and the addresses of both endpoints.
     assert_eq!(page.sum("anabranch_path_state", ""), 4.0);
     assert_eq!(page.sum("anabranch_path_state", "state=\"active\""), 4.0);
     assert_eq!(page.series("anabranch_path_cwnd_bytes"), 4);
@@ -145,7 +145,7 @@ async fn clients_that_say_nothing_or_nonsense_disturb_nobody() {
     }
     pair.transfer().await;
     drop(silent);
-    // The places of those that went are free again, sooner or later.
+    // The places of the disconnected clients become free eventually.
     within(async {
         loop {
             let mut stream = TcpStream::connect(exporter.local_address()).await.expect("connected");
@@ -197,7 +197,7 @@ async fn idle_clients_leave_their_place_to_one_that_asks() {
         idle.push(TcpStream::connect(exporter.local_address()).await.expect("connected"));
     }
     assert!(scrape(&exporter).await.values.is_empty());
-    // The first ones were disconnected.
+    // The first clients were evicted.
     let mut byte = [0];
     assert_eq!(within(idle[0].read(&mut byte)).await.expect("an end"), 0);
 }

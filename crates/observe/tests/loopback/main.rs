@@ -1,4 +1,4 @@
-//! Hosts on loopback addresses, and what is recorded of them.
+//! Recordings of hosts on loopback addresses.
 
 #![allow(
     clippy::disallowed_macros,

@@ -9,7 +9,7 @@ use anabranch_net::{
 };
 use anabranch_observe::{Outputs, Recording, Role};
 
-/// Nothing here takes as long, even on a busy machine: what does hangs.
+/// Time after which a test counts as hanging, generous even for a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) const SCHEME: &str = "cmt";
@@ -21,14 +21,14 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
-/// With packets of Ethernet, so that a transfer is many of them.
+/// Returns a configuration with Ethernet-sized packets, so that a transfer has many.
 pub(crate) fn scheme() -> AssociationConfig {
     let mut config = config(SCHEME).expect("a scheme");
     config.mtu_search_up_to_bytes = Some(1500);
     config
 }
 
-/// Two hosts with two addresses each; `node` says which.
+/// Two hosts with two addresses each. `node` distinguishes them.
 pub(crate) struct Pair {
     pub(crate) client: Host,
     pub(crate) server: Host,
@@ -91,7 +91,7 @@ pub(crate) async fn recorded(node: u8, outputs: &Outputs) {
     assert_eq!(report.records_dropped, 0);
 }
 
-/// Looks again and again until something is there.
+/// Repeats `look` until it returns a value.
 pub(crate) async fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
     within(async {
         loop {

@@ -1,4 +1,4 @@
-//! Traces of a host are those of the simulator.
+//! Traces of hosts, which must equal those of the simulator.
 
 use std::path::Path;
 
@@ -87,7 +87,7 @@ async fn time_outs_towards_a_peer_that_fell_silent_are_traced_as_the_endpoint_co
     let folder = tempfile::tempdir().expect("a folder");
     let recording =
         Recording::start(&trace(folder.path()), Role::Client, SCHEME, &scheme()).expect("a recording");
-    // The server's task goes with its runtime, and says no word.
+    // Dropping the runtime ends the server's task without closing the association.
     let elsewhere = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let elsewhere = elsewhere.expect("a runtime");
     let server = {
