@@ -1,8 +1,8 @@
-//! How often something may happen: in bursts, and at a rate over time.
+//! Rate limit with bursts.
 
 use anabranch_core::time::{Span, Time};
 
-/// A token bucket.
+/// Token bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     most: u32,
@@ -12,12 +12,12 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// `most` at once, and one more after each span of `every`.
+    /// Creates a bucket with `most` tokens that gains one token per `every`.
     pub(crate) fn new(now: Time, most: u32, every: Span) -> Self {
         Allowance { most, every, left: most, counted_to: now }
     }
 
-    /// Whether it may happen now; then it has.
+    /// Takes a token. Returns `true` if there was one.
     pub(crate) fn take(&mut self, now: Time) -> bool {
         let every = self.every.as_nanos().max(1);
         let gained = now.since(self.counted_to).as_nanos() / every;

@@ -1,4 +1,4 @@
-//! Who this side is, whom it takes for its peer, and who the peer turned out to be.
+//! Identities of the endpoints: local credentials, accepted peers, and the proved identity of the peer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use rustls::{ClientConfig, ServerConfig};
 
 use crate::key_log::KeyLog;
 
-/// How both sides say who they are. The verifiers of [`Credentials`] decide it.
+/// Form of the identities of both endpoints. The verifiers of [`Credentials`] determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityForm {
-    /// By a raw public key (RFC 7250).
+    /// Raw public key (RFC 7250).
     RawPublicKey,
-    /// By a chain of X.509 certificates.
+    /// Chain of X.509 certificates.
     Certificates,
 }
 
-/// Who the peer has proved to be.
+/// Identity that the peer has proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerIdentity {
-    /// The holder of this public key.
+    /// Holder of this public key.
     RawPublicKey(SubjectPublicKeyInfoDer<'static>),
-    /// The subject of the first of these certificates.
+    /// Subject of the first of these certificates.
     Certificates(Vec<CertificateDer<'static>>),
 }
 
 impl PeerIdentity {
-    /// What rustls calls certificates is a single public key where raw ones were agreed on. `None` if the peer sent none.
+    /// Converts rustls's list of certificates, which is one public key in the raw form. Returns `None` if the peer sent none.
     pub(crate) fn of(form: IdentityForm, sent: Option<&[CertificateDer<'_>]>) -> Option<Self> {
         let sent = sent?;
         let first = sent.first()?;
@@ -43,7 +43,7 @@ impl PeerIdentity {
         })
     }
 
-    /// Whether this is who it was before, by key or by its own certificate; a chain may lead to that in another way.
+    /// Returns `true` if both identities have the same key or the same end-entity certificate; the rest of the chain may differ.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::RawPublicKey(one), Self::RawPublicKey(other)) => one == other,
@@ -54,11 +54,11 @@ impl PeerIdentity {
     }
 }
 
-/// What a side proves itself with, and what it accepts from its peer.
+/// Credentials of an endpoint, and the rules by which it accepts its peer.
 ///
-/// A side needs both configurations: whoever asks for new keys is the client of that handshake, whatever it was in the first
-/// one. Both must authenticate themselves and the peer; a handshake in which one side did not is refused. The configurations
-/// decide whom to accept, in their verifiers.
+/// An endpoint needs both configurations: the endpoint that requests new keys is the client of that handshake, regardless of its
+/// role in the first one. Both configurations must authenticate the endpoint and the peer, and a handshake without mutual
+/// authentication is rejected. Their verifiers decide which peers are accepted.
 #[derive(Clone)]
 pub struct Credentials {
     client: Arc<ClientConfig>,
@@ -69,7 +69,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Credentials from configurations for TLS 1.3. What key management must not do is switched off in them: tickets and
+    /// Creates credentials from configurations for TLS 1.3. Disables the features that key management must not use: tickets and
     /// resumption, early data, and half-RTT data.
     pub fn new(client: Arc<ClientConfig>, server: Arc<ServerConfig>, form: IdentityForm) -> Self {
         let mut client = Arc::unwrap_or_clone(client);
@@ -84,28 +84,28 @@ impl Credentials {
         Credentials { client: Arc::new(client), server: Arc::new(server), form, peer_name, key_log: None }
     }
 
-    /// The name that the client's verifier is asked about: for certificates that are issued for names. Without it that is
-    /// `peer.invalid`, which no certificate has.
+    /// Sets the name that the client's verifier checks, for certificates that are issued for names. The default is `peer.invalid`,
+    /// which no certificate contains.
     pub fn with_peer_name(self, peer_name: ServerName<'static>) -> Self {
         Credentials { peer_name, ..self }
     }
 
-    /// The same, and `key_log` is told all keys.
+    /// Returns the same credentials with a log that receives all keys.
     pub fn with_key_log(self, key_log: Arc<dyn KeyLog>) -> Self {
         Credentials { key_log: Some(key_log), ..self }
     }
 
-    /// For handshakes that this side begins.
+    /// Returns the configuration for handshakes that this endpoint begins.
     pub fn client(&self) -> &Arc<ClientConfig> {
         &self.client
     }
 
-    /// For handshakes that the peer begins.
+    /// Returns the configuration for handshakes that the peer begins.
     pub fn server(&self) -> &Arc<ServerConfig> {
         &self.server
     }
 
-    /// How both sides say who they are.
+    /// Returns the form of the identities of both endpoints.
     pub fn form(&self) -> IdentityForm {
         self.form
     }

@@ -1,4 +1,4 @@
-//! Why there are no keys.
+//! Errors of the key management.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use anabranch_core::protection::KeyError;
 use rustls::{AlertDescription, Error as TlsError};
 use thiserror::Error;
 
-/// Names alerts as RFC 8446 section 6 does, in the sentences that begin with these words.
+/// Generates the messages about alerts, which name them as RFC 8446 section 6 does.
 macro_rules! alerts {
     ($($code:literal $name:literal)*) => {
         fn received(alert: u8) -> &'static str {
@@ -42,28 +42,28 @@ alerts! {
     116 "certificate_required" 120 "no_application_protocol"
 }
 
-/// Alerts with which a side refuses the identity of its peer (RFC 8446 section 6.2): bad_certificate, unsupported_certificate,
+/// Returns `true` for alerts that reject the identity of the peer (RFC 8446 section 6.2): bad_certificate, unsupported_certificate,
 /// certificate_revoked, certificate_expired, certificate_unknown, unknown_ca, access_denied and certificate_required.
 fn is_about_identity(alert: u8) -> bool {
     matches!(alert, 42..=46 | 48 | 49 | 116)
 }
 
-/// What this side's TLS found wrong.
+/// Failure that the local TLS reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsProblem {
-    /// An alert that came before the peer had proved its identity. Anyone on the way can have sent it.
+    /// An alert arrived before the peer proved its identity. Any host on the path may have sent it.
     PeerAlert(u8),
-    /// An alert of the peer, after it had proved its identity: the record authenticates it.
+    /// An alert of the peer, authenticated by its record, arrived after the peer proved its identity.
     Refused(u8),
-    /// The verifier refused the peer's identity, and said so with this alert.
+    /// The verifier rejected the peer's identity with this alert.
     Identity(u8),
-    /// The peer did not say who it is.
+    /// The peer did not present an identity.
     NoIdentity,
-    /// The peer offers nothing that is known here.
+    /// The peer offers no supported algorithms or versions.
     Incompatible,
-    /// The peer broke the protocol, or somebody on the way changed a message.
+    /// The peer violated the protocol, or a host on the path changed a message.
     Misbehaved,
-    /// This side could not go on.
+    /// A local error prevents the handshake from continuing.
     Internal,
 }
 
@@ -102,44 +102,44 @@ impl TlsProblem {
     }
 }
 
-/// Why the key management has given up.
+/// Reason for which the key management failed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum KeyingError {
-    /// A message that is none.
+    /// The message is malformed.
     Malformed,
-    /// More than any handshake needs.
+    /// The message or handshake exceeds the size limits.
     TooLong,
-    /// A message about keys that are not being agreed on.
+    /// The message concerns keys that are not being negotiated.
     WrongEpoch,
-    /// A message out of turn.
+    /// The message is out of order.
     Unexpected,
-    /// A peer that asks for new keys all the time.
+    /// The peer requests new keys too often.
     TooOften,
-    /// The first agreement took too long.
+    /// The first exchange took too long.
     TimedOut,
-    /// The association was aborted while keys were agreed on. Anyone on the way can have sent the ABORT.
+    /// The association was aborted during the key exchange. Any host on the path may have sent the ABORT.
     Interrupted,
-    /// The association was aborted after this side had said who it is, and before the peer had confirmed the keys. Anyone on the way
-    /// can have sent the ABORT.
+    /// The association was aborted after this endpoint presented its identity, and before the peer confirmed the keys. Any host on
+    /// the path may have sent the ABORT.
     Unconfirmed,
-    /// The peer's packets do not open although TLS is done.
+    /// The peer's packets cannot be decrypted although the TLS handshake is complete.
     KeysDiffer,
-    /// No new keys came about while the present ones were good.
+    /// No new keys were negotiated before the current ones expired.
     Expired,
-    /// The peer is somebody else than before.
+    /// The peer proved another identity than before.
     IdentityChanged,
-    /// Another method than TLS was agreed on.
+    /// The negotiated method is not TLS.
     Method,
-    /// The association's handshake began anew, and this side has another role since.
+    /// The association's handshake restarted and gave this endpoint another role.
     RolesChanged,
     /// TLS failed.
     Tls(TlsProblem),
-    /// The association refused keys.
+    /// The association rejected keys.
     Keys(KeyError),
 }
 
 impl KeyingError {
-    /// What it says, as an association that ends keeps it. It holds nothing that a peer has sent.
+    /// Returns the message that an aborted association stores. It contains no data from the peer.
     pub fn text(self) -> &'static str {
         match self {
             Self::Malformed => "the peer sent a key management message that cannot be read",
@@ -172,12 +172,12 @@ impl KeyingError {
 }
 
 impl KeyingError {
-    /// Returns `true` if the peer has proved its identity and refuses this side's. Nothing else is a verdict of the peer.
+    /// Returns `true` if the peer has proved its identity and rejects that of this endpoint. Other errors are not verdicts.
     pub fn is_refusal(self) -> bool {
         matches!(self, Self::Tls(TlsProblem::Refused(alert)) if is_about_identity(alert))
     }
 
-    /// Returns `true` if another attempt may succeed: nothing that the peer has proved and no setting of this side stands against it.
+    /// Returns `true` if another attempt may succeed: neither a proved identity nor a local setting rules it out.
     pub fn is_transient(self) -> bool {
         match self {
             Self::Malformed
@@ -224,13 +224,13 @@ impl From<TlsProblem> for KeyingError {
     }
 }
 
-/// Why nothing was exported.
+/// Reason for which nothing was exported.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ExportError {
-    /// Nothing has been agreed on.
+    /// The association has no keys yet.
     #[error("the association is not protected yet; export once it is")]
     NotEstablished,
-    /// TLS refused.
+    /// TLS rejected the length or the label.
     #[error("TLS does not export that much at once, or nothing under this label")]
     Refused,
 }

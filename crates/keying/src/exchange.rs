@@ -1,4 +1,4 @@
-//! What agrees on keys, as far as the key management knows it.
+//! Key exchange, as the key management uses it.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use crate::credentials::PeerIdentity;
 use crate::error::{ExportError, KeyingError};
 pub use crate::key_log::Direction;
 
-/// The part of this side in one exchange. Whoever asks for new keys is the client then, whatever it was in the first one.
+/// Role of this endpoint in one exchange. The endpoint that requests new keys is the client, regardless of its earlier role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It begins.
+    /// Begins the exchange.
     Client,
-    /// It answers.
+    /// Answers.
     Server,
 }
 
 impl Part {
-    /// Of the keys to send with.
+    /// Returns the direction of the send keys.
     pub fn outward(self) -> Direction {
         match self {
             Self::Client => Direction::FromClient,
@@ -27,7 +27,7 @@ impl Part {
         }
     }
 
-    /// Of the keys to receive with.
+    /// Returns the direction of the receive keys.
     pub fn inward(self) -> Direction {
         match self {
             Self::Client => Direction::FromServer,
@@ -36,8 +36,8 @@ impl Part {
     }
 }
 
-/// Both sides' parameters of the association's handshake, as they were sent. Keys depend on them, so that a side that saw others
-/// than were sent has other keys.
+/// Parameters of both endpoints in the association's handshake, as sent. Keys depend on them, so endpoints that saw different
+/// parameters have different keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterBinding {
     client: Vec<u8>,
@@ -45,13 +45,13 @@ pub struct ParameterBinding {
 }
 
 impl ParameterBinding {
-    /// The parameters of the association's client and server.
+    /// Creates the binding from the parameters of the association's client and server.
     pub fn new(client: &[u8], server: &[u8]) -> Self {
         ParameterBinding { client: client.to_vec(), server: server.to_vec() }
     }
 
-    /// The parameters of what was agreed on. The roles of that agreement order them, in later exchanges too: when both sides
-    /// have opened the association there are two initiators, and "initiator" says nothing.
+    /// Returns the binding of an agreement. Its roles order the parameters in later exchanges too: if both endpoints opened the
+    /// association, there are two initiators, so "initiator" would be ambiguous.
     pub(crate) fn of(agreement: &Agreement) -> Self {
         let (ours, theirs) = agreement.parameters();
         let (client, server) = match agreement.role() {
@@ -61,61 +61,61 @@ impl ParameterBinding {
         ParameterBinding::new(client, server)
     }
 
-    /// That of the client of the association's key management.
+    /// Returns the parameter of the client of the association's key management.
     pub fn client(&self) -> &[u8] {
         &self.client
     }
 
-    /// That of its server.
+    /// Returns the parameter of the server of the association's key management.
     pub fn server(&self) -> &[u8] {
         &self.server
     }
 }
 
-/// How far an exchange is.
+/// Progress of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The peer is to answer.
+    /// The peer has to answer.
     Running,
-    /// There are keys, and an identity that was accepted. A client still has its last message to send.
+    /// Keys and an accepted identity exist. A client still has to send its last message.
     Done,
 }
 
-/// One agreement on keys.
+/// One key exchange.
 pub trait KeyExchange: fmt::Debug + Send {
     /// Appends the client's first message to `out`.
     ///
     /// # Errors
-    /// [`KeyingError`] if there is none.
+    /// Returns [`KeyingError`] if the message cannot be created.
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), KeyingError>;
 
-    /// Takes the records of one message and appends what is to be answered to `out`.
+    /// Processes the records of one message and appends the answer to `out`.
     ///
     /// # Errors
-    /// [`KeyingError`] if it has failed; `out` then has what the peer is to be told.
+    /// Returns [`KeyingError`] if the exchange failed; `out` then contains the message that reports it to the peer.
     fn receive(&mut self, records: &[u8], out: &mut Vec<u8>) -> Result<Progress, KeyingError>;
 
-    /// Returns the peer's refusal if these records hold one that only the peer can have made. They came in a plain packet after this
-    /// side was done, so anyone on the way can have sent them. Records of any other form are ignored.
+    /// Returns the peer's refusal if these records contain one that only the peer can have created. They arrived in a plaintext
+    /// packet after this endpoint was done, so any host on the path may have sent them. Records of any other form are ignored.
     ///
     /// # Errors
-    /// [`KeyingError`] with the refusal, or if records of that form are not the peer's: the exchange cannot continue then.
+    /// Returns [`KeyingError`] with the refusal, or if records of that form are not the peer's: the exchange cannot continue then.
     fn examine_notice(&mut self, records: &[u8]) -> Result<(), KeyingError>;
 
-    /// Keys of one direction, once it is done.
+    /// Returns the keys of one direction, once the exchange is done.
     ///
     /// # Errors
-    /// [`KeyingError`] if it is not.
+    /// Returns [`KeyingError`] before that.
     fn cipher(
         &self,
         direction: Direction,
         binding: &ParameterBinding,
     ) -> Result<Box<dyn RecordCipher>, KeyingError>;
 
-    /// Keys for a restart as this part has them, once it is done. They are of the epoch that the primary keys are for.
+    /// Returns the restart keys of this role, once the exchange is done. `epoch` is the epoch of the primary keys.
     ///
     /// # Errors
-    /// [`KeyingError`] if it is not.
+    /// Returns [`KeyingError`] before that.
     fn restart_keys(
         &self,
         part: Part,
@@ -123,24 +123,24 @@ pub trait KeyExchange: fmt::Debug + Send {
         binding: &ParameterBinding,
     ) -> Result<RestartKeys, KeyingError>;
 
-    /// Who the peer is, once it is done; `None` if nobody is asked who they are, as in simulations.
+    /// Returns the identity of the peer, once the exchange is done; `None` if peers are not authenticated, as in simulations.
     fn identity(&self) -> Option<&PeerIdentity>;
 
-    /// Fills `out` with what both sides, and nobody else, can derive for this label and context (RFC 8446 section 7.5).
+    /// Fills `out` with bytes that only the two endpoints can derive for this label and context (RFC 8446 section 7.5).
     ///
     /// # Errors
-    /// [`ExportError`].
+    /// Returns [`ExportError`] if TLS does not export these bytes.
     fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) -> Result<(), ExportError>;
 }
 
-/// Makes exchanges.
+/// Factory of exchanges.
 pub trait KeyExchanges: fmt::Debug + Send {
-    /// A new one. Nothing is computed yet.
+    /// Creates an exchange without computing anything yet.
     ///
     /// # Errors
-    /// [`KeyingError`] if this side cannot take the part.
+    /// Returns [`KeyingError`] if this endpoint cannot take the role.
     fn start(&self, part: Part) -> Result<Box<dyn KeyExchange>, KeyingError>;
 
-    /// Whether these records begin an exchange.
+    /// Returns `true` if these records begin an exchange.
     fn begins(&self, records: &[u8]) -> bool;
 }

@@ -1,4 +1,4 @@
-//! The body of a fuzz target: any bytes, as a message of the key management from somebody who has no keys.
+//! Fuzz target: any bytes, as a key management message from a peer without keys.
 
 use crate::credentials::Credentials;
 use crate::exchange::{Direction, KeyExchanges, ParameterBinding, Part, Progress};
@@ -6,15 +6,15 @@ use crate::message::{Content, Message};
 use crate::scripted::ScriptedExchanges;
 use crate::tls::TlsExchanges;
 
-/// Reads `bytes` as a message, and hands its records to both sides of an exchange under these credentials.
+/// Parses `bytes` as a message, and passes its records to both roles of an exchange with these credentials.
 ///
 /// # Panics
-/// If what is read is not what was written, or the exchange takes it for the end of a handshake.
+/// Panics if the encoded message differs from the input, or if the exchange accepts it as the end of a handshake.
 pub fn fuzz_message(credentials: &Credentials, bytes: &[u8]) {
     let Ok(message) = Message::parse(bytes) else { return };
     assert_eq!(message.to_bytes(), bytes, "a message is written as it was read");
     let Content::Records(records) = message.content else { return };
-    // The simulator's exchanges authenticate nobody: any may end.
+    // The simulator's exchanges do not authenticate, so they may succeed.
     for part in [Part::Client, Part::Server] {
         let mut scripted = ScriptedExchanges.start(part).expect("it takes both parts");
         let _ = scripted.receive(records, &mut Vec::new());

@@ -1,27 +1,27 @@
-//! Keys for those who want to read a capture later.
+//! Key log for decrypting captures later.
 
 use std::fmt;
 
 use anabranch_dtls::CipherSuite;
 
-/// Who sends what a key protects.
+/// Sender of the packets that a key protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The client of the exchange.
+    /// Client of the exchange.
     FromClient,
-    /// The server of the exchange.
+    /// Server of the exchange.
     FromServer,
 }
 
-/// The keys of one direction. `Debug` shows the suite alone.
+/// Keys of one direction. `Debug` prints only the suite.
 pub struct LoggedKeys<'k> {
-    /// What they are for.
+    /// Cipher suite of the keys.
     pub suite: CipherSuite,
-    /// The key of the AEAD.
+    /// AEAD key.
     pub key: &'k [u8],
-    /// The key that masks sequence numbers.
+    /// Key that encrypts sequence numbers.
     pub sequence_number_key: &'k [u8],
-    /// The initialization vector.
+    /// Initialization vector.
     pub iv: &'k [u8],
 }
 
@@ -31,8 +31,8 @@ impl fmt::Debug for LoggedKeys<'_> {
     }
 }
 
-/// Is told all keys of the associations with some credentials. Whoever has them can read what they protect.
+/// Receiver of all keys of associations with certain credentials. Its holder can decrypt their packets.
 pub trait KeyLog: fmt::Debug + Send + Sync {
-    /// Keys that are about to be used. It must not wait: the association does not go on before it returns.
+    /// Logs keys that are about to be used. It must not block: the association continues only after it returns.
     fn log(&self, direction: Direction, keys: &LoggedKeys<'_>);
 }

@@ -1,9 +1,9 @@
 //! Key management for the DTLS chunk by TLS 1.3 (draft-porfiri-tsvwg-sctp-dtls-handshake): handshakes in user messages of the
-//! association that they protect, and new ones for new keys while data flows.
+//! association that they protect, and further handshakes for new keys while data flows.
 //!
-//! [`KeyManager`] has no IO and no clock. Whoever drives an association tells it the time and hands it the messages of
-//! [`KEY_MANAGEMENT_PPID`](anabranch_core::protection::KEY_MANAGEMENT_PPID); it sends its own over the association, installs keys
-//! there, and says what came of it.
+//! [`KeyManager`] has no IO and no clock. The driver of an association passes it the time and the messages of
+//! [`KEY_MANAGEMENT_PPID`](anabranch_core::protection::KEY_MANAGEMENT_PPID). The manager sends its own messages over the
+//! association, installs keys there, and reports events.
 
 mod allowance;
 mod credentials;

@@ -1,5 +1,5 @@
-//! The key management of one association: the first keys, and the next ones while data flows
-//! (draft-porfiri-tsvwg-sctp-dtls-handshake, sections "Initial Establishment" and "Rekeying").
+//! Key management of one association: initial keys, and new keys while data flows (draft-porfiri-tsvwg-sctp-dtls-handshake,
+//! sections "Initial Establishment" and "Rekeying").
 
 use std::collections::VecDeque;
 
@@ -23,33 +23,33 @@ mod restart;
 use draining::{Draining, Replaced};
 use restart::Restarted;
 
-/// The most that an exchange takes from the peer, in bytes and in messages.
+/// Limits of an exchange for data received from the peer, in bytes and in messages.
 const LARGEST_EXCHANGE: usize = 2 * LONGEST_MESSAGE;
 const MOST_MESSAGES: u32 = 16;
 
-/// What came of it, for whoever drives the association.
+/// Event for the driver of the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyingEvent {
-    /// The first keys are in use, and the association takes nothing without protection any more.
+    /// The first keys are in use, and the association no longer accepts unprotected packets.
     Established,
-    /// The association was restarted with the keys that were kept for that, and is up under them. New ones are being agreed on, and
-    /// user messages wait for these.
+    /// The association was restarted with its restart keys and is established under them. New keys are being negotiated, and user
+    /// messages wait for them.
     Restarted,
-    /// Newer keys are in use. The first ones after a restart are of the first epoch again.
+    /// Newer keys are in use. After a restart the first of them have the first epoch again.
     Rekeyed {
-        /// Their epoch.
+        /// Epoch of the keys.
         epoch: u64,
     },
-    /// No newer keys came about. The present ones stay in use, and there will be another try.
+    /// The exchange for newer keys failed. The current keys stay in use, and the exchange will be retried.
     RekeyFailed(KeyingError),
-    /// It has given up. Once what waits has been sent, which may tell the peer why, the association is to be aborted.
+    /// The key management failed. The driver first sends waiting packets, which may report the reason, and then aborts.
     Failed(KeyingError),
 }
 
-/// Counters.
+/// Counters of the key management.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyingStatistics {
-    /// Exchanges that were begun, by either side.
+    /// Exchanges begun by either endpoint.
     pub handshakes: u64,
     /// Epochs whose keys are or were in use.
     pub epochs: u64,
@@ -57,22 +57,22 @@ pub struct KeyingStatistics {
     pub failed_rekeys: u64,
 }
 
-/// Where it stands, in the terms of the draft's "Key Transition State Machine".
+/// State of the key management, in the terms of the draft's "Key Transition State Machine".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// There are no keys yet.
     Init,
-    /// There is one epoch.
+    /// There are keys of one epoch.
     Young,
-    /// This side has asked for new keys.
+    /// This endpoint has requested new keys.
     LocalAged,
-    /// The peer has asked for new keys.
+    /// The peer has requested new keys.
     RemoteAged,
-    /// This side's exchange is done; its keys are used once the peer has said that it does.
+    /// The local exchange is done. Its keys are used once the peer reports that it uses its own.
     LocalOld,
-    /// There are new keys and those before, which wait for what is on its way.
+    /// New keys are in use, and the old ones are kept for packets in flight.
     Draining,
-    /// It has given up.
+    /// The key management failed.
     Failed,
 }
 
@@ -81,61 +81,61 @@ pub enum Phase {
 struct Keys {
     epoch: u64,
     since: Time,
-    /// Kept for what is exported. Nothing is sent through it any more.
+    /// Kept for exports. No messages are sent through it.
     exchange: Box<dyn KeyExchange>,
-    /// Messages about them that came since, such as a `close_notify`.
+    /// Number of messages about these keys that arrived since, such as a `close_notify`.
     stale: u32,
 }
 
-/// An exchange that runs.
+/// Running exchange.
 #[derive(Debug)]
 struct Attempt {
     part: Part,
     epoch: u64,
     exchange: Box<dyn KeyExchange>,
-    /// A client has keys to receive with, and waits until the peer says that it uses its own.
+    /// Set if this client has receive keys and waits until the peer confirms that it uses its send keys.
     awaits_confirmation: bool,
-    /// For a restart, once it is done, if both sides keep such keys.
+    /// Restart keys of a completed exchange, if both endpoints keep such keys.
     restart_keys: Option<RestartKeys>,
     bytes: usize,
     messages: u32,
 }
 
-/// The key management of one association.
+/// Key management of one association.
 #[derive(Debug)]
 pub struct KeyManager {
     exchanges: Box<dyn KeyExchanges>,
     policy: KeyPolicy,
     role: KeyManagementRole,
-    /// When the association was up, as far as is known: before that no answer can come.
+    /// Latest time at which the association was still opening. No answer can arrive before it is established.
     started: Time,
     keys: Option<Keys>,
-    /// There was a restart, and no exchange is done since.
+    /// Set between a restart and the end of the next exchange.
     restarted: Option<Restarted>,
     attempt: Option<Attempt>,
     draining: Option<Draining>,
-    /// For the application, which has not taken them yet.
+    /// Restart keys that the application has not taken yet.
     restart_keys: Option<RestartKeys>,
-    /// The beginning of a message that comes in pieces.
+    /// Beginning of a message that arrives in pieces.
     pieces: Vec<u8>,
     peer_allowance: Allowance,
-    /// Not before then is another exchange begun.
+    /// Earliest time of the next exchange.
     retry_at: Option<Time>,
     events: VecDeque<KeyingEvent>,
     statistics: KeyingStatistics,
-    /// The first keys are in use, and the association does not take messages of the application yet.
+    /// Set while the first keys are in use and the association does not accept messages of the application yet.
     awaits_proof: bool,
     failed: bool,
-    /// The identity of the peer that has refused this side.
+    /// Identity of the peer that has rejected this endpoint.
     refused_by: Option<PeerIdentity>,
 }
 
 impl KeyManager {
-    /// For an association that has come to this agreement. It may be there as soon as the agreement is, before the association is
-    /// up: its first message then leaves with the COOKIE ECHO.
+    /// Creates the manager of an association with this agreement. It may be created before the association is established: its
+    /// first message is then bundled with the COOKIE ECHO.
     ///
     /// # Errors
-    /// [`KeyingError::Method`] if the agreement is not on TLS.
+    /// Returns [`KeyingError::Method`] if the negotiated method is not TLS.
     pub fn new(
         now: Time,
         agreement: &Agreement,
@@ -167,7 +167,7 @@ impl KeyManager {
         })
     }
 
-    /// Begins the first exchange, if that is this side's to do.
+    /// Begins the first exchange if this endpoint is the client.
     pub fn start(&mut self, association: &mut Association) {
         if self.role == KeyManagementRole::Client && self.keys.is_none() && self.attempt.is_none() {
             let begun = self.begin(association);
@@ -175,7 +175,7 @@ impl KeyManager {
         }
     }
 
-    /// Takes a message of the key management's payload protocol.
+    /// Processes a message with the payload protocol identifier of the key management.
     pub fn receive(
         &mut self,
         now: Time,
@@ -189,7 +189,7 @@ impl KeyManager {
         }
     }
 
-    /// Does what is due. To be called when [`deadline`](Self::deadline) has come, and from time to time while data flows, since
+    /// Performs due actions. Call when [`deadline`](Self::deadline) has passed, and from time to time while data flows, because
     /// keys also age by use.
     pub fn poll(&mut self, now: Time, association: &mut Association) {
         if !self.failed {
@@ -198,7 +198,7 @@ impl KeyManager {
         }
     }
 
-    /// When time alone makes something due.
+    /// Returns the time of the next action that depends on time alone.
     pub fn deadline(&self) -> Option<Time> {
         if self.failed {
             return None;
@@ -214,18 +214,18 @@ impl KeyManager {
         earliest([ages, drained, Some(keys.since + self.policy.expire_after)])
     }
 
-    /// What came of it; each is told once.
+    /// Returns the next event, once per event.
     pub fn poll_event(&mut self) -> Option<KeyingEvent> {
         self.events.pop_front()
     }
 
-    /// Whether the association is protected by keys that were agreed on since it is up, or since it was restarted.
+    /// Returns `true` if keys protect the association that were negotiated since it was established or restarted.
     pub fn is_established(&self) -> bool {
         self.keys.is_some() && !self.awaits_proof
     }
 
-    /// Who the peer has proved to be; `None` before the association is protected, and at a side that has restarted it until the
-    /// first exchange since is done.
+    /// Returns the proved identity of the peer. Returns `None` before the association is protected, and at the endpoint that
+    /// restarted it until the next exchange is done.
     pub fn peer_identity(&self) -> Option<&PeerIdentity> {
         match &self.keys {
             Some(keys) => keys.exchange.identity(),
@@ -233,16 +233,16 @@ impl KeyManager {
         }
     }
 
-    /// Fills `out` with what both sides, and nobody else, can derive from the latest exchange for this label and context.
+    /// Fills `out` with bytes that only the two endpoints can derive from the latest exchange for this label and context.
     ///
     /// # Errors
-    /// [`ExportError`].
+    /// Returns [`ExportError`] if there are no keys yet or TLS does not export these bytes.
     pub fn export(&self, label: &[u8], context: Option<&[u8]>, out: &mut [u8]) -> Result<(), ExportError> {
         self.keys.as_ref().ok_or(ExportError::NotEstablished)?.exchange.export(label, context, out)
     }
 
-    /// Returns the error that an ABORT of the association means now. There is none once keys are in use. Before that anyone on the way
-    /// can have sent the ABORT, so the error is no verdict of the peer.
+    /// Returns the error that an ABORT of the association means now, or `None` once keys are in use. Before that any host on the
+    /// path may have sent the ABORT, so the error is not a verdict of the peer.
     pub fn meaning_of_abort(&self) -> Option<KeyingError> {
         let was_done = self.attempt.as_ref().is_some_and(|attempt| attempt.awaits_confirmation);
         match was_done {
@@ -252,17 +252,17 @@ impl KeyManager {
         }
     }
 
-    /// Returns the identity of a peer that has proved it in an exchange which has not led to keys.
+    /// Returns the identity of a peer that proved it in an exchange without resulting keys.
     pub fn unconfirmed_identity(&self) -> Option<&PeerIdentity> {
         self.refused_by.as_ref()
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn statistics(&self) -> KeyingStatistics {
         self.statistics
     }
 
-    /// Where it stands.
+    /// Returns the state of the key management.
     pub fn phase(&self) -> Phase {
         match (&self.keys, &self.attempt) {
             _ if self.failed => Phase::Failed,
@@ -283,7 +283,7 @@ impl KeyManager {
         }
     }
 
-    /// The epoch that is or would be agreed on now.
+    /// Returns the epoch of the running or next exchange.
     fn next_epoch(&self) -> u64 {
         self.keys.as_ref().map_or(FIRST_EPOCH, |keys| keys.epoch + 1)
     }
@@ -319,7 +319,7 @@ impl KeyManager {
     }
 }
 
-/// What the peer says.
+/// Messages of the peer.
 impl KeyManager {
     fn take(
         &mut self,
@@ -334,7 +334,7 @@ impl KeyManager {
         if piece.beginning && piece.ending {
             return self.take_message(now, payload, association);
         }
-        // A receive buffer that is full of data behind a loss hands out messages in pieces.
+        // If the receive buffer is full of data behind a loss, the association delivers messages in pieces.
         if piece.beginning {
             self.pieces.clear();
         }
@@ -364,7 +364,7 @@ impl KeyManager {
             };
         }
         match &mut self.keys {
-            // What ends a TLS connection that has served its purpose.
+            // A message that ends the TLS connection of the current keys.
             Some(keys) if message.is_about(keys.epoch) && keys.stale < MOST_MESSAGES => {
                 keys.stale += 1;
                 Ok(())
@@ -401,11 +401,11 @@ impl KeyManager {
         Ok(())
     }
 
-    /// Whether records are for the exchange that runs, which they may be the first of.
+    /// Returns `true` if the records belong to the running exchange, or begin one.
     fn admits_records(&mut self, now: Time, records: &[u8]) -> Result<bool, KeyingError> {
         let collides = self.keys.is_some() && self.exchanges.begins(records);
         match &self.attempt {
-            // Section "Simultaneous Rekey Resolution": what the client of the key management asked for counts.
+            // Section "Simultaneous Rekey Resolution": the exchange of the client of the key management wins.
             Some(Attempt { part: Part::Client, awaits_confirmation: false, .. }) if collides => {
                 match self.role {
                     KeyManagementRole::Client => return Ok(false),
@@ -414,7 +414,7 @@ impl KeyManager {
             }
             Some(_) => return Ok(true),
             None if !self.exchanges.begins(records) => {
-                // An alert may follow an exchange that has failed here.
+                // An alert may follow an exchange that failed locally.
                 return if self.keys.is_some() { Ok(false) } else { Err(KeyingError::Unexpected) };
             }
             None if self.keys.is_none() && self.role == KeyManagementRole::Client => {
@@ -430,7 +430,7 @@ impl KeyManager {
         Ok(true)
     }
 
-    /// Section "Error Handling": without keys the association ends, with keys there is another try.
+    /// Section "Error Handling": without keys the association ends; with keys the exchange is retried.
     fn exchange_failed(
         &mut self,
         now: Time,
@@ -449,9 +449,9 @@ impl KeyManager {
     }
 }
 
-/// Keys.
+/// Installation of keys.
 impl KeyManager {
-    /// There are new keys to receive with, and at a server to send with as well.
+    /// Installs the new receive keys, and at a server the send keys as well.
     fn exchanged(
         &mut self,
         now: Time,
@@ -462,8 +462,8 @@ impl KeyManager {
         let Some(attempt) = &mut self.attempt else { return Err(KeyingError::Unexpected) };
         let part = attempt.part;
         let epoch = attempt.epoch;
-        // The client's read key is the server's. In the initial establishment the draft's step 7 has it the client's, which its
-        // peer never sends with; the rekeying has it right.
+        // The client's read key is the server's write key. Step 7 of the draft's initial establishment names the client's instead,
+        // with which its peer never sends; the draft's rekeying section is correct.
         let binding = binding(association)?;
         let receive = attempt.exchange.cipher(part.inward(), &binding)?;
         if let Some(old) = self.draining.take() {
@@ -486,8 +486,8 @@ impl KeyManager {
         }
     }
 
-    /// "Clients and servers MUST NOT accept a change of identity during the setup of a new TLS connection". A restart is no
-    /// exception at the side that knows who the peer was.
+    /// "Clients and servers MUST NOT accept a change of identity during the setup of a new TLS connection". After a restart this
+    /// also applies at the endpoint that knows the peer's previous identity.
     fn check_identity(&self) -> Result<(), KeyingError> {
         let now = self.attempt.as_ref().and_then(|attempt| attempt.exchange.identity());
         match self.peer_identity() {
@@ -496,7 +496,7 @@ impl KeyManager {
         }
     }
 
-    /// The peer uses its keys, so this side uses its own.
+    /// Switches to the new keys, since the peer uses its own.
     fn confirmed(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
         match &self.attempt {
             Some(attempt) if attempt.awaits_confirmation => self.use_keys(now, association),
@@ -510,7 +510,7 @@ impl KeyManager {
         let send = attempt.exchange.cipher(attempt.part.outward(), &binding)?;
         association.install_send_key(attempt.epoch, send)?;
         association.require_protection()?;
-        // The peer keeps the same ones by now, so that they are worth storing.
+        // The peer keeps the same restart keys now, so they are worth storing.
         self.restart_keys = attempt.restart_keys.take().or(self.restart_keys.take());
         let keys = Keys { epoch: attempt.epoch, since: now, exchange: attempt.exchange, stale: 0 };
         self.statistics.epochs += 1;
@@ -536,8 +536,8 @@ impl KeyManager {
         }
     }
 
-    /// Examines what came in the clear while the peer's confirmation was awaited. A peer that refuses this side has no keys to say so
-    /// with, but its alert is a record that only it can have made.
+    /// Examines a plaintext packet that arrived while the peer's confirmation was awaited. A peer that rejects this endpoint has no
+    /// keys to protect its alert, but only the peer can have created that record.
     fn examine_notice(&mut self, association: &mut Association) -> Result<(), KeyingError> {
         let Some(notice) = association.take_plain_notice() else { return Ok(()) };
         let Ok(message) = Message::parse(notice.as_ref()) else { return Ok(()) };
@@ -553,7 +553,7 @@ impl KeyManager {
         examined
     }
 
-    /// What time and use have made due.
+    /// Performs actions that are due by time or use.
     fn advance(&mut self, now: Time, association: &mut Association) -> Result<(), KeyingError> {
         self.examine_notice(association)?;
         check_role(association, self.role)?;
@@ -583,7 +583,8 @@ impl KeyManager {
         Ok(())
     }
 
-    /// A client that has keys hears under them that the server uses them too, or cannot open what it hears.
+    /// Returns the reason for a timeout. A client with keys receives the server's confirmation under them, unless it cannot decrypt
+    /// the server's packets.
     fn why_late(&self, association: &Association) -> KeyingError {
         let is_done = self.attempt.as_ref().is_some_and(|attempt| attempt.awaits_confirmation);
         if is_done && association.key_use().failed > 0 {
@@ -603,8 +604,8 @@ impl KeyManager {
     }
 }
 
-/// A handshake of the association that begins anew, because its cookie was stale or both sides began at once, can come to another
-/// agreement than the one with which this key management began. Another role ends it.
+/// Checks that the role is unchanged. If the association's handshake restarts, because its cookie was stale or both endpoints began
+/// at once, it can lead to another agreement. A change of the role ends the key management.
 fn check_role(association: &Association, role: KeyManagementRole) -> Result<(), KeyingError> {
     match association.protection() {
         Some(agreement) if agreement.role() != role => Err(KeyingError::RolesChanged),
@@ -612,12 +613,12 @@ fn check_role(association: &Association, role: KeyManagementRole) -> Result<(), 
     }
 }
 
-/// What keys depend on: the latest agreement.
+/// Returns the parameters of the latest agreement, on which keys depend.
 fn binding(association: &Association) -> Result<ParameterBinding, KeyingError> {
     association.protection().map(ParameterBinding::of).ok_or(KeyingError::Unexpected)
 }
 
-/// While the association ends nothing more can be sent, and no new keys are needed either.
+/// Sends a message. A closing association sends no more messages and needs no new keys.
 fn send(association: &mut Association, message: Message<'_>) {
     let sent = association.send_key_management(Bytes::from(message.to_bytes()));
     debug_assert!(matches!(sent, Ok(()) | Err(SendError::Closing)), "{sent:?}");

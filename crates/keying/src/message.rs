@@ -2,27 +2,26 @@
 
 use crate::error::KeyingError;
 
-/// The bit that tells control messages from TLS records.
+/// Bit that distinguishes control messages from TLS records.
 const CONTROL: u8 = 0x80;
 
-/// The control message "Protection Established".
+/// Control message "Protection Established".
 const PROTECTION_ESTABLISHED: u8 = 1;
 
-/// The longest message that is taken or sent: a handshake with a chain of large certificates and keys against quantum computers
-/// has less.
+/// Maximum length of a message in bytes. A handshake with a chain of large certificates and post-quantum keys needs less.
 pub(crate) const LONGEST_MESSAGE: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content<'m> {
     /// One or more complete TLS records.
     Records(&'m [u8]),
-    /// The sender protects its packets with the keys of this epoch and takes no others.
+    /// The sender protects its packets with the keys of this epoch and accepts no others.
     ProtectionEstablished,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message<'m> {
-    /// The seven low bits of the epoch that it is about.
+    /// Low seven bits of the epoch that the message concerns.
     epoch_bits: u8,
     pub(crate) content: Content<'m>,
 }

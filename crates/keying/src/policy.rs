@@ -1,38 +1,38 @@
-//! When keys are replaced, and how long what waits.
+//! Lifetime of keys, and timeouts of the key management.
 
 use anabranch_core::time::Span;
 
-/// When new keys are agreed on, and what a peer may cost.
+/// Limits for the use of keys and for the demands of a peer.
 ///
-/// Both sides count by themselves. The one with the role of the server waits an eighth longer, so that usually only one asks.
+/// Both endpoints count separately. The server waits an eighth longer, so that usually only the client requests new keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPolicy {
-    /// The age of keys.
+    /// Maximum age of keys.
     pub rekey_after: Span,
-    /// Bytes protected and opened with them.
+    /// Maximum number of bytes protected and opened with the same keys.
     pub rekey_bytes: u64,
-    /// Records protected or opened with them. Three quarters of what the cipher admits are a limit as well, and with packets of
-    /// 1,400 bytes AES-GCM comes to that after 25 GB.
+    /// Maximum number of records protected or opened with the same keys. Three quarters of the cipher's limit apply as well; with
+    /// packets of 1,400 bytes AES-GCM reaches them after 25 GB.
     pub rekey_records: u64,
-    /// The age at which keys end the association. A peer whose application does not read holds up the agreement on new ones,
-    /// so it is much larger than `rekey_after`.
+    /// Age at which keys end the association. It is much larger than `rekey_after`, because a peer whose application does not read
+    /// delays the exchange for new keys.
     pub expire_after: Span,
-    /// How long the first agreement may take, and the first one after a restart.
+    /// Timeout of the first exchange, and of the first one after a restart.
     pub handshake_timeout: Span,
-    /// After an agreement on new keys has failed, the next try.
+    /// Delay before a failed exchange for new keys is retried.
     pub retry_after: Span,
-    /// How long keys are kept once the peer is known to use the next ones: for packets on their way.
+    /// Time for which old keys are kept for packets in flight, once the peer is known to use the new ones.
     pub drain: Span,
-    /// How long they are kept at most before that is known.
+    /// Maximum time for which old keys are kept before that is known.
     pub unconfirmed_drain: Span,
-    /// Agreements that a peer may begin at once.
+    /// Number of exchanges that a peer may begin in a burst.
     pub peer_burst: u32,
-    /// Then it gains one more in this time.
+    /// Time after which the peer may begin another exchange.
     pub peer_interval: Span,
 }
 
-/// An hour and 100 GB are what draft-porfiri-tsvwg-sctp-dtls-handshake recommends in section "Rekeying Policy", and the times to
-/// drain what it recommends in "Drain Timer Considerations".
+/// Defaults: the hour and 100 GB that draft-porfiri-tsvwg-sctp-dtls-handshake recommends in section "Rekeying Policy", and the
+/// drain times of its section "Drain Timer Considerations".
 impl Default for KeyPolicy {
     fn default() -> Self {
         KeyPolicy {

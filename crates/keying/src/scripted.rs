@@ -1,5 +1,5 @@
-//! Exchanges for simulations: messages as long as those of TLS, and packets as long as protected ones. Nobody is authenticated and
-//! nothing is encrypted, and every run is like the one before.
+//! Exchanges for simulations: messages and packets have the lengths of TLS and protected packets. They neither authenticate nor
+//! encrypt, and every run is the same.
 
 use anabranch_core::protection::{NullCipher, RecordCipher};
 use anabranch_dtls::{CipherSuite, KeyMaterial, RestartKeys};
@@ -8,18 +8,18 @@ use crate::credentials::PeerIdentity;
 use crate::error::{ExportError, KeyingError, TlsProblem};
 use crate::exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part, Progress};
 
-/// What TLS 1.3 sends with the groups that rustls prefers (X25519MLKEM768) and Ed25519 as raw public keys on both sides: the
-/// ClientHello, the server's messages up to its Finished, and the client's last ones.
+/// Lengths in TLS 1.3 with rustls's preferred groups (X25519MLKEM768) and Ed25519 raw public keys at both endpoints: the
+/// ClientHello, the server's messages up to its Finished, and the client's last messages.
 const HELLO_BYTES: usize = 1_437;
 const FLIGHT_BYTES: usize = 1_459;
 const LAST_BYTES: usize = 209;
 
-/// What the messages begin with: the content type, the version, the length and the type of the first handshake message.
+/// Type of the first handshake message in each flight, after content type, version and length.
 const HELLO: u8 = 1;
 const FLIGHT: u8 = 2;
 const LAST: u8 = 11;
 
-/// Makes them.
+/// Factory of scripted exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScriptedExchanges;
 
@@ -79,7 +79,7 @@ impl KeyExchange for ScriptedExchange {
     }
 
     fn restart_keys(&self, part: Part, epoch: u64, _: &ParameterBinding) -> Result<RestartKeys, KeyingError> {
-        // Every run has the same.
+        // Every run uses the same keys.
         let material = |direction: Direction| {
             KeyMaterial::from_seed(CipherSuite::Aes128Gcm, &[0; 32], &[direction as u8])
         };

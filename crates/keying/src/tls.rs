@@ -13,10 +13,10 @@ use crate::error::{ExportError, KeyingError, TlsProblem};
 use crate::exchange::{Direction, KeyExchange, KeyExchanges, ParameterBinding, Part, Progress};
 use crate::key_log::{KeyLog, LoggedKeys};
 
-/// The label of all keys (draft-porfiri-tsvwg-sctp-dtls-handshake, section "Exporter Labels").
+/// Exporter label of all keys (draft-porfiri-tsvwg-sctp-dtls-handshake, section "Exporter Labels").
 const LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
-/// "Key role" in the exporter's context: keys for everything but a restart, and keys for that.
+/// "Key role" in the exporter's context: primary keys or restart keys.
 const PRIMARY: u8 = 0;
 const RESTART: u8 = 1;
 
@@ -25,26 +25,26 @@ const KEY: u8 = 0;
 const SEQUENCE_NUMBER_KEY: u8 = 1;
 const IV: u8 = 2;
 
-/// The length of the header of a TLS record.
+/// Length of the header of a TLS record, in bytes.
 const RECORD_HEADER: usize = 5;
 
-/// The content type of encrypted records (RFC 8446 section 5.2), and the length of one with an alert: two bytes, the content type
-/// behind them, and the tag.
+/// Content type of encrypted records (RFC 8446 section 5.2), and the length of an encrypted alert: two bytes, its content type, and
+/// the tag.
 const ENCRYPTED_RECORD: u8 = 23;
 const ALERT_LEN: usize = 2 + 1 + 16;
 
-/// The content type of records with handshake messages, and the type of a ClientHello (RFC 8446 sections 5.1 and 4).
+/// Content type of handshake records, and type of a ClientHello (RFC 8446 sections 5.1 and 4).
 const HANDSHAKE_RECORD: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 
-/// Exchanges by TLS 1.3 under some credentials.
+/// Factory of TLS 1.3 exchanges with certain credentials.
 #[derive(Clone, Debug)]
 pub struct TlsExchanges {
     credentials: Credentials,
 }
 
 impl TlsExchanges {
-    /// Under these credentials.
+    /// Creates a factory with these credentials.
     pub fn new(credentials: Credentials) -> Self {
         TlsExchanges { credentials }
     }
@@ -74,7 +74,7 @@ impl KeyExchanges for TlsExchanges {
     }
 }
 
-/// What a finished handshake has settled.
+/// Results of a finished handshake.
 struct Settled {
     suite: CipherSuite,
     identity: PeerIdentity,
@@ -96,7 +96,7 @@ impl fmt::Debug for TlsExchange {
 impl TlsExchange {
     fn take_in(&mut self, mut records: &[u8]) -> Result<(), KeyingError> {
         while !records.is_empty() {
-            // It refuses more than 64 KiB of a handshake message, and takes nothing after a `close_notify`.
+            // rustls rejects handshake messages of more than 64 KiB, and accepts nothing after a `close_notify`.
             match self.connection.read_tls(&mut records) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
@@ -104,13 +104,13 @@ impl TlsExchange {
             }
             self.connection.process_new_packets().map_err(|error| TlsProblem::of(&error))?;
         }
-        // No data goes through TLS.
+        // TLS carries no application data.
         let extra = self.connection.process_new_packets().map_err(|error| TlsProblem::of(&error))?;
         if extra.plaintext_bytes_to_read() > 0 { Err(KeyingError::Unexpected) } else { Ok(()) }
     }
 
-    /// Takes records in. After this side is done the peer has proved its identity, and TLS takes no record in the clear: an alert is the
-    /// peer's own.
+    /// Processes records. Once this endpoint is done, the peer has proved its identity and TLS accepts no plaintext records, so an
+    /// alert is the peer's own.
     fn take_in_alert(&mut self, records: &[u8]) -> Result<(), KeyingError> {
         self.take_in(records).map_err(|error| match error {
             KeyingError::Tls(TlsProblem::PeerAlert(alert)) if self.done.is_some() => {
@@ -122,7 +122,7 @@ impl TlsExchange {
 
     fn hand_out(&mut self, out: &mut Vec<u8>) {
         while self.connection.wants_write() {
-            // Writing into memory cannot fail.
+            // Writing to memory cannot fail.
             if self.connection.write_tls(out).is_err() {
                 return;
             }
@@ -130,7 +130,7 @@ impl TlsExchange {
     }
 
     /// draft-porfiri-tsvwg-sctp-dtls-handshake, section "TLS Configuration Requirements": TLS 1.3 only, suites of the DTLS chunk
-    /// only, both sides authenticated.
+    /// only, mutual authentication.
     fn settle(&self) -> Result<Settled, KeyingError> {
         if self.connection.protocol_version() != Some(ProtocolVersion::TLSv1_3) {
             return Err(TlsProblem::Incompatible.into());
@@ -157,7 +157,7 @@ impl TlsExchange {
         self.export(LABEL, Some(&context), out).map_err(|_| TlsProblem::Internal.into())
     }
 
-    /// The keys of a direction and a role.
+    /// Derives the keys of a direction and a key role.
     fn material(
         &self,
         direction: Direction,
@@ -191,8 +191,8 @@ impl KeyExchange for TlsExchange {
         }
         let taken = self.take_in_alert(records);
         if taken.is_err() || self.done.is_some() {
-            // After the handshake only the peer's alert is of interest. What answers anything else, such as a KeyUpdate, which
-            // the draft forbids, stays unsent.
+            // After the handshake only an alert of the peer matters. Answers to other messages are not sent, for example to a
+            // KeyUpdate, which the draft forbids.
             if taken.is_err() {
                 self.hand_out(out);
             }
@@ -202,7 +202,7 @@ impl KeyExchange for TlsExchange {
             self.hand_out(out);
             return Ok(Progress::Running);
         }
-        // Whoever is refused here gets no last message that lets it believe otherwise.
+        // A peer that is rejected here gets no last message, which would report success.
         self.done = Some(self.settle()?);
         self.hand_out(out);
         Ok(Progress::Done)
@@ -212,7 +212,7 @@ impl KeyExchange for TlsExchange {
         let is_alert = records.first() == Some(&ENCRYPTED_RECORD)
             && records.len() == RECORD_HEADER + ALERT_LEN
             && are_complete(records);
-        // TLS ends with the first record that it cannot decrypt. An attacker who sends one could send an ABORT as well.
+        // TLS ends at the first record that it cannot decrypt. An attacker who can inject one could inject an ABORT as well.
         if is_alert && self.done.is_some() { self.take_in_alert(records) } else { Ok(()) }
     }
 

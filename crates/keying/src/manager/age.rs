@@ -1,14 +1,14 @@
-//! When keys have been used enough.
+//! Aging of keys by use.
 
 use anabranch_core::protection::{KeyManagementRole, KeyUse};
 
 use crate::policy::KeyPolicy;
 
-/// Forgeries that a key may meet before another one follows: half of the 2^36 after which it opens nothing any more
-/// (RFC 9147 section 4.5.3).
+/// Number of failed authentications after which a key is replaced: half of the 2^36 after which it must not be used (RFC 9147
+/// section 4.5.3).
 const FORGERIES: u64 = 1 << 35;
 
-/// A limit as a side of this role has it: the server waits an eighth longer than the client, which has usually asked by then.
+/// Returns a limit as applied in this role. The server adds an eighth, so that usually the client requests new keys first.
 pub(super) fn limit_of(role: KeyManagementRole, limit: u64) -> u64 {
     match role {
         KeyManagementRole::Client => limit,
@@ -17,7 +17,7 @@ pub(super) fn limit_of(role: KeyManagementRole, limit: u64) -> u64 {
 }
 
 pub(super) fn is_used_up(role: KeyManagementRole, policy: &KeyPolicy, usage: &KeyUse) -> bool {
-    // What is left for the exchange and for what waits in front of it.
+    // Three quarters of the cipher's limit. The rest serves the exchange and the packets queued before it.
     let cipher = usage.sealed.saturating_add(usage.seals_left) / 4 * 3;
     let records = limit_of(role, policy.rekey_records.min(cipher));
     usage.sealed.max(usage.opened) >= records

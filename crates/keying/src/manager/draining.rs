@@ -1,4 +1,4 @@
-//! Keys that are only kept for packets on their way (section "Drain Timer Considerations").
+//! Old keys that are kept for packets in flight (section "Drain Timer Considerations").
 
 use anabranch_core::Association;
 use anabranch_core::time::{Span, Time};
@@ -6,13 +6,12 @@ use anabranch_core::time::{Span, Time};
 use crate::exchange::Part;
 use crate::policy::KeyPolicy;
 
-/// Keys that others have replaced.
+/// Keys that newer ones have replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
-    /// The primary ones of this epoch, and those from the same exchange that were kept for a restart: by now the peer has
-    /// had the time to store newer ones.
+    /// Primary keys of this epoch, and the restart keys of the same exchange. The peer has had time to store newer ones.
     Primary(u64),
-    /// Those that a restart was made with.
+    /// Keys with which a restart was made.
     Restart,
 }
 
@@ -38,8 +37,8 @@ pub(super) struct Draining {
 }
 
 impl Draining {
-    /// A client has heard from the peer that its last message has come. A server hears that with the first packet under the new
-    /// keys.
+    /// Starts the drain timer. A client knows already that the peer has received its last message. A server knows once the first
+    /// packet under the new keys arrives.
     pub(super) fn new(now: Time, keys: Replaced, part: Part, policy: &KeyPolicy) -> Self {
         match part {
             Part::Client => Draining { keys, until: now + policy.drain, confirmed: true },
@@ -47,7 +46,7 @@ impl Draining {
         }
     }
 
-    /// They are not needed any more.
+    /// Removes the keys.
     pub(super) fn end(self, association: &mut Association) {
         self.keys.remove(association);
     }

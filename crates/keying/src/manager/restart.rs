@@ -1,8 +1,8 @@
-//! Restarts with keys that were kept for them (draft-porfiri-tsvwg-sctp-dtls-handshake, section "SCTP Association Restart").
+//! Restarts with restart keys (draft-porfiri-tsvwg-sctp-dtls-handshake, section "SCTP Association Restart").
 //!
-//! An association that was restarted is protected from the beginning. Until the first exchange since is done the peer has proved no
-//! more than that it has the keys, and user messages wait. That exchange has as long as one without keys, and ends the association
-//! if it fails: whoever has stolen keys and cannot prove who he is has nothing of them.
+//! A restarted association is protected from the beginning. Until the next exchange is done, the peer has proved only that it has
+//! the restart keys, and user messages wait. That exchange has the timeout of the first one, and its failure ends the association.
+//! Therefore stolen keys are useless to an attacker who cannot prove the peer's identity.
 
 use anabranch_core::Association;
 use anabranch_core::protection::Agreement;
@@ -15,12 +15,12 @@ use crate::error::KeyingError;
 use crate::exchange::{KeyExchanges, ParameterBinding};
 use crate::policy::KeyPolicy;
 
-/// What is known of an association that was restarted.
+/// State of a restarted association until its next exchange.
 #[derive(Debug)]
 pub(super) struct Restarted {
-    /// Who the peer had proved to be before, at the side that has not lost the association.
+    /// Proved identity of the peer before the restart, at the endpoint that kept the association.
     known: Option<PeerIdentity>,
-    /// Both sides have proved that they have the keys.
+    /// Set once both endpoints have proved that they have the keys.
     up: bool,
 }
 
@@ -29,19 +29,19 @@ impl Restarted {
         self.known.as_ref()
     }
 
-    /// The association is up; whether that is new.
+    /// Records that the association is established. Returns `true` the first time.
     pub(super) fn comes_up(&mut self) -> bool {
         !std::mem::replace(&mut self.up, true)
     }
 }
 
 impl KeyManager {
-    /// For an association that [uses restart keys](Association::uses_restart_keys): at the side that restarts it as soon as there is an
-    /// agreement, and at the other in the place of the manager that it had, whose [`peer_identity`](Self::peer_identity) the peer
-    /// has to prove again.
+    /// Creates the manager of an association that [uses restart keys](Association::uses_restart_keys). The restarting endpoint
+    /// creates it as soon as there is an agreement. The other endpoint replaces its previous manager, whose
+    /// [`peer_identity`](Self::peer_identity) the peer has to prove again.
     ///
     /// # Errors
-    /// [`KeyingError::Method`] if the agreement is not on TLS.
+    /// Returns [`KeyingError::Method`] if the negotiated method is not TLS.
     pub fn restarted(
         now: Time,
         agreement: &Agreement,
@@ -53,17 +53,17 @@ impl KeyManager {
         Ok(KeyManager { restarted: Some(Restarted { known, up: false }), ..manager })
     }
 
-    /// The newest keys with which this side could restart the association; each once. There are some if both sides have offered to
-    /// keep them, and new ones whenever primary keys change. The peer keeps the ones before for as long as it takes what is on
-    /// its way, at least two minutes by default: until then they are to be stored in the place of the old ones.
+    /// Returns the newest restart keys of this endpoint, each once. They exist if both endpoints offered to keep them, and change
+    /// with the primary keys. The peer keeps the previous ones while it drains packets in flight, by default at least two minutes.
+    /// Store the new keys in place of the old ones within that time.
     pub fn take_restart_keys(&mut self) -> Option<RestartKeys> {
         self.restart_keys.take()
     }
 }
 
 impl Attempt {
-    /// Section "DKC Installation": with each epoch come keys for a restart, if both sides have offered to keep them. A peer that
-    /// restarts right after it has stored its own finds ours here, since they are there before it hears that the exchange is done.
+    /// Section "DKC Installation": each epoch has restart keys, if both endpoints offered to keep them. They are installed before
+    /// the peer learns that the exchange is done. Thus a peer that restarts right after storing its keys finds them here.
     pub(super) fn keep_restart_keys(
         &mut self,
         binding: &ParameterBinding,
