@@ -1,10 +1,9 @@
-//! Waking up in time.
+//! Precise timer.
 //!
-//! Tokio's own timers tick once a millisecond, which is the time of a whole packet at 10 Mbit/s. Rates would
-//! still be exact, because a link keeps its own time, but packets would be late by a tick in the mean and come in
-//! clumps. A thread that sleeps on a condition variable is woken within some tens of microseconds, and passes that
-//! on to the task that waits. (A timer of Linux that can be waited for like a socket would do without the thread,
-//! but Tokio takes foreign file descriptors only in unsafe code.)
+//! Tokio's timers tick once per millisecond, the transmission time of a whole packet at 10 Mbit/s. Rates would still be exact,
+//! because a link keeps its own time. But packets would be late by a tick on average and would leave in bursts. A thread that
+//! sleeps on a condition variable wakes within some tens of microseconds and notifies the waiting task. (A Linux timerfd needs no
+//! thread, but Tokio accepts foreign file descriptors only in unsafe code.)
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +13,7 @@ use std::time::{Duration, Instant};
 use anabranch_core::time::Span;
 use tokio::sync::Notify;
 
-/// A timer of which one future at a time may wait.
+/// Timer for which one future at a time may wait.
 pub(crate) struct Alarm(Arc<Bell>);
 
 struct Bell {
@@ -26,7 +25,7 @@ struct Bell {
 #[derive(Default)]
 struct Plan {
     due: Option<Instant>,
-    /// Until when the thread sleeps if nobody disturbs it; for ever if none.
+    /// Time until which the thread sleeps unless it is notified; unlimited if `None`.
     asleep_until: Option<Instant>,
     ended: bool,
 }
@@ -39,17 +38,17 @@ impl Alarm {
         Ok(Alarm(bell))
     }
 
-    /// Returns when this time has passed, or never if there is none. May be dropped and called again.
+    /// Returns after this time, or never if it is `None`. May be dropped and called again.
     pub(crate) async fn after(&self, span: Option<Span>) {
-        // What is too far away for the clock never comes.
+        // A time too far away for the clock is never reached.
         let due = span.and_then(|span| Instant::now().checked_add(Duration::from_nanos(span.as_nanos())));
         let Some(due) = due else { return std::future::pending().await };
         self.0.set(due);
-        // The bell may have been rung for a future that was dropped.
+        // The notification may be left over from a dropped future.
         while Instant::now() < due {
             tokio::select! {
                 () = self.0.rung.notified() => {}
-                // On a busy machine the thread may have to wait for a processor longer than this task.
+                // On a busy machine the thread may get a processor later than this task.
                 () = tokio::time::sleep_until(due.into()) => {}
             }
         }
@@ -71,7 +70,7 @@ impl Bell {
     fn set(&self, due: Instant) {
         let mut plan = self.lock();
         plan.due = Some(due);
-        // A thread that wakes up too early goes to sleep again, which is cheaper than waking it each time.
+        // A thread that wakes too early sleeps again, which costs less than notifying it every time.
         if plan.asleep_until.is_none_or(|until| due < until) {
             self.changed.notify_one();
         }

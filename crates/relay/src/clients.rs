@@ -1,4 +1,4 @@
-//! Who uses the relay: as at a NAT, each client has a way of its own to the target for as long as it is used.
+//! Clients of the relay. As at a NAT, each client has its own mapping to the target while it is active.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,15 +6,15 @@ use std::net::SocketAddr;
 use anabranch_core::FairPool;
 use anabranch_core::time::{Span, Time};
 
-/// A client and its way, of whatever kind that is.
+/// Client and its mapping.
 pub(crate) struct Client<W> {
     pub(crate) address: SocketAddr,
     pub(crate) way: W,
     used: Time,
 }
 
-/// A bounded number of clients, by address and by number. Numbers are not used again, so that a datagram that is
-/// still on its way does not reach a client that came after its own. Each source has a share of the places.
+/// Bounded set of clients, by address and by number. Numbers are not reused, so a datagram in flight cannot reach a later client.
+/// Each source has a share of the places.
 pub(crate) struct Clients<W> {
     by_address: BTreeMap<SocketAddr, u32>,
     by_number: BTreeMap<u32, Client<W>>,
@@ -33,7 +33,7 @@ impl<W> Clients<W> {
         self.by_number.len()
     }
 
-    /// The number of a client that uses its way now.
+    /// Returns the number of a client and marks it as active.
     pub(crate) fn find(&mut self, address: SocketAddr, now: Time) -> Option<u32> {
         let number = *self.by_address.get(&address)?;
         self.places.advance(&number);
@@ -51,8 +51,8 @@ impl<W> Clients<W> {
         }
     }
 
-    /// Adds a client that is not there yet. In a full relay it takes the place of a client that was idle for long enough, or else of
-    /// one of the source with the most clients. Returns `None` if neither exists.
+    /// Adds a new client. If the relay is full, it replaces a client that was idle for long enough, or else one of the source with
+    /// the most clients. Returns `None` if neither exists.
     pub(crate) fn add<E>(
         &mut self,
         address: SocketAddr,
@@ -81,7 +81,7 @@ impl<W> Clients<W> {
         Some(Ok(number))
     }
 
-    /// Forgets clients that have been idle.
+    /// Removes clients that have been idle.
     pub(crate) fn expire(&mut self, now: Time) {
         let idle = self.idle;
         let is_idle = |client: &Client<W>| now.since(client.used) >= idle;
@@ -97,7 +97,7 @@ impl<W> Clients<W> {
         }
     }
 
-    /// Forgets all clients, which the caller may still need.
+    /// Removes and returns all clients.
     pub(crate) fn take(&mut self) -> BTreeMap<u32, Client<W>> {
         self.by_address.clear();
         self.by_number.keys().for_each(|number| {

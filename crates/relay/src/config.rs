@@ -1,4 +1,4 @@
-//! What a relay is told before it starts.
+//! Configuration of a relay.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,47 +10,47 @@ use anabranch_sim::{ConfigError, LinkChange, LinkConfig, Seeds};
 
 use crate::impairment::Direction;
 
-/// What a relay is told before it starts.
+/// Configuration of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayConfig {
-    /// Where clients send to.
+    /// Address for datagrams of clients.
     pub listen: SocketAddr,
-    /// Where their datagrams go.
+    /// Address of the target.
     pub to: SocketAddr,
-    /// The local address that the target sees them come from, on a port for each client.
+    /// Local address for sockets towards the target, with one port per client.
     pub from: Option<IpAddr>,
-    /// The link from clients to the target.
+    /// Link from clients to the target.
     pub forward: LinkConfig,
-    /// The link from the target to clients.
+    /// Link from the target to clients.
     pub reverse: LinkConfig,
-    /// Whose packets the links lose, as in a scenario.
+    /// Name of the source whose packets the links lose, as in a scenario.
     pub source: String,
-    /// Where the randomness of the links comes from.
+    /// Seeds of the links' random streams.
     pub seeds: Seeds,
-    /// The largest IP packet that goes through; larger ones are dropped, as where the DF bit is set (RFC 791 section 3.2).
+    /// MTU in bytes. Larger IP packets are dropped, as with the DF bit set (RFC 791 section 3.2).
     pub mtu_bytes: u64,
-    /// What changes by itself, counted from the start.
+    /// Scheduled changes, with times counted from the start.
     pub changes: Vec<(Direction, Time, LinkChange)>,
-    /// How many clients at a time.
+    /// Maximum number of clients.
     pub max_clients: usize,
-    /// How long a client is remembered that nothing comes from or goes to.
+    /// Time after which an inactive client is removed.
     pub idle: Duration,
 }
 
 impl RelayConfig {
-    /// Whose packets the links lose, unless a relay is told otherwise: a scenario's first flow that has no name.
+    /// Default source: the first unnamed flow of a scenario.
     pub const SOURCE: &str = "flow-1";
-    /// The largest IP packet, unless a relay is told otherwise: that of Ethernet.
+    /// Default MTU in bytes: that of Ethernet.
     pub const MTU_BYTES: u64 = 1500;
-    /// No packet is larger than that.
+    /// MTU that no packet exceeds, in bytes.
     pub const ANY_SIZE: u64 = 65_575;
-    /// Clients that a relay has room for, unless it is told otherwise.
+    /// Default maximum number of clients.
     pub const MAX_CLIENTS: usize = 64;
-    /// How long a client is remembered, unless the relay is told otherwise. NATs keep UDP bindings for two
-    /// minutes at least (RFC 4787, section 4.3).
+    /// Default time after which an inactive client is removed. NATs keep UDP mappings for at least two minutes (RFC 4787, section
+    /// 4.3).
     pub const IDLE: Duration = Duration::from_secs(120);
 
-    /// A relay over these two links.
+    /// Creates the configuration of a relay over these two links.
     pub fn new(listen: SocketAddr, to: SocketAddr, forward: LinkConfig, reverse: LinkConfig) -> Self {
         RelayConfig {
             listen,
@@ -67,15 +67,15 @@ impl RelayConfig {
         }
     }
 
-    /// Headers of a datagram on a link: 20 bytes of IPv4 or 40 of IPv6 as the target has it, and 8 of UDP. It is
-    /// what a simulated run with UDP encapsulation counts.
+    /// Returns the size of a datagram's headers on a link: 20 bytes of IPv4 or 40 of IPv6, by the target's family, and 8 of UDP. A
+    /// simulated run with UDP encapsulation counts the same.
     pub(crate) fn overhead(&self) -> WireBytes {
         WireBytes::new(if self.to.is_ipv4() { 28 } else { 48 })
     }
 
-    /// What the socket of a client is bound to. From a loopback address the system would take 127.0.0.1 for all
-    /// relays, so that a target with several addresses could not tell one way from another; there the address
-    /// that the relay listens on is taken.
+    /// Returns the address for a client's socket towards the target. For a loopback target the system would select 127.0.0.1 for
+    /// all relays, and a target with several addresses could not distinguish the paths. In that case it is the relay's own
+    /// listening address.
     pub(crate) fn upstream(&self) -> SocketAddr {
         let listen = self.listen.ip();
         let near = listen.is_loopback() && self.to.ip().is_loopback() && same_family(listen, self.to.ip());
@@ -111,51 +111,51 @@ fn same_family(one: IpAddr, other: IpAddr) -> bool {
     one.is_ipv4() == other.is_ipv4()
 }
 
-/// Why a relay did not start.
+/// Error that prevents a relay from starting.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// A link cannot be like this.
+    /// The configuration of a link is invalid.
     #[error("the link cannot be like this: {0}")]
     Link(#[from] ConfigError),
-    /// There is nowhere to send to.
+    /// The address of the target is unusable.
     #[error("{0} is nowhere to send to: name the target's address and port")]
     NoTarget(SocketAddr),
-    /// Everything would go round for ever.
+    /// The target is the relay itself.
     #[error("{0} is the relay's own address: name the target's")]
     Loop(SocketAddr),
-    /// A socket has one address family.
+    /// The local address and the target have different families.
     #[error("nothing can be sent from {from} to {to}: take two addresses of one family")]
     MixedFamilies {
-        /// The local address.
+        /// Local address.
         from: IpAddr,
-        /// The target.
+        /// Address of the target.
         to: SocketAddr,
     },
-    /// Nobody could use it.
+    /// The maximum number of clients is zero.
     #[error("a relay has room for one client at least")]
     NoClients,
-    /// Every client would be forgotten at once.
+    /// The time for which clients are kept is zero.
     #[error("clients have to be remembered for longer than no time at all")]
     NoMemory,
-    /// The address to listen on cannot be had.
+    /// The system refuses the address to listen on.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Which one.
+        /// Address to listen on.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         cause: io::Error,
     },
-    /// The target cannot be reached from here.
+    /// The target cannot be reached from this machine.
     #[error("cannot send from {from} to {to}: {cause}")]
     Upstream {
-        /// The local address.
+        /// Local address.
         from: IpAddr,
-        /// The target.
+        /// Address of the target.
         to: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         cause: io::Error,
     },
-    /// There is no thread to be had that wakes the relay in time.
+    /// The timer thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Alarm(io::Error),
 }

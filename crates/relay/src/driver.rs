@@ -1,7 +1,7 @@
-//! Sockets and clock around an [`Impairment`].
+//! Sockets and clock for an [`Impairment`].
 //!
-//! One task reads what clients send, one for each client reads what comes back, and one sends what the links
-//! deliver. They share the links under a lock that is never held while anything is waited for.
+//! One task reads datagrams from clients, one per client reads those from the target, and one sends those that the links deliver.
+//! They share the links under a lock that is never held across an await.
 
 use std::future::Future;
 use std::io::{self, ErrorKind, Read};
@@ -24,23 +24,23 @@ use crate::config::{RelayConfig, RelayError};
 use crate::impairment::{Delivery, Direction, Impairment};
 use crate::totals::{Amount, Lateness, Totals};
 
-/// No UDP datagram is larger.
+/// Maximum length of a UDP datagram, in bytes.
 const LARGEST_DATAGRAM: usize = 65_535;
-/// What the system is asked to hold for a socket while this process does not run; it may grant less.
+/// Requested buffer size of sockets in bytes, for times when this process does not run. The system may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Pause after an error that a socket may report again at once.
 const AFTER_ERROR: Duration = Duration::from_millis(10);
-/// How often idle clients are looked for, at most and at least.
+/// Bounds of the interval between searches for idle clients.
 const SHORTEST_LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
-/// A relay at work. It stops when this is dropped.
+/// Running relay. Dropping it stops it.
 pub struct Relay {
     shared: Arc<Shared>,
     tasks: Vec<Task>,
 }
 
-/// Ends with its owner.
+/// Task that ends with its owner.
 struct Task(JoinHandle<()>);
 
 impl Task {
@@ -52,7 +52,7 @@ impl Task {
 impl Task {
     async fn end(mut self) {
         self.0.abort();
-        // That it was aborted is no news.
+        // An aborted task is expected.
         drop((&mut self.0).await);
     }
 }
@@ -63,7 +63,7 @@ impl Drop for Task {
     }
 }
 
-/// The socket between the relay and the target that belongs to one client, and what reads it.
+/// Socket of one client towards the target, and the task that reads it.
 struct Mapping {
     socket: Arc<UdpSocket>,
     reader: Task,
@@ -78,14 +78,14 @@ struct Shared {
     mtu: WireBytes,
     began: Instant,
     state: Mutex<State>,
-    /// Told when something may be due earlier than the sender thinks.
+    /// Notified if an event may be due earlier than the sender expects.
     earlier: Notify,
 }
 
 struct State {
     impairment: Impairment,
     clients: Clients<Mapping>,
-    /// What the sender waits for.
+    /// Time for which the sender waits.
     armed: Option<Time>,
     unsent: [Amount; 2],
     lateness: [Lateness; 2],
@@ -93,20 +93,20 @@ struct State {
     too_large: [Amount; 2],
 }
 
-/// What the sender does next.
+/// Next action of the sender.
 enum Next {
     Send(Delivery, Option<(Arc<UdpSocket>, SocketAddr)>),
     Wait(Option<Span>),
 }
 
 impl Relay {
-    /// Starts to listen, in the runtime that the caller runs in.
+    /// Starts to listen, in the caller's runtime.
     ///
     /// # Errors
-    /// If the configuration makes no sense, or if the system gives no socket.
+    /// Fails if the configuration is invalid or the system provides no socket.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and time.
+    /// Panics outside a tokio runtime with I/O and time.
     pub fn start(config: RelayConfig) -> Result<Self, RelayError> {
         config.check()?;
         let (overhead, from, mtu) = (config.overhead(), config.upstream(), WireBytes::new(config.mtu_bytes));
@@ -116,7 +116,7 @@ impl Relay {
         let failed = |cause| RelayError::Listen { address: listen, cause };
         let socket = open(listen, None).map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
-        // A way to the target that cannot be had is better known now than when the first client comes.
+        // Reports an unreachable target at the start, not at the first client.
         open(from, Some(to)).map_err(|cause| RelayError::Upstream { from: from.ip(), to, cause })?;
         let alarm = Alarm::new().map_err(RelayError::Alarm)?;
         let state = State {
@@ -147,22 +147,22 @@ impl Relay {
         Ok(Relay { shared, tasks })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the relay listens.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address
     }
 
-    /// Where it sends to.
+    /// Returns the address of the target.
     pub fn target(&self) -> SocketAddr {
         self.shared.to
     }
 
-    /// How long it has run, in the time that scheduled changes count in.
+    /// Returns the time since the start, on the clock of scheduled changes.
     pub fn now(&self) -> Time {
         self.shared.now()
     }
 
-    /// What became of the datagrams of a direction so far.
+    /// Returns the counters of a direction.
     pub fn totals(&self, direction: Direction) -> Totals {
         let state = self.shared.lock();
         let refused = match direction {
@@ -178,23 +178,23 @@ impl Relay {
         }
     }
 
-    /// How many clients it remembers.
+    /// Returns the number of clients.
     pub fn clients(&self) -> usize {
         self.shared.lock().clients.len()
     }
 
-    /// The addresses that the target sees clients come from, in the order in which they came.
+    /// Returns the addresses of clients as the target sees them, in order of arrival.
     pub fn upstream_addrs(&self) -> Vec<SocketAddr> {
         let state = self.shared.lock();
         state.clients.iter().filter_map(|client| client.way.socket.local_addr().ok()).collect()
     }
 
-    /// Cuts both directions, or ends the cut. What comes is dropped, and what waits is dropped as it leaves the
-    /// queue; what propagates arrives. A scheduled outage that begins or ends later has its way then.
+    /// Cuts both directions, or ends the cut. Arriving datagrams are dropped, and queued ones when they leave the queue; datagrams
+    /// that are propagating arrive. Scheduled outages still begin and end at their times.
     pub fn set_cut(&self, cut: bool) {
         let change = if cut { LinkChange::Down } else { LinkChange::Up };
         for direction in Direction::BOTH {
-            // Outages have no figures that could be out of range.
+            // Outages have no parameters that could be out of range.
             drop(self.change(direction, &change));
         }
     }
@@ -202,7 +202,7 @@ impl Relay {
     /// Changes the link of a direction now.
     ///
     /// # Errors
-    /// If the new value is out of its range.
+    /// Fails if the new value is out of range.
     pub fn change(&self, direction: Direction, change: &LinkChange) -> Result<(), ConfigError> {
         let mut state = self.shared.lock();
         state.impairment.change(direction, self.shared.now(), change)?;
@@ -210,11 +210,11 @@ impl Relay {
         Ok(())
     }
 
-    /// Gives every client another port towards the target, as a NAT does that has forgotten them. What the target
-    /// had sent to the old ports so far still arrives; what it sends there from now on does not.
+    /// Gives every client a new port towards the target, as a NAT that lost its mappings. Datagrams that the target has already
+    /// sent to the old ports still arrive; later ones do not.
     ///
     /// # Errors
-    /// If the system gives no socket; clients whose turn had not come keep their ports.
+    /// Fails if the system provides no socket. The remaining clients then keep their ports.
     pub fn rebind_upstream(&self) -> Result<(), RelayError> {
         let mut state = self.shared.lock();
         let State { impairment, clients, .. } = &mut *state;
@@ -230,9 +230,9 @@ impl Relay {
         Ok(())
     }
 
-    /// Stops, and returns when all addresses are free again. Dropping it stops it as well, but a little later.
+    /// Stops the relay and returns when all addresses are free. Dropping it stops it as well, slightly later.
     pub async fn stop(mut self) {
-        // Those that could let further clients in come first.
+        // The tasks that could admit further clients end first.
         for task in std::mem::take(&mut self.tasks) {
             task.end().await;
         }
@@ -246,7 +246,7 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.tasks.clear();
-        // Their readers hold the state that holds them.
+        // The readers and the shared state refer to each other.
         drop(self.shared.lock().clients.take());
     }
 }
@@ -279,7 +279,7 @@ impl Shared {
         let known = state.clients.find(address, now);
         let owner = match known {
             Some(number) => Some(number),
-            // A socket that cannot be had, because there are too many, is no better than no room.
+            // A client without a socket, for example for lack of descriptors, is refused like one without a place.
             None => state.clients.add(address, now, |number| self.open_way(number)).and_then(Result::ok),
         };
         match owner {
@@ -298,7 +298,7 @@ impl Shared {
         self.offer(&mut state, Direction::Reverse, now, owner, payload);
     }
 
-    /// Whether a datagram does not go through for its size; then it is counted.
+    /// Returns `true` if a datagram exceeds the MTU, and counts it.
     fn is_too_large(&self, state: &mut State, direction: Direction, payload: &[u8]) -> bool {
         let too_large = self.overhead + WireBytes::new(payload.len() as u64) > self.mtu;
         if too_large {
@@ -342,17 +342,17 @@ impl Shared {
         };
         match once().await {
             Ok(_) => true,
-            // This is about an earlier datagram, and this one has not been sent.
+            // The error concerns an earlier datagram, and this one was not sent.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => once().await.is_ok(),
             Err(_) => false,
         }
     }
 }
 
-/// A socket that waits for nobody, connected or not.
+/// Opens a nonblocking socket and connects it if `to` is given.
 fn open(local: SocketAddr, to: Option<SocketAddr>) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
-    // Whatever the system grants will do.
+    // A smaller buffer is acceptable.
     drop(socket.set_recv_buffer_size(SOCKET_BUFFER));
     drop(socket.set_send_buffer_size(SOCKET_BUFFER));
     socket.set_nonblocking(true)?;
@@ -363,8 +363,8 @@ fn open(local: SocketAddr, to: Option<SocketAddr>) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// What has come to a socket and was not read. The runtime's own call for this trusts what it last heard of the
-/// socket, which may be old.
+/// Reads a datagram that arrived and was not read yet. Calls the system directly, because the runtime's readiness state may be
+/// stale.
 fn left_over(socket: &UdpSocket, buffer: &mut [u8]) -> Option<usize> {
     let system = SockRef::from(socket);
     let mut reader: &Socket = &system;
@@ -396,8 +396,8 @@ async fn read_target(shared: Arc<Shared>, socket: Arc<UdpSocket>, number: u32) {
     }
 }
 
-/// That the target or a client has no socket is reported once for each datagram and goes by; of anything else one
-/// cannot know.
+/// Pauses after an unknown error. If the target or a client has no socket, the system reports that once per datagram, so no pause
+/// is needed.
 async fn pause_after(error: &io::Error) {
     if !matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset) {
         tokio::time::sleep(AFTER_ERROR).await;

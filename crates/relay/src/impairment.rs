@@ -1,4 +1,4 @@
-//! What happens to packets, without sockets and clock.
+//! Links that packets pass through, without sockets and clock.
 
 use anabranch_core::PacketBuffer;
 use anabranch_core::time::Time;
@@ -8,7 +8,7 @@ use anabranch_sim::{ConfigError, LinkChange, LinkConfig, Seeds};
 
 use crate::totals::Totals;
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From a client to the target.
@@ -18,7 +18,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both of them.
+    /// Both directions.
     pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
     pub(crate) const fn index(self) -> usize {
@@ -29,32 +29,32 @@ impl Direction {
     }
 }
 
-/// A packet that has arrived at the far end of its link.
+/// Packet that has arrived at the far end of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The direction it went.
+    /// Direction of the packet.
     pub direction: Direction,
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Time,
-    /// What was said of it when it was offered.
+    /// Owner that was passed to [`Impairment::offer`].
     pub owner: u32,
 }
 
-/// Two links, one for each direction, that packets of real bytes go through.
+/// Two links, one per direction, for packets of real bytes.
 ///
-/// It depends on nothing but its configuration and the calls made, and does with packets what links of the
-/// same description, names and seeds in a [`World`](anabranch_sim::World) do.
+/// The result depends only on the configuration and the calls. Packets are treated exactly as by links with the same description,
+/// names and seeds in a [`World`](anabranch_sim::World).
 pub struct Impairment {
     lanes: [Lane; 2],
     overhead: WireBytes,
 }
 
 impl Impairment {
-    /// Links for the two directions. `source` is whose packets they lose; `overhead` are the headers that each
-    /// payload has on a link; `changes` are those that come by themselves.
+    /// Creates links for the two directions. `source` names the flow whose packets they lose, `overhead` is the size of the headers
+    /// of each payload on a link, and `changes` are scheduled.
     ///
     /// # Errors
-    /// If a figure is out of its range, or if both links have the same name and would lose the same packets.
+    /// Fails if a value is out of range, or if both links have the same name and would lose the same packets.
     pub fn new(
         forward: LinkConfig,
         reverse: LinkConfig,
@@ -77,14 +77,14 @@ impl Impairment {
         Ok(Impairment { lanes, overhead })
     }
 
-    /// Takes a packet in. `owner` is handed back when it is delivered.
+    /// Accepts a packet. Its delivery returns `owner`.
     pub fn offer(&mut self, direction: Direction, now: Time, owner: u32, payload: &[u8]) {
         let wire = self.overhead + WireBytes::new(payload.len() as u64);
         self.lanes[direction.index()].offer(now, wire, owner, payload);
     }
 
-    /// Takes the next packet out that has arrived by now, of both directions the earlier one, and puts its bytes
-    /// in place of what is in `payload`.
+    /// Returns the earliest packet of both directions that has arrived by now, and replaces the content of `payload` with its
+    /// bytes.
     pub fn poll_deliver(&mut self, now: Time, payload: &mut PacketBuffer) -> Option<Delivery> {
         let due = |direction: &Direction| Some((self.lanes[direction.index()].first_due(now)?, *direction));
         let (_, direction) = Direction::BOTH.iter().filter_map(due).min()?;
@@ -92,7 +92,7 @@ impl Impairment {
         Some(Delivery { direction, at: delivery.at, owner: delivery.owner })
     }
 
-    /// The moment before which nothing can arrive; none if both links are empty.
+    /// Returns the time before which no packet can arrive, or `None` if both links are empty.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.lanes.iter().filter_map(Lane::poll_timeout).min()
     }
@@ -100,7 +100,7 @@ impl Impairment {
     /// Changes the link of a direction now.
     ///
     /// # Errors
-    /// If the new value is out of its range.
+    /// Fails if the new value is out of range.
     pub fn change(
         &mut self,
         direction: Direction,
@@ -110,12 +110,12 @@ impl Impairment {
         self.lanes[direction.index()].change(now, change)
     }
 
-    /// The link of a direction as it was when the impairment was last told the time.
+    /// Returns the link of a direction, in its state at the latest call with a time.
     pub fn link(&self, direction: Direction) -> &anabranch_sim::Link {
         self.lanes[direction.index()].link()
     }
 
-    /// What became of the packets of a direction.
+    /// Returns the counters of a direction.
     pub fn totals(&self, direction: Direction) -> Totals {
         let lane = &self.lanes[direction.index()];
         Totals::of_link(lane.counters(), lane.packets_on_the_way(), self.overhead)

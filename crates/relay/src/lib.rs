@@ -1,11 +1,10 @@
-//! Real UDP traffic over the links of the simulator.
+//! Real UDP traffic over simulated links.
 //!
-//! A relay stands between clients and a target. Every datagram that comes goes through a link of
-//! `anabranch-sim`, one for each direction, and leaves when the link says so, or not at all. Nothing of the
-//! system needs to be configured, and nobody needs to be root.
+//! A relay forwards datagrams between clients and a target. Every datagram passes through a link of `anabranch-sim`, one per
+//! direction, which delays or drops it. The relay needs no system configuration and no root privileges.
 //!
-//! [`Impairment`] is what happens to packets, without sockets and clock; it does exactly what a simulated run
-//! would do with the same packets at the same times. [`Relay`] gives it both.
+//! [`Impairment`] contains the links, without sockets and clock. It treats packets exactly as a simulated run with the same packets
+//! at the same times. [`Relay`] adds sockets and a clock.
 //!
 //! ```
 //! use anabranch_core::time::{Rate, Span};

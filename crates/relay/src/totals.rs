@@ -1,17 +1,17 @@
-//! What became of the traffic.
+//! Counters of the relayed traffic.
 
 use anabranch_core::time::Span;
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{Counters, Tally};
 
-/// A number of datagrams and their bytes.
+/// Number of datagrams and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Amount {
-    /// How many datagrams.
+    /// Number of datagrams.
     pub packets: u64,
-    /// Their payload.
+    /// Bytes of payload.
     pub bytes: u64,
-    /// Their payload with the headers that a link carries.
+    /// Bytes of payload and headers on the link.
     pub wire: WireBytes,
 }
 
@@ -28,13 +28,13 @@ impl Amount {
     }
 }
 
-/// What became of the datagrams of one direction.
+/// Counters of the datagrams of one direction, by outcome.
 ///
-/// `offered` and `duplicated` together are `delivered`, `lost`, `policed`, `overflowed` and `outage` together and
-/// what is still on the link. Of what was delivered, `unsent` did not leave the relay.
+/// `offered` plus `duplicated` equals the sum of `delivered`, `lost`, `policed`, `overflowed`, `outage` and the datagrams still on
+/// the link. `unsent` is a part of `delivered`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Came to the link, whatever became of them.
+    /// Offered to the link.
     pub offered: Amount,
     /// Arrived at the far end of the link.
     pub delivered: Amount,
@@ -42,21 +42,21 @@ pub struct Totals {
     pub lost: Amount,
     /// Dropped by a policer.
     pub policed: Amount,
-    /// Refused by a full queue.
+    /// Dropped by a full queue.
     pub overflowed: Amount,
     /// Dropped because the link was down.
     pub outage: Amount,
-    /// Copies that the link made.
+    /// Copies made by the link.
     pub duplicated: Amount,
-    /// How many datagrams wait, are being sent, or propagate.
+    /// Number of datagrams that are queued, in transmission, or propagating.
     pub on_the_way: u64,
-    /// Delivered by the link, but refused by the system, or for a client that had been forgotten.
+    /// Delivered by the link, but refused by the system or addressed to a removed client.
     pub unsent: Amount,
-    /// Of clients that there was no room for; these came to no link.
+    /// From clients for which there was no place; not offered to a link.
     pub refused: Amount,
-    /// Larger than the relay lets through; these came to no link.
+    /// Larger than the MTU; not offered to a link.
     pub too_large: Amount,
-    /// How late datagrams left, after the moment at which the link delivered them.
+    /// Delay between delivery by the link and transmission.
     pub lateness: Lateness,
 }
 
@@ -77,12 +77,12 @@ impl Totals {
     }
 }
 
-/// How much later than the link said datagrams left.
+/// Delay of datagrams after the link delivered them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Lateness {
     packets: u64,
     sum: Span,
-    /// Of the latest one.
+    /// Maximum delay.
     pub most: Span,
 }
 
@@ -93,7 +93,7 @@ impl Lateness {
         self.most = self.most.max(late);
     }
 
-    /// In the mean; zero if nothing has left.
+    /// Returns the mean delay, or zero if no datagram was sent.
     pub fn mean(&self) -> Span {
         self.sum.over(self.packets.max(1))
     }

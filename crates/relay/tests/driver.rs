@@ -1,5 +1,4 @@
-//! Real sockets on loopback. Nothing here depends on how long anything takes; what never comes is given up after
-//! a generous time.
+//! Relays on real loopback sockets. The tests do not depend on timing; a missing datagram is reported after a generous timeout.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -11,7 +10,7 @@ use anabranch_sim::{LinkChange, LinkConfig, LossModel, LossPlace, QueueConfig};
 use tokio::net::UdpSocket;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Long enough for a datagram that is to come over loopback, where it is to be seen that none comes.
+/// Time within which a datagram would arrive over loopback, where the test expects none.
 const MOMENT: Duration = Duration::from_millis(50);
 
 fn link(name: &str) -> LinkConfig {
@@ -114,7 +113,7 @@ async fn what_comes_out_is_what_went_in_less_what_was_lost_and_dropped() {
         let passed =
             |totals: &Totals| totals.offered.packets == u64::from(burst + 1) * 50 && totals.on_the_way == 0;
         until("a burst", || passed(&relay.totals(Direction::Forward))).await;
-        // The system holds only so much for a socket that nobody reads.
+        // The system buffers a limited number of datagrams for a socket that is not read.
         while received < relay.totals(Direction::Forward).delivered.packets {
             let (payload, _) = receive(&target).await;
             let number = u32::from_be_bytes([payload[0], payload[1], payload[2], payload[3]]);
@@ -195,7 +194,7 @@ async fn a_rebound_client_has_another_port_and_loses_nothing_that_had_come() {
     assert_eq!(payload, b"two");
     assert_ne!(old.port(), new.port());
     assert_eq!((relay.clients(), relay.upstream_addrs()), (1, vec![new]));
-    // The old port is closed once its reader has ended, and belongs to nobody then.
+    // The old port is closed once its reader has ended.
     tokio::task::yield_now().await;
     target.send_to(b"too late", old).await.expect("sent");
     target.send_to(b"here", new).await.expect("sent");
@@ -256,7 +255,7 @@ async fn datagrams_of_every_size_and_a_target_without_a_socket_do_no_harm() {
     drop(target);
     let to = config.to;
     let relay = start(config);
-    // Each is answered with an ICMP error, which must not cost the next one its way.
+    // Each causes an ICMP error, which must not affect the next datagram.
     for size in [0, 1, 1472, 9000, 65_507] {
         client.send_to(&vec![0xa5; size], relay.local_addr()).await.expect("sent");
     }

@@ -1,4 +1,4 @@
-//! A relay's links do with packets what the links of a simulated run do.
+//! Equivalence of a relay's links and the links of a simulated run.
 
 use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
@@ -14,10 +14,10 @@ const SOURCE: &str = "flow-1";
 /// 20 bytes of IPv4 and 8 of UDP.
 const OVERHEAD: WireBytes = WireBytes::new(28);
 
-/// A packet to send: when, and its payload.
+/// Packet to send: its time and payload.
 type Planned = (Time, Vec<u8>);
 
-/// Sends what is planned, and remembers what arrives and when.
+/// Sends the planned packets and records arrivals with their times.
 struct Peer {
     plan: std::collections::VecDeque<Planned>,
     way: Envelope,
@@ -43,7 +43,7 @@ impl Host for Peer {
     }
 }
 
-/// Packets of random sizes at random moments, in bursts that fill a queue.
+/// Plans packets of random sizes at random times, in bursts that fill a queue.
 fn plan(name: &str, packets: u64) -> Vec<Planned> {
     let mut stream = Seeds::new(99, 0).stream(&["plan", name]);
     let mut now = Time::ZERO;
@@ -122,8 +122,8 @@ fn simulated(config: LinkConfig, plan: Vec<Planned>) -> Outcome {
     }
 }
 
-/// The same packets through the link of a relay that looks after it at moments of its own: at every offer, and in
-/// between when `late` nanoseconds have passed since something was due.
+/// Sends the same packets through a relay's link that is polled at different times: at every offer, and `late` nanoseconds after an
+/// event was due.
 fn relayed(config: LinkConfig, plan: &[Planned], late: u64) -> (Outcome, anabranch_relay::Totals) {
     let back = LinkConfig { name: "back".to_owned(), ..config.clone() };
     let forward = Direction::Forward;
