@@ -1,4 +1,4 @@
-//! The plain commands of the README over two direct links, in network namespaces: each cable is pulled in turn at both ends.
+//! The plain commands of the book over two direct links, in network namespaces: each cable is pulled in turn at both ends.
 
 use std::fs;
 use std::time::{Duration, Instant};
