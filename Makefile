@@ -258,6 +258,8 @@ lint-rust:
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
 	exit $$status
 
+# Relative links and their anchors; nothing is requested from other hosts.
+LINKS := git ls-files -co --exclude-standard '*.md' | xargs '$(VENV)/bin/lychee' --offline --no-progress --include-fragments
 lint-others: venv
 	@$(CHECKS); \
 	check '$(VENV)/bin/ruff' check .; \
@@ -269,7 +271,8 @@ lint-others: venv
 	check $(PYTHON) .ci/check_sources.py; \
 	check $(PYTHON) -m unittest discover --quiet --start-directory .ci --pattern '*_test.py'; \
 	check $(PYTHON) .ci/check_rfc.py; \
-	check $(PYTHON) docs/check_links.py; \
+	check sh -c "$(LINKS)"; \
+	check $(PYTHON) docs/check_paths.py; \
 	check $(PYTHON) docs/check_commands.py --marks; \
 	check $(PYTHON) docs/check_excerpts.py; \
 	check $(PYTHON) docs/figures/from_tables.py --check; \
@@ -448,9 +451,10 @@ cards: ## Make the book's pages about schemes and components anew, from their ca
 
 # Without the features that only `mdbook serve` needs, which are most of what would be compiled.
 MDBOOK_VERSION := 0.4.52
-book: ## Check links, marks of commands and placeholders, and build the book into out/book.
+book: venv ## Check links, marks of commands and placeholders, and build the book into out/book.
 	@set -eu; mkdir -p '$(OUT)'; \
-	$(PYTHON) docs/check_links.py; \
+	$(LINKS); \
+	$(PYTHON) docs/check_paths.py; \
 	$(PYTHON) docs/check_commands.py --marks; \
 	$(PYTHON) docs/check_excerpts.py; \
 	$(PYTHON) docs/figures/from_tables.py --check; \
