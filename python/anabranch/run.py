@@ -111,7 +111,7 @@ class Run:
 
     `metrics` holds numbers by name, with units in the names: `goodput_kbps`, `duration_s`, `retransmissions`,
     `timeouts`, `heartbeat_timeouts`, `fast_retransmits`, `spurious_retransmissions`, `peak_reorder_bytes`,
-    `rwnd_blocked_s`, and `jain_index` where there are several flows. The book's chapter "What the figures mean" defines
+    `rwnd_blocked_s`, and `jain_index` where there are several flows. The book's chapter "Figures of a run" defines
     each.
     """
 

@@ -38,7 +38,7 @@ class Results:
     `runs` has a row for each run, `paths` one for each run and path, `flows` one for each run and flow. All three begin
     with `run` (the key of the run, 64 hexadecimal digits), a column for each swept key under the key's own name,
     `scheme` and `seed`; so they can be joined by `run` and grouped by anything. Figures are those of the book's
-    chapter "What the figures mean", with their units in their names. The content depends on scenario, grid, seeds and
+    chapter "Figures of a run", with their units in their names. The content depends on scenario, grid, seeds and
     engine only: neither on when, where or by how many workers it was computed.
 
     `manifest` is what `manifest.json` holds: `format`, `version`, `commit` and `fingerprint` of the engine; `scenario`

@@ -1,4 +1,4 @@
-"""The columns of the three tables. The book defines each figure (chapter "What the figures mean")."""
+"""The columns of the three tables. The book defines each figure (chapter "Figures of a run")."""
 
 from __future__ import annotations
 

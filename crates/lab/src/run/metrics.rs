@@ -1,4 +1,4 @@
-//! What a run gives. The book defines each figure (chapter "What the figures mean").
+//! What a run gives. The book defines each figure (chapter "Figures of a run").
 
 use serde::Serialize;
 

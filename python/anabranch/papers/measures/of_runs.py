@@ -1,4 +1,4 @@
-"""Measures that the figures of finished runs give. The book's chapter "What the figures mean" defines those figures."""
+"""Measures that the figures of finished runs give. The book's chapter "Figures of a run" defines those figures."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Runs:
 
 @measure("Throughput", "kbit/s", "db-cmt 5.2.1, cmt-mptcp-analysis IV, cmt-dfr 4, cmt-qa 7.1")
 def goodput_kbps(runs: Runs, asked: Measure) -> pandas.Series:
-    """What the papers call average throughput: unique data that reached the receiver over the time of the run, all
-    paths together. In profile ns2 these are DATA chunks with their headers, as ns-2's traces allow to count."""
+    """Unique data that reached the receiver, over the time of the run and all paths: the papers' average throughput. In
+    profile ns2 it counts DATA chunks with headers, as in ns-2's traces."""
     return runs.runs["goodput_kbps"]
 
 
@@ -94,8 +94,8 @@ def utilisation_percent(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("File transfer time", "s", "db-cmt 5.2.1 and 5.2.2", allows=["flow"])
 def transfer_s(runs: Runs, asked: Measure) -> pandas.Series:
-    """From the start of the association to the last byte read, of the flow that ends last. Runs in which it did not
-    come to that have no value."""
+    """From the start of the association to the last byte read, of the flow that ends last. Runs without that
+    end have no value."""
     return runs.of_flow(asked).groupby(level=0)["transfer_s"].agg(lambda each: each.max(skipna=False))
 
 
@@ -119,7 +119,7 @@ def timeouts_per_mb(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Unanswered HEARTBEATs", "per run", "none", grows=True)
 def heartbeat_timeouts(runs: Runs, asked: Measure) -> pandas.Series:
-    """HEARTBEATs without an answer in time; ns-2 counts them as timeouts."""
+    """Unanswered HEARTBEATs, which ns-2 counts as timeouts."""
     return runs.runs["heartbeat_timeouts"]
 
 
@@ -169,7 +169,7 @@ def fast_retransmits(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Spurious retransmissions", "per run", "none; used in causes", grows=True)
 def spurious_retransmissions(runs: Runs, asked: Measure) -> pandas.Series:
-    """Retransmissions that left when an earlier copy had arrived."""
+    """Retransmissions sent after an earlier copy had arrived."""
     return runs.runs["spurious_retransmissions"]
 
 
@@ -181,7 +181,7 @@ def rwnd_blocked_s(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Most bytes held by the receiver", "B", "none; used in causes")
 def peak_reorder_bytes(runs: Runs, asked: Measure) -> pandas.Series:
-    """The most user bytes that the receiver held at one time."""
+    """Largest number of user bytes that the receiver buffered at one time."""
     return runs.runs["peak_reorder_bytes"]
 
 

@@ -90,7 +90,7 @@ def cwnd_initial_bytes(series: Series, asked: Measure) -> float:
     until=_offsets_until,
 )
 def ooo_peak(series: Series, asked: Measure) -> float:
-    """The largest TSN of a chunk that arrives minus that of the chunk that arrived just before it, over whichever path,
+    """Largest offset of the TSN of an arriving chunk from that of the chunk that arrived before it, over all paths,
     from 10 to 20 s or in `window_s`."""
     return float(_offsets(series, asked).max())
 

@@ -46,7 +46,7 @@ def dropped_frames(runs: Runs, asked: Measure) -> pandas.Series:
 
 @measure("Dropped frames", "per run", _TABLE, allows=["flow"], grows=True)
 def missing_frames(runs: Runs, asked: Measure) -> pandas.Series:
-    """What the paper calls dropped: frames that are lost or late, and not those that are undecodable without them."""
+    """Frames that are lost or late: the paper's dropped frames. Frames that only lack a reference do not count."""
     return _summed(runs, asked, [f"missing_{kind}_frames" for kind in "ipb"])
 
 
