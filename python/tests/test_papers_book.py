@@ -62,20 +62,6 @@ def test_the_page_has_headline_claims_under_the_standard(made: Path, book: Path)
     assert "| claim | paper | ours | verdict | under RFC 9260 |" in page
 
 
-def test_page_with_marks_gets_counts_of_verdicts(made: Path, book: Path, tmp_path: Path) -> None:
-    page = tmp_path / "introduction.md"
-    page.write_text("* Papers. <!-- papers: begin -->old<!-- papers: end --> After.\n")
-    for _ in range(2):
-        assert main(["book", str(made), str(book), "--counts", str(page)]) == 0
-    text = page.read_text()
-    assert text.startswith("* Papers. <!-- papers: begin -->Verdicts on their 13 claims: ")
-    assert text.endswith("<!-- papers: end --> After.\n")
-    assert " 0 about, " in text
-    page.write_text("No marks.\n")
-    assert main(["book", str(made), str(book), "--counts", str(page)]) == 2
-    assert page.read_text() == "No marks.\n"
-
-
 def test_chapters_are_listed_in_the_summary_each_time_anew(made: Path, book: Path) -> None:
     for _ in range(2):
         assert main(["book", str(made), str(book)]) == 0

@@ -56,7 +56,6 @@ def _parser() -> Parser:
     book = commands.add_parser("book", help="write the pages of the book that a full reproduction makes")
     book.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` has written")
     book.add_argument("book", type=Path, metavar="BOOK", help="the folder with the sources of the book: docs/src")
-    book.add_argument("--counts", type=Path, metavar="FILE", help="a page whose counts of verdicts are written too")
     book.set_defaults(run=_book)
     return parser
 
@@ -163,6 +162,6 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 def _book(options: argparse.Namespace) -> int:
     from anabranch.papers.pages.book import write_book
 
-    for path in write_book(options.folder, options.book, options.counts):
+    for path in write_book(options.folder, options.book):
         print(path)
     return 0

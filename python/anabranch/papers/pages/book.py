@@ -25,7 +25,6 @@ from anabranch.papers.pages.summary import (
     TITLE,
     chance_text,
     claims_of,
-    counts_sentences,
     counts_table,
     reference,
     scope_text,
@@ -45,9 +44,6 @@ LARGEST_PICTURE_BYTES = 200_000
 CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 """Between them are the chapters in the book's summary."""
 
-COUNTS = "<!-- papers: begin -->", "<!-- papers: end -->"
-"""Marks around the counts of verdicts in a page."""
-
 
 class About(TypedDict):
     """`run.json`: when and by what a reproduction was made."""
@@ -62,11 +58,10 @@ class About(TypedDict):
     packets: int
 
 
-def write_book(folder: Path, book: Path, counts: Path | None = None) -> list[Path]:
+def write_book(folder: Path, book: Path) -> list[Path]:
     """Writes the pages of the reproduction in a folder into the sources of the book, and gives what was written.
 
-    The counts are also written into the page `counts`, if it is given. Raises `PaperError` if the folder holds no
-    complete reproduction of everything, or the book has no place for it.
+    Raises `PaperError` if the folder holds no complete reproduction of everything, or the book has no place for it.
     """
     outcome: out.Outcome = _read(folder, out.VERDICTS_FILE)
     about: About = _read(folder, out.RUN_FILE)
@@ -74,12 +69,8 @@ def write_book(folder: Path, book: Path, counts: Path | None = None) -> list[Pat
         raise PaperError(f"{folder / out.VERDICTS_FILE}: is of format `{outcome['format']}`; reproduce it again")
     if said := scope_text(outcome):
         raise PaperError(f"{folder}: is not a full reproduction, as the book has to have it. {said}")
-    marked = {
-        book / "SUMMARY.md": _between_marks(book / "SUMMARY.md", CHAPTERS, _chapters(outcome)),
-    }
-    if counts is not None:
-        marked[counts] = _between_marks(counts, COUNTS, counts_sentences(claims_of(outcome["papers"])))
-    written = [_write(file, text) for file, text in marked.items()]
+    summary = book / "SUMMARY.md"
+    written = [_write(summary, _between_marks(summary, CHAPTERS, _chapters(outcome)))]
     place = book / FOLDER
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()

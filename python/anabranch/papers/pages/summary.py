@@ -135,18 +135,3 @@ def _paper_head(paper: out.PaperOutcome) -> Iterator[Block]:
     yield Paragraph(reference(paper))
     yield counts_table(claims_of([paper]))
     yield from reading_blocks(paper)
-
-
-def counts_sentences(claims: Sequence[out.ClaimOutcome]) -> str:
-    """Returns in words how many claims got each verdict."""
-    now = Counter(claim["verdict"] for claim in claims)
-    headlines = Counter(claim["verdict"] for claim in claims if claim["rank"] == "H")
-    return (
-        f"Verdicts on their {now.total()} claims: {_in_words(now)}. Of the {headlines.total()} headline claims: "
-        f"{_in_words(headlines)}."
-    )
-
-
-def _in_words(counted: Counter[str]) -> str:
-    """Returns the count of every grade, empty ones included."""
-    return ", ".join(f"{counted[verdict.value]} {verdict.value}" for verdict in Verdict)
