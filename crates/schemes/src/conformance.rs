@@ -1,5 +1,5 @@
-//! Rules that every preset and every component keeps for any sequence of events and questions: no panic, no window below one chunk, no choice that its own
-//! view forbids, and nothing that two runs from one seed would do differently.
+//! Rules that every preset and component obeys for any sequence of events and queries: no panic, no window below one chunk, no
+//! choice that its view forbids, and equal results of two runs with the same seed.
 
 use anabranch_core::policy::{
     AckForm, AckTiming, AckedTransmission, Arrival, Context, Decision, DeliverySample, Event, HeadOfLine,
@@ -15,7 +15,7 @@ use anabranch_core::{PathId, PathSet, PathState};
 use crate::registry::{Addition, COMPONENTS, Kind, NamedScheme, PRESETS, Parameter, Role, parse};
 use crate::testing::{ASK, M, World, bytes, path};
 
-/// The variants of [`Event`]. A new one does not compile until it has a number here, and then fails until it is scripted.
+/// Number of variants of [`Event`]. A new variant does not compile until it has a number here, and then fails until it is scripted.
 const VARIANTS: usize = 19;
 
 fn variant(event: &Event<'_>) -> usize {
@@ -55,17 +55,17 @@ const STATES: [PathState; 4] =
 const PROOFS: [ProofOfLife; 3] = [ProofOfLife::Unambiguous, ProofOfLife::Ambiguous, ProofOfLife::Heartbeat];
 const CAUSES: [LossCause; 3] = [LossCause::FastRetransmit, LossCause::Timeout, LossCause::Rescheduled];
 
-/// Policies with made-up facts around them. The facts need not fit each other: policies must bear that.
+/// Policies with random facts. The facts need not be consistent: policies must tolerate that.
 struct Session {
     world: World,
     policies: Policies,
     dice: Randomness,
     told: [u32; VARIANTS],
-    /// Whether time makes chunks lost, so that a retransmission may be found lost by more than T3.
+    /// Set if time makes chunks lost, so that a retransmission may be declared lost without T3.
     loses_by_time: bool,
-    /// What acknowledges, as asked at first.
+    /// Chunk type of acknowledgements, as returned first.
     form: AckForm,
-    /// Everything that was decided, to compare runs.
+    /// Record of all decisions, for comparing runs.
     log: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ impl Session {
         all[self.below(all.len() as u64) as usize]
     }
 
-    /// Tells every slot, estimator first, and takes over what they publish, as an association does.
+    /// Passes the event to every slot, estimator first, and applies published figures, as an association does.
     fn dispatch(&mut self, event: &Event<'_>) {
         self.told[variant(event)] += 1;
         let policies = &mut self.policies;
@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Puts the facts of every path somewhere else.
+    /// Randomises the facts of every path.
     fn shake(&mut self) {
         self.world.now += Span::from_millis(self.dice.context().below(500));
         for index in 0..4 {
@@ -165,7 +165,7 @@ impl Session {
             facts.recovery_point = (half == 0).then_some(point);
             facts.exempt_packets = half as u32;
             facts.burst_left = burst as u32;
-            // Whether or not its own congestion control paces it.
+            // Independent of the pacing by its own congestion control.
             facts.paced_until = (waiting == 0).then_some(since + Span::from_millis(1 + burst));
             facts.sent = bytes(sent);
             facts.lost = bytes(lost);
@@ -292,7 +292,7 @@ impl Session {
         self.dispatch(&Event::PathState { path: id, from, to, cause });
     }
 
-    /// One event of each kind, with what it says drawn anew.
+    /// Dispatches one event of each kind with random contents.
     fn tell_everything(&mut self) {
         let (sent, acked) = (self.transmission(), self.acked());
         let [added, removed, rebound, measured, lost] = [(); 5].map(|()| self.any_path());
@@ -338,7 +338,7 @@ impl Session {
             self.dispatch(&Event::SendOpportunity(cause));
             self.ask_where_to_send();
         }
-        // The scheduler alone hears that a paced path goes on.
+        // Only the scheduler learns that a paced path may send again.
         self.world.dispatch(&mut *self.policies.scheduler, &Event::SendOpportunity(OpportunityCause::Pacing));
         self.ask_where_to_send();
     }
@@ -371,7 +371,7 @@ impl Session {
         }
     }
 
-    /// Holds a choice to the rules that core holds it to.
+    /// Checks a choice against the rules of core.
     fn check_pick(&mut self, decision: &Decision<Pick>) {
         assert!(decision.reason.value.is_finite(), "{decision:?}");
         let chosen: PathSet = match decision.choice {
@@ -421,9 +421,9 @@ impl Session {
         slots.iter().filter_map(|slot| slot.deadline()).min()
     }
 
-    /// Does what core does when a deadline has come: tells of it, asks the loss policy what is due, and asks about chunks.
+    /// Acts like core at a deadline: dispatches it, queries the loss policy for due tasks, and asks about chunks.
     fn reach_a_deadline(&mut self) {
-        // A probe for each path, and one time more to find that nothing is left.
+        // One probe per path, and one iteration more to check that no task is left.
         for _ in 0..=4 {
             self.dispatch(&Event::Deadline);
             let tasks = self.ask(|policies, view, _| policies.loss.due(view));
@@ -456,13 +456,13 @@ impl Session {
         }
     }
 
-    /// Within the last second, or at the beginning of time.
+    /// Returns a time within the last second, or the time zero.
     fn some_time_ago(&mut self) -> Time {
         let now = self.world.now.as_nanos();
         Time::from_nanos(now.saturating_sub(self.below(1000) * 1_000_000))
     }
 
-    /// Holds what is done about the head of line to the rules that core holds it to.
+    /// Checks the handling of the head-of-line chunk against the rules of core.
     fn ask_about_head_of_line(&mut self) {
         let (waits, peer_window_closed) = (self.below(4) > 0, self.below(2) == 0);
         let blocking = HeadOfLineBlocking { next_chunk: waits.then_some(bytes(M)), peer_window_closed };
@@ -546,7 +546,7 @@ fn run(text: &str, rounds: u32) {
     }
 }
 
-/// What a scheme decides in some rounds that a seed draws.
+/// Returns the decisions of a scheme in 50 rounds with a seed.
 pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
     let scheme = parse(text).expect(text);
     let profile = Profile::named(profile, scheme.is_multipath()).expect("a profile");
@@ -555,7 +555,7 @@ pub(crate) fn decisions(text: &str, profile: &str, seed: u8) -> Vec<String> {
     session.log
 }
 
-/// The values at the ends of what a parameter takes, or all of them.
+/// Returns the extreme values of a parameter, or all of them.
 fn extremes(parameter: &Parameter) -> Vec<String> {
     match parameter.kind {
         Kind::Switch => vec!["true".to_owned(), "false".to_owned()],

@@ -1,10 +1,10 @@
-//! Published multipath schemes as small policies on [`anabranch_core`]'s public traits.
+//! Published multipath schemes as small policies on the public traits of [`anabranch_core`].
 //!
-//! A scheme is named data: a preset of policies and parameters. [`registry::parse`] turns
-//! `cmt(rtx=rtx-asap,trigger=4)` into a [`registry::NamedScheme`], which an association is configured with.
+//! A scheme is named data: a preset of policies and parameters. [`registry::parse`] turns `cmt(rtx=rtx-asap,trigger=4)` into a
+//! [`registry::NamedScheme`] for the configuration of an association.
 
-/// Declares the modules of a list, one line each, and lists what each of them defines. rustfmt does not follow these declarations:
-/// `make lint` names it the files.
+/// Declares the modules of a list, one per line, and collects their definitions. rustfmt does not follow these declarations, so
+/// `make lint` names the files for it.
 macro_rules! modules {
     ($(#[$doc:meta])* $list:ident: $kind:ty = $definition:ident; $($module:ident,)+) => {
         $(pub mod $module;)+
@@ -14,7 +14,7 @@ macro_rules! modules {
     };
 }
 
-/// Implements methods of a policy that wraps another one by the same methods of the other.
+/// Implements methods of a policy that wraps another one by forwarding to the inner policy.
 macro_rules! forward {
     ($inner:ident:) => {};
     ($inner:ident: fn $name:ident(&mut $self:ident $(, $argument:ident: $type:ty)*) -> $result:ty; $($rest:tt)*) => {

@@ -9,10 +9,10 @@ use anabranch_core::time::Time;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{PathId, PathState};
 
-/// The largest chunk in these tests, which is also ns-2's: 1500 B less 20 B of IP header and 12 B of common header.
+/// Largest chunk in these tests in bytes, as in ns-2: 1500 B minus 20 B of IP header and 12 B of common header.
 pub(crate) const M: u64 = 1468;
 
-/// A packet of new data that holds one largest chunk.
+/// Request for a packet of new data with one largest chunk.
 pub(crate) const ASK: SendAsk = SendAsk { chunk: ChunkBytes::new(M), window_probe: false };
 
 pub(crate) fn bytes(n: u64) -> ChunkBytes {
@@ -27,7 +27,7 @@ pub(crate) fn lost_on(index: usize, cause: LossCause) -> LostChunk {
     LostChunk { tsn: 10, bytes: bytes(M), path: path(index), cause }
 }
 
-/// The facts that a policy is shown.
+/// Facts shown to a policy.
 pub(crate) struct World {
     pub(crate) now: Time,
     pub(crate) profile: Profile,
@@ -37,7 +37,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Active paths with windows of 4380 B and nothing in flight; the first is the primary path.
+    /// Creates active paths with windows of 4380 B and nothing in flight. The first is the primary path.
     pub(crate) fn new(profile: Profile, paths: usize) -> Self {
         let facts = |index| PathFacts {
             state: PathState::Active,
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// The same facts with other coins.
+    /// Reseeds the random numbers, with the same facts.
     pub(crate) fn reseed(&mut self, seed: u8) {
         self.randomness = Randomness::from_seed([seed; 32]);
     }
@@ -98,7 +98,7 @@ impl World {
         self.with(|view, context| policy.route(&chunk, view, context))
     }
 
-    /// How often each path is chosen over 200 seeds; the policy must always choose one.
+    /// Returns how often each path is chosen over 200 seeds. The policy must always choose one.
     pub(crate) fn tally(&mut self, mut choose: impl FnMut(&mut Self) -> PathId) -> Vec<u32> {
         let mut counts = vec![0; self.paths.len()];
         for seed in 0..200 {
@@ -109,7 +109,7 @@ impl World {
     }
 }
 
-/// The path of a route that must not wait.
+/// Returns the path of a route, and panics if it waits.
 pub(crate) fn routed(decision: &Decision<RetransmitChoice>) -> PathId {
     decision.choice.path().unwrap_or_else(|| panic!("waits: {decision:?}"))
 }

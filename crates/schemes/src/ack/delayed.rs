@@ -46,14 +46,15 @@ pub(crate) const DAC_RECEIVER: Equation = Equation {
     file: file!(),
 };
 
-/// A SACK for every n-th packet or after a delay.
+/// Sends a SACK for every n-th packet or after a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayedAcks {
-    /// Packets per SACK.
+    /// Number of packets per SACK.
     pub every: u32,
-    /// The longest delay.
+    /// Maximum delay.
     pub delay: Span,
-    /// CMT's delayed acks (Iyengar 2006, algorithm DAC): a gap triggers no SACK at once, and a SACK's flags say how many packets it answers.
+    /// Enables CMT's delayed acks (Iyengar 2006, algorithm DAC): a gap does not trigger an immediate SACK, and the flags of a SACK
+    /// report how many packets it answers.
     pub for_cmt: bool,
 }
 
@@ -66,7 +67,7 @@ impl DelayedAcks {
         }
     }
 
-    /// Why this packet is acknowledged at once; `None` if it is not.
+    /// Returns the reason for acknowledging this packet at once, or `None`.
     fn immediate_reason(&self, arrival: &Arrival, view: &View<'_>) -> Option<&'static str> {
         //= docs/rfc9260.txt#section-6.2
         //# Upon receipt of an SCTP packet containing a DATA chunk with the I bit set, the receiver SHOULD NOT delay the
@@ -94,7 +95,7 @@ impl DelayedAcks {
         //# However, whenever an endpoint notices a hole in the arriving TSN sequence, it SHOULD start sending a SACK
         //# chunk back every time a packet arrives carrying data until the hole is filled.
         if arrival.gap && (!self.for_cmt || view.association.foreign_sack_flags) {
-            // RFC 9260 section 6.7; a peer that does not read how many packets a SACK answers counts SACKs.
+            // RFC 9260 section 6.7. A peer that ignores the number of answered packets counts SACKs.
             return Some("a TSN is missing");
         }
         //= docs/rfc9260.txt#section-6.2
@@ -140,7 +141,7 @@ mod tests {
     const DELAY: Span = Span::from_millis(200);
     const PLAIN: DelayedAcks = DelayedAcks { every: 2, delay: DELAY, for_cmt: false };
     const CMT: DelayedAcks = DelayedAcks { for_cmt: true, ..PLAIN };
-    /// A packet in order, one after the latest SACK.
+    /// Packet in order, one after the latest SACK.
     const ARRIVAL: Arrival =
         Arrival { packets: 1, gap: false, duplicate: false, immediate: false, first: false };
 

@@ -1,4 +1,4 @@
-//! Acknowledgements: when, and with which chunk.
+//! Acknowledgement policies: timing and chunk type.
 
 pub(crate) mod delayed;
 

@@ -1,10 +1,10 @@
-//! No split: first come, first served.
+//! No buffer split: first come, first served.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{BufferSharing, Slot, View};
 use anabranch_core::units::ChunkBytes;
 
-/// Every path may use all of the buffers.
+/// Lets every path use all of the buffers.
 #[derive(Debug, Default)]
 pub struct Unshared;
 

@@ -1,7 +1,8 @@
-//! `acpf`: the cheapest path first, as long as no queue builds up there.
+//! `acpf`: the cheapest path first, unless a queue builds up there.
 //!
-//! Adaptive Cheapest Path First (Pieska, Rabitsch, Brunstrom, Kassler, Amend 2021): the cheapest path first with a window that is not full
-//! fills the queue of its bottleneck before another path gets anything. It is passed over while its round trips show such a queue.
+//! Adaptive Cheapest Path First (Pieska, Rabitsch, Brunstrom, Kassler, Amend 2021). Plain cheapest path first fills the queue of
+//! the cheapest path's bottleneck before other paths get data. This scheduler skips a path while its round-trip times show such
+//! one.
 
 use anabranch_core::policy::{
     Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
@@ -93,7 +94,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(scheduler), estimator: Box::new(estimator), ..policies }
 }
 
-/// Cheapest path first, up to a queue.
+/// Scheduler: the cheapest path first, up to a queueing delay.
 #[derive(Debug)]
 struct CheapestFirst {
     costs: Weights,
@@ -101,7 +102,7 @@ struct CheapestFirst {
 }
 
 impl CheapestFirst {
-    /// Whether what is in flight on the path waits in a queue for longer than is borne. A path with nothing in flight has none.
+    /// Returns `true` if data in flight on the path queues for longer than the limit. A path with nothing in flight has no queue.
     fn queues(&self, path: &PathFacts, view: &View<'_>) -> bool {
         !view.outstanding(path.id).is_zero()
             && path.estimates.queueing.is_some_and(|queue| queue > self.queue)
@@ -138,7 +139,7 @@ mod tests {
     use crate::testing::{M, World, bytes, path};
     use anabranch_core::profile::Profile;
 
-    /// Two paths with windows of 100 chunks, one in flight on each, and these queueing delays in milliseconds.
+    /// Creates two paths with windows of 100 chunks, one chunk in flight on each, and these queueing delays in milliseconds.
     fn world(queueing: [u64; 2]) -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for (facts, queueing) in world.paths.iter_mut().zip(queueing) {

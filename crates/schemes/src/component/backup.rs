@@ -1,7 +1,6 @@
 //! `backup`: one path at a time.
 //!
-//! Single-path SCTP: new data goes to the primary path, or to the next one while the primary is not active
-//! (RFC 9260 section 6.4).
+//! Single-path SCTP: new data uses the primary path, or the next one while the primary is not active (RFC 9260 section 6.4).
 
 use anabranch_core::policy::{
     Context, Decision, Pick, Policies, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,

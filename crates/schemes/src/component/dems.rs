@@ -1,7 +1,7 @@
-//! `dems`: the front of what is left of a file goes to one path and the back to another, so that both are done at once.
+//! `dems`: sends the front of the rest of a file on one path and its back on another, so that both finish at the same time.
 //!
-//! DEMS (Guo, Nikravesh, Mao, Qian, Sen, MobiCom 2017): two paths that take chunks in turn are done at different times, and the file is
-//! complete with the later one.
+//! DEMS (Guo, Nikravesh, Mao, Qian, Sen, MobiCom 2017): two paths that take chunks in turn finish at different times, and the file
+//! is complete with the later one.
 
 use anabranch_core::policy::{
     Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View,
@@ -69,15 +69,15 @@ fn apply(_: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(BothEnds), ..policies }
 }
 
-/// The end of a file from both sides.
+/// Scheduler of the end of a file, from both sides.
 #[derive(Debug)]
 struct BothEnds;
 
-/// The two paths that share the end.
+/// Paths that share the end.
 struct Ends<'a> {
     front: &'a PathFacts,
     back: &'a PathFacts,
-    /// Bytes that the front's path is still to take, those bound to it included.
+    /// Bytes that the front's path still has to take, including those bound to it.
     front_bytes: f64,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// What is queued, if that is all there is and the peer can take it.
+/// Returns the number of queued bytes, if no more data follows and the peer can receive them.
 fn rest(view: &View<'_>) -> Option<f64> {
     let association = view.association;
     let is_all = association.send_buffer_free.is_none_or(|free| free > 0);
@@ -134,7 +134,7 @@ mod tests {
     use anabranch_core::time::Span;
     use anabranch_core::units::WindowBytes;
 
-    /// Full paths of 500 and 100 chunks per second and 20 and 100 ms, with 60 chunks left.
+    /// Creates full paths of 500 and 100 chunks per second and 20 and 100 ms, with 60 chunks left.
     fn world() -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for (facts, rtt) in world.paths.iter_mut().zip([20, 100]) {
@@ -147,7 +147,7 @@ mod tests {
         world
     }
 
-    /// Chunks that go to each path until nothing is left.
+    /// Returns the number of chunks sent on each path until none is left.
     fn split(world: &mut World) -> [u64; 2] {
         let mut split = [0; 2];
         while world.association.queued_bytes > 0 {

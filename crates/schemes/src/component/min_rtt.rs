@@ -1,6 +1,6 @@
 //! `min-rtt`: the path with the lowest round-trip time.
 //!
-//! The path with the lowest smoothed round-trip time of those with room: the default scheduler of MPTCP in Linux
+//! Selects the path with the lowest smoothed round-trip time of those with room: the default scheduler of MPTCP in Linux
 //! (`get_available_subflow` of v0.9x).
 
 use anabranch_core::policy::{Context, Decision, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View};
@@ -57,10 +57,10 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(MinRtt { unmeasured: UNMEASURED.get(values) }), ..policies }
 }
 
-/// Lowest smoothed round-trip time first.
+/// Scheduler: lowest smoothed round-trip time first.
 #[derive(Debug)]
 pub struct MinRtt {
-    /// The rank of a path that nobody has measured.
+    /// Rank of an unmeasured path.
     pub unmeasured: Unmeasured,
 }
 
@@ -74,7 +74,7 @@ impl Scheduler for MinRtt {
     }
 }
 
-/// Why the best path of a ranking is the best.
+/// Returns the reason for the best path of a ranking.
 pub(crate) fn lowest(ranking: &Ranking<'_>) -> Reason {
     match ranking.best.and_then(|path| path.rtt.smoothed) {
         Some(srtt) => {

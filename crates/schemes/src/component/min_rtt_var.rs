@@ -1,6 +1,6 @@
-//! `min-rtt-var`: the path with the lowest round-trip time, its variation included, and no change for a small difference.
+//! `min-rtt-var`: the path with the lowest round-trip time including its variation, without changes for small differences.
 //!
-//! Linux's scheduler goes by the smoothed time alone, and so puts neighbouring chunks on two paths that are about as fast by turns.
+//! Linux's scheduler uses the smoothed time alone. It therefore alternates neighbouring chunks between two paths of similar speed.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
@@ -74,14 +74,14 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(scheduler), ..policies }
 }
 
-/// Lowest round-trip time with its variation.
+/// Scheduler: lowest round-trip time with its variation.
 #[derive(Debug)]
 struct MinRttVar {
     deviations: f64,
     hysteresis: f64,
 }
 
-/// A path with room and its rank in seconds; zero if it was not measured.
+/// Path with room and its rank in seconds; zero if it was not measured.
 type Ranked = (PathId, f64);
 
 impl MinRttVar {
@@ -90,7 +90,7 @@ impl MinRttVar {
         path.rtt.smoothed.map_or(0.0, |rtt| rtt.as_secs_f64() + self.deviations * variation)
     }
 
-    /// The present path, unless the best one is clearly better.
+    /// Keeps the current path, unless the best one is clearly better.
     fn keep(&self, present: Option<Ranked>, best: Ranked) -> (Ranked, &'static str) {
         match present {
             Some(present) if present.1 <= (1.0 + self.hysteresis) * best.1 => {
@@ -139,7 +139,8 @@ mod tests {
     use anabranch_core::profile::Profile;
     use anabranch_core::time::Span;
 
-    /// Paths of these smoothed round-trip times and variations in milliseconds, of which this one carried the latest new data.
+    /// Returns the choice among paths with these round-trip times and variations in milliseconds. Path `latest` carried the latest
+    /// new data.
     fn chosen(paths: &[(u64, u64)], latest: usize, full: &[usize]) -> usize {
         let mut world = World::new(Profile::rfc9260_multipath(), paths.len());
         for (facts, &(rtt, variation)) in world.paths.iter_mut().zip(paths) {

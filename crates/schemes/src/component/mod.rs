@@ -1,9 +1,9 @@
-//! Components: what can be added to a scheme with `+`, one file or folder each, with policy, parameters and card.
+//! Components, which expressions add to a scheme with `+`. Each has one file or folder with policy, parameters and card.
 
 use crate::definition::Component;
 
 modules! {
-    /// All components, in the order in which they are listed.
+    /// All components, in display order.
     COMPONENTS: Component = COMPONENT;
     round_robin,
     weighted,

@@ -1,7 +1,7 @@
 //! `nr-sack`: acknowledgements that let the sender release chunks behind a hole.
 //!
-//! NR-SACK (Yilmaz et al. 2010, draft-natarajan-tsvwg-sctp-nrsack): acknowledgements that also say what the receiver will
-//! never drop again, so that the sender need not keep it. The policy inside decides when they are sent.
+//! NR-SACK (Yilmaz et al. 2010, draft-natarajan-tsvwg-sctp-nrsack): acknowledgements that also report the data that the receiver
+//! will not renege on, so that the sender can release it. The inner policy determines their timing.
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, Context, Decision, Event, Policies, Slot, View,
@@ -57,11 +57,11 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { ack: Box::new(ack), ..policies }
 }
 
-/// Another policy's acknowledgements, as NR-SACKs.
+/// Sends another policy's acknowledgements as NR-SACKs.
 pub struct NonRenegable {
-    /// When to acknowledge, and with what flags.
+    /// Policy for timing and flags.
     pub inner: Box<dyn AckPolicy>,
-    /// Whether the receiver keeps all that has arrived, or only what the application has been handed.
+    /// Set if the receiver keeps all received data; otherwise it keeps only data delivered to the application.
     pub keeps_all: bool,
 }
 

@@ -1,8 +1,7 @@
 //! `otias`: out-of-order transmission for in-order arrival.
 //!
-//! OTIAS, out-of-order transmission for in-order arrival (Yang, Wang, Amer, "Out-of-Order Transmission for In-Order Arrival
-//! Scheduling for Multipath TCP", 2014): each chunk goes to the path on which it arrives earliest, counting what waits there, full
-//! as the path may be.
+//! OTIAS (Yang, Wang, Amer, "Out-of-Order Transmission for In-Order Arrival Scheduling for Multipath TCP", 2014): each chunk is
+//! assigned to the path on which it arrives earliest, including the wait behind data queued there, even if the path is full.
 
 use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View};
 use anabranch_core::time::Span;
@@ -69,24 +68,24 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(Otias { rounding: ROUNDING.get(values) }), ..policies }
 }
 
-/// How many round trips a chunk waits whose window is not a whole number of windows ahead.
+/// Rounding of the round trips that a chunk waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitRounding {
-    /// The whole ones only, as published: less than one window ahead is no wait.
+    /// Whole windows only, as published: less than one window ahead means no wait.
     Down,
-    /// The one that has begun too: what does not fit now waits for one acknowledgement at least.
+    /// Partial windows count as well: a chunk that does not fit now waits for one acknowledgement at least.
     Begun,
 }
 
-/// Earliest arrival with windows that do not grow.
+/// Scheduler: earliest arrival with windows that do not grow.
 #[derive(Debug)]
 pub struct Otias {
-    /// How waits are rounded.
+    /// Rounding of waits.
     pub rounding: WaitRounding,
 }
 
 impl Otias {
-    /// RTT_to_wait: how many windows have to leave before a chunk that joins the queue now.
+    /// Returns RTT_to_wait: the number of windows to send before a chunk that joins the queue now.
     fn rounds(&self, path: &PathFacts, view: &View<'_>) -> u64 {
         let free = free(path, view);
         if path.bound < free {
@@ -112,7 +111,7 @@ impl Scheduler for Otias {
     }
 
     fn replan(&mut self, _: &View<'_>) -> bool {
-        // OTIAS never takes a decision back.
+        // OTIAS never reverts a decision.
         false
     }
 }
@@ -126,7 +125,7 @@ mod tests {
     const PUBLISHED: Otias = Otias { rounding: WaitRounding::Down };
     const BEGUN: Otias = Otias { rounding: WaitRounding::Begun };
 
-    /// Paths of 20 ms and 100 ms with windows of four chunks; on the first `flight` are in flight and `bound` wait.
+    /// Creates paths of 20 ms and 100 ms with windows of four chunks. On the first, `flight` chunks are in flight and `bound` wait.
     fn world(flight: u64, bound: u64) -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for (facts, rtt) in world.paths.iter_mut().zip([20, 100]) {
@@ -171,8 +170,8 @@ mod tests {
 
     #[test]
     fn the_fast_path_is_queued_on_until_the_slow_one_is_earlier() {
-        // Full: 20 ms * (floor(bound/4) + 0.5) against 100 ms * 0.5 = 50 ms. At bound 8 it is 20 * 2.5 = 50 ms and the first
-        // path keeps it as the first of equals; at 12 it is 70 ms.
+        // Full: 20 ms * (floor(bound/4) + 0.5) against 100 ms * 0.5 = 50 ms. At bound 8 both are 50 ms, and the first of equals is
+        // kept; at 12 the first path needs 70 ms.
         let figure = |bound| {
             let decision = world(4, bound).pick(&mut { PUBLISHED });
             (decision.choice, decision.reason.value)

@@ -1,6 +1,6 @@
-//! `paced`: the packets of a window are spaced over the round trip.
+//! `paced`: spaces the packets of a window over the round trip.
 //!
-//! What a window admits leaves at a multiple of cwnd / srtt instead of in bursts (RFC 9002 section 7.7; Linux paces TCP so).
+//! Packets are sent at a multiple of cwnd / srtt instead of in bursts (RFC 9002 section 7.7; Linux paces TCP this way).
 
 use anabranch_core::policy::{
     CongestionControl, Context, Event, Pacing, PathFacts, Policies, Reason, Slot, View, Window,
@@ -65,7 +65,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { congestion: Box::new(paced), ..policies }
 }
 
-/// Paces the windows of the control inside.
+/// Paces the windows of the inner control.
 pub struct Paced {
     inner: Box<dyn CongestionControl>,
     slow_start_percent: u32,
@@ -80,7 +80,7 @@ impl Paced {
 
     fn rate(&self, window: Window, facts: &PathFacts) -> Option<Rate> {
         let round = facts.rtt.smoothed?.as_nanos().max(1);
-        // tcp_update_pacing_rate: the last round of slow start leaves at the lower rate, so that it overshoots by less.
+        // tcp_update_pacing_rate: the last round of slow start uses the lower rate, so that it overshoots by less.
         let in_slow_start = window.cwnd < window.ssthresh.over(2);
         let percent = if in_slow_start { self.slow_start_percent } else { self.avoidance_percent };
         let bits = u128::from(window.cwnd.get()) * 8 * u128::from(percent) / 100;
@@ -99,7 +99,7 @@ impl Slot for Paced {
             | Event::PathState { .. } => {
                 view.paths.iter().for_each(|facts| self.update(facts.id, view));
             }
-            // The window of a path that sends nothing shrinks.
+            // The window of an idle path decays.
             Event::Idle(path) => self.update(*path, view),
             Event::PathAdded(path) => self.rates[path.index()] = None,
             _ => {}
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// The first path with a round trip of 100 ms and this window and threshold.
+    /// Creates one path with a round-trip time of 100 ms and this window and threshold.
     fn rig(cwnd: u64, ssthresh: u64) -> (World, Paced) {
         let mut world = World::new(Profile::rfc9260(), 1);
         let mut control = paced();
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(rate_kbps(&control), Some(3_000));
     }
 
-    /// What SACKs make of a window of which pacing, or the application, leaves half unused.
+    /// Returns the window after SACKs for a window of which pacing, or the application, leaves half unused.
     fn grown(expression: &str, limiter: Limiter) -> u64 {
         let mut control = parse(expression).expect("a scheme").policies().congestion;
         let mut world = World::new(Profile::rfc9260_multipath(), 1);

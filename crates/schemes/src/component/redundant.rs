@@ -1,6 +1,6 @@
-//! `redundant`: every packet on every path with room.
+//! `redundant`: sends every packet on every path with room.
 //!
-//! Every packet on every path that has room (Frommgen et al., "ReMP TCP: Low Latency Multipath TCP", ICC 2016).
+//! Sends every packet on every path that has room (Frommgen et al., "ReMP TCP: Low Latency Multipath TCP", ICC 2016).
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::{
@@ -49,7 +49,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(Redundant), ..policies }
 }
 
-/// As many copies as there are paths with room.
+/// Scheduler: one copy per path with room.
 #[derive(Debug, Default)]
 pub struct Redundant;
 
@@ -69,7 +69,7 @@ impl Scheduler for Redundant {
             let reason = Reason::rule("no path has room");
             return Decision::with_refused(Pick::Wait(WaitFor::Window), reason, refused);
         };
-        // A probe of a closed window is one packet beyond what the peer offered; copies of it would be more.
+        // A window probe is one packet beyond the peer's window; copies would exceed it further.
         let choice = if open.len() == 1 || ask.window_probe { Pick::Path(first) } else { Pick::Copies(open) };
         let copies = if ask.window_probe { 1 } else { open.len() };
         let reason = Reason::figure("on every path with room", "transmissions", copies as f64);

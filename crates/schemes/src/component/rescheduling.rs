@@ -1,7 +1,7 @@
-//! `rescheduling`: chunk rescheduling, which moves the head of line to the path whose data waits behind it.
+//! `rescheduling`: chunk rescheduling, which moves the head-of-line chunk to the path whose data waits behind it.
 //!
-//! Chunk rescheduling (Adhari et al. 2011, Dreibholz's SCTP in INET): where half of a buffer, or of a path's share of it, is
-//! filled by data that has arrived and waits behind a hole, the chunk that is missing moves to the path whose data waits.
+//! Chunk rescheduling (Adhari et al. 2011, Dreibholz's SCTP in INET): if received data that waits behind a hole fills half of a
+//! buffer, or of a path's share of it, the missing chunk moves to the path whose data waits.
 
 use anabranch_core::policy::{
     Context, Decision, Event, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling,
@@ -125,52 +125,52 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { head_of_line: Box::new(Rescheduling::new(settings)), ..policies }
 }
 
-/// The size that waiting data is compared with.
+/// Size with which waiting data is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The whole buffer.
+    /// Whole buffer.
     Whole,
     /// Each path's equal share of it, as with buffer splitting.
     Share,
 }
 
-/// When the head of line moves.
+/// Conditions for moving the head-of-line chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct ReschedulingSettings {
-    /// Whose buffer is looked at.
+    /// Endpoint whose buffer is checked.
     pub side: Side,
-    /// The whole buffer, or a share.
+    /// Whole buffer, or a share.
     pub limit: Limit,
-    /// The paths that have a share.
+    /// Paths that have a share.
     pub sharers: Sharers,
-    /// The fraction of it from which on a path counts as blocked.
+    /// Fraction of the limit from which a path counts as blocked.
     pub threshold: f64,
-    /// How many smoothed round trips of the path that it is on it must have been under way for; 0 asks for none.
+    /// Minimum time in flight, in smoothed round-trip times of the chunk's path; 0 requires none.
     pub age: f64,
 }
 
-/// Moves the head of line.
+/// Moves the head-of-line chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Rescheduling {
     settings: ReschedulingSettings,
-    /// The chunk that moved last. The head of line never moves back, so the last one is enough.
+    /// Chunk that moved last. The head of line never moves back, so the last one suffices.
     moved: Option<u64>,
 }
 
 impl Rescheduling {
-    /// A policy that has moved nothing.
+    /// Creates a policy that has moved no chunk.
     pub fn new(settings: ReschedulingSettings) -> Self {
         Rescheduling { settings, moved: None }
     }
 
-    /// What a path has in the send buffer and not in the network: it arrived, or it is lost and waits. Bound chunks wait for
-    /// their window and not behind a hole.
+    /// Returns the bytes of a path that are in the send buffer but not in the network: received behind a hole, or lost and waiting.
+    /// Bound chunks wait for their window, not behind a hole.
     fn blocked(path: &PathFacts) -> ChunkBytes {
         path.held - path.in_flight - path.bound
     }
 
-    /// The larger of the blocking fractions that count: (b_p - out_p) / limit, where the sender's limit is its buffer and the
-    /// receiver's the peer's window with all that is in the send buffer.
+    /// Returns the larger of the relevant blocking fractions: (b_p - out_p) / limit. The sender's limit is its buffer, the
+    /// receiver's the peer's window plus the whole send buffer.
     fn blocking_fraction(&self, path: &PathFacts, view: &View<'_>) -> f64 {
         let settings = &self.settings;
         let shares = match settings.limit {
@@ -189,14 +189,14 @@ impl Rescheduling {
         limits.into_iter().flatten().map(fraction).fold(0.0, f64::max)
     }
 
-    /// INET's conditions on the path that is to take it, apart from its blocking fraction.
+    /// INET's conditions for the target path, apart from its blocking fraction.
     fn refusal(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
-        // A path that recovers from losses of its own is spared.
+        // A path in recovery is excluded.
         let recovering = path.recovery_point.is_some().then_some(Refusal::Preference);
         head_of_line_refusal(path, head).or(recovering)
     }
 
-    /// Whether it has been under way for long enough on the path that its latest transmission left on.
+    /// Returns `true` if the chunk has been in flight for long enough on the path of its latest transmission.
     fn is_old(&self, head: &HeadOfLine, view: &View<'_>) -> bool {
         if self.settings.age <= 0.0 {
             return true;
@@ -245,7 +245,7 @@ impl HeadOfLineHandling for Rescheduling {
         _: &mut Context<'_>,
     ) -> Option<Decision<HeadOfLineAction>> {
         let moves = |head: &HeadOfLine| {
-            // Only what is in the network, and each chunk once (INET: `countsAsOutstanding`, `hasBeenMoved`).
+            // Only chunks in flight, and each chunk once (INET: `countsAsOutstanding`, `hasBeenMoved`).
             !head.in_flight_on.is_empty() && self.moved != Some(head.tsn) && self.is_old(head, view)
         };
         let head = view.association.head_of_line.filter(moves);
@@ -271,12 +271,12 @@ mod tests {
     };
     const SENDER: ReschedulingSettings = ReschedulingSettings { side: Side::Sender, ..SETTINGS };
     const RECEIVER: ReschedulingSettings = ReschedulingSettings { side: Side::Receiver, ..SETTINGS };
-    /// New data could leave: a blocked buffer shows in what waits, and not in the window.
+    /// New data could be sent: a blocked buffer shows in the waiting data, not in the window.
     const NOT_BLOCKED: HeadOfLineBlocking =
         HeadOfLineBlocking { next_chunk: None, peer_window_closed: false };
 
-    /// The first path holds 12 chunks of which 2 are in flight, so that 10 wait; the second holds the head of line. The peer's
-    /// window is 7 chunks, so that its buffer holds 12 + 1 + 7 = 20. The send buffer holds 20 too.
+    /// Creates a first path with 12 chunks of which 2 are in flight, so 10 wait, and a second path with the head-of-line chunk. The
+    /// peer's window is 7 chunks, so its buffer is 12 + 1 + 7 = 20. The send buffer is 20 too.
     fn world() -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for (facts, (held, in_flight)) in world.paths.iter_mut().zip([(12, 2), (1, 1)]) {
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn an_age_may_be_asked_for_in_round_trips_of_its_path() {
-        // It has been under way for 100 ms, the world's second being 1000 ms and its sending 900 ms.
+        // It has been in flight for 100 ms, since the world's time is 1000 ms and it was sent at 900 ms.
         let of = |age, rtt: Option<u64>| {
             let mut world = world();
             world.paths[1].rtt.smoothed = rtt.map(Span::from_millis);

@@ -1,6 +1,6 @@
-//! `round-robin`: packet by packet over the paths in turn.
+//! `round-robin`: uses the paths in turn, packet by packet.
 //!
-//! Packet by packet over the paths in turn (`mptcp_rr` of Linux MPTCP v0.9x with one segment per visit).
+//! Uses the paths in turn, packet by packet (`mptcp_rr` of Linux MPTCP v0.9x with one segment per visit).
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
@@ -41,7 +41,7 @@ fn apply(_: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(RoundRobin), ..policies }
 }
 
-/// The next path with room after the one that carried the latest new data.
+/// Scheduler: the next path with room after the one that carried the latest new data.
 #[derive(Debug, Default)]
 pub struct RoundRobin;
 
@@ -80,7 +80,7 @@ mod tests {
     use anabranch_core::PathState;
     use anabranch_core::profile::Profile;
 
-    /// The paths of all packets that leave until it waits.
+    /// Returns the paths of all packets that are sent until it waits.
     fn turn(world: &mut World) -> Vec<usize> {
         std::iter::from_fn(|| {
             let Pick::Path(id) = world.pick(&mut RoundRobin).choice else { return None };

@@ -1,7 +1,7 @@
 //! `split`: equal shares of the buffers for all paths.
 //!
-//! Buffer splitting (Dreibholz et al. 2010, Adhari et al. 2011): each path may take up one share of the send buffer, of the
-//! peer's receive buffer, or of both, so that a slow path cannot fill them.
+//! Buffer splitting (Dreibholz et al. 2010, Adhari et al. 2011): each path may occupy one share of the send buffer, of the peer's
+//! receive buffer, or of both, so that a slow path cannot fill them.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{BufferSharing, PathFacts, Policies, Slot, View};
@@ -98,14 +98,14 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { buffer: Box::new(split), ..policies }
 }
 
-/// The buffers that are split.
+/// Buffers that are split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The sender's.
+    /// Sender's buffer.
     Sender,
-    /// The receiver's.
+    /// Receiver's buffer.
     Receiver,
-    /// Both.
+    /// Both buffers.
     Both,
 }
 
@@ -119,26 +119,26 @@ impl Side {
     }
 }
 
-/// What a path takes up of a buffer.
+/// Data by which a path occupies a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupancy {
-    /// All that is still in the send buffer, what waits behind another path's hole included.
+    /// All data in the send buffer, including data that waits behind another path's hole.
     Queued,
-    /// What is outstanding only.
+    /// Outstanding data only.
     Outstanding,
 }
 
-/// Which paths have a share.
+/// Paths that have a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharers {
-    /// Those in service.
+    /// Active paths.
     Active,
-    /// All, whatever their state.
+    /// All paths, regardless of their state.
     All,
 }
 
 impl Sharers {
-    /// The number n of shares, at least one.
+    /// Returns the number n of shares, at least one.
     pub(crate) fn count(self, view: &View<'_>) -> u64 {
         let paths = match self {
             Sharers::Active => view.active().count(),
@@ -151,11 +151,11 @@ impl Sharers {
 /// Equal shares of the buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
-    /// Whose buffer is split.
+    /// Buffers that are split.
     pub side: Side,
-    /// What a path takes up.
+    /// Data by which a path occupies a buffer.
     pub by: Occupancy,
-    /// The paths that have a share.
+    /// Paths that have a share.
     pub sharers: Sharers,
 }
 
@@ -163,21 +163,20 @@ impl Split {
     fn occupied(&self, path: &PathFacts, view: &View<'_>) -> ChunkBytes {
         match self.by {
             Occupancy::Queued => path.held,
-            // A bound chunk has its place already, and will be outstanding.
+            // A bound chunk occupies its place already, and will be outstanding.
             Occupancy::Outstanding => view.outstanding(path.id) + path.bound,
         }
     }
 
-    /// Refused where b_i + M > S / n.
+    /// Refuses if b_i + M > S / n.
     fn sender_admits(&self, occupied: ChunkBytes, chunk: ChunkBytes, view: &View<'_>) -> bool {
         let share = view.association.send_buffer_limit.map(|limit| limit / self.sharers.count(view));
         share.is_none_or(|share| (occupied + chunk).get() <= share)
     }
 
-    /// Refused where b_i + M > (peer's window + all outstanding) / n + M: one chunk may overshoot, so that the chunk's own
-    /// length M is on both sides.
+    /// Refuses if b_i + M > (peer's window + all outstanding) / n + M: one chunk may overshoot, so its length M is on both sides.
     fn receiver_admits(&self, occupied: ChunkBytes, view: &View<'_>) -> bool {
-        // What is bound has left the estimate of the peer's window, as what is outstanding has.
+        // The estimate of the peer's window excludes bound data as well as outstanding data.
         let bound: ChunkBytes = view.paths.iter().map(|path| path.bound).sum();
         let under_way = view.total_outstanding() + bound;
         let whole = view.association.peer_window.get().saturating_add(under_way.get());
@@ -190,7 +189,7 @@ impl Slot for Split {}
 impl BufferSharing for Split {
     fn admits(&self, path: PathId, chunk: ChunkBytes, view: &View<'_>) -> bool {
         let occupied = self.occupied(view.path(path), view);
-        // A share smaller than a chunk would close the path for good: nothing would be left to wait for.
+        // A share smaller than a chunk would close the path forever: no event would open it.
         occupied.is_zero()
             || (!self.side.has_sender() || self.sender_admits(occupied, chunk, view))
                 && (!self.side.has_receiver() || self.receiver_admits(occupied, view))
@@ -208,8 +207,7 @@ mod tests {
     const QUEUED: Split = Split { side: Side::Both, by: Occupancy::Queued, sharers: Sharers::Active };
     const OUTSTANDING: Split = Split { by: Occupancy::Outstanding, ..QUEUED };
 
-    /// Two paths: the first holds ten chunks of which four are outstanding, the second two, both outstanding. Of the
-    /// buffers nothing is known yet.
+    /// Creates two paths: the first has ten chunks, four outstanding, the second two, both outstanding. Buffer sizes are unknown.
     fn world() -> World {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         for (facts, (held, in_flight)) in world.paths.iter_mut().zip([(10, 4), (2, 2)]) {
@@ -233,7 +231,7 @@ mod tests {
         assert_eq!(admits(sender, &world), [true, true]);
         world.association.send_buffer_limit = Some(32_295);
         assert_eq!(admits(sender, &world), [false, true]);
-        // By what is outstanding it needs 4 + 1: S = 14,680.
+        // By outstanding data it needs 4 + 1: S = 14,680.
         let sender = Split { side: Side::Sender, ..OUTSTANDING };
         world.association.send_buffer_limit = Some(14_680);
         assert_eq!(admits(sender, &world), [true, true]);
@@ -250,12 +248,12 @@ mod tests {
     fn a_path_may_overshoot_its_share_of_the_receive_buffer_by_one_chunk() {
         let receiver = Split { side: Side::Receiver, ..QUEUED };
         let mut world = world();
-        // Outstanding are 4 + 2 chunks, 8,808 B. With 20,552 B left that is 29,360 B, 14,680 B each: what the first holds.
+        // Outstanding are 4 + 2 chunks, 8,808 B. With 20,552 B left that is 29,360 B, 14,680 B each, as the first path has.
         world.association.peer_window = WindowBytes::new(20_552);
         assert_eq!(admits(receiver, &world), [true, true]);
         world.association.peer_window = WindowBytes::new(20_551);
         assert_eq!(admits(receiver, &world), [false, true]);
-        // By what is outstanding the first has 5,872 B: (2,936 + 8,808) / 2.
+        // By outstanding data the first has 5,872 B: (2,936 + 8,808) / 2.
         let receiver = Split { side: Side::Receiver, ..OUTSTANDING };
         world.association.peer_window = WindowBytes::new(2_936);
         assert_eq!(admits(receiver, &world), [true, true]);
@@ -281,7 +279,7 @@ mod tests {
     fn what_waits_to_be_sent_again_is_outstanding_where_the_profile_says_so() {
         let split = Split { side: Side::Sender, ..OUTSTANDING };
         for (profile, expected) in [(Profile::ns2_multipath(), false), (Profile::rfc9260_multipath(), true)] {
-            // 4 + 1 + 1 chunks in a share of 5 at ns-2; the standard does not count what is lost.
+            // 4 + 1 + 1 chunks in a share of 5 in ns-2; the standard does not count lost chunks.
             let counts = profile.lost_counts_until_resent;
             let mut world = world();
             world.profile = profile;
@@ -314,7 +312,7 @@ mod tests {
         world.association.send_buffer_limit = Some(11 * M);
         let all = Split { sharers: Sharers::All, ..QUEUED };
         assert_eq!([QUEUED, all].map(|split| admits(split, &world)[0]), [true, false]);
-        // With no path in service there is one share.
+        // Without an active path there is one share.
         world.paths[0].state = PathState::Inactive;
         assert!(admits(QUEUED, &world)[0]);
     }

@@ -1,7 +1,7 @@
-//! `stms`: what a slow path carries is so far ahead in the stream that it arrives together with what the fast path carries then.
+//! `stms`: sends data on a slow path so far ahead in the stream that it arrives together with the fast path's data.
 //!
-//! STMS, "slide together" (Shi, Cui, Wang, Hu, Dai, Wang, Zheng, ATC 2018): a scheduler that only sends what is next on whatever path has room
-//! lets the slow path's data arrive late, behind which all that the fast one delivered meanwhile waits in the receive buffer.
+//! STMS, "slide together" (Shi, Cui, Wang, Hu, Dai, Wang, Zheng, ATC 2018). If every path with room sends the next data in order,
+//! the slow path's data arrives late. All data that the fast path delivers meanwhile waits behind it in the receive buffer.
 
 use anabranch_core::policy::{
     Context, Decision, PathFacts, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
@@ -71,21 +71,21 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(SlideTogether { gap: values.decimal("gap") }), ..policies }
 }
 
-/// Paths whose data slides together.
+/// Scheduler that lets the data of all paths arrive together.
 #[derive(Debug)]
 struct SlideTogether {
     gap: f64,
 }
 
 impl SlideTogether {
-    /// What `fast` delivers from when a chunk leaves on `slow` until it arrives, beyond its own way.
+    /// Returns the bytes that `fast` delivers during the additional one-way delay of `slow`.
     fn gap_bytes(&self, fast: &PathFacts, slow: &PathFacts) -> Option<f64> {
         let difference = slow.rtt.smoothed? - fast.rtt.smoothed?;
         let rate = bytes_per_second(fast)?;
         (!difference.is_zero()).then_some(self.gap * rate * difference.as_secs_f64() / 2.0)
     }
 
-    /// A faster path for which less is reserved than it delivers meanwhile, and how much that is.
+    /// Returns a faster path for which less is reserved than it delivers meanwhile, and that amount.
     fn lacks<'a>(&self, slow: &PathFacts, view: &View<'a>) -> Option<(&'a PathFacts, f64)> {
         let queues = view.active().filter(|path| path.id != slow.id && may_queue(path, view));
         let gaps = queues.filter_map(|path| Some((path, self.gap_bytes(path, slow)?)));
@@ -100,13 +100,13 @@ impl Scheduler for SlideTogether {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let ranking = Ranking::of(view, Unmeasured::First);
         let reason = lowest(&ranking);
-        // A probe of the peer's closed window leaves now or not at all.
+        // A window probe is sent now or not at all.
         let Some(slow) = ranking.best.filter(|_| !ask.window_probe) else { return ranking.send(reason) };
         if let Some((fast, gap)) = self.lacks(slow, view) {
             return ranking
                 .bind(fast.id, Reason::figure("the faster path delivers it sooner", "gap_bytes", gap));
         }
-        // What is bound to it goes first.
+        // Data bound to the path is sent first.
         if slow.bound.is_zero() { ranking.send(reason) } else { ranking.bind(slow.id, reason) }
     }
 }
@@ -119,7 +119,7 @@ mod tests {
     use anabranch_core::profile::Profile;
     use anabranch_core::time::Span;
 
-    /// A full path of 20 ms and ten chunks and one of 100 ms: meanwhile the first delivers 500 chunks per second for 40 ms.
+    /// Creates a full path of 20 ms and ten chunks and one of 100 ms: meanwhile the first delivers 500 chunks per second for 40 ms.
     fn world() -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 2);
         for (facts, rtt) in world.paths.iter_mut().zip([20, 100]) {

@@ -1,4 +1,4 @@
-//! Every scheduler among the components keeps to what core will hold it to.
+//! Checks that every scheduler component obeys the rules of core.
 
 use super::*;
 use crate::definition::{Role, Values};
@@ -14,7 +14,7 @@ fn component(name: &str) -> &'static Component {
     COMPONENTS.iter().find(|component| component.name == name).expect(name)
 }
 
-/// A component's scheduler with parameters set as in `name=value`.
+/// Returns a component's scheduler with parameters set as in `name=value`.
 fn scheduler(name: &str, settings: &[&str]) -> Box<dyn Scheduler> {
     let component = component(name);
     let mut values = Values::defaults(component.parameters);
@@ -26,13 +26,13 @@ fn scheduler(name: &str, settings: &[&str]) -> Box<dyn Scheduler> {
     (component.apply)(&values, parse("cmt").expect("a preset").policies()).scheduler
 }
 
-/// The schedulers of all components that have one.
+/// Returns the schedulers of all components that have one.
 fn schedulers() -> impl Iterator<Item = (&'static str, Box<dyn Scheduler>)> {
     let places = |component: &&Component| component.role == Role::Scheduler;
     COMPONENTS.iter().filter(places).map(|component| (component.name, scheduler(component.name, &[])))
 }
 
-/// Paths of these round-trip times in milliseconds with data queued; the fastest is full.
+/// Creates paths of these round-trip times in milliseconds with data queued. The fastest is full.
 fn world(rtts: &[u64]) -> World {
     let mut world = World::new(Profile::rfc9260_multipath(), rtts.len());
     for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
@@ -47,7 +47,7 @@ fn world(rtts: &[u64]) -> World {
     world
 }
 
-/// The paths that a choice puts data on.
+/// Returns the paths on which a choice places data.
 fn placed(choice: Pick) -> PathSet {
     match choice {
         Pick::Path(id) | Pick::Bind(id) => [id].into_iter().collect(),
@@ -74,7 +74,7 @@ fn a_path_that_is_not_active_gets_nothing_while_another_is() {
     }
 }
 
-/// What core does with a choice: a packet leaves, or a chunk is bound.
+/// Applies a choice like core: sends a packet, or binds a chunk.
 fn take(world: &mut World, scheduler: &mut dyn Scheduler, choice: Pick) {
     if let Pick::Bind(id) = choice {
         world.paths[id.index()].bound += bytes(M);
@@ -176,7 +176,7 @@ fn what_is_refused_is_not_what_is_chosen_and_every_path_is_one_or_the_other() {
     }
 }
 
-/// What a component with these settings chooses in a world.
+/// Returns the choice of a component with these settings.
 fn choice(name: &str, settings: &[&str], world: &mut World) -> Pick {
     world.pick(&mut *scheduler(name, settings)).choice
 }
@@ -187,7 +187,7 @@ fn wait_for_the_first() -> Pick {
 
 #[test]
 fn each_name_builds_its_scheduler() {
-    // A full path of 20 ms and one of 100 ms with room for ten chunks; 20 chunks are queued, the peer takes 50000 B.
+    // Full path of 20 ms and one of 100 ms with room for ten chunks; 20 chunks are queued, and the peer's window is 50000 B.
     let to = |index| Pick::Path(path(index));
     let expected = [
         ("round-robin", to(1)),
@@ -203,7 +203,7 @@ fn each_name_builds_its_scheduler() {
         ("redundant", to(1)),
         ("min-rtt-var", to(1)),
         ("acpf", to(1)),
-        // 10 chunks in 20 ms for 40 ms are more than none that is bound.
+        // 10 chunks in 20 ms for 40 ms exceed the bound data, which is zero.
         ("stms", Pick::Bind(path(0))),
         // 20 chunks fit into the window and are the last.
         ("dems", Pick::Bind(path(0))),
@@ -225,7 +225,7 @@ fn weights_and_their_limit_reach_the_scheduler() {
     let mut world = world(&[20, 100]);
     world.paths[0].in_flight = bytes(0);
     assert_eq!(choice("weighted", &["weights=1:2"], &mut world), Pick::Path(path(1)));
-    // With no limit to speak of nothing is remembered, and the larger weight always wins.
+    // With a zero limit no credit is kept, and the larger weight always wins.
     let mut forgetful = scheduler("weighted", &["weights=1:2", "limit=0B"]);
     for _ in 0..5 {
         let choice = world.pick(&mut *forgetful).choice;
@@ -265,7 +265,7 @@ fn the_rules_of_ecf_reach_the_scheduler() {
     assert_eq!(with(4, &["whole-windows=true"]), (true, true));
 }
 
-/// What the fastest path is expected to want, in chunks of its window after `steps` round trips, blocked before each or not.
+/// Returns the demand expected of the fastest path, in chunks of its window after `steps` round trips, blocked before each or not.
 fn wanted(settings: &[&str], blocked: bool, steps: u32) -> f64 {
     let mut world = world(&[20, 100]);
     world.paths[0].ssthresh = bytes(20 * M);

@@ -1,8 +1,8 @@
-//! `xlink`: copies of the head of line while the receiver cannot go on for long without it.
+//! `xlink`: copies of the head-of-line chunk while the receiver will soon be blocked without it.
 //!
-//! XLINK (Zheng, Ma, Liu et al., SIGCOMM 2021): what is unacknowledged is sent again on another path, and two thresholds of the
-//! time for which the player has data say when that is worth its bytes. A bulk transfer plays nothing; its receiver goes on for as long
-//! as its buffer takes what arrives behind the hole.
+//! XLINK (Zheng, Ma, Liu et al., SIGCOMM 2021): unacknowledged data is sent again on another path, controlled by two thresholds of
+//! the time for which the player has data. A bulk transfer has no player; here it is the time until data behind the hole fills the
+//! receive buffer.
 
 use anabranch_core::policy::{
     Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
@@ -99,7 +99,7 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { head_of_line: Box::new(gate), ..policies }
 }
 
-/// Copies of the head of line, as long as time is short.
+/// Sends copies of the head-of-line chunk while time is short.
 #[derive(Debug)]
 struct GatedCopies {
     urgent: Span,
@@ -107,7 +107,7 @@ struct GatedCopies {
 }
 
 impl GatedCopies {
-    /// The double threshold.
+    /// Double threshold.
     fn opens(&self, left: Span, view: &View<'_>) -> bool {
         if left < self.urgent {
             return true;
@@ -116,7 +116,7 @@ impl GatedCopies {
     }
 }
 
-/// For how long the receiver takes more; `None` if nobody knows.
+/// Returns the time for which the receiver can accept more data, or `None` if it is unknown.
 fn time_left(blocking: &HeadOfLineBlocking, view: &View<'_>) -> Option<Span> {
     if blocking.next_chunk.is_none() {
         return Some(Span::ZERO);
@@ -127,14 +127,14 @@ fn time_left(blocking: &HeadOfLineBlocking, view: &View<'_>) -> Option<Span> {
     (bps > 0.0).then(|| Span::from_secs_f64(window * 8.0 / bps))
 }
 
-/// When the last of what is in flight may be delivered.
+/// Returns the time until the last data in flight may be delivered.
 fn longest_delivery(view: &View<'_>) -> Span {
     let carrying = view.active().filter(|path| !path.in_flight.is_zero());
     let times = carrying.filter_map(|path| Some(path.rtt.smoothed? + path.rtt.variance.unwrap_or_default()));
     times.max().unwrap_or_default()
 }
 
-/// A copy on the fastest path that may carry one; a path that was not measured comes last.
+/// Chooses a copy on the fastest path that may carry one. Unmeasured paths come last.
 fn copy(head: &HeadOfLine, left: Span, view: &View<'_>) -> Option<Decision<HeadOfLineAction>> {
     let refusal = |path: &PathFacts| head_of_line_refusal(path, head);
     let free = view.paths.iter().filter(|path| refusal(path).is_none());
@@ -172,7 +172,8 @@ mod tests {
     const WAITING: HeadOfLineBlocking =
         HeadOfLineBlocking { next_chunk: Some(ASK.chunk), peer_window_closed: false };
 
-    /// Three paths of 4 Mbit/s each and 300, 20 and 40 ms; the first carries the head of line. The receiver can go on for so long.
+    /// Creates three paths of 4 Mbit/s each and 300, 20 and 40 ms. The first carries the head-of-line chunk. The receiver can
+    /// accept data for `left_ms`.
     fn world(left_ms: u64) -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 3);
         for (facts, rtt) in world.paths.iter_mut().zip([300, 20, 40]) {
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn between_the_thresholds_the_slowest_path_with_data_in_flight_decides() {
-        // It answers within 300 + 100 ms.
+        // The answer arrives within 300 + 100 ms.
         assert_eq!(copied(&mut world(399), WAITING), Some(1));
         assert_eq!(copied(&mut world(400), WAITING), None);
         let mut quick = world(399);

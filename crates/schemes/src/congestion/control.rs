@@ -1,5 +1,5 @@
-//! The standard's congestion control on every path (RFC 9260 section 7.2), with CMT's choice of what lets a window grow. By how
-//! much it grows and what a loss leaves of it are rules that can be replaced.
+//! Congestion control of the standard on every path (RFC 9260 section 7.2), with CMT's choice of the acknowledgements that let a
+//! window grow. The amounts of growth and reduction are replaceable rules.
 
 use anabranch_core::policy::{
     AckedTransmission, CongestionControl, Context, Event, LossCause, Pacing, PathAck, PathFacts, ProofOfLife,
@@ -87,38 +87,38 @@ pub(crate) const SHARED_FIRST_WINDOW: Equation = Equation {
     file: file!(),
 };
 
-/// Which acknowledgements let a path's window grow.
+/// Selects the acknowledgements that let a path's window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthGate {
-    /// Those that advance the association's cumulative TSN (RFC 9260 section 7.2.1).
+    /// Acknowledgements that advance the association's cumulative TSN (RFC 9260 section 7.2.1).
     Cumulative,
-    /// Those that advance the path's own pseudo-cumulative TSN: CMT's window update, CUC version 2 (Iyengar 2006).
+    /// Acknowledgements that advance the path's pseudo-cumulative TSN: CMT's window update, CUC version 2 (Iyengar 2006).
     PseudoCumulative,
 }
 
 impl GrowthGate {
-    /// The gate that the parameter `cuc` asks for.
+    /// Returns the gate that the parameter `cuc` selects.
     pub(crate) fn from_values(values: &Values) -> Self {
         if values.switch("cuc") { GrowthGate::PseudoCumulative } else { GrowthGate::Cumulative }
     }
 }
 
-/// What a path's first window is.
+/// Initial window of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstWindow {
-    /// The profile's on every path.
+    /// The profile's initial window on every path.
     Whole,
-    /// The four chunks of RFC 9260 section 7.2.1 are shared between the paths: min(4 M / n, max(2 M, target)), rounded up, and
-    /// at least M. So Dreibholz's implementation in INET.
+    /// The four chunks of RFC 9260 section 7.2.1 shared between the paths: min(4 M / n, max(2 M, target)), rounded up, and at least
+    /// M. Dreibholz's implementation in INET does this.
     Shared,
 }
 
-/// Slow start, congestion avoidance and reduction, each path with a window of its own.
+/// Slow start, congestion avoidance and reduction, with a separate window per path.
 #[derive(Debug)]
 pub struct WindowControl {
     gate: GrowthGate,
     first_window: FirstWindow,
-    /// The window of a path that comes back from potentially failed, in largest chunks; `None` leaves it as it is.
+    /// Window of a path that returns from potentially failed, in largest chunks; `None` leaves it unchanged.
     window_after_probe: Option<u64>,
     growth: Box<dyn Growth>,
     cut: Box<dyn Cut>,
@@ -128,13 +128,13 @@ pub struct WindowControl {
     //# EACH destination address of its peer (when its peer is multi-homed).
     windows: [Window; MAX_PATHS],
     reasons: [Reason; MAX_PATHS],
-    /// Since its latest transmission the path's window has decayed already.
+    /// Set for paths whose window has already decayed since their latest transmission.
     decayed: [bool; MAX_PATHS],
     round_trips: [RoundTrips; MAX_PATHS],
 }
 
 impl WindowControl {
-    /// The standard's growth and halving, behind a growth gate.
+    /// Creates the standard's growth and halving, behind a growth gate.
     pub fn new(gate: GrowthGate) -> Self {
         WindowControl {
             gate,
@@ -150,28 +150,27 @@ impl WindowControl {
         }
     }
 
-    /// The same with another rule of growth.
+    /// Replaces the growth rule.
     pub fn with_growth(self, growth: impl Growth + 'static) -> Self {
         WindowControl { growth: Box::new(growth), ..self }
     }
 
-    /// The same with another rule of reduction.
+    /// Replaces the reduction rule.
     pub fn with_cut(self, cut: impl Cut + 'static) -> Self {
         WindowControl { cut: Box::new(cut), ..self }
     }
 
-    /// The same with paths that are paced.
+    /// Paces the paths.
     pub fn with_pace(self, pace: impl Pace + 'static) -> Self {
         WindowControl { pace: Box::new(pace), ..self }
     }
 
-    /// The same with other first windows.
+    /// Replaces the initial windows.
     pub fn with_first_window(self, first_window: FirstWindow) -> Self {
         WindowControl { first_window, ..self }
     }
 
-    /// The same with the window, in largest chunks, that a path has when a HEARTBEAT-ACK ends its potential failure (CMT-PF1: 1,
-    /// CMT-PF2: 2).
+    /// Sets the window, in largest chunks, of a path whose potential failure a HEARTBEAT-ACK ends (CMT-PF1: 1, CMT-PF2: 2).
     pub fn with_window_after_probe(self, chunks: u64) -> Self {
         WindowControl { window_after_probe: Some(chunks), ..self }
     }
@@ -191,7 +190,7 @@ impl WindowControl {
         self.round_trips[path.index()] = RoundTrips::default();
     }
 
-    /// Slow start ends where the path's queue grows, if the profile says so.
+    /// Ends slow start when the path's queue grows, if the profile enables this.
     fn consider_leaving_slow_start(&mut self, acked: &AckedTransmission, view: &View<'_>) {
         let path = acked.path.index();
         let window = self.windows[path];
@@ -229,7 +228,7 @@ impl WindowControl {
         }
     }
 
-    /// RFC 9260 section 7.2.2: bytes acked in congestion avoidance add up to the next increment.
+    /// RFC 9260 section 7.2.2: bytes acknowledged in congestion avoidance add up to the next increment.
     fn count_partial(&mut self, path: PathId, ack: &PathAck, new_cumulative: bool, view: &View<'_>) {
         let window = &mut self.windows[path.index()];
         if window.cwnd <= window.ssthresh {
@@ -257,7 +256,7 @@ impl WindowControl {
     //# In some situations, it might be beneficial for an SCTP sender to be more conservative than the algorithms allow;
     //# however, an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
     fn grow(&mut self, path: PathId, ack: &PathAck, view: &View<'_>) {
-        // Only a window that was in full use grows: RFC 9260 sections 7.2.1 and 7.2.2.
+        // A window grows only if it was in full use: RFC 9260 sections 7.2.1 and 7.2.2.
         //= docs/rfc9260.txt#section-7.2.1
         //# *  When cwnd is less than or equal to ssthresh, an SCTP endpoint MUST use the slow-start algorithm to increase
         //# cwnd only if the current congestion window is being fully utilized and the data sender is not in Fast

@@ -1,11 +1,11 @@
-//! Whether a window is in full use: only then may it grow (RFC 9260 sections 7.2.1 and 7.2.2).
+//! Full use of a window, the condition for its growth (RFC 9260 sections 7.2.1 and 7.2.2).
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{Limiter, View};
 use anabranch_core::units::ChunkBytes;
 
-/// Whether so much outstanding uses a path's window up, or would but for pacing: a sender that paces is not limited by its
-/// application if it would have filled the window without the delay of pacing (RFC 9002 section 7.8).
+/// Returns `true` if `outstanding` fills the window, or would without pacing. A paced sender is not application-limited if it would
+/// have filled the window without the delay of pacing (RFC 9002 section 7.8).
 pub(crate) fn in_full_use(outstanding: ChunkBytes, cwnd: ChunkBytes, path: PathId, view: &View<'_>) -> bool {
     let held_by_pacing = view.path(path).limiter == Limiter::Pacing;
     outstanding >= cwnd

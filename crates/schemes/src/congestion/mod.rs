@@ -1,5 +1,5 @@
-//! Congestion control: the accounting that all schemes share ([`WindowControl`]), in it a rule of growth and a rule of reduction, and
-//! controls that are wrapped around another one.
+//! Congestion control: the accounting that all schemes share ([`WindowControl`]) with a growth rule and a reduction rule, and
+//! wrappers around a control.
 
 pub(crate) mod control;
 pub mod cut;

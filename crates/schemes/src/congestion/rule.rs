@@ -1,4 +1,4 @@
-//! The input and output of rules of growth and reduction.
+//! Input and output of growth and reduction rules.
 
 use std::fmt::Debug;
 
@@ -6,97 +6,97 @@ use anabranch_core::policy::{Event, LossCause, Pacing, PathFacts, Reason, View, 
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
-/// A window's new state and why it is that.
+/// New state of a window and the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// The new state.
+    /// New state.
     pub window: Window,
-    /// The rule that made it, for traces.
+    /// Deciding rule, for traces.
     pub reason: Reason,
 }
 
-/// Acknowledgements let a path's window grow: its gate is open, the window was in full use, and the bytes that count in
-/// congestion avoidance have been added to its partial bytes acked.
+/// Acknowledgement that lets a path's window grow. Its gate is open, the window was in full use, and its bytes have been added to
+/// the path's partial bytes acked.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged<'a> {
-    /// The path whose window may grow.
+    /// Path whose window may grow.
     pub path: PathId,
-    /// Bytes that this SACK newly acknowledged on it.
+    /// Bytes that this SACK newly acknowledged on the path.
     pub bytes: ChunkBytes,
-    /// The windows of all paths, indexed by id. In `view` they are still as they were before the SACK.
+    /// Windows of all paths, indexed by id. `view` shows them before the SACK.
     pub windows: &'a [Window; MAX_PATHS],
-    /// The profile and the facts of all paths.
+    /// Profile and facts of all paths.
     pub view: &'a View<'a>,
 }
 
 impl Acknowledged<'_> {
-    /// The path's window.
+    /// Returns the path's window.
     pub fn window(&self) -> Window {
         self.windows[self.path.index()]
     }
 
-    /// The path's facts.
+    /// Returns the path's facts.
     pub fn facts(&self) -> &PathFacts {
         self.view.path(self.path)
     }
 
-    /// The most that this SACK may add to the window in slow start (RFC 9260 section 7.2.1).
+    /// Returns the maximum growth by this SACK in slow start (RFC 9260 section 7.2.1).
     pub fn slow_start_limit(&self) -> ChunkBytes {
         self.facts().largest_chunk.times(self.view.profile.slow_start_limit)
     }
 }
 
-/// A loss on a path that its window answers: once per window for fast retransmit, and at every T3.
+/// Loss on a path that reduces its window: once per window for fast retransmit, and at every T3.
 #[derive(Clone, Copy, Debug)]
 pub struct PathLoss<'a> {
-    /// The path whose window is cut.
+    /// Path whose window is reduced.
     pub path: PathId,
-    /// The cause of the loss. A chunk that was taken off the path to be sent elsewhere counts like one that fast retransmit found.
+    /// Cause of the loss. A chunk that was moved to another path counts like one that fast retransmit found.
     pub cause: LossCause,
-    /// The windows of all paths, indexed by id.
+    /// Windows of all paths, indexed by id.
     pub windows: &'a [Window; MAX_PATHS],
-    /// The profile and the facts of all paths.
+    /// Profile and facts of all paths.
     pub view: &'a View<'a>,
 }
 
 impl PathLoss<'_> {
-    /// The path's window.
+    /// Returns the path's window.
     pub fn window(&self) -> Window {
         self.windows[self.path.index()]
     }
 
-    /// The path's facts.
+    /// Returns the path's facts.
     pub fn facts(&self) -> &PathFacts {
         self.view.path(self.path)
     }
 }
 
-/// A rule by which windows grow.
+/// Growth rule of windows.
 pub trait Growth: Debug + Send {
-    /// Called with every event, before the control handles it, for rules that keep figures.
+    /// Handles every event before the control does, for rules that keep state.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
-    /// The path's window after it grew; `None` leaves it as it is. The control holds it at one largest chunk at least.
+    /// Returns the path's window after growth, or `None` to leave it unchanged. The control keeps it at one largest chunk or more.
     fn grow(&mut self, acknowledged: &Acknowledged<'_>) -> Option<Change>;
 }
 
-/// How a loss reduces a window.
+/// Reduction rule of windows after a loss.
 pub trait Cut: Debug + Send {
-    /// Called with every event, before the control handles it, for rules that keep figures.
+    /// Handles every event before the control does, for rules that keep state.
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
-    /// The path's window after the loss, which may be what it was before. The control holds it at one largest chunk at least.
+    /// Returns the path's window after the loss, possibly unchanged. The control keeps it at one largest chunk or more.
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change;
 }
 
-/// How paths are paced beside their windows.
+/// Pacing rule of paths.
 pub trait Pace: Debug + Send {
-    /// Called with every event, after the control has handled it, with the windows of all paths as they are now, indexed by id. In
-    /// `view` they are still as they were before the event.
+    /// Handles events after the control. `windows` are the current windows of all paths, indexed by id. `view` shows them before
+    /// the event.
     fn on_event(&mut self, event: &Event<'_>, windows: &[Window; MAX_PATHS], view: &View<'_>);
-    /// How a path is paced after the latest event.
+    /// Returns the pacing of a path after the latest event.
     fn pacing(&self, path: PathId) -> Pacing;
 }
 
-/// Windows alone decide.
+/// No pacing: only windows limit transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Unpaced;
 

@@ -1,5 +1,5 @@
-//! Leaving slow start when queues grow (HyStart++, RFC 9406 section 4.2, without its conservative phase): a window that doubles
-//! until something is lost overshoots by all that the path and its queue hold, and most of that is lost at once.
+//! Slow start exit when queues grow (HyStart++, RFC 9406 section 4.2, without its conservative phase). A window that doubles until
+//! a loss overshoots by the whole capacity of path and queue, and most of that is lost at once.
 
 use anabranch_core::policy::AckedTransmission;
 use anabranch_core::time::{Span, Time};
@@ -13,10 +13,10 @@ const MOST_RISE: Span = Span::from_millis(16);
 /// MIN_RTT_DIVISOR.
 const DIVISOR: u64 = 8;
 
-/// The round-trip times of one path, round by round.
+/// Round-trip times of one path, by round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RoundTrips {
-    /// What is sent from here on belongs to the next round.
+    /// Start of the round: chunks sent from this time on belong to the next round.
     round_began: Time,
     earlier: Option<Span>,
     lowest: Option<Span>,
@@ -24,11 +24,10 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Takes an acknowledgement in, and says whether round trips have grown so much since the round before that a queue must
-    /// be growing.
+    /// Processes an acknowledgement. Returns `true` if the round-trip times since the previous round show a growing queue.
     pub(super) fn rising(&mut self, acked: &AckedTransmission, now: Time) -> bool {
-        // The answer to a chunk that was sent more than once says nothing about time. One that came back another way says more
-        // about that: of a long path and a short one, rounds would seem to shrink and to grow.
+        // Skips retransmitted chunks, whose acknowledgements are ambiguous, and acknowledgements that returned on another path.
+        // With a long and a short return path, rounds would seem to shrink and grow.
         if !acked.sent_once || !acked.came_back_the_same_way() {
             return false;
         }
@@ -67,7 +66,7 @@ mod tests {
         }
     }
 
-    /// A round of ten packets, sent from `begin` on one by one, with these round trips; whether a rise was seen.
+    /// Runs a round of ten packets, sent one by one from `begin`, with these round-trip times. Returns `true` on a rise.
     fn round(trips: &mut RoundTrips, begin: u64, rtts: impl Fn(u64) -> u64) -> bool {
         (0..10).any(|n| trips.rising(&acked(begin + n, true), at(begin + n + rtts(n))))
     }

@@ -1,4 +1,4 @@
-//! Helpers for tests of rules: the windows that a [`World`] shows, and one question to a rule.
+//! Helpers for tests of rules: the windows that a [`World`] shows, and single calls of a rule.
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{LossCause, PathFacts, Window};
@@ -8,7 +8,7 @@ use anabranch_core::time::Span;
 use crate::congestion::{Acknowledged, Change, Cut, Growth, PathLoss};
 use crate::testing::{World, bytes, path};
 
-/// Paths in congestion avoidance, each with a window in bytes and a smoothed round-trip time in milliseconds.
+/// Creates paths in congestion avoidance, each with a window in bytes and a smoothed round-trip time in milliseconds.
 pub(crate) fn paths(figures: &[(u64, u64)]) -> World {
     let mut world = World::new(Profile::ns2_multipath(), figures.len());
     for (facts, &(cwnd, rtt)) in world.paths.iter_mut().zip(figures) {
@@ -27,7 +27,7 @@ fn windows(world: &World) -> [Window; MAX_PATHS] {
     std::array::from_fn(|index| world.paths.get(index).map_or(Window::default(), window))
 }
 
-/// What a rule makes of `acked` bytes acknowledged on a path, all of which count in congestion avoidance.
+/// Returns the result of a rule for `acked` bytes acknowledged on a path, all of which count in congestion avoidance.
 pub(crate) fn grow(rule: &mut dyn Growth, world: &World, index: usize, acked: u64) -> Option<Change> {
     let mut windows = windows(world);
     windows[index].partial_bytes_acked += bytes(acked);
@@ -35,7 +35,7 @@ pub(crate) fn grow(rule: &mut dyn Growth, world: &World, index: usize, acked: u6
     rule.grow(&Acknowledged { path: path(index), bytes: bytes(acked), windows: &windows, view: &view })
 }
 
-/// The same, and the path has the new window from now on. Its cwnd and partial bytes acked.
+/// Like [`grow`], and applies the new window to the path. Returns its cwnd and partial bytes acked.
 pub(crate) fn grown(rule: &mut dyn Growth, world: &mut World, index: usize, acked: u64) -> (u64, u64) {
     let change = grow(rule, world, index, acked);
     let facts = &mut world.paths[index];
@@ -49,7 +49,7 @@ pub(crate) fn grown(rule: &mut dyn Growth, world: &mut World, index: usize, acke
     (facts.cwnd.get(), facts.partial_bytes_acked.get())
 }
 
-/// What a rule makes of a loss on a path: cwnd and ssthresh.
+/// Returns cwnd and ssthresh after a loss on a path, according to a rule.
 pub(crate) fn cut(rule: &mut dyn Cut, world: &World, index: usize, cause: LossCause) -> (u64, u64) {
     let windows = windows(world);
     let view = world.view();

@@ -1,12 +1,12 @@
-//! Controls that are wrapped around another one.
+//! Congestion controls that wrap another one.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{CongestionControl, Context, Event, Pacing, Reason, Slot, View, Window};
 use anabranch_core::time::Time;
 
-/// What is wrapped around a control. The windows are those of the control inside.
+/// Wrapper of a congestion control. The windows are those of the inner control.
 pub trait Wrapper: Send {
-    /// Called with every event in place of `inner`: passes on to it what it should handle, and may change its windows.
+    /// Handles every event in place of `inner`: forwards the events that `inner` shall handle, and may change its windows.
     fn on_event(
         &mut self,
         event: &Event<'_>,
@@ -16,14 +16,14 @@ pub trait Wrapper: Send {
     );
 }
 
-/// A control with a wrapper around it.
+/// Congestion control with a wrapper around it.
 pub struct Wrapped<W> {
     wrapper: W,
     inner: Box<dyn CongestionControl>,
 }
 
 impl<W: Wrapper> Wrapped<W> {
-    /// `wrapper` around `inner`.
+    /// Wraps `inner` in `wrapper`.
     pub fn new(wrapper: W, inner: Box<dyn CongestionControl>) -> Self {
         Wrapped { wrapper, inner }
     }

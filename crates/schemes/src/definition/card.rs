@@ -1,63 +1,63 @@
-//! Documentation cards of schemes and components, as data: the command line and the book print them.
+//! Documentation cards of schemes and components, as data. The command line and the book print them.
 
-/// The file of core that processes SACKs, for the rules that it implements.
+/// File of core that processes SACKs, for the rules that it implements.
 pub(crate) const SACK_PROCESSING: &str = "crates/core/src/association/sack_in.rs";
 
-/// A rule that a scheme implements, and where.
+/// Rule that a scheme implements, and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Equation {
-    /// What the publication calls it, such as `equation 5` or `Algorithm 2`.
+    /// Name in the publication, such as `equation 5` or `Algorithm 2`.
     pub name: &'static str,
-    /// The rule itself, in the field's notation.
+    /// Rule in the field's notation.
     pub rule: &'static str,
-    /// The file that implements it, as `file!()` names it there.
+    /// Implementing file, as returned by `file!()` there.
     pub file: &'static str,
 }
 
 impl Equation {
-    /// The file that implements it, from the root of the repository. What `file!()` begins with depends on the workspace that is
-    /// built: this one, or one that depends on this crate by a path.
+    /// Returns the implementing file, relative to the root of the repository. The prefix of `file!()` depends on the workspace that
+    /// is built: this one, or one that depends on this crate by a path.
     pub fn place(&self) -> &'static str {
         self.file.rfind("crates/").map_or(self.file, |start| &self.file[start..])
     }
 }
 
-/// A point at which the publication is silent or contradicts itself, and what was done about it.
+/// Point on which the publication is silent or contradictory, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What is open.
+    /// Open question.
     pub question: &'static str,
-    /// What was chosen, and why.
+    /// Choice and its reason.
     pub answer: &'static str,
-    /// The parameter that chooses otherwise, or several divided by commas; empty if there is none.
+    /// Parameter that selects another choice, or several separated by commas; empty if there is none.
     pub parameter: &'static str,
 }
 
 impl Choice {
-    /// The parameters that choose otherwise.
+    /// Iterates over the parameters that select another choice.
     pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
         self.parameter.split(',').map(str::trim).filter(|name| !name.is_empty())
     }
 }
 
-/// What a reader should know before using it. Rules and choices are in groups, so that schemes share those that they have in common.
+/// Information for readers about a scheme or component. Rules and choices are grouped, so that schemes can share groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// What it does, in at most five lines.
+    /// Summary of at most five lines.
     pub summary: &'static [&'static str],
-    /// The rules it implements.
+    /// Implemented rules.
     pub equations: &'static [&'static [Equation]],
-    /// Open points and choices.
+    /// Open questions and choices.
     pub choices: &'static [&'static [Choice]],
 }
 
 impl Card {
-    /// The rules it implements.
+    /// Iterates over the implemented rules.
     pub fn equations(&self) -> impl Iterator<Item = &'static Equation> + use<> {
         self.equations.iter().copied().flatten()
     }
 
-    /// Open points and choices.
+    /// Iterates over the open questions and choices.
     pub fn choices(&self) -> impl Iterator<Item = &'static Choice> + use<> {
         self.choices.iter().copied().flatten()
     }

@@ -1,4 +1,4 @@
-//! What schemes and components are made of, as data: parameters, documentation cards, and how they make their policies.
+//! Definitions of schemes and components as data: parameters, documentation cards, and constructors of their policies.
 
 mod card;
 mod component;

@@ -6,58 +6,58 @@ use anabranch_core::time::Span;
 use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId};
 
-/// What values a parameter takes.
+/// Values that a parameter accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// `true` or `false`.
     Switch,
-    /// A whole number between two bounds, both included.
+    /// Integer between two inclusive bounds.
     Count {
-        /// Least.
+        /// Minimum.
         min: u32,
-        /// Most.
+        /// Maximum.
         max: u32,
     },
     /// One of several names.
     Choice(&'static dyn Names),
-    /// A time in milliseconds between two bounds, both included.
+    /// Time in milliseconds between two inclusive bounds.
     Milliseconds {
-        /// Least.
+        /// Minimum.
         min: u32,
-        /// Most.
+        /// Maximum.
         max: u32,
     },
-    /// A number that need not be whole, between two bounds, both included.
+    /// Decimal number between two inclusive bounds.
     Decimal {
-        /// Least.
+        /// Minimum.
         min: f64,
-        /// Most.
+        /// Maximum.
         max: f64,
     },
-    /// A number of bytes, or of a path's largest chunks (`2MTU`), not negative.
+    /// Nonnegative number of bytes, or of a path's largest chunks (`2MTU`).
     Length,
-    /// One number per path, divided by colons (`3:1`); paths beyond the list take the last one.
+    /// One number per path, separated by colons (`3:1`); further paths use the last number.
     Weights,
 }
 
-/// The names that a choice takes.
+/// Names that a choice accepts.
 pub trait Names: fmt::Debug + Sync {
-    /// In the order in which they are shown.
+    /// Returns the names in display order.
     fn names(&self) -> Vec<&'static str>;
 }
 
-/// A parameter that takes one of several names, each of which stands for a variant.
+/// Parameter that accepts one of several names, each of which selects a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceParameter<T: 'static> {
-    /// Its name in expressions.
+    /// Name in expressions.
     pub name: &'static str,
-    /// The names that it takes, and what they stand for.
+    /// Accepted names and their variants.
     pub options: &'static [(&'static str, T)],
-    /// The name of its default.
+    /// Name of the default.
     pub default: &'static str,
-    /// What it does.
+    /// Description.
     pub about: &'static str,
-    /// Where it comes from.
+    /// Source of the rule or value.
     pub source: &'static str,
 }
 
@@ -68,7 +68,7 @@ impl<T: fmt::Debug + Sync> Names for ChoiceParameter<T> {
 }
 
 impl<T: Copy + fmt::Debug + Sync> ChoiceParameter<T> {
-    /// As it stands in the table of a scheme or component.
+    /// Returns the entry for the parameter table of a scheme or component.
     pub const fn parameter(&'static self) -> Parameter {
         Parameter {
             name: self.name,
@@ -80,10 +80,10 @@ impl<T: Copy + fmt::Debug + Sync> ChoiceParameter<T> {
         }
     }
 
-    /// The variant that was chosen; that of the default if there is no such parameter.
+    /// Returns the chosen variant, or that of the default if there is no such parameter.
     ///
     /// # Panics
-    /// If the default is none of the options.
+    /// Panics if the default is not one of the options.
     pub fn get(&self, values: &Values) -> T {
         let chosen = match values.get(self.name) {
             Some(Value::Choice(name)) => name,
@@ -94,17 +94,17 @@ impl<T: Copy + fmt::Debug + Sync> ChoiceParameter<T> {
     }
 }
 
-/// A length in bytes, or in a path's largest chunks.
+/// Length in bytes, or in a path's largest chunks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// Bytes.
+    /// Number of bytes.
     Bytes(u64),
-    /// Times the largest chunk of the path it is applied to.
+    /// Multiple of the largest chunk of the path to which it is applied.
     Chunks(f64),
 }
 
 impl Length {
-    /// In bytes, for a path with this largest chunk.
+    /// Returns the length in bytes, for a path with this largest chunk.
     pub fn bytes(self, largest_chunk: ChunkBytes) -> f64 {
         match self {
             Length::Bytes(bytes) => bytes as f64,
@@ -120,10 +120,10 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// The same share for every path.
+    /// Equal shares of all paths.
     pub const EQUAL: Weights = Weights { shares: [1; MAX_PATHS] };
 
-    /// The share of a path.
+    /// Returns the share of a path.
     pub fn of(&self, path: PathId) -> u32 {
         self.shares[path.index()]
     }
@@ -148,37 +148,37 @@ impl fmt::Display for Weights {
     }
 }
 
-/// A parameter of a scheme.
+/// Parameter of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name in expressions.
+    /// Name in expressions.
     pub name: &'static str,
-    /// What values it takes.
+    /// Accepted values.
     pub kind: Kind,
-    /// Its unit, empty if it has none.
+    /// Unit, empty if it has none.
     pub unit: &'static str,
-    /// Its default.
+    /// Default.
     pub default: Value,
-    /// What it does.
+    /// Description.
     pub about: &'static str,
-    /// Where it comes from.
+    /// Source of the rule or value.
     pub source: &'static str,
 }
 
-/// A parameter's value.
+/// Value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Of a switch.
+    /// Value of a switch.
     Switch(bool),
-    /// Of a count, or of a time in milliseconds.
+    /// Value of a count, or of a time in milliseconds.
     Number(u32),
-    /// Of a choice.
+    /// Value of a choice.
     Choice(&'static str),
-    /// Of a decimal.
+    /// Value of a decimal.
     Decimal(f64),
-    /// Of a length.
+    /// Value of a length.
     Length(Length),
-    /// Of weights.
+    /// Value of weights.
     Weights(Weights),
 }
 
@@ -197,7 +197,7 @@ impl fmt::Display for Value {
 }
 
 impl Parameter {
-    /// One that is `true` or `false`.
+    /// Creates a parameter that is `true` or `false`.
     pub const fn switch(
         name: &'static str,
         default: bool,
@@ -207,10 +207,10 @@ impl Parameter {
         Parameter { name, kind: Kind::Switch, unit: "", default: Value::Switch(default), about, source }
     }
 
-    /// Reads a value as written in an expression.
+    /// Parses a value of an expression.
     ///
     /// # Errors
-    /// What was expected, in words.
+    /// Describes the expected value.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         match self.kind {
             Kind::Switch => match text {
@@ -258,7 +258,7 @@ fn length(text: &str) -> Option<Length> {
     bytes.parse().ok().filter(|n| *n <= 1 << 40).map(Length::Bytes)
 }
 
-/// The values of all of a preset's parameters.
+/// Values of all parameters of a preset or component.
 #[derive(Clone, Debug)]
 pub struct Values {
     pub(crate) parameters: &'static [Parameter],
@@ -266,12 +266,12 @@ pub struct Values {
 }
 
 impl Values {
-    /// Every parameter at its default.
+    /// Returns the values with every parameter at its default.
     pub fn defaults(parameters: &'static [Parameter]) -> Self {
         Values { parameters, values: parameters.iter().map(|p| p.default).collect() }
     }
 
-    /// Every parameter with its value.
+    /// Iterates over the parameters with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, Value)> {
         self.parameters.iter().zip(self.values.iter().copied())
     }
@@ -281,12 +281,12 @@ impl Values {
         self.values.get(at).copied()
     }
 
-    /// A switch; off if there is no such parameter.
+    /// Returns the value of a switch; `false` if there is no such parameter.
     pub fn switch(&self, name: &str) -> bool {
         self.get(name) == Some(Value::Switch(true))
     }
 
-    /// A number; 0 if there is no such parameter.
+    /// Returns a number; 0 if there is no such parameter.
     pub fn number(&self, name: &str) -> u32 {
         match self.get(name) {
             Some(Value::Number(n)) => n,
@@ -294,12 +294,12 @@ impl Values {
         }
     }
 
-    /// A time; zero if there is no such parameter.
+    /// Returns a time; zero if there is no such parameter.
     pub fn milliseconds(&self, name: &str) -> Span {
         Span::from_millis(u64::from(self.number(name)))
     }
 
-    /// A decimal; 0 if there is no such parameter.
+    /// Returns a decimal; 0 if there is no such parameter.
     pub fn decimal(&self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Decimal(n)) => n,
@@ -307,7 +307,7 @@ impl Values {
         }
     }
 
-    /// A length; no bytes if there is no such parameter.
+    /// Returns a length; zero bytes if there is no such parameter.
     pub fn length(&self, name: &str) -> Length {
         match self.get(name) {
             Some(Value::Length(length)) => length,
@@ -315,7 +315,7 @@ impl Values {
         }
     }
 
-    /// Weights; equal ones if there is no such parameter.
+    /// Returns weights; equal ones if there is no such parameter.
     pub fn weights(&self, name: &str) -> Weights {
         match self.get(name) {
             Some(Value::Weights(weights)) => weights,

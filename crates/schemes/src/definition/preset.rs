@@ -1,33 +1,33 @@
-//! Presets: the schemes that expressions begin with.
+//! Presets: the base schemes of expressions.
 
 use anabranch_core::policy::Policies;
 use anabranch_core::profile::Profile;
 
 use crate::definition::{Card, Parameter, Role, Values};
 
-/// A scheme before its parameters are chosen.
+/// Scheme before its parameters are chosen.
 #[derive(Debug)]
 pub struct Preset {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description of one line.
     pub about: &'static str,
-    /// Where it is published.
+    /// Publication.
     pub source: &'static str,
-    /// Whether new data uses several paths.
+    /// Set if new data uses several paths.
     pub multipath: bool,
-    /// Whether its paths' windows are coupled, so that where they share a bottleneck they together take about what one flow takes.
-    /// Paths that are not coupled take one flow's share each.
+    /// Set if the windows of its paths are coupled, so that together they take about the share of one flow at a shared bottleneck.
+    /// Uncoupled paths take the share of one flow each.
     pub coupled: bool,
-    /// Why it takes another share than that, if it does (the book's chapter on fairness has the shares); empty otherwise.
+    /// Reason for another share than that, if any (the book's chapter on fairness lists the shares); empty otherwise.
     pub unfair_because: &'static str,
-    /// The roles in which it is what it is: a component of such a role would leave nothing of it but the name.
+    /// Roles that define the scheme. Replacing one with a component would leave only the name of the scheme.
     pub owns: &'static [Role],
-    /// Its parameters.
+    /// Parameters.
     pub parameters: &'static [Parameter],
-    /// The rest of what it says about itself.
+    /// Documentation card.
     pub card: Card,
-    /// The rules it runs under, given those of the profile's row.
+    /// Returns the profile of the scheme, derived from the profile's row.
     pub(crate) profile: fn(&Values, Profile) -> Profile,
     pub(crate) build: fn(&Values) -> Policies,
 }

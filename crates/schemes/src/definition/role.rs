@@ -1,30 +1,30 @@
-//! Roles: what a component takes the place of.
+//! Roles of components.
 
 use std::fmt;
 
-/// What a component takes the place of. A scheme takes at most one component of each role.
+/// Role that a component replaces. A scheme takes at most one component of each role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It places new data.
+    /// Selects paths for new data.
     Scheduler,
-    /// It sets the windows.
+    /// Sets the windows.
     CongestionControl,
-    /// It decides what counts as lost.
+    /// Declares chunks lost.
     LossDetection,
-    /// It decides what acknowledges.
+    /// Selects timing and type of acknowledgements.
     Acknowledgement,
-    /// It shares the send and receive buffers.
+    /// Shares the send and receive buffers.
     BufferSharing,
-    /// It retransmits the head of line before that is lost.
+    /// Retransmits the head-of-line chunk before it is lost.
     OpportunisticRetransmission,
-    /// It decides when a path is out of service.
+    /// Takes paths out of service.
     Failover,
-    /// It spaces the packets of a window.
+    /// Spaces the packets of a window.
     Pacing,
 }
 
 impl Role {
-    /// What a component of this role does, to follow its name.
+    /// Returns the function of this role, as a phrase that follows its name.
     pub fn about(self) -> &'static str {
         match self {
             Role::Scheduler => "places new data",

@@ -1,11 +1,11 @@
-//! The share of a path's transmissions that were declared lost.
+//! Share of a path's transmissions that were declared lost.
 //!
 //! ns-2's RTX-LOSSRATE reads the link's true loss rate from the script. A real sender has to measure it.
 
 use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, Slot, View};
 use anabranch_core::{MAX_PATHS, PathId};
 
-/// Bytes lost over bytes sent, since the path exists.
+/// Bytes lost divided by bytes sent, since the path exists.
 #[derive(Debug, Default)]
 pub struct MeasuredLossRate {
     rates: [Option<f64>; MAX_PATHS],
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// A world in which path 0 has lost 2 of the 8 chunks it sent.
+    /// Returns a world in which path 0 has lost 2 of the 8 chunks that it sent.
     fn two_of_eight() -> World {
         let mut world = World::new(Profile::ns2_multipath(), 2);
         world.paths[0].sent = bytes(8 * M);

@@ -9,8 +9,8 @@ pub use rate_model::{RATE_ROUNDS, RateModel};
 use anabranch_core::PathSet;
 use anabranch_core::policy::View;
 
-/// The active paths that their estimator does not advise against; all active ones if it advises against each of them, since
-/// data has to go somewhere.
+/// Returns the active paths that their estimator does not withdraw. If all are withdrawn, returns all active paths, because data
+/// has to be sent on some path.
 pub(crate) fn advised(view: &View<'_>) -> PathSet {
     let all: PathSet = view.active().map(|path| path.id).collect();
     let advised: PathSet =

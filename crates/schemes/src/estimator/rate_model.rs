@@ -1,8 +1,8 @@
-//! A model of each path that several slots read: the rate of its bottleneck, its round trip without queues, and how much of the
-//! present one is queue (the "max bandwidth" and "minimum round-trip time" of draft-ietf-ccwg-bbr section 2).
+//! Model of each path that several slots read: its bottleneck rate, its round-trip time without queues, and its current queueing
+//! delay (the "max bandwidth" and "minimum round-trip time" of draft-ietf-ccwg-bbr section 2).
 //!
-//! It stands in the estimator's slot, which hears of every event first, so that congestion control, schedulers and loss detection
-//! see one and the same state, in [`PathFacts::estimates`](anabranch_core::policy::PathFacts), as it is after the event.
+//! The estimator's slot handles every event first. Therefore congestion control, schedulers and loss detection see the same state
+//! after the event, in [`PathFacts::estimates`](anabranch_core::policy::PathFacts).
 
 use anabranch_core::policy::{
     Context, DeliverySample, Estimates, Event, PathEstimator, PathFacts, Slot, View,
@@ -12,15 +12,15 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::windowed::WindowedMax;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 
-/// Round trips for which a rate counts: the path may have become slower since. BBR's first version has 10.
+/// Number of round trips for which a rate counts, since the path may become slower. BBR version 1 uses 10.
 pub const RATE_ROUNDS: u64 = 10;
 
-/// What is kept of one path.
+/// Model of one path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Model {
     rate: WindowedMax<Rate>,
     rounds: u64,
-    /// The round is over when something arrives that left after the path had delivered so much.
+    /// Delivered bytes at the end of the round: the round ends when a packet is acknowledged that was sent after this many.
     round_ends_at: ChunkBytes,
     queueing: Option<Span>,
 }
@@ -31,7 +31,7 @@ impl Model {
             self.rounds += 1;
             self.round_ends_at = facts.delivered;
         }
-        // Where something else kept data from leaving, the path may be faster than the sample, and is not slower.
+        // If something other than congestion control limited the sender, the path may be faster than the sample, but not slower.
         let counts = |rate: &Rate| {
             sample.limiter().is_congestion_control() || self.rate.get().is_none_or(|most| *rate >= most)
         };
@@ -44,7 +44,7 @@ impl Model {
     }
 }
 
-/// Adds the model to what another estimator publishes.
+/// Adds the model to the figures of another estimator.
 pub struct RateModel {
     inner: Box<dyn PathEstimator>,
     rate_rounds: u64,
@@ -53,7 +53,7 @@ pub struct RateModel {
 }
 
 impl RateModel {
-    /// Around the estimator whose other figures are wanted too, with a memory of [`RATE_ROUNDS`].
+    /// Wraps an estimator, whose figures are published too, with a memory of [`RATE_ROUNDS`].
     pub fn new(inner: Box<dyn PathEstimator>) -> Self {
         RateModel {
             inner,
@@ -63,7 +63,7 @@ impl RateModel {
         }
     }
 
-    /// The same with another memory, in round trips.
+    /// Sets another memory, in round trips.
     pub fn with_rate_rounds(self, rate_rounds: u64) -> Self {
         RateModel { rate_rounds, ..self }
     }
@@ -133,7 +133,7 @@ mod tests {
             Rig { world, model }
         }
 
-        /// A SACK whose sample left when so much had been delivered, has this rate and was limited so.
+        /// Processes a SACK. Its sample has this rate and limiter, and was sent when `delivered` bytes had been delivered.
         fn sample(&mut self, kbps: u64, limiter: Limiter, delivered: u64) -> Estimates {
             let stamps = SendStamps { delivered: bytes(delivered), limiter, ..SendStamps::default() };
             self.world.paths[0].delivered = bytes(delivered + 10_000);

@@ -1,4 +1,4 @@
-//! Failure by error counter alone (RFC 9260 section 8.2).
+//! Path failure by error counter (RFC 9260 section 8.2).
 
 use anabranch_core::policy::{
     Context, Decision, Life, PathFailover, Probing, ProofOfLife, Reason, Slot, View,
@@ -15,7 +15,7 @@ pub(crate) const PATH_FAILURE: Equation = Equation {
     file: file!(),
 };
 
-/// Active until Path.Max.Retrans is exceeded.
+/// Keeps a path active until Path.Max.Retrans is exceeded.
 #[derive(Debug, Default)]
 pub struct ErrorCounter;
 
@@ -56,7 +56,7 @@ mod tests {
     use crate::testing::{World, path};
     use anabranch_core::profile::Profile;
 
-    /// The state after the error that made the counter `errors`.
+    /// Returns the state after the error that increased the counter to `errors`.
     fn after(errors: u32, state: PathState) -> PathState {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].state = state;

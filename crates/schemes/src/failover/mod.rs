@@ -16,7 +16,7 @@ pub(crate) const PF_PROBING: Equation = Equation {
     file: file!(),
 };
 
-/// A path in good health is probed when it is idle, any other at every RTO (RFC 9260 section 8.3, RFC 7829 section 3.2).
+/// Probes an active path without errors when it is idle, others at every RTO (RFC 9260 section 8.3, RFC 7829 section 3.2).
 pub(crate) fn probing(path: &PathFacts) -> Probing {
     if path.state == PathState::Active && path.error_count == 0 {
         Probing::WhenIdle

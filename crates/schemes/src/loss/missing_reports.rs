@@ -1,4 +1,4 @@
-//! Loss by missing reports (RFC 9260 section 7.2.4), with CMT's split fast retransmit and delayed-ack rules.
+//! Loss detection by missing reports (RFC 9260 section 7.2.4), with CMT's split fast retransmit and delayed-ack rules.
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{
@@ -17,7 +17,7 @@ pub(crate) const TRIGGER: Parameter = Parameter {
     source: "RFC 9260 section 7.2.4: 3; RFC 2960 and the papers' text: 4",
 };
 
-/// One answer for all papers whose text has four.
+/// Answer shared by all papers whose text states four reports.
 pub(crate) const TEXT_HAS_FOUR_REPORTS: Choice = Choice {
     question: "How many missing reports make a chunk lost?",
     answer: "Three, although the text says four, as RFC 2960 does. The papers ran on ns-2, whose CMT agent counts three in \
@@ -55,14 +55,14 @@ pub(crate) const DAC_SENDER: Equation = Equation {
     file: file!(),
 };
 
-/// Counts missing reports and marks at the trigger.
+/// Counts missing reports and declares a chunk lost at the trigger.
 #[derive(Clone, Copy, Debug)]
 pub struct MissingReports {
-    /// Reports that make a chunk lost.
+    /// Number of reports that make a chunk lost.
     pub trigger: u32,
-    /// Split fast retransmit: only acks on the chunk's own path report it missing (Iyengar 2006, algorithm SFR).
+    /// Split fast retransmit: only acknowledgements on the chunk's own path report it missing (Iyengar 2006, algorithm SFR).
     pub split: bool,
-    /// Delayed acks for CMT: a SACK may stand for as many reports as it answers packets (algorithm DAC).
+    /// Delayed acks for CMT: a SACK may count as many reports as it answers packets (algorithm DAC).
     pub delayed_acks: bool,
 }
 
@@ -75,13 +75,13 @@ impl MissingReports {
         }
     }
 
-    /// Whether this SACK reports the chunk missing: the highest-TSN-newly-acked rule, per path or for all.
+    /// Returns `true` if this SACK reports the chunk missing: the highest-TSN-newly-acked rule, per path or for all paths.
     fn is_reported(&self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> bool {
         if self.split {
             let path = &sack.paths[chunk.path.index()];
             let highest = path.highest_gap_acked.unwrap_or(sack.cumulative);
-            // Chunks that wait for a path, and copies, may leave after later TSNs did: nothing that left before them reports
-            // them missing. What was retransmitted is past marking and counts reports as published.
+            // Chunks that wait for a path, and copies, may be sent after later TSNs. Chunks sent before them do not report them
+            // missing. Retransmitted chunks are not marked again and count reports as published.
             let overtaken =
                 chunk.recovered_before || path.latest_sent_at.is_none_or(|at| chunk.sent_at <= at);
             return saw_new_ack(path, view) && chunk.tsn < highest && overtaken;
@@ -93,18 +93,18 @@ impl MissingReports {
         all_count || chunk.tsn < sack.highest_newly_acked
     }
 
-    /// How many reports the SACK stands for (algorithm DAC, steps for mixed and single-path SACKs).
+    /// Returns the number of reports that the SACK counts as (algorithm DAC, steps for mixed and single-path SACKs).
     fn reports(&self, chunk: &Missing, sack: &SackView<'_>, view: &View<'_>) -> u32 {
         if !self.delayed_acks {
             return 1;
         }
         let paths = sack.paths.iter().filter(|p| saw_new_ack(p, view)).count();
-        // A path on which nothing was acked counts as acked below: ns-2 keeps a zero there.
+        // A path without acknowledged chunks counts as acknowledged below, because ns-2 keeps a zero there.
         let acked_below = sack.paths[chunk.path.index()].lowest_newly_acked.is_none_or(|t| t < chunk.tsn);
         match paths {
             1 if !acked_below => {
                 let packets = u32::from(sack.flags);
-                // A peer that counts nothing still reports once; ns-2's own timer SACKs say zero and mean it.
+                // A peer that does not count packets still reports once. ns-2's own timer SACKs count zero, and the zero is valid.
                 if view.profile.timer_sack_counts_zero { packets } else { packets.max(1) }
             }
             _ => 1,
@@ -119,7 +119,7 @@ fn saw_new_ack(path: &PathSack, view: &View<'_>) -> bool {
 impl Slot for MissingReports {}
 
 impl LossDetection for MissingReports {
-    /// What was recovered before is never lost by reports again, and a split path is reported only by what left later on it.
+    /// Recovered chunks are never declared lost by reports again. On a split path only chunks sent later on it report a chunk.
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
         if !self.split {
             let all_count = view.profile.all_holes_count_in_recovery && sack.new_cumulative;
@@ -148,7 +148,7 @@ impl LossDetection for MissingReports {
         MissingVerdict { reports, lost }
     }
 
-    /// RFC 9260 section 6.3.3 E3: everything outstanding on the path.
+    /// RFC 9260 section 6.3.3 E3: all outstanding chunks of the path are lost.
     fn timed_out(&mut self, _: &Missing, _: &View<'_>) -> bool {
         true
     }
@@ -173,7 +173,7 @@ mod tests {
     const PLAIN: MissingReports = MissingReports { trigger: 3, split: false, delayed_acks: false };
     const SFR: MissingReports = MissingReports { split: true, ..PLAIN };
     const DAC: MissingReports = MissingReports { delayed_acks: true, ..SFR };
-    /// A path on which a SACK newly acked nothing.
+    /// Path on which a SACK acknowledged nothing new.
     const NOTHING: PathSack = PathSack {
         new_gap_ack: false,
         new_cumulative_ack: false,
@@ -182,12 +182,12 @@ mod tests {
         latest_sent_at: None,
     };
 
-    /// A hole at `tsn` whose latest transmission left on `index`.
+    /// Returns a hole at `tsn` whose latest transmission used path `index`.
     fn hole(tsn: u64, index: usize) -> Missing {
         Missing::sent_once(tsn, path(index), Time::ZERO)
     }
 
-    /// A path on which gap blocks newly acked TSNs from `lowest` to `highest`.
+    /// Returns a path on which gap ack blocks newly acknowledged TSNs from `lowest` to `highest`.
     fn gap(lowest: u64, highest: u64) -> PathSack {
         PathSack {
             new_gap_ack: true,
@@ -198,12 +198,12 @@ mod tests {
         }
     }
 
-    /// A path on which the cumulative TSN newly acked `tsn`, and nothing else.
+    /// Returns a path on which only the cumulative TSN newly acknowledged `tsn`.
     fn cumulative(tsn: u64) -> PathSack {
         PathSack { new_cumulative_ack: true, lowest_newly_acked: Some(tsn), ..NOTHING }
     }
 
-    /// A SACK with cumulative TSN 100 that answers two packets.
+    /// Returns a SACK with cumulative TSN 100 that answers two packets.
     fn sack(paths: &[PathSack]) -> SackView<'_> {
         let highest = paths.iter().filter_map(|p| p.highest_gap_acked).max().unwrap_or(100);
         SackView {
@@ -239,7 +239,7 @@ mod tests {
     //# Miss indications SHOULD follow the Highest TSN Newly Acknowledged (HTNA) algorithm.
     #[test]
     fn without_split_only_holes_below_the_highest_tsn_newly_acked_are_reported() {
-        // TSN 106 was acked by an earlier SACK already; this one newly acked 104 only.
+        // An earlier SACK acknowledged TSN 106; this one newly acknowledged only 104.
         let paths = [gap(104, 104), NOTHING];
         for profile in [Profile::rfc9260(), rfc(), Profile::ns2(), ns2()] {
             let seen =
@@ -267,7 +267,7 @@ mod tests {
             world.paths[0].recovery_point = recovering.then_some(110);
             verdict(PLAIN, hole(105, 0), sack, &world).reports
         };
-        // RFC 9260 section 7.2.4 and ns-2's base agent; ns-2's CMT agent has the rule commented out.
+        // RFC 9260 section 7.2.4 and ns-2's base agent. In ns-2's CMT agent the rule is commented out.
         assert_eq!([Profile::rfc9260(), Profile::ns2()].map(|p| count(p, true, &advance)), [1, 1]);
         assert_eq!([rfc(), ns2()].map(|p| count(p, true, &advance)), [0, 0]);
         assert_eq!(count(Profile::rfc9260(), false, &advance), 0, "outside recovery");
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_cumulative_ack_alone_reports_nothing_on_a_split_path() {
-        // Every hole lies above the cumulative TSN.
+        // Every hole is above the cumulative TSN.
         for profile in [rfc(), ns2()] {
             assert_eq!(reports(SFR, hole(101, 0), &sack(&[cumulative(100), gap(105, 105)]), profile), 0);
         }
@@ -342,11 +342,11 @@ mod tests {
     fn acks_on_both_sides_of_a_hole_count_once() {
         let around = [gap(101, 104), NOTHING];
         assert_eq!(reports(DAC, hole(102, 0), &sack(&around), ns2()), 1);
-        // The one below may be the cumulative ack's.
+        // The lower TSN may be acknowledged by the cumulative TSN.
         let below =
             [PathSack { lowest_newly_acked: Some(99), new_cumulative_ack: true, ..gap(104, 104) }, NOTHING];
         assert_eq!(reports(DAC, hole(102, 0), &sack(&below), ns2()), 1);
-        // Both above the hole: the SACK's two packets both followed it.
+        // Both are above the hole, so both packets of the SACK followed it.
         assert_eq!(reports(DAC, hole(100, 0), &sack(&around), ns2()), 2);
     }
 
@@ -363,7 +363,7 @@ mod tests {
         let silent = SackView { flags: 0, ..sack(&paths) };
         assert_eq!(reports(DAC, hole(101, 0), &silent, ns2()), 0);
         assert_eq!(reports(DAC, hole(101, 0), &silent, rfc()), 1);
-        // A mixed one counts in both.
+        // A mixed SACK counts in both.
         let mixed = [gap(103, 103), gap(104, 104)];
         assert_eq!(reports(DAC, hole(101, 0), &SackView { flags: 0, ..sack(&mixed) }, ns2()), 1);
     }

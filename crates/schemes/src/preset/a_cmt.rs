@@ -1,7 +1,6 @@
 //! `a-cmt`: CMT whose windows grow by the difference between expected and actual rate.
 //!
-//! Growth by the difference between the expected and the actual rate, as in A-CMT (Verma, Kumar 2017) and in DB-CMT's D-DSP
-//! (equations 1 to 4). TCP Vegas decides by the same figure.
+//! The growth rule of A-CMT (Verma, Kumar 2017) and of DB-CMT's D-DSP (equations 1 to 4). TCP Vegas decides by the same figure.
 
 use anabranch_core::policy::{Event, Policies, Reason, RttFacts, View, Window};
 use anabranch_core::time::Span;
@@ -146,17 +145,17 @@ fn build(values: &Values) -> Policies {
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }
 
-/// Which round-trip time stands for a path's present one.
+/// Source of a path's current round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttSource {
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     Smoothed,
-    /// The latest sample.
+    /// Latest sample.
     Latest,
 }
 
 impl RttSource {
-    /// The path's present and its least round-trip time in seconds; `None` before the first sample.
+    /// Returns the path's current and minimum round-trip time in seconds, or `None` before the first sample.
     pub fn with_least(self, rtt: &RttFacts) -> Option<(f64, f64)> {
         let present = match self {
             RttSource::Smoothed => rtt.smoothed,
@@ -167,31 +166,31 @@ impl RttSource {
     }
 }
 
-/// DB-CMT equations 1 to 3: D = (cwnd / RTTmin - cwnd / RTT) RTTmin = cwnd (1 - RTTmin / RTT), the bytes that the path holds
-/// beyond what its least delay explains. Nothing is known to be held before the first sample.
+/// DB-CMT equations 1 to 3: D = (cwnd / RTTmin - cwnd / RTT) RTTmin = cwnd (1 - RTTmin / RTT), the bytes queued on the path beyond
+/// its minimum delay. Returns zero before the first sample.
 pub fn rate_difference(cwnd: ChunkBytes, rtt: &RttFacts, source: RttSource) -> f64 {
     source.with_least(rtt).map_or(0.0, |(present, least)| cwnd.get() as f64 * (1.0 - least / present))
 }
 
-/// When equation 4 takes the place of the standard's growth.
+/// Events at which equation 4 replaces the standard's growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applies {
-    /// In congestion avoidance, once per window acknowledged, where the standard would add one chunk.
+    /// In congestion avoidance, once per acknowledged window, where the standard would add one chunk.
     Avoidance,
-    /// At every SACK that lets the window grow, in slow start and congestion avoidance alike.
+    /// At every SACK that lets the window grow, in slow start and in congestion avoidance.
     EverySack,
 }
 
 /// DB-CMT equation 4.
 #[derive(Debug)]
 pub struct RateDifferenceGrowth {
-    /// Below this difference the window grows by one chunk.
+    /// Difference below which the window grows by one chunk.
     pub lambda: Length,
-    /// Above this one not at all, and between by half a chunk.
+    /// Difference above which it does not grow. In between it grows by half a chunk.
     pub delta: Length,
-    /// The path's present round-trip time.
+    /// Source of the path's current round-trip time.
     pub rtt: RttSource,
-    /// The SACKs at which it applies.
+    /// SACKs at which the rule applies.
     pub applies: Applies,
 }
 
@@ -205,7 +204,7 @@ impl RateDifferenceGrowth {
         }
     }
 
-    /// The step of equation 4. It leaves equality open: a difference that equals a threshold is between the two.
+    /// Returns the step of equation 4, which leaves equality open. Here a difference equal to a threshold is between the two.
     fn step(&self, difference: f64, largest: ChunkBytes) -> (ChunkBytes, &'static str) {
         if difference < self.lambda.bytes(largest) {
             (largest, "a light load: one chunk")
@@ -256,7 +255,7 @@ mod tests {
         }
     }
 
-    /// One path with a window in bytes, a present and a least round-trip time in milliseconds.
+    /// Creates one path with a window in bytes and a current and minimum round-trip time in milliseconds.
     fn one(cwnd: u64, present: u64, least: u64) -> World {
         let mut world = paths(&[(cwnd, present)]);
         world.paths[0].rtt.min = Some(Span::from_millis(least));

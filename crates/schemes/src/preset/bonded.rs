@@ -1,7 +1,7 @@
 //! `bonded`: the default scheme for live links.
 //!
-//! A path that has not answered for some round trips gets no new data until it does, long before T3 may say that it failed:
-//! what is sent into silence holds back what others carry.
+//! A path that has not answered for some round trips gets no new data until it does, long before T3 may declare its failure. Data
+//! sent on a silent path would block the data on other paths.
 
 use anabranch_core::policy::{
     Context, Decision, Event, Life, PathFailover, Policies, Probing, ProofOfLife, Slot, View,
@@ -138,7 +138,7 @@ pub(crate) const PRESET: Preset = Preset {
     build,
 };
 
-/// T3 is for silence alone: what is lost on a path that answers, RACK finds.
+/// Restricts T3 to silence. RACK detects losses on a path that answers.
 fn profile(values: &Values, row: Profile) -> Profile {
     Profile { t3_restart: T3Restart::Any, ..floored(values, row) }
 }
@@ -165,11 +165,11 @@ fn build(values: &Values) -> Policies {
     }
 }
 
-/// Makes a path potentially failed when it is silent.
+/// Makes a silent path potentially failed.
 pub struct SilenceFailover {
-    /// The policy for everything but silence.
+    /// Policy for all other events.
     pub inner: Box<dyn PathFailover>,
-    /// Round trips of silence.
+    /// Number of round trips of silence.
     pub rounds: u32,
 }
 
@@ -188,7 +188,7 @@ impl PathFailover for SilenceFailover {
         fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>>;
     }
 
-    /// The round trips, four deviations (as in RTO, RFC 9260 section 6.3.1), and the longest that the peer may delay a SACK.
+    /// Returns the round trips plus four deviations (as in RTO, RFC 9260 section 6.3.1) plus the peer's maximum SACK delay.
     fn silence_limit(&self, path: PathId, view: &View<'_>) -> Option<Span> {
         let rtt = &view.path(path).rtt;
         let (smoothed, variance) = rtt.smoothed.zip(rtt.variance)?;

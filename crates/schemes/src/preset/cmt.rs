@@ -1,10 +1,10 @@
 //! `cmt`: concurrent multipath transfer with its three repairs.
 //!
-//! CMT's scheduler as ns-2 runs it: in each send opportunity every path's window is filled in turn, beginning with the path
-//! after the one that last carried new data.
+//! CMT's scheduler as in ns-2: in each send opportunity every path's window is filled in turn, beginning with the path after the
+//! one that last carried new data.
 //!
-//! It is not packet round robin: consecutive TSNs go to one path, and in a steady state the path whose data was acknowledged
-//! gets the new data.
+//! It is not a packet round robin: consecutive TSNs use one path, and in steady state the path of the acknowledged data gets new
+//! data.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
@@ -109,7 +109,7 @@ pub(crate) const CHOICE_TIMEOUT_MARKS: Choice = Choice {
 const PARAMETERS: &[Parameter] =
     &[rtx("rtx-cwnd"), TRIGGER, sfr(true), cuc(true), dac(true), SACK_EVERY, SACK_DELAY, floor("profile")];
 
-/// The rules that the schemes made of this one share.
+/// Rules shared by the schemes that build on this one.
 pub(crate) const RULES: &[Equation] = &[
     SLOW_START,
     AVOIDANCE,
@@ -173,12 +173,12 @@ pub(crate) fn build(values: &Values) -> Policies {
     }
 }
 
-/// Fills each path's window in turn, with a rotating start.
+/// Scheduler: fills each path's window in turn, with a rotating start.
 #[derive(Debug, Default)]
 pub struct RotatingWindowFill {
-    /// Where the present opportunity began.
+    /// Index of the path at which the current opportunity began.
     start: usize,
-    /// How many paths it has passed over.
+    /// Number of paths skipped in it.
     passed: usize,
 }
 
@@ -195,7 +195,7 @@ impl Scheduler for RotatingWindowFill {
     fn pick(&mut self, _: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
         let mut refused = Refused::new();
         let paths = view.paths.len();
-        // A path that has been passed over is not visited again in this opportunity: nothing can free its window meanwhile.
+        // A skipped path is not visited again in this opportunity: nothing can free its window meanwhile.
         while self.passed < paths {
             let id = PathId::new((self.start + self.passed) % paths);
             match view.refusal(id) {
@@ -226,7 +226,7 @@ mod tests {
     use anabranch_core::policy::Refusal;
     use anabranch_core::profile::Profile;
 
-    /// Sends one packet where the scheduler says; `None` if it waits.
+    /// Sends one packet on the scheduler's choice. Returns `None` if it waits.
     fn send(world: &mut World, scheduler: &mut RotatingWindowFill) -> Option<usize> {
         let Pick::Path(id) = world.pick(scheduler).choice else { return None };
         world.paths[id.index()].in_flight += bytes(M);
@@ -234,7 +234,7 @@ mod tests {
         Some(id.index())
     }
 
-    /// The paths of all packets that leave in one send opportunity.
+    /// Returns the paths of all packets sent in one send opportunity.
     fn turn(world: &mut World, scheduler: &mut RotatingWindowFill) -> Vec<usize> {
         world.begin_send_opportunity(scheduler);
         std::iter::from_fn(|| send(world, scheduler)).collect()
@@ -333,7 +333,7 @@ mod tests {
         world.begin_send_opportunity(&mut scheduler);
         let decision = world.pick(&mut scheduler);
         assert_eq!(decision.choice, Pick::Wait(WaitFor::Window));
-        // In the order of the visit; the state goes before the window, the window before the burst.
+        // In the order of visits; state takes precedence over window, and window over burst.
         assert_eq!(
             decision.refused.as_slice(),
             [(path(2), Refusal::WindowFull), (path(0), Refusal::WindowFull), (path(1), Refusal::State)]

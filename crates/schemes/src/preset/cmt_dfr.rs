@@ -1,7 +1,7 @@
 //! `cmt-dfr`: CMT with a delay-based fast retransmission policy.
 //!
-//! The delay-based fast retransmission policy of 2018 (its equations 6 to 8 and Algorithm 1): fast retransmit takes from the
-//! window a part that is the smoothed round-trip time in seconds, as a plain number.
+//! The delay-based fast retransmission policy of 2018 (its equations 6 to 8 and Algorithm 1): fast retransmit reduces the window by
+//! a fraction equal to the smoothed round-trip time in seconds.
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{Event, LossCause, PathFacts, Policies, Reason, View, Window};
@@ -127,12 +127,12 @@ pub struct SrttFractionCut {
     alpha: f64,
     mtu: Length,
     floor: Floor,
-    /// Per path, in seconds.
+    /// Smoothed round-trip time per path, in seconds.
     smoothed: [Option<f64>; MAX_PATHS],
 }
 
 impl SrttFractionCut {
-    /// With a weight of new samples in the smoothed round-trip time, an MTU, and a choice of the floor.
+    /// Creates the rule with the weight of new samples in the smoothed round-trip time, an MTU, and a choice of the floor.
     pub fn new(alpha: f64, mtu: Length, floor: Floor) -> Self {
         SrttFractionCut { alpha, mtu, floor, smoothed: [None; MAX_PATHS] }
     }
@@ -173,7 +173,7 @@ impl Cut for SrttFractionCut {
                 let ssthresh = nearest(remaining(window.cwnd.get() as f64, smoothed)).max(floor);
                 (ssthresh, ssthresh, Reason::figure("cut by the smoothed delay", "srtt_s", smoothed))
             }
-            // Before the first sample there is no delay to go by.
+            // Without a sample there is no delay to use.
             (cause, None) => {
                 let halved = halve(window, cause, facts, profile);
                 let ssthresh = window.cwnd.over(2).max(floor);
@@ -211,7 +211,7 @@ mod tests {
         rule.on_event(&Event::RttSample { path, rtt, heartbeat: false }, &world.view());
     }
 
-    /// What fast retransmit leaves of a window after one sample.
+    /// Returns the window and threshold after fast retransmit, with one sample.
     fn left(cwnd: u64, ms: u64) -> (u64, u64) {
         let (world, mut rule) = (paths(&[(cwnd, 1)]), rule());
         sample(&mut rule, &world, 0, ms);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn four_mtu_are_left_even_where_that_raises_the_window() {
-        // 5000 x 0.9 = 4500 is below 6000; from one second on nothing is left of any window.
+        // 5000 x 0.9 = 4500 is below 6000; from one second on the whole window is removed.
         assert_eq!([left(5000, 100), left(20_000, 1000), left(20_000, 3000)], [(6000, 6000); 3]);
     }
 

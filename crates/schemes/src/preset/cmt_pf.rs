@@ -1,6 +1,6 @@
 //! `cmt-pf`: CMT with a potentially failed state.
 //!
-//! CMT-PF (Natarajan 2008, 2009): a path that times out once is not trusted with data until it answers a probe.
+//! CMT-PF (Natarajan 2008, 2009): a path that times out once gets no data until it answers a probe.
 
 use anabranch_core::policy::{
     Context, Decision, Life, PathFailover, Policies, Probing, ProofOfLife, Reason, Slot, View,
@@ -106,7 +106,7 @@ pub(crate) fn build(values: &Values) -> Policies {
     Policies { congestion: Box::new(control), failover: Box::new(PotentiallyFailed), ..cmt::build(values) }
 }
 
-/// Active, potentially failed after one error, inactive after too many.
+/// Failover: active, potentially failed after one error, inactive after too many.
 #[derive(Debug, Default)]
 pub struct PotentiallyFailed;
 
@@ -118,8 +118,8 @@ impl PathFailover for PotentiallyFailed {
         let errors = Reason::figure("consecutive errors", "errors", f64::from(facts.error_count));
         let state = match facts.state {
             _ if facts.error_count > view.profile.path_max_retrans => PathState::Inactive,
-            // ns-2 enters the state only when the counter becomes one, so that a path which was promoted while others are
-            // no better keeps sending.
+            // ns-2 enters the state only when the counter becomes one. Therefore a path that was promoted, because no other path is
+            // better, continues to send.
             PathState::Active if facts.error_count == 1 || !view.profile.pf_at_first_error_only => {
                 PathState::PotentiallyFailed
             }
@@ -128,7 +128,7 @@ impl PathFailover for PotentiallyFailed {
         Decision::new(state, errors)
     }
 
-    /// An ack of a chunk that was sent more than once does not say on which path it travelled.
+    /// An acknowledgement of a chunk that was sent more than once does not identify its path.
     fn on_proof(&mut self, path: PathId, proof: ProofOfLife, view: &View<'_>) -> Life {
         match proof {
             ProofOfLife::Unambiguous | ProofOfLife::Heartbeat => {
@@ -142,7 +142,8 @@ impl PathFailover for PotentiallyFailed {
         probing(view.path(path))
     }
 
-    /// With no path active: of the potentially failed ones, the one with fewest errors; of those the one that failed last; of those by coin.
+    /// If no path is active, promotes the potentially failed path with the fewest errors; among those the one that failed last;
+    /// among those by coin flip.
     fn promote(&mut self, view: &View<'_>, context: &mut Context<'_>) -> Option<Decision<PathId>> {
         let mut best: Option<(u32, Time, PathId)> = None;
         for path in view.paths.iter().filter(|p| p.state == PathState::PotentiallyFailed) {
@@ -171,7 +172,7 @@ mod tests {
 
     use PathState::{Active, Inactive, PotentiallyFailed as Failing, Unconfirmed};
 
-    /// The state after the error that made the counter `errors`.
+    /// Returns the state after the error that increased the counter to `errors`.
     fn after(profile: Profile, errors: u32, state: PathState) -> PathState {
         let mut world = World::new(profile, 1);
         world.paths[0].state = state;
@@ -194,7 +195,7 @@ mod tests {
         Profile::rfc9260_multipath()
     }
 
-    /// Paths that are all potentially failed, each with its errors and the second since when.
+    /// Creates potentially failed paths, each with its number of errors and the time of its failure in seconds.
     fn all_failing(paths: &[(u32, u64)]) -> World {
         let mut world = World::new(ns2(), paths.len());
         for (facts, &(errors, since)) in world.paths.iter_mut().zip(paths) {

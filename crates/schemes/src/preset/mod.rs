@@ -1,10 +1,9 @@
-//! Presets: the schemes that expressions begin with, one file or folder each, with what policies are theirs alone, parameters and
-//! card.
+//! Presets: the base schemes of expressions. Each has one file or folder with its own policies, parameters and card.
 
 use crate::definition::Preset;
 
 modules! {
-    /// All presets, in the order in which they are listed.
+    /// All presets, in display order.
     PRESETS: Preset = PRESET;
     sctp,
     naive_cmt,

@@ -1,7 +1,7 @@
 //! `mptcp-lia`: CMT with the linked increases of RFC 6356.
 //!
-//! LIA, the linked increases of RFC 6356: all paths together take from a shared bottleneck what one flow on the best of them
-//! would, and no path grows faster than a flow of its own.
+//! LIA, the linked increases of RFC 6356: at a shared bottleneck all paths together take the share that one flow on the best of
+//! them would, and no path grows faster than a flow of its own.
 
 use anabranch_core::policy::{Event, Policies, Reason, View};
 
@@ -19,7 +19,7 @@ use crate::retransmit::rtx;
 const PARAMETERS: &[Parameter] =
     &[rtx("rtx-cwnd"), TRIGGER, sfr(true), cuc(true), dac(true), SACK_EVERY, SACK_DELAY, floor("profile")];
 
-/// What holds for every coupled rule.
+/// Choice shared by all coupled rules.
 pub(crate) const COUPLED_PATHS: Choice = Choice {
     question: "Which paths are coupled?",
     answer: "The active ones that have a round-trip time, the smoothed one. A path out of service carries no data to be fair \
@@ -27,7 +27,7 @@ pub(crate) const COUPLED_PATHS: Choice = Choice {
     parameter: "",
 };
 
-/// What holds for every coupled rule.
+/// Choice shared by all coupled rules.
 pub(crate) const BYTES_COUNTED: Choice = Choice {
     question: "Which acknowledgements count, and when does the window move?",
     answer: "In congestion avoidance those that count toward the standard's next step, under the same gate and for a window in \
@@ -145,7 +145,7 @@ mod tests {
         // 20,000 x (10,000 / 0.01) / (10,000/0.1 + 10,000/0.1)^2 = 20,000 x 1e6 / (2e5)^2 = 0.5.
         let flows = [flow(0, 10_000.0, 0.1), flow(1, 10_000.0, 0.1)];
         assert!(close(alpha(20_000.0, &flows), 0.5));
-        // min(0.5 / 20,000, 1 / 10,000): a quarter of what a flow of its own would grow by.
+        // min(0.5 / 20,000, 1 / 10,000): a quarter of the growth of a flow of its own.
         assert!(close(gain(flows[0], &flows).per_byte, 0.5 / 20_000.0));
     }
 

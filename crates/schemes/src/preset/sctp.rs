@@ -92,7 +92,7 @@ fn build(values: &Values) -> Policies {
     policies(values, RTX.get(values)())
 }
 
-/// The policies of RFC 9260, around a policy that places what is lost.
+/// Returns the policies of RFC 9260 with this retransmission policy.
 pub(crate) fn policies(values: &Values, retransmit: Box<dyn RetransmitPath>) -> Policies {
     Policies {
         estimator: Box::new(MeasuredLossRate::default()),

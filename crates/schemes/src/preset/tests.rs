@@ -1,4 +1,4 @@
-//! Every preset builds what its name and parameters say.
+//! Checks that every preset builds the policies of its name and parameters.
 
 use super::*;
 use crate::registry::parse;
@@ -51,7 +51,7 @@ fn what_live_links_are_bonded_with_decides_as_the_expression_of_its_parts_does()
     assert!(decisions("bonded", "net", 7) != decisions("cmt-pf", "net", 7));
 }
 
-/// What an expression builds, beside three active paths: the first has the largest window, the second the largest
+/// Returns the policies of an expression beside three active paths: the first has the largest window, the second the largest
 /// threshold, the third the lowest loss rate.
 fn built(text: &str) -> (Policies, World) {
     let mut world = World::new(Profile::ns2_multipath(), 3);
@@ -91,7 +91,7 @@ fn each_single_path_name_of_a_retransmission_policy_builds_that_policy() {
 
 #[test]
 fn only_single_path_schemes_keep_to_the_primary_path() {
-    // `cmt-qa` is not for windows to turn away: what does not fit waits in the path's queue.
+    // Full windows do not stop `cmt-qa`: excess data waits in the path's queue.
     for preset in PRESETS.iter().filter(|preset| preset.name != "cmt-qa") {
         let (mut policies, mut world) = built(preset.name);
         world.paths[0].in_flight = world.paths[0].cwnd;
@@ -121,7 +121,7 @@ fn the_window_grows_with_the_gate_that_cuc_selects() {
     }
 }
 
-/// What one SACK for three packets, which acked a chunk above a hole on the hole's own path or on another, reports.
+/// Returns the verdict of a SACK for three packets that acknowledges a chunk above a hole, on the hole's path or on another.
 fn reported(text: &str, on_own_path: bool) -> MissingVerdict {
     let (mut policies, world) = built(text);
     let own = PathSack {

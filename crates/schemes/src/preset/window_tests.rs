@@ -1,4 +1,4 @@
-//! Presets that differ in their windows build what their parameters say. Each number is worked out beside it; M is 1468 B.
+//! Checks that presets with different windows build the policies of their parameters, with worked numbers; M is 1468 B.
 
 use super::*;
 use crate::registry::parse;
@@ -10,8 +10,7 @@ use anabranch_core::policy::{
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 
-/// A scheme's policies beside two paths in congestion avoidance, whose round-trip times are 200 ms now, 125 ms by the latest
-/// sample and 100 ms at least.
+/// Policies of a scheme beside two paths in congestion avoidance. Round-trip times: 200 ms smoothed, 125 ms latest, 100 ms minimum.
 struct Rig {
     world: World,
     policies: Policies,
@@ -50,7 +49,7 @@ impl Rig {
         self.policies.congestion.window(path(index)).cwnd.get()
     }
 
-    /// The first path's cwnd after `acked` bytes were acknowledged of a full window.
+    /// Returns the first path's cwnd after `acked` bytes of a full window were acknowledged.
     fn acked(&mut self, acked: u64) -> u64 {
         let ack = PathAck {
             cumulative: bytes(acked),
@@ -65,7 +64,7 @@ impl Rig {
         self.cwnd(0)
     }
 
-    /// The first path's cwnd and ssthresh after a loss.
+    /// Returns the first path's cwnd and ssthresh after a loss.
     fn cut(&mut self, cause: LossCause) -> (u64, u64) {
         self.dispatch(&Event::LossEvent { path: path(0), cause });
         let window = self.policies.congestion.window(path(0));
@@ -73,12 +72,12 @@ impl Rig {
     }
 }
 
-/// The growth of a window of 20,000 B for 20,000 B acknowledged.
+/// Returns the growth of a window of 20,000 B for 20,000 B acknowledged.
 fn growth(text: &str) -> u64 {
     Rig::new(text).acked(20_000) - 20_000
 }
 
-/// What a fast retransmit leaves of a window of 20,000 B.
+/// Returns the window after a fast retransmit at 20,000 B.
 fn left(text: &str) -> u64 {
     Rig::new(text).cut(FastRetransmit).0
 }
@@ -228,8 +227,8 @@ fn olias_best_paths_are_the_drafts_or_linuxs() {
         let mut rig = Rig::new(text);
         rig.set(1, 30_000);
         rig.world.paths[1].rtt.smoothed = Some(Span::from_millis(100));
-        // 25,000 B acknowledged on path 0 and 15,000 B on path 1, whose window is the largest. l^2/rtt: 3.1e9 and 2.3e9, so that
-        // the draft moves window to path 0. l/rtt^2: 6.3e5 and 1.5e6, so that Linux moves nothing.
+        // 25,000 B acknowledged on path 0 and 15,000 B on path 1, whose window is the largest. l^2/rtt: 3.1e9 and 2.3e9, so the
+        // draft moves window to path 0. l/rtt^2: 6.3e5 and 1.5e6, so Linux does not.
         let acks = [25_000, 15_000].map(|n| PathAck { gap: bytes(n), ..PathAck::default() });
         rig.dispatch(&Event::SackDone(&SackDone { paths: &acks, new_cumulative: false, cumulative: 9 }));
         let grown = rig.acked(M) - 20_000;
@@ -247,7 +246,7 @@ fn mptcp_ns2_fills_windows_in_order_up_to_a_cap() {
     let capped = |text: &str| {
         let mut rig = Rig::new(text);
         rig.set(0, 100_000);
-        // The cap holds from the next event on.
+        // The cap applies from the next event on.
         rig.dispatch(&Event::Deadline);
         rig.cwnd(0)
     };

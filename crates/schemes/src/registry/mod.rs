@@ -1,4 +1,4 @@
-//! Schemes by name: presets, their parameters as data, and the expressions that select and adjust them.
+//! Schemes by name: presets, their parameters as data, and the expressions that select and configure them.
 //!
 //! ```
 //! use anabranch_schemes::registry;

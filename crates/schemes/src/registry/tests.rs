@@ -1,10 +1,10 @@
-//! What every preset and every component has to say about itself.
+//! Checks of the self-description of every preset and component.
 
 use std::path::Path;
 
 use super::*;
 
-/// An entry of either list.
+/// Preset or component.
 struct Entry {
     name: &'static str,
     texts: [&'static str; 3],
@@ -28,7 +28,7 @@ fn entries() -> Vec<Entry> {
     presets.chain(components).collect()
 }
 
-/// Calls `check` for every parameter with what to blame.
+/// Calls `check` for every parameter, with a description of it for failures.
 fn each_parameter(check: impl Fn(&str, &Parameter)) {
     for entry in entries() {
         for parameter in entry.parameters {
@@ -59,11 +59,11 @@ fn everything_says_what_it_does_and_where_it_comes_from() {
 fn counts_and_times_have_a_unit_and_names_have_none() {
     each_parameter(|place, parameter| match parameter.kind {
         Kind::Count { .. } | Kind::Milliseconds { .. } => assert!(!parameter.unit.is_empty(), "{place}"),
-        // Lengths and weights say their unit in the value.
+        // Lengths and weights include their unit in the value.
         Kind::Switch | Kind::Choice(_) | Kind::Length | Kind::Weights => {
             assert!(parameter.unit.is_empty(), "{place}");
         }
-        // A ratio has none, a factor on a time has one.
+        // A ratio has no unit; a factor on a time has one.
         Kind::Decimal { .. } => {}
     });
 }

@@ -1,5 +1,5 @@
-//! Single-path SCTP: what times out goes to another active path if there is one, what fast retransmit finds stays
-//! (RFC 9260 sections 6.3.3 E4 and 6.4.1).
+//! Single-path SCTP: chunks lost by time-out are retransmitted on another active path if there is one, those found by fast
+//! retransmit on the same path (RFC 9260 sections 6.3.3 E4 and 6.4.1).
 
 use anabranch_core::policy::{
     Context, Decision, LossCause, LostChunk, Reason, Refused, RetransmitChoice, RetransmitPath, Slot, View,
@@ -14,10 +14,10 @@ pub(crate) const ALTERNATE: Equation = Equation {
     file: file!(),
 };
 
-/// Time-outs to an alternate path, the rest to the same.
+/// Retransmits after time-outs on an alternate path, otherwise on the same.
 #[derive(Debug)]
 pub struct Alternate {
-    /// Whether fast retransmissions go to the alternate path too (ns-2's `rtxToAlt_`).
+    /// Set if fast retransmissions use the alternate path too (ns-2's `rtxToAlt_`).
     pub fast_retransmissions_too: bool,
 }
 

@@ -1,5 +1,5 @@
-//! RTX-ASAP (Iyengar 2006): any active path with room now; of several, by coin flips along the list as ns-2 does, which is
-//! even for two paths and not for more.
+//! RTX-ASAP (Iyengar 2006): any active path with room. Of several, ns-2 selects one by coin flips along the list, uniform for two
+//! only.
 
 use anabranch_core::policy::{
     Context, Decision, LostChunk, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath, Slot, View,
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn of_three_the_last_in_the_list_gets_half_and_the_first_two_a_quarter_each() {
-        // Each further path takes over by a fair coin: 1/2 * 1/2, 1/2 * 1/2, 1/2.
+        // Each further path replaces the candidate with probability 1/2: 1/2 * 1/2, 1/2 * 1/2, 1/2.
         let counts = World::new(Profile::ns2_multipath(), 3).tally(|world| routed(&route(world)));
         assert!((30..=70).contains(&counts[0]), "{counts:?} of 200");
         assert!((30..=70).contains(&counts[1]), "{counts:?} of 200");

@@ -1,5 +1,5 @@
 //! RTX-CWND, RTX-SSTHRESH and RTX-LOSSRATE (Iyengar 2006), and DB-CMT's RTX-CL: the active path that is best by one figure, or
-//! among equals by a second one; ties by coin, as ns-2 flips it along the list.
+//! among equals by a second one. Ties are resolved by coin flips along the list, as in ns-2.
 
 use anabranch_core::policy::{
     Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
@@ -22,23 +22,23 @@ pub(crate) const RTX_CL: Equation = Equation {
     file: file!(),
 };
 
-/// The figure, or figures, that decide.
+/// Figures that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
     /// Largest congestion window.
     Cwnd,
     /// Largest slow-start threshold.
     Ssthresh,
-    /// Lowest loss rate as the profile has it: measured, or unset and so equal on all paths.
+    /// Lowest loss rate according to the profile: measured, or unset and therefore equal on all paths.
     ProfileLossRate,
-    /// Lowest measured loss rate; a path that lost nothing yet counts as lossless.
+    /// Lowest measured loss rate; a path without losses counts as lossless.
     LossRate,
     /// Largest congestion window, and among equals the lowest measured loss rate: RTX-CL (DB-CMT, Algorithm 2).
     CwndThenLossRate,
 }
 
 impl Preference {
-    /// Larger is better, the second part among those that are equal in the first.
+    /// Returns the score of a path. Larger is better; the second part decides among paths with an equal first part.
     fn score(self, path: &PathFacts, profile: &Profile) -> (f64, f64) {
         let cwnd = path.cwnd.get() as f64;
         let lossless = -path.estimates.loss_rate.unwrap_or(0.0);
@@ -67,10 +67,10 @@ impl Preference {
     }
 }
 
-/// The best path by one figure, or by one and then another.
+/// Retransmits on the best path by one figure, or by one and then another.
 #[derive(Debug)]
 pub struct Best {
-    /// The figure by which paths are compared.
+    /// Figure by which paths are compared.
     pub by: Preference,
 }
 
@@ -85,7 +85,7 @@ impl RetransmitPath for Best {
     ) -> Decision<RetransmitChoice> {
         let mut best: Option<&PathFacts> = None;
         let mut refused = Refused::new();
-        // Whether the best so far won over an equal by the second figure.
+        // Set if the second figure decided between equals.
         let mut second_decided = false;
         for path in view.paths {
             if !path.is_active() {
@@ -144,7 +144,7 @@ mod tests {
         world.route(&mut Best { by }, lost_on(0, LossCause::FastRetransmit))
     }
 
-    /// Three paths of which the first has the largest window, the second the largest threshold, the third the least loss.
+    /// Returns three paths: the first has the largest window, the second the largest threshold, the third the lowest loss rate.
     fn each_best_in_one() -> World {
         let mut world = World::new(Profile::ns2_multipath(), 3);
         let figures = [(9000, 4000, 0.03), (8000, 7000, 0.02), (7000, 5000, 0.01)];

@@ -1,5 +1,5 @@
-//! Where lost chunks are retransmitted. Whichever path a policy prefers must have room; there is no second choice
-//! (ns-2), unless it says otherwise.
+//! Paths for retransmissions. The path that a policy prefers must have room. There is no second choice (ns-2), unless a policy
+//! states one.
 
 pub(crate) mod alternate;
 pub(crate) mod asap;
@@ -19,7 +19,7 @@ use anabranch_core::policy::{
 
 use crate::definition::{ChoiceParameter, Parameter, Value};
 
-/// Makes a policy that places what is lost.
+/// Constructor of a retransmission policy.
 pub(crate) type MakeRetransmitPath = fn() -> Box<dyn RetransmitPath>;
 
 pub(crate) const RTX: ChoiceParameter<MakeRetransmitPath> = ChoiceParameter {
@@ -43,7 +43,7 @@ pub(crate) const fn rtx(default: &'static str) -> Parameter {
     Parameter { default: Value::Choice(default), ..RTX.parameter() }
 }
 
-/// Sends on `path` if it has room, else waits.
+/// Retransmits on `path` if it has room, and waits otherwise.
 pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) -> Decision<RetransmitChoice> {
     if path.admits_retransmission() {
         return Decision::with_refused(RetransmitChoice::Path(path.id), reason, refused);
@@ -52,7 +52,7 @@ pub(crate) fn if_room(path: &PathFacts, reason: Reason, mut refused: Refused) ->
     Decision::with_refused(RetransmitChoice::Wait(WaitFor::Window), reason, refused)
 }
 
-/// Why a path that is active cannot take a retransmission.
+/// Returns the reason for which an active path cannot take a retransmission.
 pub(crate) fn no_room(path: &PathFacts) -> Refusal {
     if path.resend_burst_left == 0 {
         Refusal::Burst
@@ -67,7 +67,7 @@ pub(crate) fn nowhere() -> Decision<RetransmitChoice> {
     Decision::new(RetransmitChoice::Wait(WaitFor::Window), Reason::rule("no path is active"))
 }
 
-/// Why a path cannot carry the head of line, or a further copy of it.
+/// Returns the reason for which a path cannot carry the head-of-line chunk or another copy of it, if there is one.
 pub(crate) fn head_of_line_refusal(path: &PathFacts, head: &HeadOfLine) -> Option<Refusal> {
     if !path.is_active() {
         return Some(Refusal::State);

@@ -1,4 +1,4 @@
-//! RTX-SAME (Iyengar 2006): where it was sent before, until that path is inactive, then the next one.
+//! RTX-SAME (Iyengar 2006): the path of the latest transmission until it is inactive, then the next one.
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{
@@ -30,8 +30,8 @@ impl RetransmitPath for Same {
         let usable = |state| matches!(state, PathState::Active | PathState::PotentiallyFailed);
         let n = view.paths.len();
         let start = chunk.path.index();
-        // A potentially failed path is still "the same path" here: ns-2 looks only for inactive ones. But while another path
-        // is active, nothing of ours sends to one that may be dead.
+        // A potentially failed path still counts as the same path, because ns-2 skips only inactive ones. But while another path is
+        // active, this implementation sends nothing to a path that may have failed.
         let any_active = view.active().next().is_some();
         let next = (0..n)
             .map(|step| &view.paths[(start + step) % n])
@@ -52,7 +52,7 @@ mod tests {
 
     use PathState::{Active, Inactive, PotentiallyFailed, Unconfirmed};
 
-    /// Where a chunk lost on path 1 goes with the paths in these states.
+    /// Returns the route of a chunk lost on path 1 with paths in these states.
     fn from_the_second(states: [PathState; 3]) -> RetransmitChoice {
         let mut world = World::new(Profile::ns2_multipath(), 3);
         for (facts, state) in world.paths.iter_mut().zip(states) {

@@ -1,4 +1,4 @@
-//! The path on which a lost chunk arrives soonest: what was lost holds back all that came after it, on every path.
+//! Path on which a lost chunk arrives first: until then it holds back all later data, on every path.
 
 use anabranch_core::policy::{
     Context, Decision, LostChunk, PathFacts, Reason, Refusal, Refused, RetransmitChoice, RetransmitPath,
@@ -15,12 +15,12 @@ pub(crate) const RTX_SOONEST: Equation = Equation {
     file: file!(),
 };
 
-/// The active path with the lowest round-trip time, counted twice where its window is full: it opens within one. So a chunk
-/// waits for a fast path rather than go on one that is more than twice as slow.
+/// Retransmits on the active path with the lowest round-trip time, doubled if its window is full, since the window opens within one
+/// round trip. So a chunk waits for a fast path rather than use one that is more than twice as slow.
 #[derive(Clone, Copy, Debug)]
 pub struct Soonest;
 
-/// `None` if it is not known. Of paths that are equal the one with the larger window serves: it lost less.
+/// Returns the expected delay, or `None` if it is unknown. Of equal paths, [`sooner`] selects the larger window: it lost less.
 fn delay(path: &PathFacts) -> Option<Span> {
     let rounds = if path.admits_retransmission() { 1 } else { 2 };
     path.rtt.smoothed.map(|smoothed| smoothed.times(rounds))
@@ -71,7 +71,7 @@ mod tests {
     use anabranch_core::policy::{LossCause, WaitFor};
     use anabranch_core::profile::Profile;
 
-    /// Paths with these round-trip times in milliseconds, unknown where that is zero, and room in their windows.
+    /// Creates paths with these round-trip times in milliseconds (unknown if zero) and room in their windows.
     fn world<const N: usize>(rtts: [u64; N]) -> World {
         let mut world = World::new(Profile::net().multipath(), N);
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {

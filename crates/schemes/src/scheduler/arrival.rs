@@ -1,23 +1,23 @@
-//! Shared by the schedulers that choose the path on which a chunk arrives earliest, waiting in the path's queue included.
+//! Shared part of the schedulers that choose the path with the earliest arrival, including the time in the path's queue.
 
 use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
 use anabranch_core::time::Span;
 
-/// A path that could take the chunk.
+/// Path that could take the chunk.
 struct Offer {
     path: anabranch_core::PathId,
-    /// When the chunk arrives.
+    /// Time until the chunk arrives.
     arrival: Span,
-    /// Whether it has to wait in the path's queue.
+    /// Set if the chunk has to wait in the path's queue.
     queues: bool,
 }
 
-/// Half-way through the round trip after `rounds` whole ones.
+/// Returns the duration of `rounds` round trips and a half.
 pub(crate) fn after_rounds(rounds: u64, rtt: Span) -> Span {
     rtt.times(rounds.saturating_mul(2).saturating_add(1)).over(2)
 }
 
-/// The path on which the chunk arrives earliest by `arrival`, which is given a path and its round-trip time.
+/// Selects the path with the earliest arrival. `arrival` computes it from a path and its round-trip time.
 pub(crate) fn earliest(
     ask: &SendAsk,
     view: &View<'_>,
@@ -58,7 +58,7 @@ fn offer(
     let hindrance = view.refusal(path.id);
     match hindrance {
         Some(why @ Refusal::State) => return Err(why),
-        // A probe of the peer's closed window leaves now or not at all.
+        // A window probe is sent now or not at all.
         Some(why) if ask.window_probe => return Err(why),
         _ if !path.within_share => return Err(Refusal::BufferShare),
         _ => {}
@@ -66,7 +66,7 @@ fn offer(
     let queues = !path.bound.is_zero() || hindrance.is_some();
     match rtt_of(path) {
         Some(rtt) => Ok(Offer { path: path.id, arrival: arrival(path, rtt), queues }),
-        // What can leave at once on a path that nobody has measured measures it; nothing queues there.
+        // If the chunk can be sent at once on an unmeasured path, it measures the path; otherwise no chunk queues there.
         None if !queues => Ok(Offer { path: path.id, arrival: Span::ZERO, queues }),
         None => Err(hindrance.unwrap_or(Refusal::WindowFull)),
     }
@@ -79,7 +79,7 @@ mod tests {
     use anabranch_core::PathState;
     use anabranch_core::profile::Profile;
 
-    /// Paths with these smoothed round-trip times in milliseconds.
+    /// Creates paths with these smoothed round-trip times in milliseconds.
     fn world(rtts: &[u64]) -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), rtts.len());
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
@@ -88,7 +88,7 @@ mod tests {
         world
     }
 
-    /// What is chosen if a chunk arrives after half a round trip on every path.
+    /// Returns the choice if a chunk arrives after half a round trip on every path.
     fn pick(world: &World, ask: SendAsk) -> Decision<Pick> {
         earliest(&ask, &world.view(), |path| path.rtt.smoothed, |_, rtt| after_rounds(0, rtt))
     }

@@ -1,5 +1,5 @@
-//! Shared by the schedulers that rank paths by their smoothed round-trip times: min-RTT itself, and those that start from its
-//! choice and may rather wait for the fastest path.
+//! Shared part of the schedulers that rank paths by smoothed round-trip time: min-RTT, and schedulers that start from its choice
+//! but may wait for the fastest path.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{Decision, PathFacts, Pick, Reason, Refusal, Refused, SendAsk, View, WaitFor};
@@ -7,20 +7,20 @@ use anabranch_core::time::Span;
 
 use crate::scheduler::window;
 
-/// The rank of a path whose round-trip time has not been measured.
+/// Rank of a path whose round-trip time has not been measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmeasured {
-    /// Before all others, so that it is measured. In Linux, where a smoothed time begins at zero, it is so too.
+    /// Before all others, so that it is measured, as in Linux, where a smoothed time begins at zero.
     First,
     /// After all others.
     Last,
 }
 
-/// The paths with room, ranked.
+/// Ranking of the paths with room.
 pub(crate) struct Ranking<'a> {
-    /// The one with the lowest smoothed round-trip time; of equal ones, that with the lowest id.
+    /// Path with the lowest smoothed round-trip time; of equal ones, the one with the lowest id.
     pub(crate) best: Option<&'a PathFacts>,
-    /// The other paths, with reasons.
+    /// Other paths, with reasons.
     refused: Refused,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// The best path, for this reason; if none has room, a wait.
+    /// Chooses the best path for this reason, or waits if no path has room.
     pub(crate) fn send(self, reason: Reason) -> Decision<Pick> {
         match self.best {
             Some(path) => Decision::with_refused(Pick::Path(path.id), reason, self.refused),
@@ -62,7 +62,7 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// No path, though the best has room: another is waited for.
+    /// Chooses no path although the best has room, and waits for another one.
     pub(crate) fn wait_for(mut self, fast: PathId, reason: Reason) -> Decision<Pick> {
         if let Some(path) = self.best {
             self.refused.push((path.id, Refusal::Preference));
@@ -70,7 +70,7 @@ impl<'a> Ranking<'a> {
         Decision::with_refused(Pick::Wait(WaitFor::Path(fast)), reason, self.refused)
     }
 
-    /// No path now, though the best may have room: the chunk waits in the queue of another one.
+    /// Binds the chunk to the queue of a path, although the best path may have room.
     pub(crate) fn bind(mut self, to: PathId, reason: Reason) -> Decision<Pick> {
         if let Some(path) = self.best.filter(|path| path.id != to) {
             self.refused.push((path.id, Refusal::Preference));
@@ -79,11 +79,11 @@ impl<'a> Ranking<'a> {
         Decision::with_refused(Pick::Bind(to), reason, self.refused)
     }
 
-    /// The best path beside the fastest one that it would stand in for; `None` if there is nothing to weigh.
+    /// Returns the fastest path and the best path with room, or `None` if waiting is no option.
     pub(crate) fn alternatives(&self, ask: &SendAsk, view: &View<'a>) -> Option<Alternatives<'a>> {
         let (slow, fast) = (self.best?, fastest(view)?);
-        // Waiting for a path makes sense only if an acknowledgement will open its window, or its pacing timer is to come. A share of
-        // a buffer opens at some other time, and a path with nothing in flight hears no acknowledgement.
+        // Waiting is useful only if an acknowledgement opens the path's window or its pacing timer is pending. A buffer share opens
+        // at an unrelated time, and a path with nothing in flight receives no acknowledgement.
         let soon = match view.refusal(fast.id)? {
             Refusal::WindowFull | Refusal::InFlightCap | Refusal::Burst => !fast.in_flight.is_zero(),
             Refusal::Paced => true,
@@ -100,25 +100,25 @@ impl<'a> Ranking<'a> {
 /// Two paths between which a scheduler decides: the fastest, which is full, and the best with room.
 pub(crate) struct Alternatives<'a> {
     pub(crate) fast: &'a PathFacts,
-    /// Its smoothed round-trip time, not zero.
+    /// Smoothed round-trip time of the fast path, not zero.
     pub(crate) fast_rtt: Span,
     pub(crate) slow: &'a PathFacts,
-    /// Its smoothed round-trip time.
+    /// Smoothed round-trip time of the slow path.
     pub(crate) slow_rtt: Span,
 }
 
-/// How fast a path delivers as far as its window and its round trip say, in bytes per second; `None` before it was measured.
+/// Returns the delivery rate according to window and round-trip time, in bytes per second, or `None` before it was measured.
 pub(crate) fn bytes_per_second(path: &PathFacts) -> Option<f64> {
     let seconds = path.rtt.smoothed.filter(|rtt| !rtt.is_zero())?.as_secs_f64();
     Some(window(path) / seconds)
 }
 
-/// Whether a chunk may be bound to a path that has no room for it now, and will have some before long.
+/// Returns `true` if a chunk may be bound to a path that has no room now but will have soon.
 pub(crate) fn may_queue(path: &PathFacts, view: &View<'_>) -> bool {
     path.within_share && !matches!(view.refusal(path.id), Some(Refusal::State | Refusal::BufferShare))
 }
 
-/// The active path with the lowest smoothed round-trip time, full or not; of equal ones, that with the lowest id.
+/// Returns the active path with the lowest smoothed round-trip time, full or not; of equal ones, the one with the lowest id.
 pub(crate) fn fastest<'a>(view: &View<'a>) -> Option<&'a PathFacts> {
     view.active().filter(|path| path.rtt.smoothed.is_some()).min_by_key(|path| path.rtt.smoothed)
 }
@@ -130,7 +130,7 @@ mod tests {
     use anabranch_core::PathState;
     use anabranch_core::profile::Profile;
 
-    /// Paths with these smoothed round-trip times in milliseconds; the first is full.
+    /// Creates paths with these smoothed round-trip times in milliseconds. The first is full.
     fn world(rtts: &[u64]) -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), rtts.len());
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {

@@ -1,5 +1,5 @@
-//! How much more is acknowledged at once than the rate explains (draft-ietf-ccwg-bbr-06 section 5.5.9): so much more has to be in flight
-//! for the path to stay full between acknowledgements.
+//! ACK aggregation: the excess of acknowledged data over the rate (draft-ietf-ccwg-bbr-06 section 5.5.9). This much more must be in
+//! flight to keep the path full between acknowledgements.
 
 use anabranch_core::time::{Rate, Time};
 use anabranch_core::units::ChunkBytes;
@@ -10,7 +10,7 @@ use crate::component::bbr::volume;
 /// ExtraAckedFilterLen, in rounds; one round in Startup.
 const MEMORY_ROUNDS: u64 = 10;
 
-/// The excess of a path's acknowledgements.
+/// Excess of a path's acknowledgements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     began: Time,
@@ -19,12 +19,12 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// What was acknowledged before counts no more: the path was idle.
+    /// Starts a new measurement, because the path was idle.
     pub(super) fn restart(&mut self, now: Time) {
         (self.began, self.delivered) = (now, ChunkBytes::ZERO);
     }
 
-    /// So many bytes are acknowledged, of `most` at once.
+    /// Processes an acknowledgement of `bytes`. The excess is limited to `most`.
     pub(super) fn acknowledge(&mut self, bytes: ChunkBytes, most: ChunkBytes, bw: Rate, moment: Moment) {
         let mut expected = volume(bw, moment.now.since(self.began));
         if self.delivered <= expected {
@@ -36,18 +36,18 @@ impl Aggregation {
         self.excess.update(moment.round, (self.delivered - expected).min(most), memory);
     }
 
-    /// extra_acked.
+    /// Returns extra_acked.
     pub(super) fn get(&self) -> ChunkBytes {
         self.excess.get().unwrap_or(ChunkBytes::ZERO)
     }
 }
 
-/// When something was acknowledged.
+/// Time and state of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) now: Time,
     pub(super) round: u64,
-    /// Startup is over.
+    /// Set once Startup is over.
     pub(super) was_full: bool,
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::testing::bytes;
 
-    /// The excess after acknowledgements of 8 Mbit/s, so many bytes at so many milliseconds.
+    /// Returns the excess after these acknowledgements (milliseconds, bytes) at 8 Mbit/s.
     fn excess(acks: &[(u64, u64)]) -> u64 {
         let mut aggregation = Aggregation::default();
         for (round, &(ms, acked)) in (0..).zip(acks) {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_comes_at_once_is_its_excess() {
-        // In the millisecond between them the rate explains 1,000 B.
+        // The rate accounts for 1,000 B in the millisecond between them.
         assert_eq!(excess(&[(10, 20_000), (11, 5_000)]), 24_000);
     }
 }

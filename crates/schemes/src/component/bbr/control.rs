@@ -1,4 +1,4 @@
-//! The control of all paths: events go to the path that they concern.
+//! Control of all paths: passes events to the path that they concern.
 
 use anabranch_core::policy::{
     CongestionControl, Context, Event, LossCause, Pacing, Reason, SackDone, SentTransmission, Slot, View,

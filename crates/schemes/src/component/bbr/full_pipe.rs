@@ -1,4 +1,4 @@
-//! Whether more data in flight still brings a higher rate (draft-ietf-ccwg-bbr-06 section 5.3.1.2).
+//! Detection of a full path: more data in flight no longer increases the rate (draft-ietf-ccwg-bbr-06 section 5.3.1.2).
 
 use anabranch_core::time::Rate;
 
@@ -10,12 +10,12 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// So much more is growth.
+/// Factor that counts as growth of the rate.
 const GROWTH: f64 = 1.25;
-/// So many rounds without it are enough.
+/// Number of rounds without growth after which the path is full.
 const ROUNDS: u32 = 3;
 
-/// The search for the rate at which a path is full.
+/// Search for the rate at which a path is full.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     baseline: Rate,
@@ -25,12 +25,12 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// ResetFullBW: begins to look anew, and expects more than this rate.
+    /// ResetFullBW: restarts the search and expects growth beyond this rate.
     pub(super) fn look_beyond(&mut self, baseline: Rate) {
         *self = FullPipe { baseline, rounds: 0, now: false, ever: self.ever };
     }
 
-    /// A round has ended with this rate, and nothing but the path limited it.
+    /// Ends a round with this rate, which only the path limited.
     pub(super) fn end_round(&mut self, rate: Rate) {
         if self.now {
             return;
@@ -43,22 +43,22 @@ impl FullPipe {
         self.ever |= self.now;
     }
 
-    /// Losses said so (section 5.3.1.3).
+    /// Records a full path, as detected by losses (section 5.3.1.3).
     pub(super) fn conclude(&mut self) {
         self.ever = true;
     }
 
-    /// The losses that said so were none.
+    /// Revokes that detection, because the losses were spurious.
     pub(super) fn revoke(&mut self) {
         self.ever = false;
     }
 
-    /// full_bw_now: since the search began.
+    /// Returns full_bw_now: whether the current search found a full path.
     pub(super) fn is_full(&self) -> bool {
         self.now
     }
 
-    /// full_bw_reached: at any time.
+    /// Returns full_bw_reached: whether any search found a full path.
     pub(super) fn was_full(&self) -> bool {
         self.ever
     }
@@ -79,7 +79,7 @@ mod tests {
             pipe.end_round(mbps(rate));
             assert!(!pipe.is_full());
         }
-        // A quarter more than 8 begins the count again.
+        // A quarter more than 8 restarts the count.
         for (rate, full) in [(10, false), (12, false), (12, false), (12, true)] {
             pipe.end_round(mbps(rate));
             assert_eq!(pipe.is_full(), full, "{rate}");

@@ -1,4 +1,4 @@
-//! The least round trip, and when it has to be measured again (draft-ietf-ccwg-bbr-06 sections 2.14 and 5.3.4.3).
+//! Minimum round-trip time, and the time at which it must be measured again (draft-ietf-ccwg-bbr-06 sections 2.14 and 5.3.4.3).
 
 use anabranch_core::time::{Span, Time};
 
@@ -15,17 +15,17 @@ const MEMORY: Span = Span::from_secs(10);
 /// ProbeRTTInterval.
 const PROBE_INTERVAL: Span = Span::from_secs(5);
 
-/// The least round trip of a path.
+/// Minimum round-trip time of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
     least: Option<(Span, Time)>,
-    /// The least one since it was probed.
+    /// Minimum since the latest probe.
     recent: Option<(Span, Time)>,
     due: bool,
 }
 
 impl MinRtt {
-    /// An acknowledgement, with the round trip that it measured.
+    /// Processes an acknowledgement with the round-trip time that it measured.
     pub(super) fn acknowledge(&mut self, rtt: Option<Span>, now: Time) {
         let older = |of: Option<(Span, Time)>, than: Span| of.is_some_and(|(_, at)| now.since(at) > than);
         self.due = older(self.recent, PROBE_INTERVAL);
@@ -39,14 +39,14 @@ impl MinRtt {
         }
     }
 
-    /// The path has been measured with little in flight.
+    /// Records that the path was measured with little in flight.
     pub(super) fn probed(&mut self, now: Time) {
         if let Some((_, at)) = &mut self.recent {
             *at = now;
         }
     }
 
-    /// Nothing has been below the least one for so long that it has to be measured again.
+    /// Returns `true` if the minimum is too old and must be measured again.
     pub(super) fn is_due(&self) -> bool {
         self.due
     }

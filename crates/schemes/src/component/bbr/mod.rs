@@ -101,13 +101,13 @@ fn apply(_: &Values, policies: Policies) -> Policies {
     Policies { congestion: Box::<BbrControl>::default(), ..policies }
 }
 
-/// What a rate carries in a time.
+/// Returns the bytes that a rate carries in a time.
 fn volume(rate: Rate, time: Span) -> ChunkBytes {
-    // A conversion to an integer takes what is too large for it as its largest.
+    // A conversion to an integer saturates.
     ChunkBytes::new((rate.as_bps() as f64 / 8.0 * time.as_secs_f64()) as u64)
 }
 
-/// The rate that carries so much in a time.
+/// Returns the rate that carries these bytes in a time.
 fn rate(bytes: ChunkBytes, time: Span) -> Rate {
     let seconds = time.max(Span::from_nanos(1)).as_secs_f64();
     Rate::from_bps((bytes.get() as f64 * 8.0 / seconds) as u64)

@@ -1,12 +1,12 @@
-//! Round trips counted by packets (draft-ietf-ccwg-bbr-06 section 5.5.1): one is over when something is acknowledged that left after
-//! it had begun.
+//! Packet-timed round trips (draft-ietf-ccwg-bbr-06 section 5.5.1): a round ends when a packet sent after its start is
+//! acknowledged.
 
 use anabranch_core::units::ChunkBytes;
 
-/// The rounds of a path.
+/// Rounds of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
-    /// The round ends with a transmission that left after so much had been delivered.
+    /// Delivered bytes at which the round ends: a transmission sent after that many ends it.
     ends_at: ChunkBytes,
     count: u64,
     since_probe: u64,
@@ -14,7 +14,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// A transmission is acknowledged that left when `delivered_before` had been delivered; now it is `delivered`.
+    /// Processes the acknowledgement of a transmission that was sent when `delivered_before` bytes had been delivered.
     pub(super) fn acknowledge(&mut self, delivered_before: ChunkBytes, delivered: ChunkBytes) {
         self.just_ended = delivered_before >= self.ends_at;
         if self.just_ended {
@@ -24,17 +24,17 @@ impl Rounds {
         }
     }
 
-    /// An acknowledgement that says nothing about rounds.
+    /// Processes an acknowledgement without information about rounds.
     pub(super) fn pass(&mut self) {
         self.just_ended = false;
     }
 
-    /// A round begins now, whatever became of the one before.
+    /// Begins a round now, even if the previous one has not ended.
     pub(super) fn begin(&mut self, delivered: ChunkBytes) {
         self.ends_at = delivered;
     }
 
-    /// Counts anew until the next probe, from a number that is drawn.
+    /// Restarts the count until the next probe at a random number.
     pub(super) fn count_from(&mut self, rounds: u64) {
         self.since_probe = rounds;
     }
@@ -47,7 +47,7 @@ impl Rounds {
         self.since_probe
     }
 
-    /// The present acknowledgement ended one.
+    /// Returns `true` if the current acknowledgement ended a round.
     pub(super) fn just_ended(&self) -> bool {
         self.just_ended
     }

@@ -1,5 +1,4 @@
-//! What the latest round trip delivered and whether something of it was lost (draft-ietf-ccwg-bbr-06 section 5.5.10.3), and the bounds
-//! that follow from it.
+//! Delivery and loss signals of the latest round trip (draft-ietf-ccwg-bbr-06 section 5.5.10.3), and the bounds derived from them.
 
 use anabranch_core::policy::DeliverySample;
 use anabranch_core::time::Rate;
@@ -15,26 +14,26 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Beta: what a round with losses leaves of the short-term bounds at least.
+/// Beta: minimum factor of the short-term bounds after a round with losses.
 pub(super) const BETA: f64 = 0.7;
 
-/// The latest round, as far as losses go.
+/// Latest round in terms of losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {
-    /// The round ends with a transmission that left after so much had been delivered (loss_round_delivered).
+    /// Delivered bytes at which the round ends: a transmission sent after that many ends it (loss_round_delivered).
     ends_at: ChunkBytes,
     just_ended: bool,
-    /// The largest rate and the most delivered of its samples (bw_latest, inflight_latest).
+    /// Maximum rate and maximum delivered bytes of its samples (bw_latest, inflight_latest).
     latest: (Rate, ChunkBytes),
     lost: bool,
-    /// SACKs of the round that told of losses.
+    /// Number of SACKs of the round that reported losses.
     reports: u32,
-    /// The present SACK has done so.
+    /// Set once the current SACK has reported a loss.
     reported: bool,
 }
 
 impl Signals {
-    /// NoteLoss: something was lost. Whether it is the round's first loss.
+    /// NoteLoss: records a loss. Returns `true` if it is the first of the round.
     pub(super) fn lose(&mut self, delivered: ChunkBytes) -> bool {
         let first = !std::mem::replace(&mut self.lost, true);
         if first {
@@ -59,14 +58,14 @@ impl Signals {
         }
     }
 
-    /// AdvanceLatestDeliverySignals: the next round begins with this sample.
+    /// AdvanceLatestDeliverySignals: begins the next round with this sample.
     pub(super) fn advance(&mut self, sample: Option<&DeliverySample>) {
         if let Some(sample) = sample.filter(|_| self.just_ended) {
             self.latest = (sample.rate.unwrap_or_default(), sample.delivered);
         }
     }
 
-    /// The round that has ended had losses, reported by so many SACKs; the next one has none yet.
+    /// Ends a round. Returns the number of SACKs that reported losses, or `None` without losses.
     pub(super) fn end_round(&mut self) -> Option<u32> {
         let reports = std::mem::take(&mut self.reports);
         std::mem::take(&mut self.lost).then_some(reports)
@@ -77,7 +76,7 @@ impl Signals {
         (self.lost, self.latest) = (false, (Rate::default(), ChunkBytes::ZERO));
     }
 
-    /// The losses were none.
+    /// Revokes the losses, because they were spurious.
     pub(super) fn revoke_losses(&mut self) {
         self.lost = false;
     }
@@ -92,7 +91,7 @@ impl Signals {
     }
 }
 
-/// The bounds of rate and volume; `None` is infinite.
+/// Bounds of rate and volume; `None` is infinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Bounds {
     pub(super) bw_shortterm: Option<Rate>,
@@ -101,7 +100,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// InitLowerBounds and LossLowerBounds: a round had losses while the path carried this at most.
+    /// InitLowerBounds and LossLowerBounds: lowers the bounds after a round with losses.
     pub(super) fn lower(&mut self, latest: &Signals, max_bw: Rate, cwnd: ChunkBytes) {
         let (rate, volume) = latest.latest;
         let bw = self.bw_shortterm.unwrap_or(max_bw);
@@ -115,7 +114,7 @@ impl Bounds {
         (self.bw_shortterm, self.inflight_shortterm) = (None, None);
     }
 
-    /// The wider of these and of those before losses that were none.
+    /// Restores the bounds before spurious losses where they are wider.
     pub(super) fn widen(&mut self, before: &Bounds) {
         let wider = |mine: Option<ChunkBytes>, other: Option<ChunkBytes>| Some(mine?.max(other?));
         self.bw_shortterm = self.bw_shortterm.zip(before.bw_shortterm).map(|(mine, other)| mine.max(other));

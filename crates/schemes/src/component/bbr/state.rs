@@ -1,4 +1,4 @@
-//! The states of draft-ietf-ccwg-bbr-06 section 5.3, and what each of them multiplies rate and window with (section 5.6.1).
+//! States of draft-ietf-ccwg-bbr-06 section 5.3, and their gains of rate and window (section 5.6.1).
 
 use anabranch_core::time::Time;
 
@@ -10,36 +10,36 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// StartupPacingGain: the least with which the rate doubles in every round, 4 ln 2.
+/// StartupPacingGain: the minimum that doubles the rate in every round, 4 ln 2.
 pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
 /// DefaultCwndGain.
 const CWND_GAIN: f64 = 2.0;
 /// ProbeRTTCwndGain.
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 
-/// What a path's control is doing.
+/// State of a path's control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The rate doubles in every round trip until more of it delivers no more.
+    /// The rate doubles in every round trip until it delivers no more.
     Startup,
-    /// The queue that this has built runs empty.
+    /// The queue built in Startup drains.
     Drain {
-        /// The round in which it began.
+        /// Number of its first round.
         began: u64,
     },
-    /// A little below the rate of the path, until nothing queues.
+    /// Slightly below the rate of the path, until the queue is empty.
     Down,
     /// At the rate of the path.
     Cruise,
-    /// At the rate of the path for a round trip, so that it is full before it is probed.
+    /// At the rate of the path for a round trip, to fill it before it is probed.
     Refill,
-    /// Above the rate of the path, to find out whether it has more.
+    /// Above the rate of the path, to probe for more bandwidth.
     Up,
-    /// With half of what the path holds in flight, so that a queue of its own does not hide the least round trip.
+    /// With half of the bandwidth-delay product in flight, so that no queue of its own hides the minimum round-trip time.
     ProbeRtt {
-        /// When it may end, once so little is in flight.
+        /// Time at which it may end, once little is in flight.
         done_at: Option<Time>,
-        /// A round trip was made meanwhile.
+        /// Set after a round trip with little in flight.
         round_done: bool,
     },
 }
@@ -63,12 +63,12 @@ impl State {
         }
     }
 
-    /// One of the four states of ProbeBW.
+    /// Returns `true` for the four states of ProbeBW.
     pub(super) fn is_probe_bw(self) -> bool {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// IsProbingBW: losses do not lower the short-term bounds.
+    /// IsProbingBW: losses do not lower the short-term bounds in these states.
     pub(super) fn seeks_bandwidth(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
@@ -77,7 +77,7 @@ impl State {
         matches!(self, State::ProbeRtt { .. })
     }
 
-    /// For traces.
+    /// Returns the name for traces.
     pub(super) fn rule(self) -> &'static str {
         match self {
             State::Startup => "Startup (BBR)",

@@ -1,7 +1,7 @@
 //! `blest`: blocking estimation.
 //!
-//! BLEST, blocking estimation (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016): when only a slower path has room, leave it
-//! unused if what it would hold of the send window until its acknowledgement keeps the fastest path from sending.
+//! BLEST (Ferlin, Alay, Mehani, Boreli, IFIP Networking 2016): if only a slower path has room, it stays unused when the data that
+//! it would keep in the send window until its acknowledgement would block the fastest path.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
@@ -137,33 +137,33 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(Blest::new(rules)), ..policies }
 }
 
-/// The evidence of blocking that the scheduler should have prevented.
+/// Evidence of blocking that the scheduler should have prevented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockingEvidence {
     /// A closed window or an opportunistic retransmission.
     Any,
-    /// The peer's window closed while the head of line was on a path other than the fastest.
+    /// The peer's window closed while the head-of-line chunk was on a path other than the fastest.
     ClosedWindow,
-    /// The head of line was retransmitted from such a path while it was in flight.
+    /// The head-of-line chunk was retransmitted from such a path while it was in flight.
     OpportunisticRetransmission,
 }
 
-/// What BLEST's publication and its implementation set by number.
+/// Numeric settings of BLEST's publication and its implementation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlestRules {
-    /// The estimate's correction factor at the beginning (lambda).
+    /// Initial correction factor of the estimate (lambda).
     pub lambda: f64,
-    /// The least correction factor.
+    /// Minimum correction factor.
     pub least: f64,
-    /// The greatest correction factor.
+    /// Maximum correction factor.
     pub most: f64,
-    /// What blocking adds to it.
+    /// Increment after blocking.
     pub up: f64,
-    /// What the absence of blocking takes off.
+    /// Decrement without blocking.
     pub down: f64,
-    /// Whether a fast path in slow start is expected to double its window.
+    /// Set if a fast path in slow start is expected to double its window.
     pub slow_start: bool,
-    /// What counts as blocking.
+    /// Evidence that counts as blocking.
     pub evidence: BlockingEvidence,
 }
 
@@ -172,16 +172,16 @@ pub struct BlestRules {
 pub struct Blest {
     rules: BlestRules,
     lambda: f64,
-    /// Whether blocking was seen since lambda was last adapted.
+    /// Set if blocking occurred since lambda was last adapted.
     blocked: bool,
     adapted_at: Option<Time>,
 }
 
-/// Doublings beyond this would not fit any window; Linux stops there too.
+/// Maximum number of doublings, which exceed any window; the same as in Linux.
 const MOST_DOUBLINGS: u32 = 16;
 
 impl Blest {
-    /// With the correction factor at its initial value.
+    /// Creates a scheduler with the correction factor at its initial value.
     pub fn new(rules: BlestRules) -> Self {
         let mut scheduler = Blest { rules, lambda: rules.lambda, blocked: false, adapted_at: None };
         scheduler.bound();
@@ -192,7 +192,7 @@ impl Blest {
         self.lambda = self.lambda.min(self.rules.most).max(self.rules.least);
     }
 
-    /// Moves lambda by a step for what was seen since the last step, once in a round trip of the slow path.
+    /// Adapts lambda by one step, once per round trip of the slow path, by the evidence since the previous step.
     fn adapt(&mut self, alternatives: &Alternatives<'_>, now: Time) {
         let round = alternatives.slow.rtt.min.unwrap_or(alternatives.slow_rtt);
         let began = *self.adapted_at.get_or_insert(now);
@@ -205,13 +205,13 @@ impl Blest {
         self.adapted_at = Some(now);
     }
 
-    /// X: the bytes that the fast path sends during one round trip of the slow one.
+    /// Returns X: the bytes that the fast path sends during one round trip of the slow one.
     fn fast_bytes(&self, alternatives: &Alternatives<'_>) -> f64 {
         let fast = alternatives.fast;
         let cwnd = window(fast);
         let ratio = alternatives.slow_rtt.as_nanos() as f64 / alternatives.fast_rtt.as_nanos() as f64;
         if self.rules.slow_start && fast.cwnd <= fast.ssthresh {
-            // w (2^r - 1): the sum of w, 2w, 4w, ... over r rounds, of which there are only whole ones.
+            // w (2^r - 1): the sum of w, 2w, 4w, ... over r rounds, rounded up.
             let rounds = (ratio.ceil() as u32).min(MOST_DOUBLINGS);
             cwnd * f64::from((1_u32 << rounds) - 1)
         } else {
@@ -227,8 +227,8 @@ impl Blest {
     }
 }
 
-/// What of the send window is left to the fast path if the slow one takes this chunk too: the window is what the peer still offers
-/// and what is on its way to it.
+/// Returns the part of the send window left to the fast path if the slow one takes this chunk too. The send window is the peer's
+/// window plus all outstanding data.
 fn left_to_fast(alternatives: &Alternatives<'_>, chunk: ChunkBytes, view: &View<'_>) -> f64 {
     let send_window = view.association.peer_window.get() as f64 + view.total_outstanding().get() as f64;
     send_window - (alternatives.slow.in_flight + chunk).get() as f64

@@ -1,4 +1,4 @@
-//! BLEST's estimate, its test of the send window, and the steps of lambda, each computed by hand.
+//! Tests of BLEST's estimate, its check of the send window, and the steps of lambda, each computed by hand.
 
 use super::*;
 use crate::testing::{M, World, bytes, path};
@@ -18,7 +18,7 @@ const PUBLISHED: BlestRules = BlestRules {
     evidence: BlockingEvidence::Any,
 };
 
-/// A full path of 20 ms with a window of ten chunks in congestion avoidance, and one of 100 ms with two chunks in flight.
+/// Creates a full path of 20 ms with a window of ten chunks in congestion avoidance, and one of 100 ms with two chunks in flight.
 fn world(peer_window: u64) -> World {
     let mut world = World::new(Profile::rfc9260_multipath(), 2);
     for (facts, (rtt, flight)) in world.paths.iter_mut().zip([(20, 10), (100, 2)]) {
@@ -40,14 +40,14 @@ fn waits(world: &mut World, scheduler: &mut Blest) -> bool {
     }
 }
 
-/// Lambda after a pick one round trip of the slow path later, in thousandths.
+/// Returns lambda in thousandths after a pick one round trip of the slow path later.
 fn next_lambda(world: &mut World, scheduler: &mut Blest) -> u32 {
     world.now += Span::from_millis(100);
     world.pick(scheduler);
     (scheduler.lambda * 1000.0).round() as u32
 }
 
-/// A scheduler whose first pick is over, so that steps are counted from now on.
+/// Returns a scheduler after its first pick, from which steps are counted.
 fn begun(rules: BlestRules, world: &mut World) -> Blest {
     let mut scheduler = Blest::new(rules);
     world.pick(&mut scheduler);
@@ -91,7 +91,7 @@ fn in_slow_start_the_fast_window_doubles_in_every_round_that_has_begun() {
         (100, 546_096.0),
         // r = 2.5, that is, three rounds: 14680 (2^3 - 1) = 102760; times 1.2.
         (50, 123_312.0),
-        // r = 1000, of which 16 count: 14680 (2^16 - 1) = 962053800; times 1.2.
+        // r = 1000, limited to 16: 14680 (2^16 - 1) = 962053800; times 1.2.
         (20_000, 1_154_464_560.0),
     ] {
         let mut world = world(90_000);
@@ -112,8 +112,8 @@ fn without_the_variant_slow_start_is_estimated_as_congestion_avoidance() {
 
 #[test]
 fn the_slow_path_is_left_unused_if_the_fast_one_would_miss_the_window() {
-    // 12 chunks outstanding are 17616 B, and 2 + 1 chunks on the slow path 4404 B: the fast path keeps the peer's window
-    // and 13212 B. It wants 105696 B, so 92484 B of the peer's window are just enough.
+    // 12 outstanding chunks are 17616 B, and 2 + 1 chunks on the slow path 4404 B: 13212 B and the peer's window are left to the
+    // fast path. It wants 105696 B, so 92484 B of the peer's window just suffice.
     assert!(!waits(&mut world(92_485), &mut Blest::new(PUBLISHED)));
     assert!(waits(&mut world(92_483), &mut Blest::new(PUBLISHED)));
 }
@@ -122,7 +122,7 @@ fn the_slow_path_is_left_unused_if_the_fast_one_would_miss_the_window() {
 fn more_in_flight_on_the_slow_path_leaves_the_window_as_it_is_and_the_fast_path_less() {
     let mut world = world(92_485 - 3 * M);
     world.paths[1].in_flight = bytes(5 * M);
-    // What it holds is in the send window as well as taken from it: 92485 - 4404 + 22020 - 8808 = 101293 < 105696.
+    // Its data is added to the send window and subtracted from it: 92485 - 4404 + 22020 - 8808 = 101293 < 105696.
     assert!(waits(&mut world, &mut Blest::new(PUBLISHED)));
 }
 
@@ -143,12 +143,12 @@ fn lambda_steps_down_once_in_each_round_trip_of_the_slow_path() {
     world.pick(&mut scheduler);
     world.pick(&mut scheduler);
     assert_eq!((scheduler.lambda * 1000.0).round(), 1190.0);
-    // The least sample counts, not the smoothed time.
+    // The minimum sample counts, not the smoothed time.
     world.paths[1].rtt.min = Some(Span::from_millis(60));
     world.now += Span::from_millis(60);
     world.pick(&mut scheduler);
     assert_eq!((scheduler.lambda * 1000.0).round(), 1180.0);
-    // Without a least sample the smoothed time does.
+    // Without a minimum the smoothed time counts.
     world.paths[1].rtt.min = None;
     world.now += Span::from_millis(99);
     world.pick(&mut scheduler);

@@ -1,4 +1,4 @@
-//! What round trips say about the queue (Arun and Balakrishnan 2018, sections 2.1 and 2.2).
+//! Queueing delay derived from round-trip times (Arun and Balakrishnan 2018, sections 2.1 and 2.2).
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::windowed::{WindowedMax, WindowedMin};
@@ -12,12 +12,12 @@ pub(super) const RULES: &[Equation] = &[Equation {
 }];
 
 const MIN_MEMORY: Span = Span::from_secs(10);
-/// Section 2.2: a round trip counts as the largest one for four of them.
+/// Section 2.2: number of round trips for which a sample counts for the maximum.
 const MAX_MEMORY_ROUNDS: u64 = 4;
-/// The queue is nearly empty below a tenth of the largest delay.
+/// Fraction of the maximum delay below which the queue is nearly empty.
 const NEARLY_EMPTY: f64 = 0.1;
 
-/// The round trips of a path.
+/// Round-trip times of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delays {
     standing: WindowedMin<Span>,
@@ -27,7 +27,7 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// A chunk was acknowledged after this time.
+    /// Processes the round-trip time of an acknowledged chunk.
     pub(super) fn take(&mut self, rtt: Span, smoothed: Span, now: Time) {
         let at = now.as_nanos();
         let standing = self.standing.update(at, rtt, smoothed.over(2).as_nanos());
@@ -43,12 +43,12 @@ impl Delays {
         self.standing.get()
     }
 
-    /// dq.
+    /// Returns dq, the queueing delay.
     pub(super) fn queueing(&self) -> Span {
         self.standing.get().zip(self.least.get()).map_or(Span::ZERO, |(standing, least)| standing - least)
     }
 
-    /// When the queue was last nearly empty.
+    /// Returns the time at which the queue was last nearly empty.
     pub(super) fn empty_at(&self) -> Time {
         self.empty_at
     }
@@ -68,7 +68,7 @@ mod tests {
         };
         assert_eq!(take(1, 40), (Span::ZERO, true));
         assert_eq!(take(20, 90), (Span::ZERO, true));
-        // The 40 ms are older than half of a smoothed round trip.
+        // The 40 ms are older than half of a smoothed round-trip time.
         assert_eq!(take(60, 80), (Span::from_millis(40), false));
         assert_eq!(take(70, 44), (Span::from_millis(4), true));
         assert_eq!(take(80, 60), (Span::from_millis(4), true));

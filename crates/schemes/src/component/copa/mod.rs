@@ -1,4 +1,4 @@
-//! `copa`: windows that keep a short queue, by the delay of late.
+//! `copa`: windows that keep a short queue, controlled by recent delay.
 
 use anabranch_core::policy::{
     CongestionControl, Context, Event, LossCause, Pacing, Policies, Reason, SackDone, Slot, View, Window,

@@ -1,4 +1,4 @@
-//! Whether others fill the queue, and how much delay is borne then (Arun and Balakrishnan 2018, section 2.2).
+//! Mode switching: detects competing flows that fill the queue, and adapts delta (Arun and Balakrishnan 2018, section 2.2).
 
 use anabranch_core::time::{Span, Time};
 
@@ -11,15 +11,15 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// A queue of Copa flows alone is nearly empty once in so many round trips.
+/// Number of round trips within which a queue of Copa flows alone is nearly empty once.
 const EMPTY_WITHIN_ROUNDS: u64 = 5;
 
-/// What a path's delta is.
+/// Mode of a path, which determines its delta.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mode {
-    /// As it was set.
+    /// Default mode: delta as configured.
     Default,
-    /// 1/delta follows losses, as the window of a flow that fills the queue does.
+    /// 1/delta follows losses, like the window of a flow that fills the queue.
     Competitive {
         /// 1/delta.
         inverse: f64,
@@ -27,7 +27,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// A round has ended.
+    /// Returns the mode for the next round.
     pub(super) fn end_round(self, empty_at: Time, lost: bool, rtt: Span, now: Time, delta: f64) -> Self {
         if now.since(empty_at) <= rtt.times(EMPTY_WITHIN_ROUNDS) {
             return Mode::Default;

@@ -1,4 +1,4 @@
-//! The control of one path: the window goes to where its rate is 1 / (delta dq) (Arun and Balakrishnan 2018, section 2.1).
+//! Control of one path: the window moves toward the rate 1 / (delta dq) (Arun and Balakrishnan 2018, section 2.1).
 
 use anabranch_core::policy::{AckedTransmission, Pacing, PathAck, PathFacts, Reason, View, Window};
 use anabranch_core::time::{Rate, Span, Time};
@@ -25,11 +25,11 @@ pub(super) const RULES: &[Equation] = &[
     Equation { name: "section 2.1, pacing", rule: "rate = 2 cwnd / RTTstanding", file: file!() },
 ];
 
-/// Packets of a window leave in half of a round trip, so that it is used up.
+/// Pacing gain: a window is sent in half a round trip, so that it is in full use.
 const PACING_GAIN: f64 = 2.0;
-/// A SACK for every other packet keeps two of them going.
+/// Minimum window: a SACK for every other packet keeps two chunks in flight.
 const LEAST_CHUNKS: u64 = 2;
-/// Without a bound of the threshold: more than any window, and no number that sums overflow with.
+/// Slow start threshold above any window, and small enough that sums do not overflow.
 const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +38,16 @@ enum Phase {
     Steady,
 }
 
-/// How delta is set.
+/// Settings of delta.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    /// In default mode.
+    /// Delta in default mode.
     pub(super) delta: f64,
-    /// Whether there is a competitive mode.
+    /// Enables competitive mode.
     pub(super) competes: bool,
 }
 
-/// All that is kept of a path.
+/// Congestion control state of one path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CopaPath {
     settings: Settings,
@@ -55,10 +55,10 @@ pub(super) struct CopaPath {
     delays: Delays,
     velocity: Velocity,
     mode: Mode,
-    /// What leaves from here on belongs to the next round.
+    /// Start of the round: chunks sent from this time on belong to the next round.
     round_began: Time,
     lost: bool,
-    /// Bytes.
+    /// Window in bytes.
     cwnd: f64,
     rate: Option<Rate>,
     reason: Reason,
@@ -83,7 +83,7 @@ impl CopaPath {
 
     pub(super) fn window(&self) -> Window {
         let cwnd = ChunkBytes::new(self.cwnd as u64);
-        // There is no threshold; policies that ask whether it is slow start see it.
+        // There is no threshold. Policies that check for slow start see it in this phase.
         let ssthresh = if self.phase == Phase::SlowStart { NO_THRESHOLD } else { cwnd };
         Window { cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO }
     }
@@ -100,7 +100,7 @@ impl CopaPath {
         (self.cwnd, self.reason) = (cwnd.get() as f64, reason);
     }
 
-    /// A chunk is acknowledged that was sent once.
+    /// Processes the acknowledgement of a chunk that was sent once.
     pub(super) fn take(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) {
         let rtt = now.since(acked.stamps.sent_at);
         self.delays.take(rtt, facts.rtt.smoothed.unwrap_or(rtt), now);
@@ -114,7 +114,7 @@ impl CopaPath {
             self.mode = self.mode.end_round(self.delays.empty_at(), lost, rtt, now, delta);
         }
         if self.phase == Phase::Steady {
-            // The window no more than doubles or vanishes in a round trip.
+            // The window at most doubles or vanishes in a round trip.
             let most = self.delta() * self.cwnd / facts.largest_chunk.get().max(1) as f64;
             self.velocity.end_round(self.cwnd, most);
         }
@@ -124,7 +124,7 @@ impl CopaPath {
         self.mode.delta(self.settings.delta)
     }
 
-    /// What a SACK acknowledged.
+    /// Processes the acknowledged bytes of a SACK.
     pub(super) fn acknowledge(&mut self, ack: &PathAck, facts: &PathFacts, view: &View<'_>) {
         let Some(standing) = self.delays.standing() else { return };
         let chunk = facts.largest_chunk.get().max(1) as f64;
@@ -166,7 +166,7 @@ impl CopaPath {
         Reason::figure(rule, "queueing_ms", self.delays.queueing().as_millis_f64())
     }
 
-    /// cwnd / RTTstanding ≤ 1 / (delta dq), in packets.
+    /// Returns `true` if cwnd / RTTstanding ≤ 1 / (delta dq), in packets.
     fn is_below_target(&self, standing: Span, chunk: f64) -> bool {
         let queueing = self.delays.queueing().as_secs_f64();
         self.cwnd / chunk * self.delta() * queueing <= standing.as_secs_f64()
@@ -174,16 +174,16 @@ impl CopaPath {
 
     fn pace(&mut self, standing: Span) {
         let seconds = standing.max(Span::from_nanos(1)).as_secs_f64();
-        // A conversion to an integer takes what is too large for it as its largest.
+        // A conversion to an integer saturates.
         self.rate = Some(Rate::from_bps((PACING_GAIN * self.cwnd * 8.0 / seconds) as u64));
     }
 
-    /// Something was lost.
+    /// Records a loss.
     pub(super) fn lose(&mut self) {
         self.lost = true;
     }
 
-    /// T3 expired: what the path carries is not known any more.
+    /// Handles the expiry of T3: the capacity of the path is unknown again.
     pub(super) fn time_out(&mut self, facts: &PathFacts) {
         self.phase = Phase::SlowStart;
         self.mode = Mode::Default;

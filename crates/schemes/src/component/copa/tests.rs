@@ -1,4 +1,4 @@
-//! A path whose round trips a test sets.
+//! Tests on a path with given round-trip times.
 
 use super::*;
 use crate::testing::{M, World, bytes, path};
@@ -12,11 +12,11 @@ struct Rig {
 }
 
 impl Rig {
-    /// A path of 100 ms with this window in chunks, after slow start.
+    /// Creates a path of 100 ms with this window in chunks, after slow start.
     fn steady(chunks: u64, settings: Settings) -> Self {
         let mut rig = Rig::new(settings);
         rig.round(100);
-        // Queueing delay ends slow start, after which the window is the threshold.
+        // Queueing delay ends slow start. Then the window equals the threshold.
         while rig.control.window(path(0)).ssthresh != rig.control.window(path(0)).cwnd {
             rig.round(200);
         }
@@ -38,7 +38,7 @@ impl Rig {
         self.control.window(path(0)).cwnd.get() as f64 / M as f64
     }
 
-    /// A round trip later a window is acknowledged that left one round trip of so many milliseconds ago.
+    /// Advances by one round trip and acknowledges a window that was sent `rtt_ms` milliseconds ago.
     fn round(&mut self, rtt_ms: u64) {
         self.world.now += Span::from_millis(100);
         let sent_at = Time::from_nanos(self.world.now.as_nanos() - rtt_ms * 1_000_000);
@@ -73,7 +73,7 @@ fn slow_start_doubles_the_window_until_the_rate_is_above_its_target() {
     rig.round(100);
     rig.round(100);
     assert_eq!(rig.chunks(), 4.0 * first);
-    // With 4 n chunks, 100 ms of queue and 200 ms: lambda > 10 per second, of which the target is 20 for n = 1.
+    // With 4 n chunks, 100 ms of queueing delay and 200 ms: lambda > 10 per second; the target is 20 for n = 1.
     rig.round(200);
     let reached = rig.chunks();
     rig.round(200);
@@ -82,14 +82,14 @@ fn slow_start_doubles_the_window_until_the_rate_is_above_its_target() {
 
 #[test]
 fn a_window_settles_where_one_over_delta_packets_queue() {
-    // 0.5 s^-1 * 20 ms: 100 packets per second, which 12 chunks in 120 ms are.
+    // 0.5 s^-1 * 20 ms: 100 packets per second, which equals 12 chunks in 120 ms.
     for (chunks, grows) in [(11, true), (13, false)] {
         let mut rig = Rig::steady(chunks, ALONE);
         rig.world.now += Span::from_millis(100);
         rig.round(120);
         assert_eq!(rig.chunks() > chunks as f64, grows, "{chunks} chunks");
     }
-    // With a delta of a tenth five times as many queue.
+    // With a delta of a tenth, five times as many packets are queued.
     let mut rig = Rig::steady(13, Settings { delta: 0.1, competes: false });
     rig.round(120);
     assert!(rig.chunks() > 13.0);

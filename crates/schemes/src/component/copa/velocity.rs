@@ -1,4 +1,4 @@
-//! How fast the window moves (Arun and Balakrishnan 2018, section 2.1, step 3).
+//! Velocity of the window (Arun and Balakrishnan 2018, section 2.1, step 3).
 
 use crate::definition::Equation;
 
@@ -8,7 +8,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Rounds in one direction before the window moves faster.
+/// Number of rounds in one direction before the window moves faster.
 const STEADY_ROUNDS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ enum Direction {
     Down,
 }
 
-/// The speed of a path's window.
+/// Velocity of a path's window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Velocity {
     value: f64,
@@ -27,7 +27,7 @@ pub(super) struct Velocity {
 }
 
 impl Velocity {
-    /// Beginning at this window.
+    /// Starts at this window.
     pub(super) fn at(cwnd: f64) -> Self {
         Velocity { value: 1.0, direction: Direction::Up, rounds: 0, cwnd_before: cwnd }
     }
@@ -36,7 +36,7 @@ impl Velocity {
         self.value
     }
 
-    /// A round has ended with this window.
+    /// Ends a round with this window.
     pub(super) fn end_round(&mut self, cwnd: f64, most: f64) {
         let direction = if cwnd > self.cwnd_before { Direction::Up } else { Direction::Down };
         self.cwnd_before = cwnd;
@@ -50,7 +50,7 @@ impl Velocity {
         }
     }
 
-    /// The rate has crossed its target: what follows turns the window.
+    /// Changes direction, because the rate has crossed its target.
     pub(super) fn turn(&mut self, up: bool) {
         let direction = if up { Direction::Up } else { Direction::Down };
         if direction != self.direction && self.value > 1.0 {

@@ -1,20 +1,20 @@
-//! CUBIC's curve: a window as a function of the time since the latest loss (RFC 9438 sections 4.2 to 4.5, 4.7, 4.8, 4.10 and 5.8).
+//! CUBIC's curve: the window by the time since the latest loss (RFC 9438 sections 4.2 to 4.5, 4.7, 4.8, 4.10 and 5.8).
 
 use anabranch_core::policy::{LossCause, Reason};
 use anabranch_core::time::{Span, Time};
 
 use crate::definition::Equation;
 
-/// Section 4.6: what a loss leaves of a window.
+/// Section 4.6: factor of the window after a loss.
 pub(crate) const BETA: f64 = 0.7;
 
-/// Section 5.1: how steep the curve is, in largest chunks per second cubed.
+/// Section 5.1: aggressiveness of growth, in largest chunks per second cubed.
 const C: f64 = 0.4;
 
-/// Section 4.3: with it a standard window would be as large on average as one that grows by one chunk per window and is halved.
+/// Section 4.3: increase with the average window of a standard flow, which grows by one chunk per window and is halved.
 pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// Section 4.2: the most that a window grows in a round trip.
+/// Section 4.2: maximum growth of a window in a round trip, as a factor.
 const MOST_TARGET: f64 = 1.5;
 
 pub(crate) const RULES: &[Equation] = &[
@@ -41,7 +41,7 @@ pub(crate) const RULES: &[Equation] = &[
     },
 ];
 
-/// An acknowledgement in congestion avoidance. Windows in bytes.
+/// Acknowledgement in congestion avoidance. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) now: Time,
@@ -51,23 +51,23 @@ pub(crate) struct Step {
     pub(crate) chunk: f64,
 }
 
-/// A path's way back to its largest window. Windows in bytes.
+/// Return of a path to its largest window. Windows are in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Curve {
-    /// The window at the latest loss, perhaps reduced by fast convergence; `None` before any, and after T3.
+    /// Window at the latest loss, possibly reduced by fast convergence; `None` before any loss and after T3.
     pub(super) w_max: Option<f64>,
-    /// The window just before the latest loss.
+    /// Window just before the latest loss.
     cwnd_prior: f64,
-    /// This congestion avoidance, if it has begun.
+    /// Current congestion avoidance, if it has begun.
     pub(super) epoch: Option<Epoch>,
-    /// The window was last in full use before this.
+    /// Time since which the window is not in full use.
     paused_at: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Epoch {
     began: Time,
-    /// Seconds until the window is W_max again.
+    /// Time in seconds until the window reaches W_max again.
     pub(super) k: f64,
     pub(super) w_max: f64,
     w_est: f64,
@@ -80,26 +80,26 @@ impl Curve {
                 let gives_way = fast_convergence && self.w_max.is_some_and(|before| cwnd < before);
                 Some(if gives_way { cwnd * (1.0 + BETA) / 2.0 } else { cwnd })
             }
-            // Section 4.8: after T3 the curve begins at its plateau, where congestion avoidance begins.
+            // Section 4.8: after T3 the curve begins at its plateau, at the window where congestion avoidance begins.
             LossCause::Timeout => None,
         };
         (self.cwnd_prior, self.epoch) = (cwnd, None);
     }
 
-    /// The window is not in full use.
+    /// Records that the window is not in full use.
     pub(crate) fn pause(&mut self, now: Time) {
         self.paused_at.get_or_insert(now);
     }
 
-    /// The congestion avoidance at hand is over: the next one begins at the window of then.
+    /// Ends the current congestion avoidance. The next one begins at its own window.
     pub(crate) fn restart(&mut self) {
         self.epoch = None;
     }
 
-    /// The window after an acknowledgement, and why.
+    /// Returns the window after an acknowledgement, and the reason.
     pub(crate) fn next(&mut self, step: &Step) -> (f64, Reason) {
         let mut epoch = self.epoch.unwrap_or_else(|| Epoch::begin(self.w_max, step));
-        // Section 5.8: the time in which the window was not in full use does not count.
+        // Section 5.8: time in which the window was not in full use does not count.
         if let Some(paused_at) = self.paused_at.take() {
             epoch.began += step.now.since(paused_at.max(epoch.began));
         }
@@ -119,21 +119,22 @@ impl Curve {
 }
 
 impl Epoch {
-    /// Sections 4.8 and 4.10: without a loss that left a larger window the plateau is where the window is.
+    /// Sections 4.8 and 4.10: unless a loss left a larger window, the plateau is the current window.
     fn begin(w_max: Option<f64>, step: &Step) -> Self {
         let w_max = w_max.filter(|&w_max| w_max > step.cwnd).unwrap_or(step.cwnd);
         let k = cube_root((w_max - step.cwnd) / (C * step.chunk));
         Epoch { began: step.now, k, w_max, w_est: step.cwnd }
     }
 
-    /// Equation 1.
+    /// Evaluates equation 1.
     fn window_at(&self, elapsed: Span, chunk: f64) -> f64 {
         let t = elapsed.as_secs_f64() - self.k;
         C * t * t * t * chunk + self.w_max
     }
 }
 
-/// By Newton's method, from above: products and quotients are the same on every machine, and a library's `cbrt` need not be.
+/// Computes the root by Newton's method, from above. Products and quotients are the same on every machine, unlike a library's
+/// `cbrt`.
 pub(super) fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -141,7 +142,7 @@ pub(super) fn cube_root(x: f64) -> f64 {
     let mut root = x.max(1.0);
     loop {
         let next = (2.0 * root + x / (root * root)) / 3.0;
-        // What is no number is not below the root either.
+        // NaN is not below the root either.
         let closer = next < root;
         if !closer {
             return root;

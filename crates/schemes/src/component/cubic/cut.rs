@@ -13,7 +13,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Seven tenths of the window, and one chunk after T3.
+/// Reduces the window to seven tenths, or to one chunk after T3.
 #[derive(Debug)]
 pub(super) struct CubicCut;
 

@@ -1,7 +1,7 @@
 //! `ecf`: earliest completion first.
 //!
-//! Earliest Completion First (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, Algorithm 1): when only a slower path has room, weigh
-//! what is still to be sent against the time until the fastest path could take it, and wait for that if all is done sooner so.
+//! Earliest Completion First (Lim, Nahum, Towsley, Gibbens, CoNEXT 2017, Algorithm 1): if only a slower path has room, compares
+//! completion on it with completion on the fastest path, and waits for the fastest if that completes earlier.
 
 use anabranch_core::policy::{
     Context, Decision, Event, Pick, Policies, Reason, Scheduler, SendAsk, Slot, View,
@@ -110,38 +110,38 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(EarliestCompletion::new(rules)), ..policies }
 }
 
-/// What ECF's publication and its implementation set by number.
+/// Numeric settings of ECF's publication and its implementation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcfRules {
-    /// How much longer a wait that has begun may last (beta).
+    /// Factor by which a wait that has begun may last longer (beta).
     pub beta: f64,
-    /// How many RTTVAR stand for the standard deviation of a round-trip time.
+    /// Number of RTTVAR that represent the standard deviation of a round-trip time.
     pub deviations: f64,
-    /// Whether what is to be sent counts as one window at least, as in Linux.
+    /// Set if the data to send counts as one window at least, as in Linux.
     pub whole_windows: bool,
 }
 
-/// Waits for the fastest path if all is completed earlier so.
+/// Waits for the fastest path if everything completes earlier that way.
 #[derive(Debug)]
 pub struct EarliestCompletion {
     rules: EcfRules,
-    /// Whether it waits already: the hysteresis of Algorithm 1.
+    /// Set while it waits: the hysteresis of Algorithm 1.
     waiting: bool,
 }
 
-/// The result of Algorithm 1.
+/// Result of Algorithm 1.
 #[derive(Debug)]
 enum Verdict {
-    /// The fast path, waited for, completes everything within this many seconds.
+    /// The fast path completes everything within this many seconds, waiting included.
     Wait(f64),
-    /// Even the fast path needs this many seconds.
+    /// The fast path alone needs this many seconds, no less than the slow one.
     FastNoSooner(f64),
-    /// The slow path is done before the fast one could be used twice, within this many seconds.
+    /// The slow path completes within this many seconds, before the fast one could be used twice.
     SlowSoonEnough(f64),
 }
 
 impl EarliestCompletion {
-    /// Not waiting yet.
+    /// Creates a scheduler that is not waiting.
     pub fn new(rules: EcfRules) -> Self {
         EarliestCompletion { rules, waiting: false }
     }
@@ -168,19 +168,19 @@ impl EarliestCompletion {
     }
 }
 
-/// What is queued and has no path, in chunk bytes, as if all chunks were like the next one.
+/// Returns the queued bytes without a path, in chunk bytes, as if all chunks had the size of the next one.
 fn unassigned(ask: &SendAsk, view: &View<'_>) -> f64 {
     let chunk = ask.chunk.get().max(1);
     let payload = chunk.saturating_sub(DATA_HEADER).max(1);
     view.association.queued_bytes as f64 * chunk as f64 / payload as f64
 }
 
-/// A DATA chunk's header (RFC 9260 section 3.3.1).
+/// Length of the header of a DATA chunk, in bytes (RFC 9260 section 3.3.1).
 const DATA_HEADER: u64 = 16;
 
 impl Slot for EarliestCompletion {
     fn on_event(&mut self, event: &Event<'_>, _: &View<'_>, _: &mut Context<'_>) {
-        // The wait was for a path that may be another one now.
+        // The path that it waited for may no longer be the fastest.
         if matches!(event, Event::PathAdded(_) | Event::PathRemoved(_)) {
             self.waiting = false;
         }

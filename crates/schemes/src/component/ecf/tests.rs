@@ -1,4 +1,4 @@
-//! Both inequalities of Algorithm 1 and its hysteresis, each case computed by hand.
+//! Tests of both inequalities of Algorithm 1 and its hysteresis, each case computed by hand.
 
 use super::*;
 use crate::testing::{M, World, bytes, path};
@@ -9,7 +9,7 @@ use anabranch_core::time::Span;
 
 const PUBLISHED: EcfRules = EcfRules { beta: 0.25, deviations: 1.0, whole_windows: false };
 
-/// A fast full path and a slow one with room, both with windows of ten chunks, no variation, and `chunks` to be sent.
+/// Creates a fast full path and a slow one with room, both with windows of ten chunks and no variation, and `chunks` to send.
 fn world(fast_ms: u64, slow_ms: u64, chunks: u64) -> World {
     let mut world = World::new(Profile::rfc9260_multipath(), 2);
     for (facts, rtt) in world.paths.iter_mut().zip([fast_ms, slow_ms]) {
@@ -21,7 +21,7 @@ fn world(fast_ms: u64, slow_ms: u64, chunks: u64) -> World {
     world
 }
 
-/// Chunks of 1468 B carry 1452 B each.
+/// Queues chunks of 1468 B, which carry 1452 B each.
 fn queue(world: &mut World, chunks: u64) {
     world.association.queued_bytes = chunks * (M - 16);
 }

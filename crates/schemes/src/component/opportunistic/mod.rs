@@ -1,7 +1,7 @@
-//! `opportunistic`: copies of the head of line while the peer's window is closed.
+//! `opportunistic`: copies of the head-of-line chunk while the peer's window is closed.
 //!
-//! Opportunistic retransmission (Raiciu et al. 2012, as the multipath TCP of Linux does it): while the peer's window keeps new
-//! data back, a path that has room sends a copy of the chunk that keeps the window closed.
+//! Opportunistic retransmission (Raiciu et al. 2012, as in Linux's multipath TCP): while the peer's window blocks new data, a path
+//! with room sends a copy of the chunk that keeps the window closed.
 
 use anabranch_core::policy::{
     Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
@@ -92,24 +92,25 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { head_of_line, congestion, ..policies }
 }
 
-/// When a copy is worth its bytes.
+/// Condition for a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Whenever a path has room.
+    /// A path has room.
     Always,
-    /// Where the path of the chunk has a window of four chunks or less, or takes more than four times as long.
+    /// The chunk's path has a window of at most four chunks, or more than four times the round-trip time.
     MuchSlower,
 }
 
-/// The largest window, in chunks, that makes a path slow whatever its round-trip time (Linux, `mptcp_rcv_buf_optimization`).
+/// Largest window, in chunks, at which a path counts as slow regardless of its round-trip time (Linux,
+/// `mptcp_rcv_buf_optimization`).
 const SMALL_WINDOW: u64 = 4;
-/// How many times as long the round trip of a slow path is at least (the same).
+/// Ratio of round-trip times above which a path counts as slow (the same source).
 const MUCH_SLOWER: u64 = 4;
 
-/// Copies the head of line.
+/// Copies the head-of-line chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct Opportunistic {
-    /// When a copy is sent.
+    /// Condition for a copy.
     pub condition: Condition,
 }
 
@@ -144,7 +145,7 @@ impl Opportunistic {
     }
 }
 
-/// Of two unknown or equal paths the first one stays.
+/// Of two unmeasured or equal paths, keeps the first.
 fn is_faster(path: &PathFacts, than: &PathFacts) -> bool {
     match (path.rtt.smoothed, than.rtt.smoothed) {
         (Some(mine), Some(other)) => mine < other,
@@ -153,8 +154,8 @@ fn is_faster(path: &PathFacts, than: &PathFacts) -> bool {
     }
 }
 
-/// Linux's loop over the paths that carry the chunk: the first one with a small window decides for the copy, the first one
-/// that is not much slower against it.
+/// Implements Linux's loop over the paths that carry the chunk: the first one with a small window selects a copy, the first one
+/// that is not much slower rejects it.
 fn is_much_slower(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
     let mut slower = false;
     for id in head.in_flight_on.iter() {
@@ -201,8 +202,8 @@ mod tests {
         Opportunistic { condition }
     }
 
-    /// Paths with these smoothed round-trip times in milliseconds and windows of ten chunks; the head of line is in flight
-    /// on the second one.
+    /// Creates paths with these round-trip times in milliseconds and windows of ten chunks. The head-of-line chunk is in flight on
+    /// the second.
     fn world<const N: usize>(rtts: [u64; N]) -> World {
         let mut world = World::new(Profile::ns2_multipath(), N);
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
@@ -232,7 +233,7 @@ mod tests {
         world.with(|view, context| policy(condition).handle(&blocking, view, context))
     }
 
-    /// The path that gets a copy.
+    /// Returns the path that gets a copy.
     fn copied(world: &mut World, condition: Condition) -> Option<usize> {
         handle(world, condition, CLOSED).map(|decision| match decision.choice {
             HeadOfLineAction::Copy(path) => path.index(),
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn of_two_paths_that_carry_it_the_first_clear_case_decides() {
-        // (srtt, window in chunks) of paths 1 and 2, beside a path of 10 ms that carries nothing.
+        // (srtt, window in chunks) of paths 1 and 2, beside an unused path of 10 ms.
         let cases = [
             ((100, 10), (100, 10), true),
             ((100, 10), (40, 10), false),

@@ -1,5 +1,5 @@
-//! Penalisation of the path that holds the receive buffer up, as Linux's MPTCP does with its default scheduler: when a copy of
-//! the head of line leaves on a faster path, the window of the slower path that carried it first is halved.
+//! Penalisation of the path that blocks the receive buffer, as in Linux's MPTCP with its default scheduler: when a copy of the
+//! head-of-line chunk is sent on a faster path, the window of the slower path that first carried it is halved.
 
 use anabranch_core::policy::{
     CongestionControl, Context, Event, Reason, SendKind, SentTransmission, View, Window,
@@ -10,10 +10,10 @@ use anabranch_core::{MAX_PATHS, PathId};
 
 use crate::congestion::Wrapper;
 
-/// Halves the windows of paths that hold up the head of line.
+/// Halves the windows of paths that block the head of line.
 #[derive(Default)]
 pub struct Penalisation {
-    /// When each path, as the fast one, last had another one penalised.
+    /// Time of the latest penalty that each path caused, as the fast path.
     latest: [Option<Time>; MAX_PATHS],
 }
 
@@ -32,7 +32,7 @@ impl Penalisation {
         inner.set_window(slow, window, reason, view);
     }
 
-    /// Linux: the other path is slower and neither in recovery nor after T3, and the fast path's last penalty is an srtt ago.
+    /// Linux: the other path is slower and neither in recovery nor after T3, and the fast path's latest penalty is an srtt ago.
     fn deserves(&self, fast: PathId, slow: PathId, view: &View<'_>) -> bool {
         let (Some(fast_rtt), Some(slow_rtt)) = (view.path(fast).rtt.smoothed, view.path(slow).rtt.smoothed)
         else {
@@ -43,7 +43,7 @@ impl Penalisation {
     }
 }
 
-/// Half the window, at least one chunk; in congestion avoidance half the threshold too, at least two.
+/// Halves the window, to one chunk or more; in congestion avoidance halves the threshold too, to two or more.
 pub(crate) fn penalty(window: Window, largest: ChunkBytes) -> Window {
     let slow_start = window.cwnd <= window.ssthresh;
     let halved = window.ssthresh.over(2).max(largest.times(2));
@@ -79,7 +79,7 @@ mod tests {
     use anabranch_core::profile::Profile;
     use anabranch_core::time::Span;
 
-    /// A fast path of 50 ms and a slow one of 200 ms with a window of 20,000 B above a threshold of 12,000 B.
+    /// Fast path of 50 ms and slow path of 200 ms with a window of 20,000 B above a threshold of 12,000 B.
     struct Rig {
         world: World,
         control: Wrapped<Penalisation>,
@@ -106,7 +106,7 @@ mod tests {
             self.world.dispatch(&mut self.control, &Event::Sent(&sent));
         }
 
-        /// The slow path's cwnd and ssthresh.
+        /// Returns the slow path's cwnd and ssthresh.
         fn slow(&self) -> (u64, u64) {
             let window = self.control.window(path(1));
             (window.cwnd.get(), window.ssthresh.get())

@@ -1,7 +1,7 @@
-//! `rack`: losses by time, and probes of tails.
+//! `rack`: loss detection by time, and tail loss probes.
 //!
-//! RACK-TLP (RFC 8985), path by path: a chunk is lost if something sent later on its path has been delivered and it should
-//! have been acknowledged by now, however often it was sent. A probe draws out the acknowledgement of a tail.
+//! RACK-TLP (RFC 8985), per path: a chunk is lost if a chunk sent later on its path has been delivered and its own acknowledgement
+//! is overdue, regardless of the number of transmissions. A probe elicits the acknowledgement of a tail.
 
 use anabranch_core::policy::{
     AckedTransmission, Context, Event, Holes, LossCause, LossDetection, LossTasks, Missing, MissingVerdict,
@@ -132,37 +132,37 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 mod record;
 mod tail;
 
-/// What RFC 8985 leaves open, and its optional parts.
+/// Settings that RFC 8985 leaves open, and its optional parts.
 #[derive(Clone, Copy, Debug)]
 pub struct RackSettings {
-    /// The reordering window grows in steps of the least round-trip time over this (RFC 8985 section 6.2 step 4: 4).
+    /// Divisor of the minimum round-trip time for the steps of the reordering window (RFC 8985 section 6.2 step 4: 4).
     pub divisor: u32,
-    /// Whether enough missing reports close the reordering window while nothing was seen reordered (same step).
+    /// Set if enough missing reports close the reordering window while no reordering was observed (same step).
     pub reports_count: bool,
-    /// Whether tails are probed (section 7).
+    /// Enables tail loss probes (section 7).
     pub tail_probe: bool,
-    /// Whether they are in recovery too, and beside a hole.
+    /// Enables probes in recovery and beside a hole.
     pub recovery_probe: bool,
-    /// Whether a probe that nothing answers is followed by others until T3 expires (RFC 8985 section 7.3: one).
+    /// Repeats an unanswered probe until T3 expires (RFC 8985 section 7.3: one).
     pub repeated_probes: bool,
-    /// The longest that a peer delays an acknowledgement (section 7.2, TLP.max_ack_delay).
+    /// Maximum delay of a peer's acknowledgement (section 7.2, TLP.max_ack_delay).
     pub ack_delay: Span,
 }
 
-/// Loss by time, around a policy that counts missing reports.
+/// Loss detection by time, around a policy that counts missing reports.
 pub struct Rack {
     inner: Box<dyn LossDetection>,
     settings: RackSettings,
     records: [Record; MAX_PATHS],
     tails: [Tail; MAX_PATHS],
-    /// The highest TSN sent.
+    /// Highest TSN sent.
     highest_sent: u64,
-    /// Whether the SACK at hand has left a hole.
+    /// Set if the current SACK has left a hole.
     judging: bool,
 }
 
 impl Rack {
-    /// `inner` counts the reports, and says when they are enough.
+    /// Creates the policy. `inner` counts the reports and decides when they suffice.
     pub fn new(inner: Box<dyn LossDetection>, settings: RackSettings) -> Self {
         Rack {
             inner,
@@ -179,7 +179,7 @@ impl Rack {
         self.tails[path.index()] = Tail::default();
     }
 
-    /// Whether something else than a probe finds the losses of this path.
+    /// Returns `true` if losses of this path are detected without a probe.
     fn is_watched(&self, facts: &PathFacts) -> bool {
         !self.settings.recovery_probe && self.records[facts.id.index()].is_watched(facts)
     }
@@ -196,10 +196,10 @@ impl Rack {
                     tail.arm(facts.in_flight.max(sent.bytes), watched, facts, &self.settings, view.now);
                 }
             }
-            // It goes beyond a closed window, and what the peer drops for want of room needs no probe of ours.
+            // It exceeds a closed window, and data that the peer drops for lack of room needs no tail probe.
             SendKind::WindowProbe => {}
-            // Section 7.2. A chunk that was lost elsewhere is new data to this path; where the path itself recovers, arming
-            // refuses.
+            // Section 7.2. A chunk that was lost on another path is new data on this one; in recovery of the path itself it is not
+            // armed.
             SendKind::New | SendKind::Retransmission | SendKind::Copy | SendKind::HeadOfLine => {
                 let facts = view.path(sent.path);
                 let in_flight = facts.in_flight.max(sent.bytes);
@@ -226,8 +226,8 @@ impl Rack {
             if ack.in_flight_after.is_zero() {
                 tail.disarm();
             } else if !ack.newly_acked().is_zero() {
-                // Section 7.2: acknowledged data starts the wait anew. On a path of several what gap blocks acknowledge is in
-                // order as long as the path itself has no hole.
+                // Section 7.2: acknowledged data restarts the timer. On one of several paths, gap ack blocks acknowledge in order
+                // while the path has no hole.
                 let watched = !self.settings.recovery_probe && record.is_watched(facts);
                 tail.arm(ack.in_flight_after, watched, facts, &self.settings, view.now);
             }
@@ -254,7 +254,7 @@ impl Slot for Rack {
             Event::Sent(sent) => self.sent(sent, view),
             Event::Acked(acked) => self.acked(acked, view),
             Event::Spurious { path, tsn, .. } => {
-                // A probe that was not needed says nothing about reordering (section 7.4.2).
+                // An unnecessary probe does not indicate reordering (section 7.4.2).
                 if !self.tails[path.index()].was_probed_with(*tsn) {
                     self.records[path.index()].spurious(view.now);
                 }
@@ -285,9 +285,9 @@ impl Slot for Rack {
 }
 
 impl LossDetection for Rack {
-    /// Step 5 looks at what left before the latest transmission that was delivered.
+    /// Step 5 checks chunks sent before the latest delivered transmission.
     fn holes(&mut self, sack: &SackView<'_>, view: &View<'_>) -> Holes {
-        // Section 6.2 step 5: every acknowledgement sets the reordering timer anew.
+        // Section 6.2 step 5: every acknowledgement rearms the reordering timer.
         self.judging = true;
         self.records.iter_mut().for_each(Record::begin_judging);
         let Holes::SentBefore(mut bounds) = self.inner.holes(sack, view) else { return Holes::All };
@@ -305,7 +305,7 @@ impl LossDetection for Rack {
         MissingVerdict { reports: counted.reports, lost }
     }
 
-    /// T3 is the last resort, and marks what it marks without RACK (RFC 9260 section 6.3.3 E3).
+    /// T3 is the last resort, and marks the same chunks as without RACK (RFC 9260 section 6.3.3 E3).
     fn timed_out(&mut self, chunk: &Missing, view: &View<'_>) -> bool {
         self.inner.timed_out(chunk, view)
     }

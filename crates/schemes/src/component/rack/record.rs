@@ -1,4 +1,4 @@
-//! RACK's state of one path (RFC 8985 section 5.3) and its detection of losses (section 6).
+//! RACK state of one path (RFC 8985 section 5.3) and its loss detection (section 6).
 
 use anabranch_core::policy::{AckedTransmission, Missing, PathFacts, View};
 use anabranch_core::time::{Span, Time};
@@ -30,33 +30,33 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// Recoveries for which a widened window lasts without another needless retransmission (section 6.2 step 4).
+/// Number of recoveries for which a widened window lasts without another spurious retransmission (section 6.2 step 4).
 const PERSISTENCE: u32 = 16;
 
-/// The variables of section 5.3, one set for each path.
+/// Variables of section 5.3, one set per path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// RACK.xmit_ts and RACK.end_seq: of the transmissions delivered, when the latest one left, and its TSN.
+    /// RACK.xmit_ts and RACK.end_seq: send time and TSN of the latest delivered transmission.
     latest: Option<(Time, u64)>,
-    /// RACK.rtt: what the transmission delivered last took.
+    /// RACK.rtt: round-trip time of the most recently delivered transmission.
     rtt: Span,
-    /// RACK.fack, with the time at which it left: the highest TSN delivered.
+    /// RACK.fack and its send time: the highest TSN delivered.
     highest: Option<(u64, Time)>,
     /// RACK.reordering_seen.
     reordering_seen: bool,
-    /// RACK.dsack_round: since when no second needless retransmission widens the window.
+    /// RACK.dsack_round: start of the round in which no second spurious retransmission widens the window.
     round: Option<Time>,
     /// RACK.reo_wnd_mult.
     multiplier: u32,
     /// RACK.reo_wnd_persist.
     pub(super) persistence: u32,
-    /// After a time-out: the highest TSN sent before it.
+    /// Highest TSN sent before a time-out.
     timed_out_below: Option<u64>,
-    /// Whether the path was in recovery when the latest SACK was done.
+    /// Set if the path was in recovery after the latest SACK.
     recovered_before: bool,
-    /// Whether something sent before the latest one delivered is still in flight.
+    /// Set if a chunk sent before the latest delivered one is still in flight.
     hole: bool,
-    /// The reordering timer.
+    /// Reordering timer.
     timer: Option<Time>,
 }
 
@@ -79,14 +79,14 @@ impl Default for Record {
 }
 
 impl Record {
-    /// Section 6.2 steps 2 and 3, for one transmission that was delivered.
+    /// Section 6.2 steps 2 and 3, for one delivered transmission.
     pub(super) fn acked(&mut self, acked: &AckedTransmission, facts: &PathFacts, now: Time) {
-        // A round is over when something that left after its beginning has arrived: with several paths that is what
-        // SND.UNA >= RACK.dsack_round says of one.
+        // The round ends when a chunk sent after its start arrives. With several paths this corresponds to SND.UNA >=
+        // RACK.dsack_round.
         self.round.take_if(|began| acked.stamps.sent_at >= *began);
         self.look_for_reordering(acked);
         let rtt = now.since(acked.stamps.sent_at);
-        // Step 2: an answer this early is one to an earlier transmission. Without a sample to compare with none is trusted.
+        // Step 2: an acknowledgement this early answers an earlier transmission. Without a minimum, none is used.
         if !acked.sent_once && facts.rtt.min.is_none_or(|least| rtt < least) {
             return;
         }
@@ -97,7 +97,7 @@ impl Record {
         }
     }
 
-    /// Step 3. A bound chunk may leave after one with a higher TSN: that is the sender's order, not the network's.
+    /// Step 3. A bound chunk may be sent after one with a higher TSN, which is no reordering in the network.
     fn look_for_reordering(&mut self, acked: &AckedTransmission) {
         match self.highest {
             Some((tsn, sent_at)) if acked.tsn < tsn => {
@@ -107,7 +107,7 @@ impl Record {
         }
     }
 
-    /// Step 4, for a retransmission that was not needed: a wider window, once a round.
+    /// Step 4, for a spurious retransmission: widens the window, once per round.
     pub(super) fn spurious(&mut self, now: Time) {
         if self.round.is_none() {
             self.round = Some(now);
@@ -116,13 +116,13 @@ impl Record {
         }
     }
 
-    /// A time-out begins a recovery that lasts until all that was sent before it has arrived.
+    /// Starts a recovery after a time-out. It lasts until all chunks sent before are acknowledged.
     pub(super) fn timed_out(&mut self, highest_sent: u64) {
         self.timed_out_below = Some(highest_sent);
         self.timer = None;
     }
 
-    /// Whether the path needs no probe: it is in recovery, or something beyond a hole was acknowledged (section 7.2).
+    /// Returns `true` if the path needs no probe: it is in recovery, or a chunk beyond a hole was acknowledged (section 7.2).
     pub(super) fn is_watched(&self, facts: &PathFacts) -> bool {
         self.in_recovery(facts) || self.hole
     }
@@ -132,7 +132,7 @@ impl Record {
         let nothing_left = in_flight.is_zero() && facts.lost_unsent.is_zero();
         self.timed_out_below.take_if(|highest| cumulative >= *highest || nothing_left);
         let recovers = self.in_recovery(facts);
-        // A SACK that widens the window does not count as the end of a recovery too.
+        // A SACK that widens the window does not count as the end of a recovery as well.
         if self.recovered_before && !recovers && self.round != Some(now) {
             self.persistence = self.persistence.saturating_sub(1);
             if self.persistence == 0 {
@@ -146,7 +146,7 @@ impl Record {
         facts.recovery_point.is_some() || self.timed_out_below.is_some()
     }
 
-    /// RACK.reo_wnd (section 6.2 step 4): how much later than the latest round trip an acknowledgement may come.
+    /// Returns RACK.reo_wnd (section 6.2 step 4): the allowed delay of an acknowledgement beyond the latest round-trip time.
     fn reordering_window(&self, enough_reports: bool, settings: &RackSettings, facts: &PathFacts) -> Span {
         if !self.reordering_seen && (self.in_recovery(facts) || enough_reports) {
             return Span::ZERO;
@@ -156,7 +156,7 @@ impl Record {
         facts.rtt.smoothed.map_or(window, |smoothed| window.min(smoothed))
     }
 
-    /// Of the transmissions that were delivered, when the latest one left, and its TSN.
+    /// Returns send time and TSN of the latest delivered transmission.
     pub(super) fn latest(&self) -> Option<(Time, u64)> {
         self.latest
     }
@@ -170,7 +170,7 @@ impl Record {
         self.hole = false;
     }
 
-    /// Section 6.2 step 5 for one chunk: whether it is lost, and if that is only a matter of time, when.
+    /// Section 6.2 step 5 for one chunk: returns `true` if it is lost, and otherwise arms the timer if it will be lost with time.
     pub(super) fn is_lost(
         &mut self,
         chunk: &Missing,
@@ -184,13 +184,13 @@ impl Record {
         }
         self.hole = true;
         let window = self.reordering_window(enough_reports, settings, view.path(chunk.path));
-        // Nothing is late in the instant in which it left. Where a round trip takes no time each answer to a copy would ask for
-        // the next one.
+        // A chunk cannot be overdue at its own send time. With a zero round-trip time, each acknowledgement of a copy would
+        // otherwise request the next copy.
         let at = chunk.sent_at + (self.rtt + window).max(Span::from_nanos(1));
         if at <= view.now {
             return true;
         }
-        // One timer for all: when it expires, the last of them is overdue too.
+        // One timer for all chunks: when it expires, the last of them is overdue as well.
         self.timer = self.timer.max(Some(at));
         false
     }

@@ -1,4 +1,4 @@
-//! The tail loss probe of one path (RFC 8985 section 7).
+//! Tail loss probe of one path (RFC 8985 section 7).
 
 use anabranch_core::policy::PathFacts;
 use anabranch_core::time::{Span, Time};
@@ -13,7 +13,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// With the switch for them.
+/// Rules that apply if the switch for repeated probes is set.
 pub(super) const REPEATED: &[Equation] = &[Equation {
     name: "repeated tail probes",
     rule: "with `repeated-probes`, one that nothing answers is followed by another after max(PTO, t / 4, 10 ms), t = the time since the \
@@ -21,31 +21,31 @@ pub(super) const REPEATED: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// The wait between repeated probes grows with the time that nothing was answered, so that a second takes some 15 of them.
+/// Divisor: the interval of repeated probes grows with the time without an answer, so that one second takes about 15 of them.
 const PART_OF_SILENCE: u64 = 4;
-/// RFC 9260's clock granularity on machines of today, several times over.
+/// Minimum interval of repeated probes: several times the clock granularity of current machines (RFC 9260).
 const LEAST_REPEATED: Span = Span::from_millis(10);
 
-/// Section 7.2: the wait when there is no smoothed round-trip time yet.
+/// Section 7.2: probe timeout without a smoothed round-trip time.
 const WITHOUT_SRTT: Span = Span::from_secs(1);
-/// Not sooner, however short the round trip: a timer that is due at once would never let time pass.
+/// Minimum probe timeout, however short the round trip: a timer due at once would stop time from advancing.
 const LEAST_WAIT: Span = Span::from_millis(1);
 
-/// Whether the tail of a path is to be probed, and whether a probe of it is in flight.
+/// State of a path's tail: its timer, and its probe in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tail {
-    /// The probe timer.
+    /// Expiry of the probe timer.
     due: Option<Time>,
-    /// TLP.end_seq: the TSN that went as a probe and waits for its answer.
+    /// TLP.end_seq: TSN of the unanswered probe.
     probe: Option<u64>,
-    /// The TSN of the latest probe.
+    /// TSN of the latest probe.
     latest_probe: Option<u64>,
-    /// When the first of the probes left that nothing has answered.
+    /// Send time of the first unanswered probe.
     unanswered_since: Option<Time>,
 }
 
 impl Tail {
-    /// Section 7.2: sets the probe timer, or takes it back where there is nothing to probe for.
+    /// Section 7.2: arms the probe timer, or cancels it if there is nothing to probe for.
     pub(super) fn arm(
         &mut self,
         in_flight: ChunkBytes,
@@ -72,13 +72,13 @@ impl Tail {
         self.due = None;
     }
 
-    /// A probe was sent.
+    /// Records a sent probe.
     pub(super) fn probed(&mut self, tsn: u64, now: Time) {
         let unanswered_since = self.unanswered_since.or(Some(now));
         *self = Tail { due: None, probe: Some(tsn), latest_probe: Some(tsn), unanswered_since };
     }
 
-    /// The probe, or something on its path with a higher TSN, was acknowledged: the tail is answered.
+    /// Ends the probing if the probe, or a higher TSN on its path, was acknowledged.
     pub(super) fn acked(&mut self, tsn: u64, on_this_path: bool) {
         if self.probe.is_some_and(|probe| tsn == probe || (on_this_path && tsn > probe)) {
             self.ended();
@@ -101,7 +101,7 @@ impl Tail {
         self.unanswered_since = None;
     }
 
-    /// Whether the next probe follows one that nothing has answered.
+    /// Returns `true` if the next probe follows an unanswered one.
     pub(super) fn repeats(&self) -> bool {
         self.unanswered_since.is_some()
     }
@@ -114,22 +114,22 @@ impl Tail {
         self.due
     }
 
-    /// Whether the path is to be probed now; the timer is spent either way.
+    /// Returns `true` if the path must be probed now. An expired timer is cleared in any case.
     pub(super) fn is_due(&mut self, watched: bool, facts: &PathFacts, now: Time) -> bool {
         let due = self.due.take_if(|at| *at <= now).is_some();
         due && is_quiet(watched, facts) && !facts.in_flight.is_zero()
     }
 }
 
-/// Section 7.2: no recovery, and nothing acknowledged beyond a hole; the reordering timer or T3 covers those.
+/// Section 7.2: returns `true` without recovery and without acknowledgements beyond a hole, which another timer covers.
 fn is_quiet(watched: bool, facts: &PathFacts) -> bool {
     !watched && facts.is_active() && facts.lost_unsent.is_zero()
 }
 
-/// PTO (section 7.2). T3 may still expire before it, which the view does not show; then T3 ends the wait.
+/// Returns PTO (section 7.2). T3 may expire earlier, which the view does not show; then T3 ends the wait.
 fn probe_timeout(in_flight: ChunkBytes, facts: &PathFacts, settings: &RackSettings) -> Span {
     let Some(smoothed) = facts.rtt.smoothed else { return WITHOUT_SRTT };
-    // One chunk alone may be waiting for a second one at the receiver.
+    // The receiver may delay the acknowledgement of a single chunk until a second one arrives.
     let alone = in_flight <= facts.largest_chunk;
     (smoothed.times(2) + if alone { settings.ack_delay } else { Span::ZERO }).max(LEAST_WAIT)
 }

@@ -1,4 +1,4 @@
-//! RFC 8985 rule by rule, on two paths with a round trip of 100 ms each unless said otherwise.
+//! Tests of RFC 8985 rule by rule, on two paths with a round-trip time of 100 ms each unless stated otherwise.
 
 use super::*;
 use crate::loss::MissingReports;
@@ -16,7 +16,7 @@ const SETTINGS: RackSettings = RackSettings {
     repeated_probes: false,
     ack_delay: Span::from_millis(200),
 };
-/// The set of one path.
+/// Returns the set of one path.
 fn only(index: usize) -> PathSet {
     [path(index)].into_iter().collect()
 }
@@ -27,7 +27,7 @@ fn ms(n: u64) -> Time {
     Time::from_nanos(n * 1_000_000)
 }
 
-/// A chunk whose latest transmission left on the first path.
+/// Returns a chunk whose latest transmission used the first path.
 fn chunk(tsn: u64, sent_at: u64) -> Missing {
     Missing::sent_once(tsn, path(0), ms(sent_at))
 }
@@ -102,7 +102,7 @@ impl Sender {
         self.verdict(hole).lost
     }
 
-    /// A SACK is done that acked `acked` chunks on the first path and left `left`.
+    /// Completes a SACK that acknowledged `acked` chunks on the first path and left `left` in flight.
     fn sack_done(&mut self, acked: u64, left: u64, cumulative: u64) -> &mut Self {
         let ack = PathAck { gap: bytes(acked * M), in_flight_after: bytes(left * M), ..PathAck::default() };
         let other = PathAck { in_flight_after: bytes(2 * M), ..PathAck::default() };
@@ -118,7 +118,7 @@ impl Sender {
         self.dispatch(&Event::Spurious { path: path(0), misjudged: path(0), tsn })
     }
 
-    /// What is due at this time; the deadlines that were due must be gone afterwards.
+    /// Returns the tasks due at this time.
     fn due(&mut self, now: u64) -> LossTasks {
         self.at(now);
         self.rack.due(&self.world.view())
@@ -128,7 +128,7 @@ impl Sender {
         self.rack.overdue(&hole, &self.world.view())
     }
 
-    /// In milliseconds.
+    /// Returns the deadline in milliseconds.
     fn deadline(&self) -> Option<u64> {
         self.rack.deadline().map(|at| at.as_nanos() / 1_000_000)
     }
@@ -148,7 +148,7 @@ mod losses {
     fn a_chunk_is_lost_a_round_trip_and_a_reordering_window_after_it_left() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(110).acked(103, 10);
-        // Sent at 0, RACK.rtt is 100, the window is 100 / 4 = 25: it may come until 125.
+        // Sent at 0, RACK.rtt is 100, the window is 100 / 4 = 25: due at 125.
         assert!(!sender.lost(chunk(101, 0)));
         assert_eq!(sender.deadline(), Some(125));
         assert_eq!(sender.due(124), LossTasks::default());
@@ -208,7 +208,7 @@ mod losses {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(110).acked(110, 10);
         sender.lost(chunk(101, 0));
-        // A slower delivery: RACK.rtt is 125 - 5 = 120 now.
+        // A slower delivery: RACK.rtt becomes 125 - 5 = 120.
         assert!(sender.due(125).recheck);
         sender.acked(109, 5);
         assert!(!sender.overdue(chunk(101, 0)));
@@ -274,7 +274,7 @@ mod delivered {
     fn an_early_transmission_that_arrives_late_changes_the_round_trip_and_not_the_latest() {
         let mut sender = Sender::new(NO_PROBES);
         sender.at(150).acked(110, 50).acked(109, 30);
-        // RACK.rtt is 120; what left at 40 is still judged, until 40 + 120 + 25.
+        // RACK.rtt is 120; the chunk sent at 40 is still checked, until 40 + 120 + 25.
         assert!(!sender.lost(chunk(101, 40)));
         assert_eq!(sender.deadline(), Some(185));
     }
@@ -283,7 +283,7 @@ mod delivered {
 mod window {
     use super::*;
 
-    /// When a chunk that left at 0 becomes overdue on a path where one sent at 10 arrived at 110; `None` if at once.
+    /// Returns the grace period of a chunk sent at 0 on a path where one sent at 10 arrived at 110; `None` if it is lost at once.
     fn grace(sender: &mut Sender) -> Option<u64> {
         let lost = sender.at(110).lost(chunk(101, 0));
         let until = sender.deadline();
@@ -297,7 +297,7 @@ mod window {
         sender
     }
 
-    /// TSN 109 arrives after 110, although it left before it.
+    /// Delivers TSN 109 after 110, although it was sent before it.
     fn reordered() -> Sender {
         let mut sender = delivered();
         sender.acked(109, 10);
@@ -381,7 +381,7 @@ mod window {
         let mut sender = delivered();
         sender.spurious(101).spurious(102);
         assert_eq!(grace(&mut sender), Some(50), "two in one round are one");
-        // What left at 110 or later ends the round that began then.
+        // A chunk sent at 110 or later ends the round that began then.
         sender.at(209).acked(111, 109).spurious(103);
         assert_eq!(grace(&mut sender), Some(50));
         for (step, expected) in [75, 100, 100].into_iter().enumerate() {
@@ -477,7 +477,7 @@ mod probes {
         assert_eq!(sender.due(210).probes, only(0));
         sender.sent(0, 101, SendKind::TailProbe).sent(0, 102, SendKind::New);
         assert_eq!(sender.deadline(), None);
-        // An older chunk's answer is none to the probe.
+        // The acknowledgement of an older chunk does not answer the probe.
         assert_eq!(sender.at(220).acked(100, 5).sack_done(1, 2, 99).deadline(), None);
         assert_eq!(sender.at(310).acked(101, 210).sack_done(1, 2, 101).deadline(), Some(510));
     }
@@ -531,7 +531,7 @@ mod probes {
             let mut sender = Sender::new(SETTINGS);
             trouble(sender.at(10));
             assert_eq!(sender.sent(0, 101, SendKind::New).deadline(), None);
-            // Nor if it comes while the wait is on.
+            // Nor if it arrives while the timer is armed.
             let mut sender = Sender::new(SETTINGS);
             trouble(sender.at(10).sent(0, 101, SendKind::New));
             assert_eq!(sender.due(210).probes, PathSet::EMPTY);

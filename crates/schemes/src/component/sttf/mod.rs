@@ -1,8 +1,8 @@
 //! `sttf`: shortest transfer time first.
 //!
-//! STTF, shortest transfer time first (Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency Scheduling in MPTCP",
-//! IEEE/ACM Transactions on Networking 2019): each chunk goes to the path on which it arrives earliest, counting what waits there
-//! and how the path's window will grow until it has left. A chunk may wait for a full path, and be placed anew as long as it waits.
+//! STTF (Hurtig, Grinnemo, Brunstrom, Ferlin, Alay, Kuhn, "Low-Latency Scheduling in MPTCP", IEEE/ACM Transactions on Networking
+//! 2019): each chunk is assigned to the path on which it arrives earliest, including the wait there and the growth of the path's
+//! window meanwhile. A chunk may wait for a full path, and may be reassigned while it waits.
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{Context, Decision, PathFacts, Pick, Policies, Scheduler, SendAsk, Slot, View};
@@ -112,42 +112,42 @@ fn apply(values: &Values, policies: Policies) -> Policies {
     Policies { scheduler: Box::new(scheduler), ..policies }
 }
 
-/// Which round-trip time predicts a transfer.
+/// Round-trip time that predicts a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferRtt {
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     Smoothed,
-    /// The latest sample, as in the authors' kernel.
+    /// Latest sample, as in the authors' kernel.
     Latest,
 }
 
-/// How often the plan is compared with what is bound.
+/// Frequency of comparing the plan with the bound data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replanning {
-    /// As every send opportunity begins. Placing a window of chunks anew at each SACK costs as much as the window is large.
+    /// At the start of every send opportunity. Reassigning a window of chunks at each SACK costs time proportional to the window.
     EverySendOpportunity,
-    /// At most once in the least smoothed round-trip time of any active path: sooner nothing new is known of the others.
+    /// At most once per smallest smoothed round-trip time of the active paths: no new information about the others arrives earlier.
     EveryRoundTrip,
-    /// What is bound is never placed anew.
+    /// Bound data is never reassigned.
     Never,
 }
 
-/// Earliest arrival with windows that grow.
+/// Scheduler: earliest arrival with windows that grow.
 #[derive(Debug)]
 pub struct ShortestTransfer {
     rtt: TransferRtt,
     replanning: Replanning,
-    /// When the plan was compared last.
+    /// Time of the latest comparison.
     compared_at: Option<Time>,
 }
 
 impl ShortestTransfer {
-    /// With a round-trip time that counts and a rule for comparing plans.
+    /// Creates a scheduler with a kind of round-trip time and a rule for comparing plans.
     pub const fn new(rtt: TransferRtt, replanning: Replanning) -> Self {
         ShortestTransfer { rtt, replanning, compared_at: None }
     }
 
-    /// Whether it is time to compare plans.
+    /// Returns `true` if plans must be compared now.
     fn is_due(&mut self, view: &View<'_>) -> bool {
         let due = match self.replanning {
             Replanning::EverySendOpportunity => true,
@@ -170,7 +170,7 @@ impl ShortestTransfer {
         }
     }
 
-    /// Whether what is bound would be spread otherwise now, by more than one chunk on some path.
+    /// Returns `true` if bound data would be distributed differently now, by more than one chunk on some path.
     fn plan_differs(&self, view: &View<'_>) -> bool {
         let mut plans: [Option<PathPlan>; MAX_PATHS] = [const { None }; MAX_PATHS];
         for path in view.active() {
@@ -192,7 +192,7 @@ impl Slot for ShortestTransfer {}
 
 impl Scheduler for ShortestTransfer {
     fn pick(&mut self, ask: &SendAsk, view: &View<'_>, _: &mut Context<'_>) -> Decision<Pick> {
-        // rounds * rtt until it leaves, and rtt/2 until it is there.
+        // rounds * rtt until it is sent, and rtt/2 until it arrives.
         let arrival = |path: &PathFacts, rtt: Span| {
             after_rounds(Rounds::of(path, view).first_beyond(path.bound.get()), rtt)
         };
@@ -204,11 +204,11 @@ impl Scheduler for ShortestTransfer {
     }
 }
 
-/// The rounds of a path from now on: in the first what is free of its window leaves, in each later one a whole window that has
-/// grown. A chunk leaves in a round if less than the round's capacity is ahead of it, since the last packet may overshoot a window.
+/// Future rounds of a path. The first one sends the free part of the window, each later one a whole grown window. A chunk is sent
+/// in a round if less than the round's capacity is ahead of it, since the last packet may overshoot a window.
 struct Rounds {
     number: u64,
-    /// Bytes that have left by the end of the round.
+    /// Bytes sent by the end of the round.
     capacity: u64,
     window: u64,
     ssthresh: u64,
@@ -228,7 +228,7 @@ impl Rounds {
         }
     }
 
-    /// Goes on to the next round: twice the window in slow start, which ends one chunk above ssthresh, then one chunk more.
+    /// Advances to the next round: doubles the window in slow start, which ends one chunk above ssthresh, then adds one chunk.
     fn advance(&mut self) {
         self.window = if self.window <= self.ssthresh {
             self.window.saturating_mul(2).min(self.ssthresh.saturating_add(self.chunk))
@@ -239,7 +239,7 @@ impl Rounds {
         self.number += 1;
     }
 
-    /// The round in which a chunk leaves that has this many bytes ahead of it.
+    /// Returns the round in which a chunk with this many bytes ahead of it is sent.
     fn first_beyond(mut self, ahead: u64) -> u64 {
         while self.capacity <= ahead {
             if self.window > self.ssthresh {
@@ -250,27 +250,27 @@ impl Rounds {
         self.number
     }
 
-    /// The least n with (w+m) + (w+2m) + ... + (w+nm) = n w + m n (n+1)/2 above `ahead`: one more than the whole part of the
-    /// positive root of m n^2 + (2w+m) n - 2 ahead.
+    /// Returns the least n with (w+m) + (w+2m) + ... + (w+nm) = n w + m n (n+1)/2 above `ahead`: one more than the integer part of
+    /// the positive root of m n^2 + (2w+m) n - 2 ahead.
     fn linear_rounds(&self, ahead: u64) -> u64 {
         let (window, chunk, ahead) = (u128::from(self.window), u128::from(self.chunk), u128::from(ahead));
         let b = 2 * window + chunk;
         let square = b * b + 8 * chunk * ahead;
-        // Almost always it fits, and 64 bits are several times as fast.
+        // The square almost always fits into 64 bits, which are several times as fast.
         let root = u64::try_from(square).map_or_else(|_| square.isqrt(), |square| u128::from(square.isqrt()));
         ((root - b) / (2 * chunk) + 1) as u64
     }
 }
 
-/// A path in a plan, in chunks.
+/// Path in a plan, in chunks.
 struct PathPlan {
     rounds: Rounds,
     rtt: Option<Span>,
-    /// What is bound to it.
+    /// Chunks bound to the path.
     bound: u64,
-    /// What the plan gives it.
+    /// Chunks assigned by the plan.
     planned: u64,
-    /// The most that the plan may give it.
+    /// Maximum that the plan may assign.
     most: u64,
 }
 
@@ -278,7 +278,7 @@ impl PathPlan {
     fn of(path: &PathFacts, rtt: Option<Span>, view: &View<'_>) -> Self {
         let rounds = Rounds::of(path, view);
         let bound = path.bound.get().div_ceil(rounds.chunk);
-        // A path beyond its share of the buffers gets nothing more, one that is not measured what can leave at once.
+        // A path beyond its buffer share gets no more chunks; an unmeasured one gets the chunks that can be sent at once.
         let most = if path.within_share { u64::MAX } else { bound };
         let most = if rtt.is_some() { most } else { most.min(rounds.capacity.div_ceil(rounds.chunk)) };
         let mut plan = PathPlan { rounds, rtt, bound, planned: 0, most };
@@ -286,14 +286,14 @@ impl PathPlan {
         plan
     }
 
-    /// Goes on to the first round with room.
+    /// Advances to the first round with room.
     fn open(&mut self) {
         while self.planned < self.most && self.room() == 0 {
             self.rounds.advance();
         }
     }
 
-    /// Chunks that still leave in this round.
+    /// Returns the number of chunks that can still be sent in this round.
     fn room(&self) -> u64 {
         self.rounds.capacity.div_ceil(self.rounds.chunk).min(self.most) - self.planned
     }
@@ -302,7 +302,7 @@ impl PathPlan {
         self.rtt.map_or(Span::ZERO, |rtt| after_rounds(self.rounds.number, rtt))
     }
 
-    /// Takes what leaves in this round, of this many chunks at most.
+    /// Assigns the chunks sent in this round, at most `left`. Returns their number.
     fn fill(&mut self, left: u64) -> u64 {
         let taken = self.room().min(left);
         self.planned += taken;

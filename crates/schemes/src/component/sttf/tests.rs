@@ -1,4 +1,4 @@
-//! STTF's rounds in both phases, its choice and its plans, each computed by hand.
+//! Tests of STTF's rounds in both phases, its choice and its plans, each computed by hand.
 
 use super::*;
 use crate::testing::{M, World, bytes, path};
@@ -8,7 +8,7 @@ use anabranch_core::profile::Profile;
 const SMOOTHED: ShortestTransfer =
     ShortestTransfer::new(TransferRtt::Smoothed, Replanning::EverySendOpportunity);
 
-/// Paths of 20 ms and 100 ms with windows of four chunks in slow start; the first is full and `bound` chunks wait there.
+/// Creates paths of 20 ms and 100 ms with windows of four chunks in slow start. The first is full, and `bound` chunks wait there.
 fn world(bound: u64) -> World {
     let mut world = World::new(Profile::rfc9260_multipath(), 2);
     for (facts, rtt) in world.paths.iter_mut().zip([20, 100]) {
@@ -21,7 +21,7 @@ fn world(bound: u64) -> World {
     world
 }
 
-/// Rounds of a path with these figures in chunks.
+/// Returns the rounds of a path with these figures in chunks.
 fn rounds(cwnd: u64, ssthresh: u64, flight: u64) -> Rounds {
     let mut world = World::new(Profile::rfc9260_multipath(), 1);
     world.paths[0].cwnd = bytes(cwnd * M);
@@ -42,7 +42,7 @@ fn what_fits_the_free_window_leaves_in_the_first_round() {
 
 #[test]
 fn the_window_doubles_per_round_in_slow_start() {
-    // Full: 8, 8+16 = 24, 24+32 = 56 have left after rounds 1, 2, 3.
+    // Full: 8, 8+16 = 24, 24+32 = 56 are sent after rounds 1, 2, 3.
     assert_eq!([0, 7, 8, 23, 24, 55, 56].map(|ahead| round_of(4, 100, 4, ahead)), [1, 1, 2, 2, 3, 3, 4]);
 }
 
@@ -69,7 +69,7 @@ fn more_in_flight_than_the_window_leaves_nothing_free() {
 
 #[test]
 fn a_last_packet_may_overshoot_the_window() {
-    // 4380 B hold three chunks by the rule of RFC 9260 section 6.1 B, since 2936 B are less than 4380 B.
+    // 4380 B allow three chunks by the rule of RFC 9260 section 6.1 B, since 2936 B are less than 4380 B.
     let world = World::new(Profile::rfc9260_multipath(), 1);
     let round = |ahead| Rounds::of(&world.paths[0], &world.view()).first_beyond(ahead);
     assert_eq!([2 * M, 4379, 4380].map(round), [0, 0, 1]);
@@ -96,8 +96,8 @@ fn a_path_without_a_window_begins_with_one_chunk() {
 
 #[test]
 fn the_fast_path_is_queued_on_until_the_slow_one_is_earlier() {
-    // On the slow path a chunk arrives after 50 ms, on the fast one after 20 ms (rounds + 0.5): 30 ms with less than 8 ahead,
-    // 50 ms with less than 24, and then 70 ms.
+    // On the slow path a chunk arrives after 50 ms, on the fast one after 20 ms (rounds + 0.5): 30 ms with less than 8 ahead, 50 ms
+    // with less than 24, and then 70 ms.
     let figure = |bound| {
         let decision = world(bound).pick(&mut { SMOOTHED });
         (decision.choice, decision.reason.value)
@@ -129,7 +129,7 @@ fn the_latest_sample_counts_if_chosen() {
 
 #[test]
 fn a_plan_that_still_holds_is_kept() {
-    // 8 chunks after 30 ms and 16 after 50 ms, at which the fast path is the first of equals.
+    // 8 chunks after 30 ms and 16 after 50 ms, when the fast path is the first of equals.
     assert!(!{ SMOOTHED }.replan(&world(24).view()));
     assert!(!{ SMOOTHED }.replan(&world(0).view()));
 }
@@ -200,7 +200,7 @@ fn placing_chunks_one_by_one_gives_the_plan() {
 
 #[test]
 fn plans_are_compared_once_in_the_least_round_trip_or_never() {
-    // What is bound is spread as in the test above: 22 and 2, where 23 and 1 would be right or better.
+    // Bound data is distributed as in the test above: 22 and 2, where 23 and 1 would be correct or better.
     let mut world = world(24);
     world.paths[0].bound = bytes(0);
     let [mut often, mut seldom, mut never] =

@@ -1,10 +1,10 @@
 //! `weighted`: shares in bytes by given weights.
 //!
-//! Shares in bytes by given weights: a smooth weighted round robin with deficit counters (after Shreedhar and Varghese, "Efficient
-//! Fair Queuing Using Deficit Round Robin", 1996, which counts bytes as well).
+//! Smooth weighted round robin with deficit counters in bytes (after Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit
+//! Round Robin", 1996, which counts bytes as well).
 //!
-//! Whatever new data leaves is credited to all active paths by their weights and charged to the path that carried it. The path
-//! with the most credit is next. A path that is full goes on earning, so that it can catch up, but only up to a limit.
+//! New data is credited to all active paths by their weights and charged to the path that carries it. The path with the highest
+//! credit is next. A full path continues to earn credit up to a limit, so that it can catch up.
 
 use anabranch_core::policy::{
     Context, Decision, Event, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, SendAsk,
@@ -87,19 +87,19 @@ fn apply(values: &Values, policies: Policies) -> Policies {
 #[derive(Debug)]
 pub struct Weighted {
     weights: Weights,
-    /// The most that a path may be ahead of or behind its share.
+    /// Maximum distance of a path from its share.
     limit: Length,
     /// Bytes that each path is behind its share; negative if it is ahead.
     credits: [f64; MAX_PATHS],
 }
 
 impl Weighted {
-    /// Shares by these weights; no path is further from its share than `limit`.
+    /// Creates a scheduler with these weights. No path is further from its share than `limit`.
     pub fn new(weights: Weights, limit: Length) -> Self {
         Weighted { weights, limit, credits: [0.0; MAX_PATHS] }
     }
 
-    /// A path's credit once a chunk of this size is credited to all.
+    /// Returns a path's credit after a chunk of this size has been credited to all.
     fn standing(&self, path: &PathFacts, bytes: ChunkBytes, all: f64) -> f64 {
         let share = f64::from(self.weights.of(path.id)) / all;
         self.credits[path.id.index()] + bytes.get() as f64 * share
@@ -126,7 +126,7 @@ impl Slot for Weighted {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>, _: &mut Context<'_>) {
         match *event {
             Event::PathAdded(path) => self.credits[path.index()] = 0.0,
-            // What it missed while it was out of service is not owed to it.
+            // Credit missed while out of service is not restored.
             Event::PathState { path, to: PathState::Active, .. } => self.credits[path.index()] = 0.0,
             Event::Sent(sent) if matches!(sent.kind, SendKind::New | SendKind::WindowProbe) => {
                 self.settle(sent.path, sent.bytes, view);

@@ -1,4 +1,4 @@
-//! Shares, catching up and forgetting, computed by hand.
+//! Tests of shares, catching up and forgetting, computed by hand.
 
 use super::*;
 use crate::registry::{Kind, Parameter, Value};
@@ -25,7 +25,7 @@ fn scheduler(text: &str) -> Weighted {
     Weighted::new(weights(text), Length::Chunks(10.0))
 }
 
-/// Sends one packet of `size` chunk bytes where the scheduler says, through a window that never fills.
+/// Sends one packet of `size` chunk bytes on the scheduler's choice, through a window that never fills.
 fn send(world: &mut World, scheduler: &mut Weighted, size: u64) -> usize {
     let ask = SendAsk { chunk: bytes(size), ..ASK };
     let Pick::Path(id) = world.with(|view, context| scheduler.pick(&ask, view, context)).choice else {
@@ -61,7 +61,7 @@ fn a_thousand_packets_are_shared_as_the_weights_say() {
         // Thirds of 1000 packets are 333.3.
         ("1", &[333, 333, 333]),
         ("1:2:7", &[100, 200, 700]),
-        // Paths beyond the list take its last number: 1000 * 499/501 = 996.0, and 2.0 each.
+        // Paths beyond the list use its last number: 1000 * 499/501 = 996.0, and 2.0 each.
         ("499:1", &[996, 2, 2]),
     ];
     for (text, expected) in cases {
@@ -83,7 +83,7 @@ fn bytes_are_shared_and_not_packets() {
         let size = if packet % 2 == 0 { M } else { 116 };
         carried[send(&mut world, &mut scheduler, size)] += size;
     }
-    // 500 * (1468 + 116) = 792000 B in all; packet by packet, path 0 would carry 734000 B of them.
+    // 500 * (1468 + 116) = 792000 B in total; packet by packet, path 0 would carry 734000 B of them.
     assert!(carried.iter().all(|bytes| bytes.abs_diff(396_000) <= M), "{carried:?}");
 }
 
@@ -104,9 +104,8 @@ fn a_path_that_was_full_catches_up_as_far_as_the_limit() {
         assert_eq!(send(&mut world, &mut scheduler, M), 0);
     }
     world.paths[1].in_flight = bytes(0);
-    // Path 1 stands at +10 packets and path 0 at -10; each packet on path 1 moves both by a half, so after 19 of them
-    // path 1 has 10 - 9.5 = 0.5 and path 0 -0.5. With the packet to come credited that is 1 to 0, after one more
-    // 0 to 0, and 0.5 to 0.5 gives path 0 the next.
+    // Path 1 has +10 packets of credit and path 0 -10. Each packet on path 1 moves both by a half, so after 19 of them path 1 has
+    // 10 - 9.5 = 0.5 and path 0 -0.5. With the next packet that is 1 to 0, after one more 0 to 0, and 0.5 to 0.5 selects path 0.
     let paths: Vec<usize> = (0..22).map(|_| send(&mut world, &mut scheduler, M)).collect();
     assert_eq!(paths[..20], [1; 20]);
     assert_eq!(paths[20..], [0, 1]);

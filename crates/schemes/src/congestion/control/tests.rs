@@ -1,4 +1,4 @@
-//! Windows with worked numbers. M, the largest chunk, is 1468 B.
+//! Tests of windows with worked numbers. M, the largest chunk, is 1468 B.
 
 use super::*;
 use crate::congestion::Change;
@@ -9,7 +9,7 @@ use anabranch_core::units::WindowBytes;
 
 use GrowthGate::{Cumulative, PseudoCumulative};
 
-/// A congestion control and the facts that it sees.
+/// Congestion control and the facts that it sees.
 struct Rig {
     world: World,
     control: WindowControl,
@@ -25,7 +25,7 @@ impl Rig {
             Window { cwnd: bytes(cwnd), ssthresh: bytes(ssthresh), partial_bytes_acked: bytes(partial) };
     }
 
-    /// The first path's cwnd, ssthresh and partial_bytes_acked.
+    /// Returns the first path's cwnd, ssthresh and partial_bytes_acked.
     fn window(&self) -> (u64, u64, u64) {
         let window = self.control.window(path(0));
         (window.cwnd.get(), window.ssthresh.get(), window.partial_bytes_acked.get())
@@ -35,7 +35,7 @@ impl Rig {
         self.world.dispatch(&mut self.control, event);
     }
 
-    /// A SACK that says `ack` of the first path and nothing of the second.
+    /// Processes a SACK with `ack` for the first path and nothing for the second.
     fn sack(&mut self, ack: PathAck) {
         self.sack_with(ack, ack.cumulative > ChunkBytes::ZERO);
     }
@@ -65,7 +65,7 @@ impl Rig {
     }
 }
 
-/// `cumulative` bytes acked by the cumulative TSN, which is the path's own too, of `before` in flight.
+/// Acknowledges `cumulative` of `before` bytes in flight by the cumulative TSN, which is also the path's pseudo-cumulative TSN.
 fn acked(cumulative: u64, before: u64) -> PathAck {
     PathAck {
         cumulative: bytes(cumulative),
@@ -77,7 +77,7 @@ fn acked(cumulative: u64, before: u64) -> PathAck {
     }
 }
 
-/// The same with `gap` bytes acked by gap blocks, `after` of them at or after the path's pseudo-cumulative TSN.
+/// Like [`acked`], with `gap` more bytes in gap ack blocks. `after` of them are at or after the path's pseudo-cumulative TSN.
 fn acked_with_gap(cumulative: u64, gap: u64, after: u64, before: u64) -> PathAck {
     PathAck {
         gap: bytes(gap),
@@ -159,7 +159,7 @@ fn a_window_that_is_set_holds_with_its_reason_and_at_least_one_chunk() {
     assert_eq!((rig.window(), rig.control.last_reason(path(0))), ((1468, 9000, 5), Reason::rule("test")));
 }
 
-/// Rules that note what they are told.
+/// Reduction rule that records its calls.
 #[derive(Debug, Default)]
 struct Noting(Vec<&'static str>);
 
@@ -299,7 +299,7 @@ fn congestion_avoidance_adds_one_chunk_per_window_acked_and_keeps_the_remainder(
             rig.sack(acked(2936, 11_744));
             seen.push((rig.window().0, rig.window().2));
         }
-        // Four times 2936 B are 11,744 B, a window of 10,000 B and 1744 B toward the next.
+        // Four times 2936 B are 11,744 B: a window of 10,000 B and 1744 B toward the next.
         assert_eq!(seen, [(10_000, 2936), (10_000, 5872), (10_000, 8808), (11_468, 1744), (11_468, 4680)]);
         assert_eq!(rig.control.last_reason(path(0)).rule, "a window's worth was acknowledged");
     }
@@ -488,7 +488,7 @@ fn the_sum_begins_again_when_nothing_is_in_flight() {
 //# Upon detection of packet losses from SACK chunks (see Section 7.2.4), an endpoint SHOULD do the following:
 #[test]
 fn a_fast_retransmit_halves_the_window_down_to_the_floor() {
-    // Half the window, or 4 M = 5872 B, in ns-2's CMT agent 2 M = 2936 B. The floor may lie above the window.
+    // Half the window, or 4 M = 5872 B; in ns-2's CMT agent 2 M = 2936 B. The floor may exceed the window.
     let cases = [
         (20_000, 10_000, 10_000),
         (11_745, 5872, 5872),
@@ -561,7 +561,7 @@ fn after_a_time_out_a_window_doubles_up_to_its_threshold_and_then_creeps() {
         rig.sack(acked(1468, rig.window().0 + 1468));
         seen.push(rig.window().0);
     }
-    // The threshold is 5872 B; from 7340 B on, five chunks have to be acked for one.
+    // The threshold is 5872 B; from 7340 B on, growth by one chunk requires five acknowledged chunks.
     assert_eq!(seen, [1468, 2936, 4404, 5872, 7340, 7340, 7340, 7340, 7340, 8808]);
 }
 

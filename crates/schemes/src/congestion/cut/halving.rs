@@ -1,4 +1,4 @@
-//! Multiplicative decrease as the standard has it (RFC 9260 sections 7.2.3 and 7.2.4), with the profile's floors.
+//! Multiplicative decrease of the standard (RFC 9260 sections 7.2.3 and 7.2.4), with the profile's floors.
 
 use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
 use anabranch_core::profile::Profile;
@@ -8,7 +8,7 @@ use crate::congestion::{Change, Cut, PathLoss};
 
 pub(crate) const FILE: &str = file!();
 
-/// Half the window, and one chunk after T3.
+/// Halves the window, or reduces it to one chunk after T3.
 #[derive(Debug)]
 pub struct Halving;
 
@@ -20,7 +20,7 @@ impl Cut for Halving {
     }
 }
 
-/// What the standard makes of a window after a loss.
+/// Returns the window that the standard prescribes after a loss.
 pub(crate) fn halve(window: Window, cause: LossCause, path: &PathFacts, profile: &Profile) -> Change {
     let half = window.cwnd.over(2);
     let (window, rule) = match cause {
@@ -33,7 +33,7 @@ pub(crate) fn halve(window: Window, cause: LossCause, path: &PathFacts, profile:
     Change { window, reason: Reason::figure(rule, "half_bytes", half.get() as f64) }
 }
 
-/// RFC 9260 section 7.2.3 with `reduced` in place of half the window: threshold and window are that, or the floor.
+/// RFC 9260 section 7.2.3 with `reduced` in place of half the window: sets threshold and window to it, or to the floor.
 pub(crate) fn after_fast_retransmit(reduced: ChunkBytes, path: &PathFacts, profile: &Profile) -> Window {
     //= docs/rfc9260.txt#section-7.2.3
     //# Upon detection of packet losses from SACK chunks (see Section 7.2.4), an endpoint SHOULD do the following:
@@ -41,8 +41,7 @@ pub(crate) fn after_fast_retransmit(reduced: ChunkBytes, path: &PathFacts, profi
     Window { cwnd: ssthresh, ssthresh, partial_bytes_acked: ChunkBytes::ZERO }
 }
 
-/// RFC 9260 section 7.2.3 for T3, with `reduced` in place of half the window: the threshold is that, or the floor, and the
-/// window one chunk.
+/// RFC 9260 section 7.2.3 for T3, with `reduced` in place of half the window: threshold as above, window of one chunk.
 pub(crate) fn after_timeout(
     window: Window,
     reduced: ChunkBytes,

@@ -1,4 +1,4 @@
-//! Rules of reduction, one file each, and what they share.
+//! Reduction rules, one per file, and their shared parts.
 
 pub(crate) mod halving;
 
@@ -12,11 +12,11 @@ use anabranch_core::units::ChunkBytes;
 
 use crate::definition::{ChoiceParameter, Parameter, Value, Values};
 
-/// The floors that schemes can be compared with, whatever their publication says.
+/// Floors that apply regardless of a scheme's publication, so that schemes can be compared.
 const FLOORS: [(&str, Floor); 3] =
     [("profile", Floor::Profile), ("2", Floor::Chunks(2)), ("4", Floor::Chunks(4))];
 
-/// The least threshold after a cut, for schemes that leave it to the profile or name a number of chunks.
+/// Minimum threshold after a reduction, for schemes that use the profile's or a number of chunks.
 const FLOOR: ChoiceParameter<Floor> = ChoiceParameter {
     name: "floor",
     options: &FLOORS,
@@ -25,7 +25,7 @@ const FLOOR: ChoiceParameter<Floor> = ChoiceParameter {
     source: "RFC 9260 section 7.2.3: 4; ns-2's CMT agent: 2",
 };
 
-/// The same for schemes whose publication has a rule of its own.
+/// Minimum threshold after a reduction, for schemes whose publication has its own rule.
 const OWN_FLOOR: ChoiceParameter<Floor> = ChoiceParameter {
     name: "floor",
     options: &[("published", Floor::Published), FLOORS[0], FLOORS[1], FLOORS[2]],
@@ -42,7 +42,7 @@ pub(crate) const fn own_floor(source: &'static str) -> Parameter {
     Parameter { source, ..OWN_FLOOR.parameter() }
 }
 
-/// The rules with the floor that the parameter asks for.
+/// Returns the profile with the floor that the parameter selects.
 pub(crate) fn floored(values: &Values, row: Profile) -> Profile {
     match OWN_FLOOR.get(values) {
         Floor::Chunks(chunks) => Profile { fast_retransmit_floor: chunks, timeout_floor: chunks, ..row },
@@ -50,19 +50,19 @@ pub(crate) fn floored(values: &Values, row: Profile) -> Profile {
     }
 }
 
-/// The least threshold that a publication's own rule leaves.
+/// Minimum threshold in a publication's own reduction rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floor {
     /// The publication's.
     Published,
     /// The profile's, so that schemes can be compared with equal floors.
     Profile,
-    /// This many largest chunks.
+    /// This number of largest chunks.
     Chunks(u64),
 }
 
 impl Floor {
-    /// The floor that the parameter asks for.
+    /// Returns the floor that the parameter selects.
     pub(crate) fn from_values(values: &Values) -> Self {
         OWN_FLOOR.get(values)
     }
@@ -83,8 +83,8 @@ impl Floor {
     }
 }
 
-/// Bytes, rounded to the nearest; nothing if there are less than none.
+/// Rounds to the nearest number of bytes; negative numbers become zero.
 pub(crate) fn nearest(bytes: f64) -> ChunkBytes {
-    // A float-to-integer cast saturates, so that a negative number is zero.
+    // The cast from float to integer saturates, so a negative number becomes zero.
     ChunkBytes::new(bytes.round() as u64)
 }

@@ -1,4 +1,4 @@
-//! Shared by the coupled rules: the windows and round-trip times of all paths, and growth by fractions of a byte.
+//! Shared parts of the coupled growth rules: windows and round-trip times of all paths, and growth by fractions of a byte.
 
 use anabranch_core::policy::{Event, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
@@ -7,7 +7,7 @@ use anabranch_core::{MAX_PATHS, PathId};
 use crate::congestion::growth::standard::slow_start;
 use crate::congestion::{Acknowledged, Change};
 
-/// A path as coupled rules see it.
+/// Path in the view of coupled rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Flow {
     pub(crate) path: PathId,
@@ -18,14 +18,14 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Bytes per second.
+    /// Returns the rate in bytes per second.
     pub(crate) fn rate(&self) -> f64 {
         self.cwnd / self.rtt
     }
 }
 
-/// The paths that are coupled. A path that is not active carries no data to be fair about, and of one without a round-trip
-/// time nothing can be said: neither takes part, except that the path in question counts whatever its state.
+/// Coupled paths. Inactive paths carry no data, and the rate of a path without a round-trip time is unknown, so both are excluded.
+/// The path in question takes part regardless of its state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flows {
     all: [Flow; MAX_PATHS],
@@ -50,27 +50,26 @@ impl Flows {
         &self.all[..self.count]
     }
 
-    /// The path in question; `None` if its round-trip time is not known yet.
+    /// Returns the path in question, or `None` if its round-trip time is not known yet.
     pub(crate) fn find(&self, path: PathId) -> Option<Flow> {
         self.all().iter().find(|flow| flow.path == path).copied()
     }
 }
 
-/// The largest of some figures; zero if there is none.
+/// Returns the maximum, or zero if there are no numbers.
 pub(crate) fn largest(figures: impl Iterator<Item = f64>) -> f64 {
     figures.fold(0.0, f64::max)
 }
 
-/// What a coupled rule answers: by how many bytes the window grows for each byte acknowledged, in units of the largest chunk, and
-/// the figure that decided.
+/// Result of a coupled rule: the growth per acknowledged byte, in largest chunks, and the deciding figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gain {
-    /// Largest chunks per byte acknowledged: 1 / cwnd is growth by one chunk per window.
+    /// Largest chunks per acknowledged byte. 1 / cwnd is growth by one chunk per window.
     pub(crate) per_byte: f64,
     pub(crate) reason: Reason,
 }
 
-/// The fractions of bytes that windows have grown by, so that many small steps are as good as a large one.
+/// Fractions of bytes left over from growth, so that many small steps equal a large one.
 #[derive(Debug, Default)]
 pub(crate) struct Fractions([f64; MAX_PATHS]);
 
@@ -81,8 +80,8 @@ impl Fractions {
         }
     }
 
-    /// Slow start as the standard has it; above ssthresh, growth by what the rule gains. All bytes that count toward the next
-    /// step are spent at once, since no step waits for a whole window. A path without a round-trip time is uncoupled.
+    /// Grows as in the standard's slow start, and above ssthresh by the rule's gain. All bytes toward the next step are spent at
+    /// once, because no step waits for a whole window. A path without a round-trip time is uncoupled.
     pub(crate) fn grow(
         &mut self,
         acknowledged: &Acknowledged<'_>,
@@ -105,7 +104,7 @@ impl Fractions {
         })
     }
 
-    /// `cwnd` changed by `by` bytes, which may be negative, and by what was left over before.
+    /// Returns `cwnd` changed by `by` bytes, which may be negative, and by the fraction left over.
     pub(crate) fn whole(&mut self, path: PathId, cwnd: ChunkBytes, by: f64) -> ChunkBytes {
         let sum = self.0[path.index()] + by;
         let whole = sum.floor();
@@ -114,7 +113,7 @@ impl Fractions {
     }
 }
 
-/// One chunk per window (RFC 9260 section 7.2.2).
+/// Returns the gain of one chunk per window (RFC 9260 section 7.2.2).
 fn uncoupled(window: Window) -> Gain {
     Gain {
         per_byte: 1.0 / window.cwnd.get().max(1) as f64,
@@ -161,7 +160,7 @@ mod tests {
             cwnd = fractions.whole(path(0), cwnd, by);
             seen.push(cwnd.get());
         }
-        // Sums: 100.25, 100.75, 101, 103.75, 104, 103.5, 103, 100; the window is their whole part.
+        // Sums: 100.25, 100.75, 101, 103.75, 104, 103.5, 103, 100; the window is their integer part.
         assert_eq!(seen, [100, 100, 101, 103, 104, 103, 103, 100]);
     }
 

@@ -1,4 +1,4 @@
-//! Rules of growth, one file each, and what they share.
+//! Growth rules, one per file, and their shared parts.
 
 pub(crate) mod coupled;
 pub(crate) mod pooled;

@@ -1,11 +1,11 @@
-//! Slow start and congestion avoidance as the standard has them (RFC 9260 sections 7.2.1 and 7.2.2).
+//! Slow start and congestion avoidance of the standard (RFC 9260 sections 7.2.1 and 7.2.2).
 
 use anabranch_core::policy::{Event, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
 
 use crate::congestion::{Acknowledged, Change, Growth};
 
-/// Up to one chunk per SACK, or as many as the profile says, in slow start, one chunk per window acknowledged after it.
+/// In slow start grows by a chunk per SACK, or the profile's limit; in congestion avoidance by one chunk per acknowledged window.
 #[derive(Debug)]
 pub struct StandardGrowth;
 
@@ -19,7 +19,7 @@ impl Growth for StandardGrowth {
     }
 }
 
-/// RFC 9260 section 7.2.1: what was acknowledged, but at most `limit`; `None` above ssthresh.
+/// RFC 9260 section 7.2.1: grows by the acknowledged bytes, at most `limit`. Returns `None` above ssthresh.
 pub(crate) fn slow_start(window: Window, acked: ChunkBytes, limit: ChunkBytes) -> Option<Change> {
     (window.cwnd <= window.ssthresh).then(|| {
         //= docs/rfc9260.txt#section-7.2.1
@@ -30,7 +30,7 @@ pub(crate) fn slow_start(window: Window, acked: ChunkBytes, limit: ChunkBytes) -
     })
 }
 
-/// RFC 9260 section 7.2.2: one chunk once a window's worth has been acknowledged.
+/// RFC 9260 section 7.2.2: grows by one chunk once a window of bytes has been acknowledged.
 //= docs/rfc9260.txt#section-7.2.2
 //# When cwnd is greater than ssthresh, cwnd SHOULD be incremented by PMDCS per RTT if the sender has cwnd or more bytes
 //# of data outstanding for the corresponding transport address.
@@ -46,7 +46,7 @@ fn avoidance(window: Window, largest: ChunkBytes) -> Option<Change> {
     Some(Change { window: Window { cwnd: window.cwnd + largest, ..spent }, reason })
 }
 
-/// The window with a window's worth taken off the bytes that count toward its next step; `None` if they do not suffice.
+/// Subtracts a window from the bytes that count toward the next step. Returns `None` if they do not suffice.
 pub(crate) fn spend_window(window: Window) -> Option<Window> {
     let partial_bytes_acked = window.partial_bytes_acked - window.cwnd;
     (window.partial_bytes_acked >= window.cwnd).then_some(Window { partial_bytes_acked, ..window })

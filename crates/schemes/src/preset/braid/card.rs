@@ -1,4 +1,4 @@
-//! The documentation card of `braid`.
+//! Documentation card of `braid`.
 
 use crate::component::cubic::curve;
 use crate::component::rack;

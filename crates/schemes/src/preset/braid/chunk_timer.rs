@@ -1,10 +1,12 @@
-//! A timer for each retransmitted chunk.
+//! Timers of retransmitted chunks.
 //!
-//! A chunk that is lost twice holds everything back until RACK or T3 finds it. RACK needs something that left later on the same
-//! path and arrived; while the peer's window is closed nothing leaves. So a retransmission that is not acknowledged in time is
-//! lost again. Round trips of such chunks are not measured (Karn), so each time the wait is twice as long: if a queue has grown far
-//! beyond SRTT, timers that do not back off would fill it with copies for ever. The earliest chunk, which all others wait for, is
-//! retransmitted more often: a burst of losses is over after some packets, and somebody has to send them.
+//! A chunk that is lost twice blocks all later data until RACK or T3 detects the loss. RACK needs a chunk that was sent later on
+//! the same path and delivered. While the peer's window is closed, no such chunk is sent. Therefore a retransmission that is not
+//! acknowledged in time is lost again.
+//!
+//! Round-trip times of such chunks are not measured (Karn), so each wait is twice as long. If a queue grows far beyond SRTT, timers
+//! without back-off would fill it with copies forever. The earliest chunk, for which all others wait, is retransmitted more often:
+//! a burst of losses ends after some packets, and these retransmissions are the packets.
 
 use anabranch_core::policy::{
     Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, PathFacts, SackView, SendKind,
@@ -21,21 +23,22 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Retransmissions that have a timer. What is beyond is left to RACK and T3.
+/// Maximum number of retransmissions with a timer. RACK and T3 handle the others.
 const MOST_TIMERS: usize = 256;
-/// A clock's granularity (RFC 9260 section 6.3.1, G, on the machines of today), for the links that vary by nothing.
+/// Clock granularity (RFC 9260 section 6.3.1, G, on current machines), for links without RTT variation.
 const GRANULARITY: Span = Span::from_millis(2);
 
-/// The wait is doubled this often at most, which is a minute for the shortest one.
+/// Maximum number of doublings of the wait: about a minute for the shortest wait.
 const MOST_DOUBLINGS: u32 = 16;
-/// As with a path that failed: a second takes the earliest chunk some 15 retransmissions, and a minute some 30.
+/// Fraction of the waiting time between retransmissions of the earliest chunk, as with a failed path: about 15 in the first second
+/// and 30 in the first minute.
 const PART_OF_WAITING: u64 = 4;
 
-/// A chunk that was retransmitted and not acknowledged yet.
+/// Retransmitted chunk that is not acknowledged yet.
 #[derive(Clone, Copy, Debug)]
 struct Timer {
     tsn: u64,
-    /// None while the chunk waits for its next retransmission.
+    /// Expiry; `None` while the chunk waits for its next retransmission.
     due: Option<Time>,
     expiries: u32,
     first_retransmission: Time,
@@ -47,17 +50,17 @@ impl Timer {
     }
 }
 
-/// Loss by time for retransmissions, around a policy for everything else.
+/// Detects losses of retransmissions by time, around a policy for all other chunks.
 pub struct ChunkTimer {
     inner: Box<dyn LossDetection>,
-    /// In the order of their TSNs.
+    /// Timers in the order of their TSNs.
     timers: Vec<Timer>,
-    /// No timer expires before this.
+    /// Lower bound of all expiries.
     earliest: Option<Time>,
 }
 
 impl ChunkTimer {
-    /// `inner` finds all other losses.
+    /// Creates the policy. `inner` detects all other losses.
     pub fn new(inner: Box<dyn LossDetection>) -> Self {
         ChunkTimer { inner, timers: Vec::with_capacity(MOST_TIMERS), earliest: None }
     }
@@ -92,7 +95,7 @@ impl ChunkTimer {
         self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
     }
 
-    /// The chunk waits for its next retransmission.
+    /// Stops the timer while the chunk waits for its next retransmission.
     fn pause(&mut self, tsn: u64) {
         if let Ok(at) = self.place(tsn) {
             self.timers[at].due = None;
@@ -110,7 +113,7 @@ impl ChunkTimer {
         self.timers.drain(..passed);
     }
 
-    /// Whether the chunk's timer has expired. Its next one is twice as long.
+    /// Returns `true` if the chunk's timer has expired. Its next wait is twice as long.
     fn take_expired(&mut self, tsn: u64, now: Time) -> bool {
         let Ok(at) = self.place(tsn) else { return false };
         let timer = &mut self.timers[at];
@@ -123,7 +126,7 @@ impl ChunkTimer {
     }
 }
 
-/// As long as RTO without its bounds (RFC 9260 section 6.3.1), and a quarter of a round trip at least, as RACK's reordering window.
+/// Returns RTO without its bounds (RFC 9260 section 6.3.1), with a margin of at least a quarter of SRTT, as in RACK.
 fn wait(facts: &PathFacts) -> Span {
     let Some(smoothed) = facts.rtt.smoothed else { return facts.rto };
     smoothed + facts.rtt.variance.unwrap_or_default().times(4).max(smoothed.over(4)) + GRANULARITY
@@ -183,7 +186,7 @@ mod tests {
     }
 
     impl Rig {
-        /// A path with a smoothed round trip of 100 ms that varies by 10 ms.
+        /// Creates a path with a smoothed round-trip time of 100 ms and a variation of 10 ms.
         fn new() -> Self {
             let mut world = World::new(Profile::rfc9260(), 1);
             world.paths[0].rtt.smoothed = Some(Span::from_millis(100));

@@ -1,4 +1,4 @@
-//! The congestion control: what was measured goes to the models, and what they decide to the windows.
+//! Congestion control: passes measurements to the models, and applies their decisions to the windows.
 
 use anabranch_core::policy::{
     AckedTransmission, CongestionControl, Context, Event, LossCause, Pacing, PathAck, PathFacts, Reason,
@@ -18,15 +18,15 @@ use crate::preset::braid::rate_test::{Fate, HIGH, Outcome, RateTest};
 use crate::preset::braid::unmeasured::Unmeasured;
 use crate::preset::braid::window::PathWindow;
 
-/// How long a path counts as congested after a loss by congestion. Beside four flows at 10 Mbit/s a path loses something every few
-/// seconds; CUBIC regains the window of 70 chunks that it lost in about four.
+/// Time for which a path counts as congested after a congestion loss. Beside four flows at 10 Mbit/s a path has a loss every few
+/// seconds; CUBIC regains a window of 70 chunks in about four seconds.
 const CONGESTED_ROUNDS: u64 = 20;
 const CONGESTED_LEAST: Span = Span::from_secs(10);
-/// A packet's time at a bottleneck of 1 Mbit/s, before a rate was measured.
+/// Duration of a packet at a bottleneck of 1 Mbit/s, used before a rate was measured.
 const UNMEASURED_PACKET: Span = Span::from_millis(12);
-/// A window of which less than this is free counts as in full use: pacing holds the next packet back.
+/// Free chunks up to which a window counts as in full use, because pacing delays the next packet.
 const SLACK_CHUNKS: u64 = 2;
-/// While the first slow start lasts: more than any window, and no number that sums overflow with.
+/// Threshold during the first slow start: above any window, and small enough that sums do not overflow.
 const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
 /// HyStart (RFC 9406 section 4.2): MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR.
 const SLOW_START_QUEUE: (Span, Span) = (Span::from_millis(4), Span::from_millis(16));
@@ -35,17 +35,17 @@ const SLOW_START_DIVISOR: u64 = 8;
 /// Parts that can be switched off.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
-    /// Alone, the queue is kept short.
+    /// Keeps the queue short without competing flows.
     pub delay: bool,
-    /// Losses without a long queue leave the window.
+    /// Ignores losses without a long queue.
     pub noise: bool,
-    /// Paths that meet congestion are coupled.
+    /// Couples paths that experience congestion.
     pub coupling: bool,
-    /// Packets are spaced.
+    /// Paces packets.
     pub pacing: bool,
 }
 
-/// The round trip at hand.
+/// State of the current round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundSoFar {
     began: Time,
@@ -53,7 +53,7 @@ struct RoundSoFar {
     used: bool,
 }
 
-/// All that is kept of a path.
+/// Congestion control state of one path.
 #[derive(Clone, Debug)]
 struct PathControl {
     mode: Mode,
@@ -87,25 +87,25 @@ impl PathControl {
         }
     }
 
-    /// Whether it meets congestion.
+    /// Returns `true` if the path experiences congestion.
     fn is_congested(&self, facts: &PathFacts, now: Time) -> bool {
         let lately = base(facts).times(CONGESTED_ROUNDS).max(CONGESTED_LEAST);
         matches!(self.mode, Mode::Competing { .. })
             || self.congested_at.is_some_and(|at| now.since(at) < lately)
     }
 
-    /// Whether it meets congestion at the same bottleneck as the other path.
+    /// Returns `true` if the path experiences congestion at the same bottleneck as the other path.
     fn is_coupled_with(&self, other: PathId, facts: &PathFacts, now: Time) -> bool {
         self.is_congested(facts, now) && self.shared.is_with(other, self.judge.share_of_long())
     }
 
-    /// A packet that left then was acknowledged. Returns the round that it ends.
+    /// Processes the acknowledgement of a packet sent at this time. Returns the round that it ends, if any.
     fn acked(&mut self, sent_at: Time, facts: &PathFacts, now: Time) -> Option<Round> {
         let queue = queue(facts);
         self.judge.delivered(sent_at, round_trip(facts), base(facts), now);
         let (in_flight, chunk) = (facts.in_flight.get() as f64, facts.largest_chunk.get() as f64);
         if self.window.is_exceeded_by(in_flight, chunk, now) {
-            // The queue is that of a larger window.
+            // The queue was caused by a larger window.
             self.round = RoundSoFar { began: now, ..RoundSoFar::default() };
             return None;
         }
@@ -162,7 +162,7 @@ impl PathControl {
         self.reason = Reason::figure(rule, "queue_packets", round.queue_packets);
     }
 
-    /// Bytes were acknowledged while the window was in full use.
+    /// Grows by bytes acknowledged while the window was in full use.
     fn grow(&mut self, acked: f64, share: f64, facts: &PathFacts, now: Time) {
         self.round.used = true;
         match self.mode {
@@ -184,7 +184,7 @@ impl PathControl {
         in_packets(queue(facts), facts) > TARGET_PACKETS
     }
 
-    /// Congestion, on this path or on one that is coupled with it.
+    /// Reduces the window after congestion on this path or on one coupled with it.
     fn cut(&mut self, facts: &PathFacts, parts: Parts, view: &View<'_>, reason: Reason) {
         let floor = facts.largest_chunk.times(view.profile.fast_retransmit_floor).get() as f64;
         match &mut self.mode {
@@ -201,10 +201,10 @@ impl PathControl {
         self.reason = reason;
     }
 
-    /// Whether losses grow with the rate: then that is what the path holds.
+    /// Tests whether losses grow with the rate. If they do, the rate of the path bounds its window.
     fn test_rate(&mut self, fate: &Fate, facts: &PathFacts, parts: Parts, view: &View<'_>) {
-        // What left with more in flight than a window that was cut is lost or not as before the cut: at a full queue losses of an
-        // overshoot would look like those of a policer.
+        // Packets sent with more in flight than a reduced window are lost or delivered as before the reduction. At a full queue,
+        // losses of an overshoot would look like those of a policer.
         if !parts.noise || !self.window.is_news(fate.sent_at) {
             return;
         }
@@ -238,40 +238,40 @@ impl PathControl {
 }
 
 impl Parts {
-    /// Without the delay rule there is nothing to be alone by.
+    /// Returns the mode after slow start. Without the delay rule it is competitive.
     fn after_slow_start(self) -> Mode {
         if self.delay { Mode::Alone(Standing::default()) } else { Mode::Competing { empty_rounds: 0 } }
     }
 }
 
-/// The path's round trip without queues.
+/// Returns the path's round-trip time without queues.
 fn base(facts: &PathFacts) -> Span {
     facts.estimates.propagation.unwrap_or_default()
 }
 
-/// How much of the latest round trip was queue.
+/// Returns the queueing delay in the latest round trip.
 fn queue(facts: &PathFacts) -> Span {
     facts.estimates.queueing.unwrap_or_default()
 }
 
-/// The latest round trip.
+/// Returns the latest round-trip time.
 fn round_trip(facts: &PathFacts) -> Span {
     base(facts) + queue(facts)
 }
 
-/// So many bytes are under way when the path is full and its queue is empty.
+/// Returns the bandwidth-delay product in bytes: the data in flight on a full path with an empty queue.
 fn content(facts: &PathFacts) -> f64 {
     let rate = facts.estimates.bottleneck_rate.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0);
     rate * base(facts).as_secs_f64()
 }
 
-/// A window that fills the path, and its queue with as much as a flow alone aims at.
+/// Returns a window that fills the path, and its queue with the target of an uncontested flow.
 fn filled(facts: &PathFacts) -> f64 {
     let target = TARGET_PACKETS * facts.largest_chunk.get() as f64;
     (content(facts) + target).max(2.0 * target)
 }
 
-/// A queue in packets of this path.
+/// Converts a queueing delay to packets of this path.
 fn in_packets(queue: Span, facts: &PathFacts) -> f64 {
     let chunk_bits = facts.largest_chunk.get() as f64 * 8.0;
     let rate = facts.estimates.bottleneck_rate.map(|rate| rate.as_bps() as f64).filter(|rate| *rate > 0.0);
@@ -279,17 +279,17 @@ fn in_packets(queue: Span, facts: &PathFacts) -> f64 {
     queue.as_secs_f64() / packet
 }
 
-/// The control of all paths.
+/// Congestion control of all paths.
 #[derive(Debug)]
 pub struct BraidControl {
     parts: Parts,
     paths: [Option<Box<PathControl>>; MAX_PATHS],
-    /// What the SACK at hand acknowledges and was sent once: when it left, and on which path.
+    /// Path and send time of the chunks sent once that the current SACK acknowledges.
     acked: Vec<(PathId, Time)>,
 }
 
 impl BraidControl {
-    /// With these parts.
+    /// Creates the control with these parts.
     pub fn new(parts: Parts) -> Self {
         BraidControl { parts, paths: Default::default(), acked: Vec::new() }
     }
@@ -317,8 +317,8 @@ impl BraidControl {
         }
     }
 
-    /// A SACK that comes back on another path, or after one that was lost, tells of packets that arrived well before it left: the
-    /// queue that each of them met is that of the latest.
+    /// Processes the round-trip times of a SACK. A SACK that returns on another path, or after a lost one, acknowledges packets
+    /// that arrived well before it was sent. Each of them is assigned the queue of the latest.
     fn take_round_trips(&mut self, view: &View<'_>) {
         let acked = std::mem::take(&mut self.acked);
         for &(path, sent_at) in &acked {
@@ -344,7 +344,7 @@ impl BraidControl {
         }
     }
 
-    /// Of growth that the path would have by itself.
+    /// Returns the factor applied to the growth of an uncoupled path.
     fn share_of_growth(&self, path: PathId, view: &View<'_>) -> f64 {
         let facts = view.path(path);
         let control = |path: PathId| self.paths[path.index()].as_deref();
@@ -376,7 +376,7 @@ impl BraidControl {
         }
         let in_slow_start = own.mode == Mode::SlowStart;
         own.cut(facts, parts, view, Reason::rule("a loss beside a long queue"));
-        // A path in slow start fills its queue whoever shares it: that is no sign of others.
+        // A path in slow start fills its queue regardless of other flows, so its losses are no sign of them.
         if in_slow_start {
             return;
         }
@@ -386,7 +386,7 @@ impl BraidControl {
         }
     }
 
-    /// The paths at the same bottleneck are cut with the one that lost something.
+    /// Reduces the windows of paths at the same bottleneck together with that of the path with the loss.
     fn cut_others(&mut self, lost_on: PathId, sent_at: Time, view: &View<'_>) {
         let parts = self.parts;
         for facts in view.active().filter(|facts| facts.id != lost_on) {
@@ -403,7 +403,7 @@ impl BraidControl {
     fn timed_out(&mut self, path: PathId, view: &View<'_>) {
         let facts = view.path(path);
         let Some(path) = self.path(path) else { return };
-        // What an outage lost says nothing of the rate, and what is delivered after it nothing of the rate before.
+        // Losses during an outage do not indicate the rate, and later deliveries do not indicate the rate before.
         path.rate_test.begin_anew(view.now);
         path.unmeasured = Unmeasured::new(view.now);
         if !facts.in_flight.is_zero() {

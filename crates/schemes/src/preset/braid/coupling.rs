@@ -1,10 +1,11 @@
-//! Coupling of the paths that meet congestion at one bottleneck (RFC 6356).
+//! Coupling of the paths that experience congestion at one bottleneck (RFC 6356).
 //!
-//! Paths that share a bottleneck must together take what one flow takes there: they grow as one flow and are cut together.
-//! Whether a queue is shared shows when it loses packets: if it is, it is long for both paths then (RFC 8382 section 3 compares
-//! what the paths' delays do over 50 intervals; losses are what matters here, and need no interval). Paths whose own
-//! queues are short are not coupled at all. A slow start fills a queue and loses whether it is shared or not, and two that begin
-//! together do so together: neither its losses nor its queue say anything.
+//! Paths that share a bottleneck must together take the share of one flow: they grow as one flow and are reduced together. A loss
+//! shows whether they share a queue, because a shared queue is then long for both paths. (RFC 8382 section 3 compares the delays of
+//! paths over 50 intervals; only losses matter here, and they need no interval.)
+//!
+//! Paths with short queues are not coupled. Slow start fills a queue and causes losses, shared or not, and two paths that begin
+//! together do so at the same time. Therefore neither its losses nor its queue count.
 
 use anabranch_core::{MAX_PATHS, PathId};
 
@@ -19,37 +20,37 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// What each of so many paths that are one flow has of its growth.
+/// Returns the share of growth of each of `congested` paths that form one flow.
 pub(super) fn share_of_growth(congested: usize) -> f64 {
     1.0 / congested.max(1) as f64
 }
 
-/// As in RFC 6298's smoothed round-trip time.
+/// EWMA weight, as in RFC 6298's smoothed round-trip time.
 const WEIGHT: f64 = 1.0 / 8.0;
-/// A queue that is long for most of the time, as beside flows that fill it, says little of whose it is: more is not asked for.
+/// Limit of the background share. A queue that is long most of the time, as beside flows that fill it, hardly shows whose it is.
 const MOST_BACKGROUND: f64 = 0.5;
 
-/// How often a path's queue was long when another path lost a packet to congestion, by the other path.
+/// Share of another path's congestion losses at which this path's queue was long, by the other path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedQueue {
     long: [f64; MAX_PATHS],
 }
 
 impl Default for SharedQueue {
-    /// Without evidence the queue is shared: that does no harm to others.
+    /// Assumes shared queues without evidence, which does not harm other flows.
     fn default() -> Self {
         SharedQueue { long: [1.0; MAX_PATHS] }
     }
 }
 
 impl SharedQueue {
-    /// The other path lost a packet, and this path's queue was long then or not.
+    /// Records a loss of the other path, with the state of this path's queue at that time.
     pub(super) fn other_lost(&mut self, other: PathId, long: bool) {
         let share = &mut self.long[other.index()];
         *share += WEIGHT * (f64::from(u8::from(long)) - *share);
     }
 
-    /// Whether the queue is the other path's too. Otherwise it would be long at those losses as often as at all times.
+    /// Returns `true` if the other path shares the queue. An unshared queue is long at those losses only as often as at all times.
     pub(super) fn is_with(&self, other: PathId, share_of_long: f64) -> bool {
         self.long[other.index()] > 0.5 * (1.0 + share_of_long.min(MOST_BACKGROUND))
     }

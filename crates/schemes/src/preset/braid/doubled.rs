@@ -1,8 +1,8 @@
-//! Retransmissions that leave twice.
+//! Redundant retransmissions.
 //!
-//! What is lost holds everything back for a round trip, and for another one whenever its retransmission is lost too. Where the
-//! peer's window closes meanwhile, the other paths are idle: a copy on one of them costs nobody anything, and both have to be
-//! lost before the chunk costs another round trip.
+//! A lost chunk blocks all later data for a round trip, and for another one if its retransmission is lost too. If the peer's window
+//! closes meanwhile, the other paths are idle. A copy on one of them takes no capacity from other data, and both have to be lost
+//! before the chunk costs another round trip.
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::{
@@ -21,15 +21,15 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// New chunks for each copy: whatever is lost, what leaves stays well below 1.1 of what it would be without copies.
+/// Number of new chunks per copy, which keeps transmissions well below 1.1 times those without copies.
 const CHUNKS_PER_COPY: u32 = 16;
-/// Copies that may leave at once, as after a burst of losses.
+/// Maximum number of copies in a burst, as after a burst of losses.
 const MOST_AT_ONCE: u32 = 8;
 
-/// Routes a retransmission as [`Soonest`] does, and copies it to another path while the peer's window is what limits the paths.
+/// Routes a retransmission like [`Soonest`], and copies it to another path while the peer's window limits the paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Doubled {
-    /// New chunks that no copy has been made for.
+    /// New chunks not yet counted for a copy.
     unspent_chunks: u32,
 }
 
@@ -39,14 +39,14 @@ impl Default for Doubled {
     }
 }
 
-/// Whether new data closes the peer's window before it is known that the retransmission has arrived.
+/// Returns `true` if new data closes the peer's window before the acknowledgement of the retransmission arrives.
 fn window_closes_first(round_trip: Span, view: &View<'_>) -> bool {
-    // Nothing is known of a path without a round trip.
+    // Paths without a round-trip time are skipped, since their rate is unknown.
     let rates = view.active().filter_map(|path| Some(rate(path, seconds(path.rtt.smoothed?))));
     rates.sum::<f64>() * round_trip.as_secs_f64() > view.association.peer_window.get() as f64
 }
 
-/// The path that a copy goes on. One that takes twice as long is left alone: that the retransmission is lost is known before.
+/// Returns the path for a copy. Paths with twice the round-trip time are excluded, because the loss is detected earlier.
 fn other<'a>(path: &PathFacts, view: &View<'a>) -> Option<&'a PathFacts> {
     let limit = path.rtt.smoothed?.times(2);
     let serves = |other: &&PathFacts| {
@@ -98,7 +98,7 @@ mod tests {
     use anabranch_core::profile::Profile;
     use anabranch_core::units::WindowBytes;
 
-    /// Paths with these round trips in milliseconds and windows of 10 chunks each, and a peer's window of so many chunks.
+    /// Creates paths with these round-trip times in milliseconds and windows of 10 chunks each, and this peer's window in chunks.
     fn world<const N: usize>(rtts: [u64; N], window_chunks: u64) -> World {
         let mut world = World::new(Profile::net().multipath(), N);
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {
@@ -109,7 +109,7 @@ mod tests {
         world
     }
 
-    /// The path of a retransmission, and the one of its copy.
+    /// Returns the path of a retransmission and that of its copy.
     fn route(world: &mut World) -> (Option<usize>, Option<usize>) {
         let choice = world.route(&mut Doubled::default(), lost_on(0, LossCause::FastRetransmit)).choice;
         (choice.path().map(|path| path.index()), choice.copies().first().map(|path| path.index()))

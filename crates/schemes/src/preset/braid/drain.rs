@@ -1,10 +1,10 @@
-//! Emptying the queue now and then, so that the round trip without queues can be measured.
+//! Periodic draining of the queue, so that the round-trip time without queues can be measured.
 //!
-//! A flow that keeps two packets in the queue never sees an empty one. After a while its least round trip would be that with
-//! two packets, and with the next two it would aim at four.
+//! A flow that keeps two packets in the queue never sees an empty one. Eventually its minimum round-trip time would include these
+//! two packets, and it would aim at four.
 //!
-//! A flow that believes itself beside others keeps the queue long, and cannot see whether there is anybody else. A fallen rate or
-//! flows that have ended would leave it alone with a queue as long as the buffer.
+//! In competitive mode a flow keeps the queue long, and cannot see whether other flows exist. After a fallen rate or the end of
+//! other flows, it would keep a queue as long as the buffer.
 
 use anabranch_core::time::{Span, Time};
 
@@ -16,16 +16,17 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Several times within the memory of round trips, so that an attempt may fail.
+/// Interval without competing flows: several times within the memory of round-trip times, so that an attempt may fail.
 const EVERY_ALONE: Span = Span::from_secs(5);
-/// As BBR's ProbeRTT at first (draft-cardwell-iccrg-bbr-congestion-control-00): each time the others take what the flow leaves.
+/// Interval in competitive mode, as in BBR's original ProbeRTT (draft-cardwell-iccrg-bbr-congestion-control-00): each time the
+/// other flows take the released capacity.
 const EVERY_COMPETING: Span = Span::from_secs(10);
-/// One to empty the queue, one to measure it.
+/// One round trip to drain the queue, one to measure it.
 const ROUNDS: u64 = 2;
-/// What may be in flight meanwhile, of what the path holds without a queue (BBR's ProbeBW_DOWN has 0.9 for a longer time).
+/// Data in flight during a drain, as a fraction of the bandwidth-delay product (BBR's ProbeBW_DOWN uses 0.9 for a longer time).
 pub(super) const SHARE: f64 = 0.75;
 
-/// When a path's queue is emptied.
+/// Schedule for draining a path's queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drain {
     empty_at: Time,
@@ -33,12 +34,12 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// The queue was empty, or the path is not meant to be drained now.
+    /// Records that the queue was empty, or that the path must not be drained now.
     pub(super) fn not_needed(&mut self, now: Time) {
         self.empty_at = now;
     }
 
-    /// A round is over in which the queue was not empty.
+    /// Records a round in which the queue was not empty.
     pub(super) fn round_with_queue(&mut self, competing: bool, now: Time, rtt: Span) {
         let every = if competing { EVERY_COMPETING } else { EVERY_ALONE };
         if now.since(self.empty_at) > every {

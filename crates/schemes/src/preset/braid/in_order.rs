@@ -1,7 +1,7 @@
 //! New data in the order of arrival, within the receive window.
 //!
-//! A chunk sent on a slow path holds the receive buffer until it arrives, while faster paths fill it. If the chunk takes the time
-//! h, paths that are faster send rate x h meanwhile, and all of that has to fit beside what the slow path has in flight.
+//! A chunk on a slow path occupies the receive buffer until it arrives, while faster paths fill it. If the chunk takes the time h,
+//! faster paths send rate x h meanwhile, and all of that must fit beside the data in flight on the slow path.
 
 use anabranch_core::MAX_PATHS;
 use anabranch_core::policy::{
@@ -33,35 +33,35 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// A queue says nothing of a path that was not used for so long (RFC 9260's RTO.Min).
+/// Time after which the queue of an unused path is unknown (RFC 9260's RTO.Min).
 const FRESH: Span = Span::from_secs(1);
 
-/// A rate is what a path has carried of late. One that others were preferred to was given little, and would get less and less if it
-/// were taken for slow because of that: a queue that is to come counts for so many round trips at most. One that is there shows in
-/// the round trip itself.
+/// Maximum number of round trips for future queueing. A rate is the amount that a path has carried recently. A path that others
+/// were preferred to has carried little, and would get less and less if it counted as slow for that reason. An existing queue shows
+/// in the round-trip time itself.
 const MOST_ROUNDS_QUEUED: f64 = 2.0;
 
-/// What a path adds to the better ones at most, where it is not worth a risk: if others fill its queue while a chunk is in it, all
-/// paths wait for that chunk.
+/// Fraction of the better paths' rate below which a path is not worth a risk. If other flows fill its queue while it carries a
+/// chunk, all paths wait for that chunk.
 const SMALL: f64 = 0.1;
 
-/// Paths in the order of their holding times.
+/// Scheduler: paths in the order of their holding times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InOrder;
 
-/// What is expected of a path.
+/// Expected properties of a path.
 #[derive(Clone, Copy, Debug)]
 struct Expected<'a> {
     facts: &'a PathFacts,
-    /// Seconds until what is sent now leaves the receive buffer.
+    /// Seconds until data sent now leaves the receive buffer.
     holding: f64,
-    /// The same, with what losses add to it on average: only the order depends on it.
+    /// Holding time plus the average effect of losses. Only the order depends on it.
     rank: f64,
-    /// The same with the longest queue of late.
+    /// Holding time with the longest recent queue.
     at_worst: f64,
-    /// Bytes per second.
+    /// Rate in bytes per second.
     rate: f64,
-    /// The most that it has carried of late, in bytes per second.
+    /// Maximum recent rate in bytes per second.
     most: f64,
 }
 
@@ -89,17 +89,17 @@ fn expected<'a>(facts: &'a PathFacts, window: f64, view: &View<'_>) -> Expected<
     Expected { facts, holding, rank, at_worst, rate, most }
 }
 
-/// What a path's window carries in this round trip, in bytes per second.
+/// Returns the rate of a path's window in this round trip, in bytes per second.
 pub(super) fn rate(facts: &PathFacts, round_trip_s: f64) -> f64 {
     facts.cwnd.get() as f64 / round_trip_s
 }
 
-/// Not zero, as it is on a link without delay.
+/// Converts to seconds, and avoids zero on a link without delay.
 pub(super) fn seconds(round_trip: Span) -> f64 {
     round_trip.as_secs_f64().max(1e-4)
 }
 
-/// By squaring: products are the same on every machine.
+/// Computes a power by squaring: products are the same on every machine.
 fn power(base: f64, exponent: u32) -> f64 {
     let (mut result, mut square, mut rest) = (1.0, base, exponent);
     while rest > 0 {
@@ -112,14 +112,14 @@ fn power(base: f64, exponent: u32) -> f64 {
     result
 }
 
-/// All of the peer's buffer. What has arrived and waits for its turn is in it: it is part of what better paths send while a
-/// chunk is on its way, and must not be taken off twice.
+/// Returns the size of the peer's buffer. Data that has arrived and waits for earlier data is included: better paths send it while
+/// a chunk is in flight, and it must not be subtracted twice.
 fn buffer(view: &View<'_>) -> f64 {
     let held: ChunkBytes = view.paths.iter().map(|path| path.held).sum();
     (view.association.peer_window.get() + held.get()) as f64
 }
 
-/// Best first. At most [`MAX_PATHS`].
+/// Returns the expected properties of the active paths, best first, and their number.
 fn in_order<'a>(view: &View<'a>, window: f64) -> ([Option<Expected<'a>>; MAX_PATHS], usize) {
     let (mut order, mut count) = ([None::<Expected<'a>>; MAX_PATHS], 0);
     for facts in view.active() {
@@ -169,7 +169,7 @@ mod tests {
     use anabranch_core::time::Rate;
     use anabranch_core::units::WindowBytes;
 
-    /// Paths with these round trips in milliseconds, windows of 100 chunks, and a peer's window of so many chunks.
+    /// Creates paths with these round-trip times in milliseconds, windows of 100 chunks, and a peer's window of this many chunks.
     fn world(rtts: &[u64], window_chunks: u64) -> World {
         let mut world = World::new(Profile::net().multipath(), rtts.len());
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {

@@ -1,7 +1,7 @@
-//! Copies of a head of line that is late.
+//! Copies of a late head-of-line chunk.
 //!
-//! While the peer's window is closed the other paths have nothing to send, and a copy takes no room from new data. A smoothed
-//! round trip is of what arrived: it does not tell of a chunk that waits in a queue that has grown, so the chunk's age does.
+//! While the peer's window is closed, the other paths have nothing to send, and a copy takes no room from new data. The smoothed
+//! round-trip time covers only chunks that arrived. The age of a chunk also reveals that it waits in a queue that has grown.
 
 use anabranch_core::policy::{
     Context, Decision, HeadOfLine, HeadOfLineAction, HeadOfLineBlocking, HeadOfLineHandling, PathFacts,
@@ -18,12 +18,12 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Copies the head of line where a copy is expected to arrive first.
+/// Copies the head-of-line chunk if the copy is expected to arrive first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LateHead;
 
-/// Whether a copy on this path is expected before the chunk itself, or the chunk is overdue: then it may be lost, and where nothing
-/// leaves any more RACK has nothing to find it by. A path that takes twice as long is left alone: a loss is known before it delivers.
+/// Returns `true` if a copy on this path is expected before the chunk itself, or the chunk is overdue: it may be lost, and RACK
+/// cannot detect that while nothing is sent. Paths with twice the round-trip time are excluded, since a loss is detected earlier.
 fn is_late(head: &HeadOfLine, fast: &PathFacts, view: &View<'_>) -> bool {
     let (Some(sent_at), Some(copy)) = (head.sent_at, fast.rtt.smoothed) else { return false };
     let age = view.now.since(sent_at);
@@ -64,7 +64,8 @@ mod tests {
         Span::from_millis(ms)
     }
 
-    /// Paths with these smoothed round trips in milliseconds, which vary by 10 ms; the head of line left on the second one.
+    /// Creates paths with these round-trip times in milliseconds and a variation of 10 ms. The head-of-line chunk was sent on the
+    /// second.
     fn world(rtts: [u64; 2], age: u64) -> World {
         let mut world = World::new(Profile::rfc9260(), 2);
         for (facts, rtt) in world.paths.iter_mut().zip(rtts) {

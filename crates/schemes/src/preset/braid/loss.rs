@@ -1,8 +1,8 @@
-//! Which losses are congestion.
+//! Distinction between congestion losses and random losses.
 //!
-//! A queue that overflows loses packets while it is long; a lossy link loses them whenever. So a loss is held against the
-//! queue that the packets sent just before and after it met, and the losses of late against all packets: where losses are no
-//! more frequent at long queues than elsewhere, they are the link's.
+//! An overflowing queue loses packets while it is long; a lossy link loses them at any time. Each loss is therefore compared with
+//! the queue of the packets sent just before and after it, and recent losses with all packets. If losses are no more frequent at
+//! long queues than otherwise, the link causes them.
 
 use std::collections::VecDeque;
 
@@ -20,18 +20,18 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Queues below this are jitter: HyStart's least threshold (RFC 9406 section 4.2, MIN_RTT_THRESH).
+/// Queueing delay below which it counts as jitter: HyStart's minimum threshold (RFC 9406 section 4.2, MIN_RTT_THRESH).
 const LEAST_LONG_QUEUE: Span = Span::from_millis(4);
-/// As long as round trips count: the longest queue and the least are of the same time.
+/// Memory of the longest round-trip time, equal to that of the minimum.
 const MEMORY: Span = Span::from_secs(20);
-/// Packets beside which a loss is sought. A flight may be longer: then the oldest of these is the nearest that is known.
+/// Maximum number of stored packets around losses. A flight may be longer; then the oldest of these is the nearest known.
 const MOST_SAMPLES: usize = 1024;
-/// As in RFC 6298's smoothed round-trip time.
+/// EWMA weight, as in RFC 6298's smoothed round-trip time.
 const LOSS_WEIGHT: f64 = 1.0 / 8.0;
-/// Packets after which old ones count half.
+/// Number of packets after which older ones are halved.
 const HALF_AFTER: f64 = 1000.0;
 
-/// Packets that met long and short queues.
+/// Numbers of packets at long and at short queues.
 #[derive(Clone, Copy, Debug, Default)]
 struct Met {
     long: f64,
@@ -52,21 +52,21 @@ impl Met {
     }
 }
 
-/// Tells the losses of a path apart.
+/// Distinguishes congestion losses from random losses of a path.
 #[derive(Clone, Debug)]
 pub(super) struct LossJudge {
-    /// When packets left and the round trip they took, in the order in which they left.
+    /// Send times and round-trip times of packets, in the order of transmission.
     samples: VecDeque<(Time, Span)>,
     longest: WindowedMax<Span>,
     met: Met,
-    /// The share of losses of late that met long queues.
+    /// Share of recent losses at long queues.
     losses_at_long_queues: f64,
-    /// When the latest lost packet left, and whether it met a long queue.
+    /// Send time of the latest lost packet, and whether it met a long queue.
     latest_loss: Option<(Time, bool)>,
 }
 
 impl Default for LossJudge {
-    /// Without evidence every loss is congestion.
+    /// Assumes congestion without evidence.
     fn default() -> Self {
         LossJudge {
             samples: VecDeque::new(),
@@ -78,13 +78,13 @@ impl Default for LossJudge {
     }
 }
 
-/// Round trips are compared, not what exceeds the base: that may be forgotten while the queue is never empty.
+/// Compares round-trip times, not queueing delays: the base may be forgotten while the queue is never empty.
 fn is_long(round_trip: Span, longest: Span, base: Span) -> bool {
     round_trip - base > (longest - base).over(2).max(LEAST_LONG_QUEUE)
 }
 
 impl LossJudge {
-    /// A packet that left then was delivered, and took this round trip where the least is `base`.
+    /// Records a delivered packet with its send time and round-trip time. `base` is the minimum.
     pub(super) fn delivered(&mut self, sent_at: Time, round_trip: Span, base: Span, now: Time) {
         let longest = self.longest.update(now.as_nanos(), round_trip, MEMORY.as_nanos());
         self.met.add(is_long(round_trip, longest, base));
@@ -100,13 +100,13 @@ impl LossJudge {
         self.samples.insert(place, (sent_at, round_trip));
     }
 
-    /// Whether a packet that left then was lost with the one that was lost before it: nothing that left between them was delivered.
+    /// Returns `true` if a packet sent at this time belongs to the latest burst of losses: none between them was delivered.
     pub(super) fn is_of_the_latest_burst(&self, sent_at: Time) -> bool {
         self.latest_loss
             .is_some_and(|(latest, _)| self.delivered_before(latest) == self.delivered_before(sent_at))
     }
 
-    /// Whether the loss of a packet that left then is congestion, where the least round trip is `base`.
+    /// Returns `true` if the loss of a packet sent at this time is congestion. `base` is the minimum round-trip time.
     pub(super) fn is_congestion(&mut self, sent_at: Time, base: Span) -> bool {
         let long = match self.latest_loss {
             Some((_, long)) if self.is_of_the_latest_burst(sent_at) => long,
@@ -116,7 +116,7 @@ impl LossJudge {
         long && self.losses_at_long_queues > 0.5 * (1.0 + self.met.share_of_long())
     }
 
-    /// A burst counts once: on a link that loses packets together one of them would look like many at the queue that it met.
+    /// Counts a burst as one loss. On a link with burst losses, each burst would otherwise look like many losses at the same queue.
     fn add_burst(&mut self, sent_at: Time, base: Span) -> bool {
         let long = self.was_long(sent_at, base);
         self.met.add(long);
@@ -125,22 +125,22 @@ impl LossJudge {
         long
     }
 
-    /// Whether the queue was long for what left then.
+    /// Returns `true` if the queue was long for packets sent at this time.
     pub(super) fn was_long(&self, sent_at: Time, base: Span) -> bool {
         is_long(self.round_trip_beside(sent_at), self.longest.get().unwrap_or_default(), base)
     }
 
-    /// The share of all packets that met long queues.
+    /// Returns the share of all packets that met long queues.
     pub(super) fn share_of_long(&self) -> f64 {
         self.met.share_of_long()
     }
 
-    /// Of the packets that are remembered, how many left until then.
+    /// Returns the number of stored packets sent up to this time.
     fn delivered_before(&self, sent_at: Time) -> usize {
         self.samples.partition_point(|sample| sample.0 <= sent_at)
     }
 
-    /// The longer of the round trips that the packets sent just before and after took.
+    /// Returns the longer of the round-trip times of the packets sent just before and after.
     fn round_trip_beside(&self, sent_at: Time) -> Span {
         let after = self.delivered_before(sent_at);
         let round_trip = |index: usize| self.samples.get(index).map_or(Span::ZERO, |sample| sample.1);
@@ -159,7 +159,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// A packet each millisecond, with the queue in milliseconds that it meets, once there was the longest.
+    /// Records a packet per millisecond, each with its queue in milliseconds, after the longest queue has occurred.
     fn sent(queues: impl IntoIterator<Item = u64>) -> LossJudge {
         let mut judge = LossJudge::default();
         judge.longest.update(0, LONGEST, MEMORY.as_nanos());

@@ -1,4 +1,4 @@
-//! `braid`: paths as short of queues as they let it, losses told apart, and data that arrives in order within the receive window.
+//! `braid`: short queues where possible, random losses told from congestion, and in-order data within the receive window.
 
 use anabranch_core::policy::{LeaveHeadOfLine, LossDetection, Policies, Scheduler};
 use anabranch_core::profile::{Profile, T3Restart};
@@ -110,7 +110,7 @@ const PARAMETERS: &[Parameter] = &[
         about: "longest delay of a SACK, ours and, for the probe of a single chunk, the peer's",
         source: "RFC 9260 section 6.2: at most 500; the profile `net` delays no longer than 50",
     },
-    // CUBIC's (RFC 9438 section 4.6): beside four flows and a short queue a share is less than four chunks.
+    // CUBIC's (RFC 9438 section 4.6): beside four flows and a short queue, the fair share is less than four chunks.
     floor("2"),
 ];
 
@@ -135,7 +135,7 @@ pub(crate) const PRESET: Preset = Preset {
     build,
 };
 
-/// T3 is for silence alone: what is lost on a path that answers, RACK finds.
+/// Restricts T3 to silence. RACK detects losses on a path that answers.
 fn profile(values: &Values, row: Profile) -> Profile {
     Profile { t3_restart: T3Restart::Any, ..floored(values, row) }
 }

@@ -1,8 +1,8 @@
-//! Whether a path's queue is its own or others fill it, decided round by round.
+//! Detection of competing flows that fill a path's queue, round by round.
 //!
-//! A flow that is alone keeps its queue short by the round trip (Vegas). Beside flows that fill queues until they lose it
-//! would starve; a queue that stays although the flow has made room tells of them (Copa's mode switch), and then it grows
-//! as they do.
+//! Without competing flows, the queue is kept short by the round-trip time (Vegas). Beside loss-based flows, such a flow would
+//! starve. A queue that persists although the flow has reduced its window reveals them (Copa's mode switch), and then it grows like
+//! them.
 
 use crate::definition::Equation;
 
@@ -27,71 +27,72 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// Packets of its own in the queue that a flow alone aims at: Vegas's alpha (Brakmo, O'Malley, Peterson 1994).
+/// Target number of own packets in the queue without competing flows: Vegas's alpha (Brakmo, O'Malley, Peterson 1994).
 pub(super) const TARGET_PACKETS: f64 = 2.0;
-/// Rounds in which a queue stays until others are believed to fill it. Copa waits 5 round trips; the first of these is the one
-/// in which the flow gives way.
+/// Number of rounds after which a persistent queue is attributed to competing flows. Copa waits 5 round trips; the first round here
+/// is the one in which the flow reduces its window.
 const STANDING_ROUNDS: u32 = 6;
-/// Rounds without a queue until nobody is believed to: a loss-based flow leaves the queue empty for some rounds after a cut.
+/// Number of rounds without a queue after which competing flows are assumed to be gone. After a reduction, a loss-based flow leaves
+/// the queue empty for some rounds.
 const EMPTY_ROUNDS: u32 = 10;
 
-/// How a path's window behaves.
+/// Mode of a path's window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mode {
-    /// It doubles in each round.
+    /// Slow start: the window doubles in each round.
     SlowStart,
-    /// It keeps its queue short.
+    /// Delay mode: the queue is kept short.
     Alone(Standing),
-    /// It grows as CUBIC until it loses.
+    /// Competitive mode: the window grows like CUBIC until a loss.
     Competing {
-        /// Rounds without a queue so far.
+        /// Number of consecutive rounds without a queue.
         empty_rounds: u32,
     },
 }
 
-/// A queue that stays although the window gives way.
+/// Queue that persists although the window shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Standing {
-    /// For so many rounds.
+    /// Duration in rounds.
     pub(super) rounds: u32,
-    /// The window in bytes as it would be had it not given way.
+    /// Window in bytes without these reductions.
     pub(super) held_bytes: f64,
 }
 
-/// A round trip that is over.
+/// Completed round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    /// Packets of the path in the queue, all through the round.
+    /// Minimum number of the path's packets in the queue during the round.
     pub(super) queue_packets: f64,
-    /// The queue is longer than HyStart lets it become.
+    /// Set if the queue exceeds HyStart's limit.
     pub(super) ends_slow_start: bool,
-    /// The window was used up.
+    /// Set if the window was in full use.
     pub(super) used: bool,
-    /// The path is drained.
+    /// Set while the path is drained.
     pub(super) draining: bool,
-    /// In bytes.
+    /// Window in bytes.
     pub(super) cwnd: f64,
-    /// The largest chunk in bytes.
+    /// Largest chunk in bytes.
     pub(super) chunk: f64,
 }
 
-/// What the end of a round does to the window.
+/// Effect of the end of a round on the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Keep,
-    /// Slow start is over.
+    /// Ends slow start.
     FillPath,
-    /// To this many bytes, to give way.
+    /// Shrinks the window to this many bytes.
     Shrink(f64),
-    /// To this many bytes, since others do not give way.
+    /// Switches to competitive mode with a window of this many bytes.
     Compete(f64),
-    /// Nobody is left to compete with.
+    /// Leaves competitive mode, because no competing flow is left.
     Relax,
-    /// Nobody but this flow has kept the queue.
+    /// Reduces the window to fill the path, because a drain emptied the queue: no competing flow kept it.
     OwnQueue,
 }
 
-/// The mode after a round, and what becomes of the window.
+/// Returns the mode after a round, and the step of the window.
 pub(super) fn after_round(mode: Mode, round: &Round) -> (Mode, Step) {
     match mode {
         Mode::SlowStart if round.ends_slow_start && round.queue_packets > TARGET_PACKETS => {
@@ -115,7 +116,7 @@ fn alone(standing: Standing, round: &Round) -> (Mode, Step) {
     if excess <= 0.0 {
         return (Mode::Alone(Standing::default()), Step::Keep);
     }
-    // The queue stays, but not although the window gave way: it was not what limited the path.
+    // The queue persists, but the window did not limit the path.
     if !round.used {
         return (Mode::Alone(standing), Step::Keep);
     }
@@ -127,7 +128,7 @@ fn alone(standing: Standing, round: &Round) -> (Mode, Step) {
     (Mode::Alone(standing), Step::Shrink(shrunk(excess, round)))
 }
 
-/// Half of what is too much, so that a round whose effect is not seen yet is not answered twice, and half a chunk.
+/// Shrinks by half of the excess, so that the delayed effect of a round is not corrected twice, and by half a chunk.
 fn shrunk(excess: f64, round: &Round) -> f64 {
     let less = round.cwnd - (excess / 2.0 + 0.5) * round.chunk;
     less.max(2.0 * round.chunk).max(0.7 * round.cwnd)

@@ -1,8 +1,7 @@
-//! A model of each path for all slots: how fast it delivers, its round trip without queues, and its queue.
+//! Model of each path for all slots: delivery rate, round-trip time without queues, and queue.
 //!
-//! Unlike [`RateModel`](crate::estimator::RateModel), which keeps the largest rate until congestion control itself limits the
-//! path, this one forgets with time: where the receive window is the limit that may never happen, and a rate that was measured on
-//! an empty path stays true for no longer than the path does.
+//! [`RateModel`](crate::estimator::RateModel) keeps the maximum rate until congestion control itself limits the path. This model
+//! forgets with time: if the receive window is the limit, that may never happen, and an old rate becomes obsolete.
 
 use anabranch_core::policy::{Context, Estimates, Event, PathEstimator, PathFacts, Slot, View};
 use anabranch_core::time::{Rate, Span, Time};
@@ -21,23 +20,23 @@ pub(super) const RULES: &[Equation] = &[Equation {
 
 /// BBR's memory of rates (BBRv1, BtlBwFilterLen), in round trips.
 const MEMORY_ROUNDS: u64 = 10;
-/// On a short path ten round trips are fewer than the packets that its rate shows in.
+/// Minimum memory: on a short path, ten round trips contain too few packets to show the rate.
 const LEAST_MEMORY: Span = Span::from_secs(1);
 
-/// Adds the model to what another estimator publishes.
+/// Adds the model to the figures of another estimator.
 pub struct PathModel {
     inner: Box<dyn PathEstimator>,
     rates: [WindowedMax<Rate>; MAX_PATHS],
-    /// The same, for as long as round trips count.
+    /// Maximum rates within the memory of round-trip times.
     largest_rates: [WindowedMax<Rate>; MAX_PATHS],
     trips: [RoundTrips; MAX_PATHS],
     revivals: [Revival; MAX_PATHS],
-    /// Paths whose probes have become due and were not asked for yet.
+    /// Paths whose probes have become due and were not requested yet.
     due: PathSet,
 }
 
 impl PathModel {
-    /// Around the estimator whose other figures are wanted too.
+    /// Wraps an estimator, whose other figures are published too.
     pub fn new(inner: Box<dyn PathEstimator>) -> Self {
         PathModel {
             inner,

@@ -1,4 +1,4 @@
-//! How fast a path's packets leave.
+//! Pacing of a path's packets.
 
 use anabranch_core::policy::Pacing;
 use anabranch_core::time::{Rate, Span};
@@ -16,10 +16,10 @@ pub(super) const RULES: &[Equation] = &[Equation {
 pub(super) const SLOW_START_GAIN: f64 = 2.0;
 pub(super) const GAIN: f64 = 1.2;
 
-/// So many windows in a round trip.
+/// Paces at `gain` windows per round trip.
 pub(super) fn pace(gain: f64, cwnd: f64, round_trip: Span, in_flight_cap: Option<f64>) -> Pacing {
     let seconds = round_trip.as_secs_f64();
-    // A conversion to an integer takes what is too large for it as its largest.
+    // A conversion to an integer saturates.
     let rate = (seconds > 0.0).then(|| Rate::from_bps((gain * cwnd * 8.0 / seconds) as u64));
     Pacing { rate, in_flight_cap: in_flight_cap.map(|cap| ChunkBytes::new(cap as u64)) }
 }

@@ -1,8 +1,8 @@
-//! Whether losses grow with the rate.
+//! Detection of policers: losses that grow with the rate.
 //!
-//! A policer drops what is above its rate and has no queue that would tell. Its losses, unlike a link's, vanish when less is
-//! sent. So where losses are many and no queue explains them, the path is sent less for a short time, again and again, and
-//! losses at either rate are compared. If they grow with the rate, the path's rate is what it delivered.
+//! A policer drops packets above its rate and has no queue. Unlike the losses of a link, its losses vanish at a lower rate. So if
+//! losses are frequent without a queue, the path is repeatedly slowed down for a short time, and the losses at both rates are
+//! compared. If they grow with the rate, the rate of the path is its delivery rate.
 
 use anabranch_core::time::{Rate, Span, Time};
 
@@ -22,35 +22,35 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Packets whose losses are looked at together: of so many, three make more than [`MANY`].
+/// Number of packets whose losses are evaluated together: of this many, three losses exceed [`MANY`].
 const WATCHED: f64 = 128.0;
-/// BBRLossThresh (draft-ietf-ccwg-bbr section 2.7): losses that BBR bears without sending less.
+/// BBRLossThresh (draft-ietf-ccwg-bbr section 2.7): loss rate that BBR tolerates without slowing down.
 const MANY: f64 = 0.02;
-/// How often both rates are tried: a burst of losses does not come in step with four.
+/// Number of pairs of phases: bursts of losses do not coincide with four.
 const PAIRS: u64 = 4;
-/// After so many it is not worth while: losses hardly grow.
+/// Maximum number of pairs, after which losses hardly grow.
 const MOST_PAIRS: u64 = 16;
-/// With [`PAIRS`] 64 packets at the low rate, of which 4 are lost at one and a half times [`MANY`] and more.
+/// Packets per phase: with [`PAIRS`] 64 packets at the low rate, of which 4 are lost at one and a half times [`MANY`] and more.
 const PACKETS_A_PHASE: f64 = 16.0;
-/// A driver's timer may be late by as much.
+/// Minimum phase: the lateness of a driver's timer.
 const LEAST_PHASE: Span = Span::from_millis(1);
-/// The low rate and the high one: the path's own lies between them, and the high one is that of BBR as it probes for bandwidth
-/// (draft-ietf-ccwg-bbr section 2.4, ProbeBW_UP).
+/// Low and high rate as factors of the path's rate. The high one is that of BBR's probes (draft-ietf-ccwg-bbr section 2.4,
+/// ProbeBW_UP).
 const LOW: f64 = 0.8;
 pub(super) const HIGH: f64 = 1.25;
-/// Two phases at the high rate and one at the low: what a token bucket gathers in this is less than those take out of it.
+/// Two phases at the high rate and one at the low one, in which a token bucket gathers less than the high phases consume.
 const PHASES: u64 = 3;
-/// Standard deviations: chance does this once in 700 tests.
+/// Number of standard deviations: exceeded by chance once in 700 tests.
 const DEVIATIONS: f64 = 3.0;
-/// BBR probes for bandwidth every 2 to 3 s (draft-ietf-ccwg-bbr section 5.3.3.5.3). A probe at a policer loses some tens of packets
-/// where its bucket is as small as they are; in 10 s that is no more than BBR bears.
+/// Pause between probes. BBR probes for bandwidth every 2 to 3 s (draft-ietf-ccwg-bbr section 5.3.3.5.3). A probe at a policer with
+/// a small bucket loses some tens of packets; every 10 s that does not exceed BBR's tolerance.
 const PAUSE: Span = Span::from_secs(10);
 
-/// What became of packets.
+/// Outcomes of packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fates {
     all: f64,
-    /// Bursts of losses: on a link that loses packets together, some at one rate and none at the other are chance.
+    /// Number of bursts of losses. On a link with burst losses, single packets lost at one rate but not at the other are chance.
     lost: f64,
 }
 
@@ -69,11 +69,11 @@ impl Fates {
 pub(super) enum Outcome {
     Delivered,
     Lost,
-    /// With the packet before it.
+    /// Lost together with the packet before it.
     LostInBurst,
 }
 
-/// A packet's fate.
+/// Outcome of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fate {
     pub(super) sent_at: Time,
@@ -92,7 +92,7 @@ struct Trial {
     began: Time,
     phase: Span,
     pairs: u64,
-    /// Bytes per second at which the path delivered before.
+    /// Delivery rate before the trial, in bytes per second.
     rate: f64,
     delivered_bytes: f64,
     high: Fates,
@@ -129,7 +129,7 @@ impl Trial {
         side.add(fate.outcome);
     }
 
-    /// Whether more is lost at the high rate, by a factor of two and not by chance.
+    /// Returns `true` if losses at the high rate are twice as frequent, and significantly so.
     fn losses_grow(&self) -> bool {
         let (high, low) = (self.high.all, self.low.all);
         let (n, lost) = (high + low, self.high.lost + self.low.lost);
@@ -141,28 +141,28 @@ impl Trial {
         2.0 * self.low.lost * self.high.all < self.high.lost * self.low.all
     }
 
-    /// Whether losses seem to grow, which may be chance so far.
+    /// Returns `true` if losses seem to grow, but not significantly yet.
     fn is_undecided(&self) -> bool {
         self.pairs < MOST_PAIRS && self.seem_to_grow() && !self.losses_grow()
     }
 
-    /// The part of packets that is lost at any rate.
+    /// Returns the loss rate that is independent of the rate.
     fn noise(&self) -> f64 {
         let all = Fates { all: self.low.all + self.high.all, lost: self.low.lost + self.high.lost };
         if self.losses_grow() { self.low.share_of_lost() } else { all.share_of_lost() }
     }
 
-    /// Bytes per second.
+    /// Returns the delivery rate during the trial, in bytes per second.
     fn delivered_rate(&self) -> f64 {
         self.delivered_bytes / self.phase.times(PHASES * self.pairs).as_secs_f64()
     }
 }
 
-/// Packets since then, until there are enough of them.
+/// Packets since a point in time, until enough are counted.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     since: Time,
-    /// When the first loss was known.
+    /// Time at which the first loss was detected.
     lossy_from: Option<Time>,
     fates: Fates,
     delivered_bytes: f64,
@@ -188,19 +188,19 @@ impl Watch {
         self.fates.all >= WATCHED
     }
 
-    /// Whether more is lost than a link with this noise loses, and chance, and what no flow minds.
+    /// Returns `true` if losses exceed this noise, chance, and the tolerated loss rate.
     fn loses_much(&self, noise: f64) -> bool {
         self.fates.lost > (noise + MANY) * WATCHED + DEVIATIONS * (noise * WATCHED).sqrt()
     }
 
-    /// Bytes per second since the first loss: a token bucket is empty then. `None` if nothing was delivered since.
+    /// Returns the delivery rate in bytes per second since the first loss, which empties a token bucket; `None` if it is unknown.
     fn rate(&self, now: Time) -> Option<f64> {
         let seconds = now.since(self.lossy_from?).as_secs_f64();
         (self.delivered_bytes > 0.0 && seconds > 0.0).then(|| self.delivered_bytes / seconds)
     }
 }
 
-/// Rates in bytes per second.
+/// State of the test. Rates are in bytes per second.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Watching(Watch),
@@ -215,18 +215,18 @@ enum State {
         rate: f64,
         fates: Fates,
     },
-    /// More is sent to see whether they still do.
+    /// The rate is raised to check whether losses still grow.
     Probe {
         rate: f64,
         watch: Watch,
     },
 }
 
-/// Tests a path.
+/// Policer test of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateTest {
     state: State,
-    /// The part of packets that is lost at any rate, as far as is known.
+    /// Known loss rate that is independent of the rate.
     noise: f64,
 }
 
@@ -235,14 +235,14 @@ impl RateTest {
         RateTest { state: State::Watching(Watch::new(now)), noise: 0.0 }
     }
 
-    /// Something else than congestion control limits the path, or it was silent: its rate then says nothing.
+    /// Restarts the measurement, because congestion control does not limit the path or the path was silent.
     pub(super) fn begin_anew(&mut self, now: Time) {
         if matches!(self.state, State::Watching(_) | State::Trial(_) | State::Probe { .. }) {
             self.state = State::Watching(Watch::new(now));
         }
     }
 
-    /// A packet was delivered or lost. Returns the rate in bytes per second if it is now known to be the path's.
+    /// Processes the outcome of a packet. Returns the rate of the path in bytes per second once the test has determined it.
     pub(super) fn take(&mut self, fate: &Fate, base: Span, now: Time) -> Option<f64> {
         let noise = self.noise;
         match &mut self.state {
@@ -296,7 +296,7 @@ impl RateTest {
         rate
     }
 
-    /// The most that may be sent now.
+    /// Returns the maximum sending rate now.
     pub(super) fn ceiling(&self, now: Time) -> Option<Rate> {
         let bytes = match self.state {
             State::Trial(trial) => trial.rate_at(now),
@@ -319,7 +319,7 @@ mod tests {
         Time::from_nanos((seconds * 1e9) as u64)
     }
 
-    /// A path that is sent as much as the test lets it, at most this many bytes per second.
+    /// Path that is used at the rate that the test permits, at most this many bytes per second.
     struct Link {
         test: RateTest,
         now: f64,
@@ -336,7 +336,7 @@ mod tests {
             Link { test, now: 0.0, most, found, sent: 0.0, lost: 0.0, in_burst: false }
         }
 
-        /// Sends until then. `loses` is told the bytes per second, and whether a packet of them is lost.
+        /// Sends until this time. `loses` receives the rate in bytes per second and returns `true` if a packet is lost.
         fn run(&mut self, until: f64, mut loses: impl FnMut(f64) -> bool) {
             while self.now < until {
                 let ceiling =
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Loses what is above the rate, once 20 packets in a bucket are used up.
+    /// Loses packets above the rate, after a bucket of 20 packets is empty.
     fn policer(rate: f64) -> impl FnMut(f64) -> bool {
         let mut tokens = 20.0;
         move |sent: f64| {
@@ -368,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Loses each n-th packet, whatever the rate.
+    /// Loses every n-th packet at any rate.
     fn every(n: u64) -> impl FnMut(f64) -> bool {
         let mut count = 0;
         move |_| {
@@ -404,7 +404,7 @@ mod tests {
         for seed in 0..20 {
             let mut random = fastrand::Rng::with_seed(seed);
             let mut lost = false;
-            // Gilbert-Elliott: 5 % are lost, five in a row in the mean.
+            // Gilbert-Elliott: 5 % are lost, five in a row on average.
             let mut burst = |_: f64| {
                 lost = random.f64() < if lost { 0.8 } else { 0.0105 };
                 lost

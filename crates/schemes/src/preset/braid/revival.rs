@@ -1,7 +1,7 @@
-//! When a path that potentially failed is probed.
+//! Probing of potentially failed paths.
 //!
-//! A burst of losses that takes a whole flight looks like a failure, and is over after some packets. A HEARTBEAT for each RTO,
-//! which is a second and more and backs off, leaves a fast path out of use for many times as long.
+//! A burst of losses that affects a whole flight looks like a failure, and ends after some packets. With one HEARTBEAT per RTO,
+//! which is a second or more and backs off, a fast path stays unused for many times as long.
 
 use anabranch_core::PathState;
 use anabranch_core::policy::PathFacts;
@@ -16,12 +16,12 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// So that a minute of silence costs some thirty packets, whatever the round trip.
+/// Divisor of the silence: a minute of it costs about thirty packets, regardless of the round-trip time.
 const PART_OF_SILENCE: u64 = 4;
-/// RFC 9260's clock granularity on machines of today, several times over.
+/// Minimum interval: several times the clock granularity of current machines (RFC 9260).
 const LEAST: Span = Span::from_millis(10);
 
-/// A path's probes, while there are any.
+/// Probes of a path while it is potentially failed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Revival {
     probing: Option<Probing>,
@@ -35,7 +35,7 @@ struct Probing {
 }
 
 impl Revival {
-    /// The path changed to this state.
+    /// Handles a change of the path's state.
     pub(super) fn changed(&mut self, to: PathState, facts: &PathFacts, now: Time) {
         let measured = facts.rtt.smoothed.filter(|_| to == PathState::PotentiallyFailed);
         self.probing = measured.map(|smoothed| {
@@ -44,12 +44,12 @@ impl Revival {
         });
     }
 
-    /// When the next one leaves.
+    /// Returns the time of the next probe.
     pub(super) fn due(&self) -> Option<Time> {
         self.probing.map(|probing| probing.due)
     }
 
-    /// Whether one is to leave now. The next one is later.
+    /// Returns `true` if a probe is due, and schedules the next one.
     pub(super) fn is_due(&mut self, now: Time) -> bool {
         let Some(probing) = self.probing.as_mut().filter(|probing| probing.due <= now) else { return false };
         let silence = now.since(probing.failed_at);
@@ -64,7 +64,7 @@ mod tests {
     use crate::testing::World;
     use anabranch_core::profile::Profile;
 
-    /// When probes leave in a minute, in milliseconds, of a path with this round trip that failed at 0.
+    /// Returns the times of probes within a minute, in milliseconds, for a path with this round-trip time that failed at 0.
     fn probes(round_trip: u64) -> Vec<u64> {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(round_trip));

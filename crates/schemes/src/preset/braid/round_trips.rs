@@ -1,7 +1,7 @@
-//! What round trips say of a path: its time without queues, and how long its queue is.
+//! Round-trip times of a path: its base without queues, and its queueing delay.
 //!
-//! A SACK acknowledges data of all paths and comes back on one of them. So a path has a time without queues for each path that
-//! acknowledgements come back on, and each acknowledgement is held against those that came back the same way.
+//! A SACK acknowledges data of all paths and returns on one of them. Therefore a path has one base per return path, and each
+//! acknowledgement is compared with those that returned on the same path.
 
 use anabranch_core::PathId;
 use anabranch_core::time::{Span, Time};
@@ -16,14 +16,15 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Twice the 10 s of BBR (draft-ietf-ccwg-bbr section 2.14.2, MinRTTFilterLen) and Copa. Theirs is renewed by draining at its end;
-/// beside flows that fill the queue a drain empties nothing, and the base has to be of before they came or of one of their cuts.
+/// Memory of round-trip times: twice the 10 s of BBR (draft-ietf-ccwg-bbr section 2.14.2, MinRTTFilterLen) and Copa. They drain the
+/// path at its end to renew the minimum. Beside flows that fill the queue a drain has no effect, and the base has to predate them
+/// or come from one of their reductions.
 pub(super) const MEMORY: Span = Span::from_secs(20);
 
-/// A path's round trips.
+/// Round-trip times of a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoundTrips {
-    /// Of acknowledgements that came back on no path of the association, and on each path by its index.
+    /// Base by return path: index 0 is no path of the association, then each path by its index.
     base_by_way: Vec<WindowedMin<Span>>,
     queue: Option<Span>,
     longest_queue: WindowedMax<Span>,
@@ -34,7 +35,7 @@ fn index(way: Option<PathId>) -> usize {
 }
 
 impl RoundTrips {
-    /// Takes in the time until an acknowledgement that came back on this path.
+    /// Records the time until an acknowledgement that returned on this path.
     pub(super) fn take(&mut self, time: Span, way: Option<PathId>, now: Time) {
         let (at, window, way) = (now.as_nanos(), MEMORY.as_nanos(), index(way));
         if self.base_by_way.len() <= way {
@@ -45,7 +46,7 @@ impl RoundTrips {
         self.longest_queue.update(at, queue, window);
     }
 
-    /// Forgets a long queue that nothing has come after for as long as round trips count.
+    /// Forgets a long queue without newer samples within the memory of round-trip times.
     pub(super) fn forget_old(&mut self, now: Time) {
         let since = |at: u64| now.since(Time::from_nanos(at));
         if self.longest_queue.at().is_some_and(|at| since(at) > MEMORY) {
@@ -53,24 +54,24 @@ impl RoundTrips {
         }
     }
 
-    /// The longest queue of the time for which round trips count.
+    /// Returns the longest queueing delay within the memory of round-trip times.
     pub(super) fn longest_queue(&self) -> Option<Span> {
         self.longest_queue.get()
     }
 
-    /// This path leads elsewhere now: what came back on it says nothing any more.
+    /// Discards the samples that returned on this path, because its route has changed.
     pub(super) fn forget_way(&mut self, path: PathId) {
         if let Some(base) = self.base_by_way.get_mut(index(Some(path))) {
             *base = WindowedMin::default();
         }
     }
 
-    /// The round trip without queues; `None` until one was measured.
+    /// Returns the round-trip time without queues, or `None` before the first sample.
     pub(super) fn base(&self) -> Option<Span> {
         self.base_by_way.iter().filter_map(WindowedMin::get).min()
     }
 
-    /// How much of the latest round trip was queue.
+    /// Returns the queueing delay in the latest round trip.
     pub(super) fn queue(&self) -> Option<Span> {
         self.queue
     }
@@ -88,7 +89,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// The queue after this measurement.
+    /// Returns the queueing delay after this sample.
     fn queue(trips: &mut RoundTrips, time: u64, way: usize, now: u64) -> u64 {
         trips.take(ms(time), Some(PathId::new(way)), at(now));
         trips.queue().map_or(0, |queue| queue.as_nanos() / 1_000_000)

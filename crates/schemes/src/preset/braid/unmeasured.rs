@@ -1,9 +1,9 @@
-//! Whether a path loses packets while nothing measures its round trip any more.
+//! Losses on a path whose round-trip time is no longer measured.
 //!
 //! Only chunks that were sent once are measured (Karn). If the rate of a link falls and its queue is several round trips long, all
-//! that is acknowledged may be chunks that were taken for lost too soon and sent again: their copies keep the queue full, and nothing
-//! tells that it is. What RFC 6298 section 5.5 asks of timers holds for the window then: as long as the round trip is not known, a
-//! loss is congestion.
+//! acknowledged chunks may be spurious retransmissions. Their copies keep the queue full, and no sample reveals it. RFC 6298
+//! section 5.5 requires caution of timers in that case. The same applies to the window: while no valid RTT sample exists, every
+//! loss counts as congestion.
 
 use anabranch_core::policy::PathFacts;
 use anabranch_core::time::Time;
@@ -16,12 +16,12 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// A round trip in which a loss is found, and one in which the chunk arrives that was sent again; then new data is measured.
+/// Number of round trips: one in which a loss is detected, and one in which the retransmission arrives; then new data is measured.
 const ROUND_TRIPS: u64 = 2;
-/// Chunks that a small window cannot hold: what one burst of losses takes is not all that is acknowledged.
+/// Minimum number of chunks, which a small window does not contain: a single burst of losses is not all that is acknowledged.
 const LEAST_CHUNKS: u32 = 16;
 
-/// What was acknowledged since a round trip was measured.
+/// Acknowledgements since the latest RTT sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unmeasured {
     since: Time,
@@ -33,7 +33,7 @@ impl Unmeasured {
         Unmeasured { since: now, sent_again: 0 }
     }
 
-    /// A chunk was acknowledged.
+    /// Records an acknowledged chunk.
     pub(super) fn acked(&mut self, sent_once: bool, now: Time) {
         if sent_once {
             *self = Unmeasured::new(now);
@@ -42,7 +42,7 @@ impl Unmeasured {
         }
     }
 
-    /// Whether a loss now is congestion, since nothing tells otherwise.
+    /// Returns `true` if a loss now counts as congestion for lack of RTT samples.
     pub(super) fn is_too_long(&self, facts: &PathFacts, now: Time) -> bool {
         let variance = facts.rtt.variance.unwrap_or_default();
         let round_trip = facts.rtt.smoothed.map_or(facts.rto, |smoothed| smoothed + variance.times(4));
@@ -61,7 +61,7 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A path with a round trip of 100 ms that varies by 25: 200 ms with four deviations.
+    /// Creates a path with a round-trip time of 100 ms and a variation of 25 ms: 200 ms with four deviations.
     fn facts() -> PathFacts {
         let mut world = World::new(Profile::rfc9260(), 1);
         world.paths[0].rtt.smoothed = Some(Span::from_millis(100));

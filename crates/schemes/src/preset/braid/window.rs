@@ -1,4 +1,4 @@
-//! A path's window: doubled in slow start, then along CUBIC's curve, and cut to 0.7 once per round trip.
+//! Window of a path: doubles in slow start, then follows CUBIC's curve, and is reduced to 0.7 once per round trip.
 
 use anabranch_core::policy::LossCause;
 use anabranch_core::time::{Span, Time};
@@ -13,20 +13,20 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// After silence the window is what a new path begins with.
+/// Minimum window after silence: the initial window of a path.
 const CHUNKS_AFTER_SILENCE: f64 = 4.0;
 
-/// A path's window in bytes.
+/// Window of a path, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathWindow {
     cwnd: f64,
-    /// Where slow start ended last; `None` while the first one lasts.
+    /// Window at the latest end of slow start; `None` during the first one.
     ssthresh: Option<f64>,
     curve: Curve,
-    /// What the path is of the flow that the curve is for.
+    /// Share of the path in the flow of the curve.
     share: f64,
     cut_at: Option<Time>,
-    /// More may still be in flight than the latest cut left.
+    /// Set while more may be in flight than the latest reduction left.
     cut_pending: bool,
 }
 
@@ -50,16 +50,16 @@ impl PathWindow {
         self.ssthresh
     }
 
-    /// Slow start.
+    /// Grows in slow start.
     pub(super) fn double(&mut self, acked: f64) {
         self.cwnd += acked;
     }
 
-    /// Along the curve of a flow of which the path is this share. Its terms of growth are multiples of the chunk, so that n
-    /// shares of it together are one curve; that each acknowledgement counts for a share too is RFC 6356's, whose n equal paths
-    /// grow by 1 / n^2 each.
+    /// Grows along the curve of a flow of which the path is this share. Its growth terms are multiples of the chunk, so that n
+    /// shares together follow one curve. Each acknowledgement also counts for a share, as in RFC 6356: n equal paths grow by 1 /
+    /// n^2 each.
     pub(super) fn follow_curve(&mut self, now: Time, rtt: Span, acked: f64, share: f64, chunk: f64) {
-        // The epoch's beginning was computed with the share of then.
+        // The beginning of the epoch was computed with the previous share.
         if share != self.share {
             self.share = share;
             self.curve.restart();
@@ -68,34 +68,35 @@ impl PathWindow {
         self.cwnd = self.curve.next(&step).0;
     }
 
-    /// To this many bytes, from where it goes on along the curve.
+    /// Sets the window to this many bytes, where the curve restarts.
     pub(super) fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
         self.curve.restart();
     }
 
-    /// To this many bytes, and what was lost before is forgotten: the curve was another flow's.
+    /// Sets the window to this many bytes and forgets earlier losses, because the curve was another flow's.
     pub(super) fn begin_anew(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
         self.curve = Curve::default();
     }
 
-    /// The first slow start is over.
+    /// Ends the first slow start.
     pub(super) fn end_slow_start(&mut self, cwnd: f64) {
         self.set(cwnd);
         self.ssthresh = Some(cwnd);
     }
 
-    /// The first slow start ends with a loss: not in proportion to a window that may be several times what the path holds.
+    /// Ends the first slow start after a loss. It is not proportional to the window, which may be several times the path's
+    /// capacity.
     pub(super) fn cut_slow_start(&mut self, now: Time, held: f64, floor: f64) {
         self.end_slow_start(held.min(BETA * self.cwnd).max(floor));
         (self.cut_at, self.cut_pending) = (Some(now), true);
     }
 
-    /// Whether more is in flight than the window. After a cut what leaves meanwhile, retransmissions above all, meets the queue
-    /// of before the cut, and is of the same congestion.
+    /// Returns `true` if more than the window is in flight. After a reduction, packets sent meanwhile, mostly retransmissions, meet
+    /// the previous queue and belong to the same congestion.
     pub(super) fn is_exceeded_by(&mut self, in_flight: f64, chunk: f64, now: Time) -> bool {
-        // RFC 9260 section 6.1 B lets what is in flight exceed the window by less than a chunk.
+        // RFC 9260 section 6.1 B lets the data in flight exceed the window by less than a chunk.
         let exceeded = in_flight >= self.cwnd + chunk;
         self.cut_pending &= exceeded;
         if self.cut_pending {
@@ -104,12 +105,13 @@ impl PathWindow {
         exceeded
     }
 
-    /// Whether the loss of a packet that left then is news: all that left before the latest cut is one congestion.
+    /// Returns `true` if the loss of a packet sent at this time is new. Packets sent before the latest reduction belong to one
+    /// event.
     pub(super) fn is_news(&self, sent_at: Time) -> bool {
         self.cut_at.is_none_or(|cut_at| sent_at >= cut_at)
     }
 
-    /// For congestion, not below the floor.
+    /// Reduces the window after congestion, to the floor or more.
     pub(super) fn cut(&mut self, now: Time, floor: f64) {
         self.curve.lost(LossCause::FastRetransmit, self.cwnd, true);
         self.cwnd = (BETA * self.cwnd).max(floor);
@@ -117,7 +119,7 @@ impl PathWindow {
         (self.cut_at, self.cut_pending) = (Some(now), true);
     }
 
-    /// Nothing was acknowledged for a whole RTO.
+    /// Reduces the window after an RTO without any acknowledgement.
     pub(super) fn silence(&mut self, chunk: f64) {
         let least = CHUNKS_AFTER_SILENCE * chunk;
         if self.cwnd > least {

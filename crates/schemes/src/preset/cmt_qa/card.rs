@@ -1,4 +1,4 @@
-//! The documentation card of `cmt-qa`.
+//! Documentation card of `cmt-qa`.
 
 use crate::definition::{Card, Choice};
 use crate::loss::missing_reports::TEXT_HAS_FOUR_REPORTS;

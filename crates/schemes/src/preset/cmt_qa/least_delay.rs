@@ -1,4 +1,4 @@
-//! CMT-QA's path for what was lost (Xu et al. 2013, section 6): "the active path with the minimum value of the transfer delay".
+//! CMT-QA's path for retransmissions (Xu et al. 2013, section 6): "the active path with the minimum value of the transfer delay".
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{
@@ -25,24 +25,24 @@ pub(super) const DELAY: ChoiceParameter<TransferDelay> = ChoiceParameter {
     source: "Xu 2013, section 6",
 };
 
-/// What a path's transfer delay is.
+/// Definition of a path's transfer delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferDelay {
-    /// Half of SRTT: once through the network.
+    /// Half of SRTT: the one-way delay.
     HalfRoundTrip,
-    /// Equation 13 for what is in flight on the path and the chunk: k x Q x cwnd.
+    /// Equation 13 for the data in flight on the path and the chunk: k x Q x cwnd.
     Handling,
 }
 
 impl TransferDelay {
-    /// In seconds; infinite if nothing is known.
+    /// Returns the delay in seconds; infinite if it is unknown.
     fn of(self, path: &PathFacts, chunk: &LostChunk) -> f64 {
         match self {
             TransferDelay::HalfRoundTrip => {
                 path.rtt.smoothed.map_or(f64::INFINITY, |srtt| srtt.as_secs_f64() / 2.0)
             }
             TransferDelay::Handling => {
-                // What is bound and unsent waits behind a retransmission.
+                // Bound and unsent data waits behind a retransmission.
                 let data = (path.in_flight + chunk.bytes).get();
                 let k = rounds(path.cwnd.get(), path.largest_chunk.get(), data);
                 delivery_time(k, handling_time(path))
@@ -51,12 +51,12 @@ impl TransferDelay {
     }
 }
 
-/// The path with the least transfer delay.
+/// Retransmits on the path with the least transfer delay.
 #[derive(Debug)]
 pub struct LeastDelay {
-    /// The definition of a path's transfer delay.
+    /// Definition of a path's transfer delay.
     pub delay: TransferDelay,
-    /// Whether to wait for room on it, rather than to go on the best path that has room.
+    /// Set to wait for room on it; otherwise the best path with room is used.
     pub waits: bool,
 }
 
@@ -67,7 +67,7 @@ impl LeastDelay {
 }
 
 impl LeastDelay {
-    /// Why a path is no candidate.
+    /// Returns the reason for which a path is not a candidate.
     fn refusal(&self, path: &PathFacts, used: bool) -> Option<Refusal> {
         if !used {
             Some(Refusal::State)
@@ -135,7 +135,7 @@ mod tests {
     const HALF: LeastDelay = LeastDelay { delay: TransferDelay::HalfRoundTrip, waits: false };
     const HANDLING: LeastDelay = LeastDelay { delay: TransferDelay::Handling, waits: false };
 
-    /// Round-trip times of 200, 80 and 120 ms; Q of 10, 30 and 20 us per byte.
+    /// Creates paths with round-trip times of 200, 80 and 120 ms, and Q of 10, 30 and 20 us per byte.
     fn world() -> World {
         let mut world = World::new(Profile::rfc9260_multipath(), 3);
         for (facts, (ms, q)) in world.paths.iter_mut().zip([(200, 10e-6), (80, 30e-6), (120, 20e-6)]) {
@@ -165,7 +165,7 @@ mod tests {
         let decision = route(&mut world, HANDLING);
         assert_eq!(decision.choice, RetransmitChoice::Path(path(0)));
         assert!((decision.reason.value - 0.0438).abs() < 1e-12);
-        // With 4379 B in flight and 1468 B more path 0 needs two rounds of 4380 B + 5848 B: 87.6 ms, level with path 2's.
+        // With 4379 B in flight and 1468 B more, path 0 needs two rounds of 4380 B + 5848 B: 87.6 ms, equal to path 2.
         world.paths[0].in_flight = bytes(4379);
         world.paths[2].estimates.seconds_per_byte = Some(19e-6);
         assert_eq!(route(&mut world, HANDLING).choice, RetransmitChoice::Path(path(2)), "83 ms");

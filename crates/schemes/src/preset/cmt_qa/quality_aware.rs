@@ -1,8 +1,8 @@
 //! CMT-QA's path states (Xu et al. 2013, section 6): "once timeout occurs on a path, it should be marked with an inactive status",
-//! and HEARTBEATs find out when it is back.
+//! and HEARTBEATs detect its recovery.
 //!
-//! That is the potentially failed state of CMT-PF, which serves here for the inactive status: the path gets no data and is probed
-//! at every RTO until it answers. Inactive in the sense of RFC 9260 it becomes, as everywhere, when its errors are too many.
+//! The potentially failed state of CMT-PF serves as this inactive status: the path gets no data and is probed at every RTO until it
+//! answers. As in all schemes, it becomes inactive in the sense of RFC 9260 after too many errors.
 
 use anabranch_core::policy::{Context, Decision, Life, PathFailover, Probing, ProofOfLife, Slot, View};
 use anabranch_core::{PathId, PathState};
@@ -17,14 +17,14 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Out of service after any T3 expiry, until it answers.
+/// Failover: out of service after any T3 expiry, until an answer.
 #[derive(Debug, Default)]
 pub struct QualityAware;
 
 impl Slot for QualityAware {}
 
 impl PathFailover for QualityAware {
-    /// Only a time-out counts: a HEARTBEAT that went unanswered adds to the errors, as in the standard.
+    /// Reacts only to time-outs: an unanswered HEARTBEAT increases the error counter, as in the standard.
     fn on_error(&mut self, path: PathId, by_heartbeat: bool, view: &View<'_>) -> Decision<PathState> {
         let decision = ErrorCounter.on_error(path, by_heartbeat, view);
         match decision.choice {
@@ -40,7 +40,7 @@ impl PathFailover for QualityAware {
     }
 
     fn probing(&self, path: PathId, view: &View<'_>) -> Probing {
-        // One that its estimator has withdrawn is called inactive too, and an answer brings it back.
+        // A path that its estimator has withdrawn counts as inactive too, and an answer readmits it.
         if view.path(path).estimates.withdrawn {
             Probing::EveryRto
         } else {
@@ -59,7 +59,7 @@ mod tests {
     use crate::testing::{World, path};
     use anabranch_core::profile::Profile;
 
-    /// The state after the error that made the counter `errors`.
+    /// Returns the state after the error that increased the counter to `errors`.
     fn after(profile: Profile, errors: u32, by_heartbeat: bool, state: PathState) -> PathState {
         let mut world = World::new(profile, 1);
         world.paths[0].state = state;

@@ -1,8 +1,8 @@
-//! The window part of CMT-QA's optimal retransmission policy, ORP (Xu et al. 2013, Algorithm 3): a loss that looks random leaves
-//! the window as it is, "until loss happens consecutively".
+//! Window part of CMT-QA's optimal retransmission policy, ORP (Xu et al. 2013, Algorithm 3): a loss that looks random leaves the
+//! window unchanged, "until loss happens consecutively".
 //!
-//! It wraps a control instead of being a rule of reduction in it: a control hears once of the losses in one window, and
-//! it is the second of them that shows that the first was no chance.
+//! It wraps a control instead of being a reduction rule of it. A control receives one loss event per window, and the second loss of
+//! a window reveals that the first was not random.
 
 use anabranch_core::policy::{CongestionControl, Context, Event, LossCause, PathFacts, Reason, View};
 use anabranch_core::time::{Span, Time};
@@ -59,45 +59,45 @@ pub(super) const LOSS_RTT: ChoiceParameter<RoundTrip> = ChoiceParameter {
     source: "Xu 2013, Algorithm 3, line 2",
 };
 
-/// When a loss follows consecutively on the one before it.
+/// Condition under which a loss is consecutive to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consecutive {
-    /// If no more than SRTT lies between them.
+    /// At most SRTT lies between them.
     RoundTrip,
-    /// If less than a window was acknowledged on the path between them.
+    /// Less than a window was acknowledged on the path between them.
     Window,
     /// No two losses are consecutive.
     Never,
 }
 
-/// How Algorithm 3 is read.
+/// Reading of Algorithm 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// As the text has it: the reductions are for losses that do not look random.
+    /// As in the text: the reductions apply to losses that do not look random.
     Else,
-    /// As it is printed: they follow whatever the test says, which then changes nothing.
+    /// As printed: the reductions apply regardless of the test, which then has no effect.
     Printed,
 }
 
-/// Which round-trip time is held against Q.
+/// Round-trip time that is compared with Q.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundTrip {
-    /// The smoothed round-trip time.
+    /// Smoothed round-trip time.
     Smoothed,
-    /// The latest sample.
+    /// Latest sample.
     Latest,
 }
 
-/// How the points are read at which the publication is silent.
+/// Choices where the publication is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomLossRules {
-    /// When two losses are consecutive.
+    /// Condition for consecutive losses.
     pub consecutive: Consecutive,
-    /// Whether the reductions are the other branch of the test.
+    /// Reading of the reductions.
     pub reading: Reading,
-    /// The round-trip time rtt_i.
+    /// Round-trip time rtt_i.
     pub rtt: RoundTrip,
-    /// Whether a T3 expiry may be found random too.
+    /// Set if a T3 expiry may count as random too.
     pub timeouts_may_be_random: bool,
 }
 
@@ -114,31 +114,31 @@ impl RandomLossRules {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct History {
-    /// When the latest loss was detected.
+    /// Time at which the latest loss was detected.
     latest: Option<Time>,
     acked_since: ChunkBytes,
-    /// Whether it followed consecutively on another.
+    /// Set if it was consecutive to another loss.
     consecutive: bool,
-    /// The control inside has not heard of the present window's loss.
+    /// Set while the inner control has not received the loss event of the current window.
     deemed_random: bool,
-    /// When the control inside last heard of a loss.
+    /// Time of the latest loss event passed to the inner control.
     forwarded_at: Option<Time>,
 }
 
-/// Keeps losses that look random from the control inside.
+/// Withholds losses that look random from the inner control.
 pub struct RandomLoss {
     rules: RandomLossRules,
     paths: [History; MAX_PATHS],
 }
 
-/// Algorithm 3, line 2: rtt_i / cwnd_i >= Q_i, both in seconds per byte. The window is not beyond what the path was measured to
-/// handle, so it was not the window that lost the packet.
+/// Algorithm 3, line 2: returns `true` if rtt_i / cwnd_i >= Q_i, both in seconds per byte. The window is then within the measured
+/// capacity of the path, so it did not cause the loss.
 pub(crate) fn looks_random(rtt: Option<Span>, cwnd: ChunkBytes, q: Option<f64>) -> bool {
     let (Some(rtt), Some(q)) = (rtt, q) else { return false };
     !cwnd.is_zero() && rtt.as_secs_f64() / cwnd.get() as f64 >= q
 }
 
-/// Why a loss was not taken for a random one.
+/// Returns the reason for which a loss does not count as random.
 fn why(consecutive: bool, path: &PathFacts) -> Reason {
     match path.estimates.seconds_per_byte {
         _ if consecutive => Reason::rule("reduced: losses are consecutive"),
@@ -148,7 +148,7 @@ fn why(consecutive: bool, path: &PathFacts) -> Reason {
 }
 
 impl RandomLoss {
-    /// Algorithm 3 before any loss.
+    /// Creates the wrapper before any loss.
     pub fn new(rules: RandomLossRules) -> Self {
         RandomLoss { rules, paths: [History::default(); MAX_PATHS] }
     }
@@ -176,7 +176,7 @@ impl RandomLoss {
             && looks_random(rtt, cwnd, facts.estimates.seconds_per_byte)
     }
 
-    /// A chunk was found lost. If its window's loss was deemed random and this one is not, the window is cut now.
+    /// Handles a lost chunk. If the loss of its window counted as random and this one does not, the window is reduced now.
     fn lost(
         &mut self,
         id: PathId,
@@ -200,10 +200,10 @@ impl RandomLoss {
     ) {
         let history = self.paths[id.index()];
         if cause == LossCause::FastRetransmit && history.forwarded_at == Some(view.now) {
-            // The control inside heard of it when the chunk was found lost.
+            // The inner control received the event when the chunk was declared lost.
             return;
         }
-        // T3 is an event before it is a loss of chunks.
+        // For T3 the event precedes the losses of chunks.
         if cause == LossCause::Timeout || history.latest != Some(view.now) {
             self.note(id, inner, view);
         }
@@ -244,7 +244,7 @@ impl Wrapper for RandomLoss {
         context: &mut Context<'_>,
     ) {
         match *event {
-            // A chunk that was only moved is no loss, and so not for Algorithm 3 to judge.
+            // A chunk that was only moved is not a loss, so Algorithm 3 does not apply.
             Event::LossEvent { path, cause: cause @ (LossCause::FastRetransmit | LossCause::Timeout) } => {
                 return self.loss_event(path, cause, inner, view, context);
             }
@@ -274,7 +274,7 @@ mod tests {
         timeouts_may_be_random: false,
     };
 
-    /// The window of the tests: ten times that of slow start's beginning, so that its half is above four chunks.
+    /// Window of the tests: ten times the initial window, so that its half exceeds four chunks.
     const CWND: u64 = 30 * M;
 
     struct Scene {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     impl Scene {
-        /// A path with a window of 30 chunks, an SRTT of 100 ms, and a Q that a random loss has.
+        /// Creates a path with a window of 30 chunks, an SRTT of 100 ms, and a Q at which a loss counts as random.
         fn new(rules: RandomLossRules) -> Self {
             let profile = Profile {
                 initial_window: anabranch_core::profile::InitialWindow {
@@ -341,12 +341,12 @@ mod tests {
             self
         }
 
-        /// One chunk found by fast retransmit, the first of its window.
+        /// Loses one chunk by fast retransmit, the first of its window.
         fn lose(&mut self) -> u64 {
             self.chunk(LossCause::FastRetransmit).event(LossCause::FastRetransmit).cwnd()
         }
 
-        /// T3 expires: the event comes before the chunks.
+        /// Expires T3: the event precedes the chunks.
         fn time_out(&mut self) -> u64 {
             self.event(LossCause::Timeout).chunk(LossCause::Timeout).chunk(LossCause::Timeout).cwnd()
         }
@@ -477,7 +477,7 @@ mod tests {
     fn a_window_that_answered_a_late_loss_does_not_answer_it_as_event_again() {
         let mut scene = Scene::new(RULES);
         scene.lose();
-        // The next window's first loss: found to be consecutive as a chunk, then reported as an event.
+        // First loss of the next window: consecutive as a chunk, then reported as an event.
         assert_eq!(scene.after_ms(90).lose(), CWND / 2);
     }
 

@@ -1,4 +1,4 @@
-//! Every parameter of `cmt-qa` reaches the rule that it is for.
+//! Checks that every parameter of `cmt-qa` reaches its rule.
 
 use super::*;
 use crate::preset::cmt_qa::data_distribution::{Allowance, Distributed, Piece, QueueBound};
@@ -14,7 +14,7 @@ use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_core::units::WindowBytes;
 
-/// The values of an expression's parameters, by way of what its name parses to.
+/// Returns the parameter values of an expression's argument list.
 fn values(text: &str) -> Values {
     let mut values = Values::defaults(PARAMETERS);
     for pair in text.split(',').filter(|pair| !pair.is_empty()) {
@@ -25,7 +25,7 @@ fn values(text: &str) -> Values {
     values
 }
 
-/// What the scheme does beside two paths: the first has the shorter round trip, the second the larger window.
+/// Returns the policies of the scheme beside two paths: the first has the shorter round-trip time, the second the larger window.
 fn built(text: &str) -> (Policies, World) {
     let scheme = parse(text).expect(text);
     let mut world = World::new(scheme.profile(Profile::ns2_multipath()), 2);
@@ -91,7 +91,7 @@ fn a_random_loss_costs_nothing_and_without_pqem_none_looks_random() {
         tell(&mut world, &Event::Established);
         world.paths[0].estimates.seconds_per_byte = q;
         tell(&mut world, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
-        // 4380 B; max(2190, 4 x 1468) = 5872: the floor is 4 MTU, whatever the profile's.
+        // 4380 B; max(2190, 4 x 1468) = 5872: the floor is 4 MTU in every profile.
         let cwnd = policies.congestion.window(path(0)).cwnd.get();
         assert_eq!(cwnd, if kept { 4380 } else { 5872 }, "{text} {q:?}");
     }
@@ -178,7 +178,7 @@ fn the_retransmission_policys_parameters_arrive() {
     ] {
         assert_eq!(RandomLossRules::from_values(&values(text)), expected, "{text}");
     }
-    // By half the round trip path 0 is nearer; by handling it is not if its Q is large. Full, it is waited for or not.
+    // By half the round-trip time path 0 is nearer; by handling time it is not if its Q is large. If full, it is waited for or not.
     for (text, full, to) in [
         ("cmt-qa", false, Some(0)),
         ("cmt-qa(delay=handling)", false, Some(1)),

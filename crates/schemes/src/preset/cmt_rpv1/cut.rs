@@ -1,5 +1,5 @@
-//! CMT/RPv1's reduction (Dreibholz, Becke, Pulinthanath, Rathgeb 2010; floors as in INET): a path gives up half of what all paths
-//! have together, ssthresh_i = max(cwnd_i - sum of cwnd_k / 2, M, rpMin M ssthresh_i / sum of ssthresh_k).
+//! Reduction rule of CMT/RPv1 (Dreibholz, Becke, Pulinthanath, Rathgeb 2010; floors as in INET): a path gives up half of the sum of
+//! all windows, ssthresh_i = max(cwnd_i - sum of cwnd_k / 2, M, rpMin M ssthresh_i / sum of ssthresh_k).
 
 use anabranch_core::policy::{Event, LossCause, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
@@ -18,12 +18,12 @@ pub(super) const RULES: &[Equation] = &[
     Equation { name: "T3", rule: "the same ssthresh, cwnd = max(M, M s_i)", file: file!() },
 ];
 
-/// Resource pooling by slow-start thresholds.
+/// Reduction for resource pooling by slow-start thresholds.
 #[derive(Debug)]
 pub struct ResourcePoolingV1Cut {
-    /// rpMin: the least threshold in chunks, times the path's share.
+    /// rpMin: minimum threshold in chunks, multiplied by the path's share.
     pub least: f64,
-    /// The least threshold.
+    /// Floor of the threshold.
     pub floor: Floor,
 }
 
@@ -58,7 +58,7 @@ mod tests {
 
     const RULE: ResourcePoolingV1Cut = ResourcePoolingV1Cut { least: 1.0, floor: Floor::Published };
 
-    /// Two paths with windows of 50,000 B and 10,000 B and thresholds of 30,000 B and 10,000 B.
+    /// Creates two paths with windows of 50,000 B and 10,000 B and thresholds of 30,000 B and 10,000 B.
     fn two() -> World {
         let mut world = paths(&[(50_000, 100), (10_000, 100)]);
         world.paths[0].ssthresh = bytes(30_000);
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_path_gives_up_half_of_all_windows() {
         let mut rule = RULE;
-        // 50,000 - 60,000 / 2 = 20,000; of 10,000 nothing is left but one chunk.
+        // 50,000 - 60,000 / 2 = 20,000; of 10,000 one chunk is left.
         assert_eq!(cut(&mut rule, &two(), 0, FastRetransmit), (20_000, 20_000));
         assert_eq!(cut(&mut rule, &two(), 0, Rescheduled), (20_000, 20_000));
         assert_eq!(cut(&mut rule, &two(), 1, FastRetransmit), (1468, 1468));

@@ -1,5 +1,5 @@
-//! CMT/RPv1's growth (Dreibholz, Becke, Pulinthanath, Rathgeb 2010): the standard's steps times the path's share of all
-//! slow-start thresholds, ssthresh_i / sum of ssthresh_k.
+//! Growth rule of CMT/RPv1 (Dreibholz, Becke, Pulinthanath, Rathgeb 2010): the standard's steps multiplied by the path's share of
+//! all slow-start thresholds, ssthresh_i / sum of ssthresh_k.
 
 use anabranch_core::policy::{Event, View};
 
@@ -21,7 +21,7 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// Resource pooling by slow-start thresholds.
+/// Growth for resource pooling by slow-start thresholds.
 #[derive(Debug)]
 pub struct ResourcePoolingV1Growth;
 
@@ -41,7 +41,7 @@ mod tests {
     use crate::testing::{World, bytes};
     use anabranch_core::PathState;
 
-    /// Two paths with thresholds of 30,000 B and 10,000 B: shares of 3/4 and 1/4.
+    /// Creates two paths with thresholds of 30,000 B and 10,000 B: shares of 3/4 and 1/4.
     fn two(cwnd: u64) -> World {
         let mut world = paths(&[(cwnd, 100), (cwnd, 100)]);
         world.paths[0].ssthresh = bytes(30_000);

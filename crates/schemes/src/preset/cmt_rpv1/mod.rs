@@ -14,7 +14,6 @@ use crate::preset::cmt_rpv1::cut::ResourcePoolingV1Cut;
 use crate::preset::cmt_rpv1::growth::ResourcePoolingV1Growth;
 use crate::retransmit::rtx;
 
-/// rpMin of resource pooling.
 pub mod cut;
 pub mod growth;
 
@@ -27,7 +26,7 @@ pub(crate) const RP_MIN: Parameter = Parameter {
     source: "INET: cmtRPMinCwnd, 1",
 };
 
-/// The same for both versions.
+/// Parameters of both versions.
 pub(super) const PARAMETERS: &[Parameter] = &[
     RP_MIN,
     FIRST_WINDOW.parameter(),

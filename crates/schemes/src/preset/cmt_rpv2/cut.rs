@@ -1,5 +1,5 @@
-//! CMT/RPv2's reduction (Dreibholz, Becke, Adhari, Rathgeb 2011; floors as in INET): with the rate B = cwnd / srtt, a path loses
-//! the part max(1/2, sum of B_k / (2 B_i)) of its window, as if the sum of all rates were to be halved on it alone.
+//! Reduction rule of CMT/RPv2 (Dreibholz, Becke, Adhari, Rathgeb 2011; floors as in INET): with the rate B = cwnd / srtt, a path
+//! loses the fraction max(1/2, sum of B_k / (2 B_i)) of its window, as if it alone had to halve the sum of all rates.
 
 use anabranch_core::policy::{Event, LossCause, Reason, View, Window};
 use anabranch_core::units::ChunkBytes;
@@ -18,12 +18,12 @@ pub(super) const RULES: &[Equation] = &[
     Equation { name: "T3", rule: "the same ssthresh, cwnd = M", file: file!() },
 ];
 
-/// Resource pooling by rates.
+/// Reduction for resource pooling by rates.
 #[derive(Debug)]
 pub struct ResourcePoolingV2Cut {
-    /// rpMin: the least threshold in chunks.
+    /// rpMin: minimum threshold in chunks.
     pub least: f64,
-    /// The least threshold.
+    /// Floor of the threshold.
     pub floor: Floor,
 }
 
@@ -34,7 +34,7 @@ impl Cut for ResourcePoolingV2Cut {
         let PathLoss { path, cause, windows, view } = *loss;
         let (own, largest) = (loss.window(), loss.facts().largest_chunk);
         let flows = Flows::of(path, windows, view);
-        // A path whose rate is not known stands alone, and a single path is halved.
+        // A path with an unknown rate is treated alone, and a single path is halved.
         let factor = flows.find(path).map_or(0.5, |own| factor(own, flows.all()));
         let published = nearest(largest.get() as f64 * self.least);
         let floor = self.floor.bytes(published, cause, largest, view.profile);
@@ -50,7 +50,7 @@ impl Cut for ResourcePoolingV2Cut {
     }
 }
 
-/// The part of its window that a path loses.
+/// Returns the fraction of its window that a path loses.
 fn factor(own: Flow, flows: &[Flow]) -> f64 {
     let sum: f64 = flows.iter().map(Flow::rate).sum();
     (0.5 * sum / own.rate()).max(0.5)
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_path_gives_up_half_of_all_rates_as_far_as_it_has_them() {
-        // Rates 8e5 and 2e5: the first loses 1e6 / 1.6e6 = 0.625 of 40,000 B, the second 2.5 times what it has.
+        // Rates 8e5 and 2e5: the first loses 1e6 / 1.6e6 = 0.625 of 40,000 B, the second 2.5 times its window.
         let world = paths(&[(40_000, 50), (20_000, 100)]);
         let mut rule = RULE;
         assert_eq!(cut(&mut rule, &world, 0, FastRetransmit), (15_000, 15_000));

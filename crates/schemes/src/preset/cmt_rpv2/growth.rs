@@ -1,5 +1,5 @@
-//! CMT/RPv2's growth (Dreibholz, Becke, Adhari, Rathgeb 2011): the standard's steps times the path's share of all rates,
-//! (cwnd_i / srtt_i) / sum of (cwnd_k / srtt_k).
+//! Growth rule of CMT/RPv2 (Dreibholz, Becke, Adhari, Rathgeb 2011): the standard's steps multiplied by the path's share of all
+//! rates, (cwnd_i / srtt_i) / sum of (cwnd_k / srtt_k).
 
 use anabranch_core::policy::{Event, View};
 
@@ -20,7 +20,7 @@ pub(super) const RULES: &[Equation] = &[
     },
 ];
 
-/// Resource pooling by rates.
+/// Growth for resource pooling by rates.
 #[derive(Debug)]
 pub struct ResourcePoolingV2Growth;
 
@@ -64,7 +64,7 @@ mod tests {
         world.paths[0].rtt.smoothed = None;
         // 1468 / 3 rounded up.
         assert_eq!(grown(&mut ResourcePoolingV2Growth, &mut world, 0, 10_000).0, 10_490);
-        // It has no rate that would lessen the share of others: 3e5 of 3e5 + 4e5.
+        // It has no rate that would reduce the share of others: 3e5 of 3e5 + 4e5.
         assert_eq!(grown(&mut ResourcePoolingV2Growth, &mut world, 1, 60_000).0, 60_000 + 630);
     }
 }

@@ -1,5 +1,5 @@
-//! DB-CMT's D-DSP read as a scheduler: windows are filled in ascending order of the rate difference D, the bytes that a path
-//! holds beyond what its least delay explains, so that the path with the lightest load comes first.
+//! DB-CMT's D-DSP read as a scheduler: windows are filled in ascending order of the rate difference D, the bytes queued on a path
+//! beyond its minimum delay, so that the path with the lightest load is first.
 
 use anabranch_core::policy::{
     Context, Decision, PathFacts, Pick, Reason, Refusal, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
@@ -7,10 +7,10 @@ use anabranch_core::policy::{
 
 use crate::preset::a_cmt::{RttSource, rate_difference};
 
-/// Fills windows in ascending order of D; of equal ones the lowest id comes first.
+/// Scheduler: fills windows in ascending order of D; of equal ones the lowest id is first.
 #[derive(Debug)]
 pub struct AscendingBacklog {
-    /// The present round-trip time in D.
+    /// Source of the current round-trip time in D.
     pub rtt: RttSource,
 }
 
@@ -59,7 +59,7 @@ mod tests {
 
     const SMOOTHED: AscendingBacklog = AscendingBacklog { rtt: RttSource::Smoothed };
 
-    /// Windows of 4380 B and least round-trip times of 100 ms, with smoothed ones in milliseconds.
+    /// Creates paths with windows of 4380 B, minimum round-trip times of 100 ms, and these smoothed ones in milliseconds.
     fn world(smoothed: &[u64]) -> World {
         let mut world = World::new(Profile::ns2_multipath(), smoothed.len());
         for (facts, &smoothed) in world.paths.iter_mut().zip(smoothed) {

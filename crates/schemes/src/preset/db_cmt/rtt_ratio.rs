@@ -1,5 +1,5 @@
-//! DB-CMT's D-FRP (equation 5): fast retransmit takes from the window the part by which queueing has lengthened the round trip,
-//! cwnd - cwnd (RTT - RTTmin) / RTT = cwnd RTTmin / RTT. With an empty queue that is nothing.
+//! DB-CMT's D-FRP (equation 5): fast retransmit reduces the window by the fraction by which queueing has lengthened the round trip,
+//! cwnd - cwnd (RTT - RTTmin) / RTT = cwnd RTTmin / RTT. With an empty queue there is no reduction.
 
 use anabranch_core::policy::{Event, LossCause, PathFacts, Reason, View, Window};
 use anabranch_core::profile::Profile;
@@ -16,21 +16,21 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// What the window is after the threshold has been set to what equation 5 leaves, or the floor.
+/// Window after the threshold has been set to the result of equation 5, or the floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutWindow {
     /// The threshold, as after the standard's fast retransmit.
     Threshold,
-    /// What equation 5 leaves, even if it is below the floor.
+    /// The result of equation 5, even below the floor.
     Equation,
 }
 
-/// Equation 5 for fast retransmit; T3 as the standard has it, of which the paper says nothing.
+/// Applies equation 5 to fast retransmit. T3 is handled as in the standard; the paper does not mention it.
 #[derive(Debug)]
 pub struct RttRatioCut {
-    /// The path's present round-trip time.
+    /// Source of the path's current round-trip time.
     pub rtt: RttSource,
-    /// The window after a cut.
+    /// Window after a reduction.
     pub window: CutWindow,
 }
 
@@ -56,7 +56,7 @@ impl Cut for RttRatioCut {
                 let reason = Reason::figure("cut by the queueing delay (D-FRP)", "rtt_min_over_rtt", ratio);
                 Change { window: self.reduce(window, left, facts, profile), reason }
             }
-            // Before the first sample there is no delay to go by.
+            // Without a sample there is no delay to use.
             (_, cause) => halve(window, cause, facts, profile),
         }
     }
@@ -72,7 +72,7 @@ mod tests {
 
     const RULE: RttRatioCut = RttRatioCut { rtt: RttSource::Smoothed, window: CutWindow::Threshold };
 
-    /// One path with a window, a smoothed round-trip time of 120 ms, a latest of 160 ms and a least of 100 ms.
+    /// Creates one path with a window, a smoothed round-trip time of 120 ms, a latest of 160 ms and a minimum of 100 ms.
     fn one(cwnd: u64) -> World {
         let mut world = paths(&[(cwnd, 120)]);
         world.paths[0].rtt.latest = Some(Span::from_millis(160));

@@ -12,7 +12,7 @@ use crate::preset::mptcp_balia::growth::alpha;
 pub(super) const RULES: &[Equation] =
     &[Equation { name: "decrease", rule: "cwnd_r shrinks by cwnd_r / 2 min(alpha_r, 1.5)", file: file!() }];
 
-/// Balanced linked adaptation's decrease. After T3 the threshold is what it leaves and the window one chunk.
+/// Balanced linked adaptation's decrease. After T3 its result is the threshold, and the window is one chunk.
 #[derive(Debug)]
 pub struct BaliaCut;
 
@@ -22,7 +22,7 @@ impl Cut for BaliaCut {
     fn cut(&mut self, loss: &PathLoss<'_>) -> Change {
         let (window, facts, profile) = (loss.window(), loss.facts(), loss.view.profile);
         let flows = Flows::of(loss.path, loss.windows, loss.view);
-        // Without a round-trip time the path stands alone, and alpha_r of a single path is 1.
+        // Without a round-trip time the path is treated alone, and alpha_r of a single path is 1.
         let alpha = flows.find(loss.path).map_or(1.0, |own| alpha(own, flows.all()));
         let left = nearest(remaining(window.cwnd.get() as f64, alpha));
         let (window, rule) = match loss.cause {
@@ -33,7 +33,7 @@ impl Cut for BaliaCut {
     }
 }
 
-/// What the decrease leaves of a window.
+/// Returns the window after the decrease.
 fn remaining(cwnd: f64, alpha: f64) -> f64 {
     cwnd - cwnd / 2.0 * alpha.min(1.5)
 }

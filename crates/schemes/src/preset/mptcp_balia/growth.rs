@@ -1,5 +1,4 @@
-//! BALIA, the balanced linked adaptation of draft-walid-mptcp-congestion-control: its increase. Its decrease is in
-//! `cut/balia.rs`.
+//! Increase of BALIA, the balanced linked adaptation of draft-walid-mptcp-congestion-control. Its decrease is in `cut.rs`.
 
 use anabranch_core::policy::{Event, Reason, View};
 
@@ -33,12 +32,12 @@ impl Growth for BaliaGrowth {
     }
 }
 
-/// The draft's alpha_r = max(x_k) / x_r with x = w / rtt: how much faster the fastest path is.
+/// Returns the draft's alpha_r = max(x_k) / x_r with x = w / rtt: the ratio of the fastest path's rate to this one's.
 pub(crate) fn alpha(own: Flow, flows: &[Flow]) -> f64 {
     largest(flows.iter().map(Flow::rate)) / own.rate()
 }
 
-/// The draft's increase: (x_r / rtt_r) / (sum of x_k)^2 (1 + alpha_r)/2 (4 + alpha_r)/5, times bytes acknowledged and the
+/// Returns the draft's increase: (x_r / rtt_r) / (sum of x_k)^2 (1 + alpha_r)/2 (4 + alpha_r)/5, times bytes acknowledged and the
 /// largest chunk.
 fn gain(own: Flow, flows: &[Flow]) -> Gain {
     let rate: f64 = flows.iter().map(Flow::rate).sum();

@@ -1,4 +1,4 @@
-//! A ceiling on every window, such as the largest window that a TCP agent of ns-2 uses (`window_`, 20 packets unless set).
+//! Cap of every window, such as the maximum window of a TCP agent of ns-2 (`window_`, default 20 packets).
 
 use anabranch_core::policy::{CongestionControl, Context, Event, Reason, View, Window};
 
@@ -8,13 +8,13 @@ use crate::definition::Equation;
 pub(super) const RULES: &[Equation] =
     &[Equation { name: "window_", rule: "cwnd_i is at most 20 M", file: file!() }];
 
-/// Holds every window at a number of largest chunks at most.
+/// Limits every window to a number of largest chunks.
 pub struct Cap {
     chunks: u64,
 }
 
 impl Cap {
-    /// At `chunks` largest chunks, and no lower than one.
+    /// Creates a cap of `chunks` largest chunks, at least one.
     pub fn new(chunks: u64) -> Self {
         Cap { chunks: chunks.max(1) }
     }
@@ -72,7 +72,7 @@ mod tests {
     fn a_window_grows_up_to_the_ceiling_and_no_further() {
         let (mut control, mut world) = capped(5);
         let cwnd = |control: &Wrapped<Cap>| control.window(path(0)).cwnd.get();
-        // 4380 + 1468 = 5848; then 7316, next 8784, both held at 5 x 1468 = 7340.
+        // 4380 + 1468 = 5848; then 7316, next 8784, limited to 5 x 1468 = 7340.
         let mut seen = vec![cwnd(&control)];
         for _ in 0..4 {
             ack_a_window(&mut control, &mut world);
@@ -89,7 +89,7 @@ mod tests {
         let (mut control, mut world) = capped(5);
         (0..10).for_each(|_| ack_a_window(&mut control, &mut world));
         world.dispatch(&mut control, &Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
-        // Half of 7340 B, not of what the window would have been without a cap.
+        // Half of 7340 B, not of the window without a cap.
         assert_eq!(control.window(path(0)).cwnd, bytes(3670));
     }
 

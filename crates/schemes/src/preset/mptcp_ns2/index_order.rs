@@ -1,5 +1,5 @@
-//! The scheduler of Nishida's MPTCP module for ns-2: in each send opportunity the windows are filled in the order of the paths'
-//! ids, always from the first. No path is preferred for its round-trip time.
+//! Scheduler of Nishida's MPTCP module for ns-2: in each send opportunity the windows are filled in the order of the paths' ids,
+//! always from the first. No path is preferred for its round-trip time.
 
 use anabranch_core::policy::{
     Context, Decision, Pick, Reason, Refused, Scheduler, SendAsk, Slot, View, WaitFor,
@@ -13,7 +13,7 @@ pub(super) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// Fills windows in the order of ids.
+/// Scheduler: fills windows in the order of ids.
 #[derive(Debug)]
 pub struct IndexOrder;
 
@@ -42,7 +42,7 @@ mod tests {
     use anabranch_core::policy::Refusal;
     use anabranch_core::profile::Profile;
 
-    /// The path of the next packet, which is in flight from then on.
+    /// Sends the next packet. Returns its path, on which it is then in flight.
     fn send(world: &mut World) -> Option<usize> {
         let Pick::Path(id) = world.pick(&mut IndexOrder).choice else { return None };
         world.paths[id.index()].in_flight += bytes(M);

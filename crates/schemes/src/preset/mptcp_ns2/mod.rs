@@ -1,4 +1,4 @@
-//! `mptcp-ns2`: what the papers call MPTCP, Nishida's module for ns-2, as near as one SCTP association comes to it.
+//! `mptcp-ns2`: Nishida's MPTCP module for ns-2, the papers' MPTCP, as closely as one SCTP association can reproduce it.
 
 use anabranch_core::policy::{CongestionControl, Policies};
 use anabranch_core::profile::Profile;

@@ -103,7 +103,7 @@ fn build(values: &Values) -> Policies {
     Policies { congestion: Box::new(control), ..cmt::build(values) }
 }
 
-/// By which figure of a path, with l its bytes between losses, it is among the best.
+/// Figure that selects the best paths, where l is a path's bytes between losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BestPaths {
     /// l^2 / rtt: the draft, section 2.
@@ -124,14 +124,14 @@ impl BestPaths {
 /// Bytes acknowledged on a path around its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Losses {
-    /// Between the latest two losses: l1.
+    /// Bytes between the latest two losses: l1.
     between: u64,
-    /// Since the latest: l2.
+    /// Bytes since the latest loss: l2.
     since: u64,
 }
 
 impl Losses {
-    /// l = max(l1, l2).
+    /// Returns l = max(l1, l2).
     fn bytes(self) -> u64 {
         self.between.max(self.since)
     }
@@ -146,7 +146,7 @@ pub struct OliaGrowth {
 }
 
 impl OliaGrowth {
-    /// With a definition of the best paths.
+    /// Creates the rule with a definition of the best paths.
     pub fn new(best: BestPaths) -> Self {
         OliaGrowth { best, losses: [Losses::default(); MAX_PATHS], fractions: Fractions::default() }
     }
@@ -177,7 +177,8 @@ impl Growth for OliaGrowth {
     }
 }
 
-/// The draft's increase: (w_r / rtt_r^2) / (sum of w_p / rtt_p)^2 + alpha_r / w_r, times bytes acknowledged and the largest chunk.
+/// Returns the draft's increase: (w_r / rtt_r^2) / (sum of w_p / rtt_p)^2 + alpha_r / w_r, times bytes acknowledged and the largest
+/// chunk.
 fn gain(own: Flow, flows: &Flows, figure: impl Fn(&Flow) -> f64) -> Gain {
     let rate: f64 = flows.all().iter().map(Flow::rate).sum();
     let alpha = alpha(own.path, flows.all(), figure);
@@ -187,7 +188,7 @@ fn gain(own: Flow, flows: &Flows, figure: impl Fn(&Flow) -> f64) -> Gain {
     }
 }
 
-/// The draft's alpha_r: what is taken from the paths with the largest windows goes to the best paths that have not one of them.
+/// Returns the draft's alpha_r: moves growth from the paths with the largest windows to the best paths that are not among them.
 fn alpha(path: PathId, flows: &[Flow], figure: impl Fn(&Flow) -> f64) -> f64 {
     let widest = largest(flows.iter().map(|flow| flow.cwnd));
     let best = largest(flows.iter().map(&figure));

@@ -1,4 +1,4 @@
-//! OLIA with worked numbers.
+//! Tests of OLIA with worked numbers.
 
 use super::*;
 use crate::congestion::testing::{grow, grown, paths};
@@ -9,7 +9,7 @@ fn flow(index: usize, cwnd: f64, rtt: f64) -> Flow {
     Flow { path: path(index), cwnd, rtt }
 }
 
-/// The alpha of each path, given l of each.
+/// Returns the alpha of each path, given l of each.
 fn alphas(flows: &[Flow], bytes: &[f64], best: BestPaths) -> Vec<f64> {
     let figure = |flow: &Flow| best.figure(bytes[flow.path.index()], flow.rtt);
     flows.iter().map(|own| alpha(own.path, flows, figure)).collect()
@@ -45,7 +45,7 @@ fn shares_are_divided_by_the_number_of_paths_and_of_those_in_the_set() {
 
 #[test]
 fn a_widest_path_among_the_best_takes_nothing_and_gives() {
-    // B = {0, 1}, M = {1}: B without M is {0}, so path 1 gives although it is best too.
+    // B = {0, 1}, M = {1}: B without M is {0}, so path 1 loses growth although it is among the best.
     let flows = [flow(0, 10_000.0, 0.1), flow(1, 20_000.0, 0.1)];
     assert_eq!(alphas(&flows, &[9000.0, 9000.0], DRAFT), [0.5, -0.5]);
 }
@@ -78,14 +78,14 @@ fn the_bytes_between_losses_are_the_larger_of_the_last_two_counts() {
         }
         seen.push(rule.losses[0].bytes());
     }
-    // l2 grows to 5000, becomes l1; l2 grows to 4000 and 6000, becomes l1; a loss at once leaves nothing.
+    // l2 grows to 5000, becomes l1; l2 grows to 4000 and 6000, becomes l1; an immediate loss leaves zero.
     assert_eq!(seen, [3000, 5000, 5000, 5000, 6000, 6000, 0]);
     assert_eq!(rule.losses[1], Losses::default());
     tell(&mut rule, &Event::PathAdded(path(0)));
     assert_eq!(rule.losses[0], Losses::default());
 }
 
-/// Two paths of 10,000 B and 20,000 B, both of 100 ms, with l as given.
+/// Creates two paths of 10,000 B and 20,000 B, both of 100 ms, with l as given.
 fn two(l: [u64; 2]) -> (World, OliaGrowth) {
     let mut rule = OliaGrowth::new(DRAFT);
     for (losses, between) in rule.losses.iter_mut().zip(l) {
@@ -110,8 +110,8 @@ fn the_best_path_gains_and_the_widest_shrinks() {
     assert_eq!(grown(&mut rule, &mut world, 0, M), (10_131, 0));
     // 2e6 / 301,310^2 x 1468^2 = 47.47 B, less 0.5 / 20,000 x 1468^2 = 53.88 B: -6.40 B, and 20,000 - 6.40 = 19,993.6.
     assert_eq!(grown(&mut rule, &mut world, 1, M), (19_993, 0));
-    // The 0.6 B left over are not lost: rates 101,310 and 199,930, 1.9993e6 / 301,240^2 x 1468^2 = 47.48 B, less 53.90 B:
-    // -6.42 B. 19,993.6 - 6.42 = 19,987.2.
+    // The 0.6 B left over are kept: rates 101,310 and 199,930, 1.9993e6 / 301,240^2 x 1468^2 = 47.48 B, less 53.90 B: -6.42 B.
+    // 19,993.6 - 6.42 = 19,987.2.
     assert_eq!(grown(&mut rule, &mut world, 1, M), (19_987, 0));
 }
 

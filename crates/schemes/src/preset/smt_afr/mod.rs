@@ -1,4 +1,4 @@
-//! `smt-afr`: CMT whose fast retransmit waits for fewer reports the fuller the peer's receive buffer is.
+//! `smt-afr`: CMT whose fast retransmit needs fewer reports the fuller the peer's receive buffer is.
 
 use anabranch_core::policy::Policies;
 
@@ -155,7 +155,7 @@ mod tests {
     use anabranch_core::time::Time;
     use anabranch_core::units::WindowBytes;
 
-    /// The reports that make a chunk lost at the last of these SACKs: advertised and left, in percent of the buffer.
+    /// Returns the trigger at the last of these SACKs, given as advertised and left in percent of the buffer.
     fn trigger(text: &str, sacks: &[(u64, u64)]) -> Option<u32> {
         let mut policies = parse(text).expect(text).policies();
         let mut world = World::new(Profile::ns2_multipath(), 1);

@@ -6,12 +6,12 @@ use thiserror::Error;
 
 use crate::registry::Role;
 
-/// The owner of a parameter.
+/// Owner of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A scheme's.
+    /// Scheme of this name.
     Scheme(String),
-    /// A component's.
+    /// Component of this name.
     Component(String),
 }
 
@@ -24,143 +24,143 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What is wrong with a scheme expression.
+/// Error in a scheme expression.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ExpressionError {
-    /// No such scheme.
+    /// The scheme does not exist.
     #[error("unknown scheme `{name}`{}; there are: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownScheme {
-        /// The text as written.
+        /// Text as written.
         name: String,
-        /// The nearest scheme, or an expression with the nearest component, if one is near.
+        /// Nearest scheme name, or an expression with the nearest component name, if one is close.
         nearest: Option<String>,
-        /// All schemes.
+        /// Names of all schemes.
         known: String,
     },
-    /// A component where a scheme has to stand.
+    /// A component appears in place of the scheme.
     #[error("`{name}` is a component, not a scheme: write `{example}`")]
     ComponentAsScheme {
-        /// The component.
+        /// Name of the component.
         name: String,
-        /// An expression that has it.
+        /// Expression with this component.
         example: String,
     },
-    /// No such component.
+    /// The component does not exist.
     #[error("unknown component `{name}`{}; there are: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownComponent {
-        /// The text as written.
+        /// Text as written.
         name: String,
-        /// The nearest name, if one is near.
+        /// Nearest name, if one is close.
         nearest: Option<String>,
-        /// All components.
+        /// Names of all components.
         known: String,
     },
-    /// A scheme where a component has to stand.
+    /// A scheme appears in place of a component.
     #[error("`{name}` is a scheme and cannot be added to one: schemes stand first; components are: {known}")]
     SchemeAsComponent {
-        /// The scheme.
+        /// Name of the scheme.
         name: String,
-        /// All components.
+        /// Names of all components.
         known: String,
     },
-    /// A component that is there already.
+    /// The component is added twice.
     #[error("component `{name}` is added twice")]
     ComponentTwice {
-        /// The component.
+        /// Name of the component.
         name: String,
     },
-    /// Two components of one role.
+    /// Two components have the same role.
     #[error("`{first}` and `{second}` both take the role of {role}, which a scheme has once; leave one out")]
     SameRole {
-        /// The one that came first.
+        /// Name of the first component.
         first: String,
-        /// The other one.
+        /// Name of the second component.
         second: String,
-        /// Their role.
+        /// Shared role.
         role: Role,
     },
-    /// A component for several paths on a scheme that uses one.
+    /// The component needs several paths, and the scheme uses one.
     #[error(
         "impossible combination: `{component}` needs a scheme that sends new data on several paths, and `{base}` uses one; \
          what can be added to `{base}`: {fitting}"
     )]
     NeedsMultipath {
-        /// The component.
+        /// Name of the component.
         component: String,
-        /// The scheme.
+        /// Name of the scheme.
         base: String,
-        /// What can be added instead.
+        /// Components that fit the scheme.
         fitting: String,
     },
-    /// A component that would replace what defines the scheme.
+    /// The component would replace a role that defines the scheme.
     #[error(
         "impossible combination: `{component}` would replace the {role} that makes `{base}` what it is; \
          what can be added to `{base}`: {fitting}"
     )]
     Owned {
-        /// The component.
+        /// Name of the component.
         component: String,
-        /// The scheme.
+        /// Name of the scheme.
         base: String,
-        /// The role that both want.
+        /// Role of the component.
         role: Role,
-        /// What can be added instead.
+        /// Components that fit the scheme.
         fitting: String,
     },
-    /// No such parameter.
+    /// The parameter does not exist.
     #[error("{owner} has no parameter `{name}`{}; it has: {known}", did_you_mean(.nearest.as_deref()))]
     UnknownParameter {
-        /// What was to have it.
+        /// Scheme or component.
         owner: Owner,
-        /// The text as written.
+        /// Text as written.
         name: String,
-        /// The nearest name, if one is near.
+        /// Nearest name, if one is close.
         nearest: Option<String>,
-        /// All of them.
+        /// Names of all its parameters.
         known: String,
     },
-    /// A parameter that is given two values.
+    /// The parameter is set twice.
     #[error("`{name}` is set twice in {owner}")]
     ParameterTwice {
-        /// What has it.
+        /// Scheme or component.
         owner: Owner,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
     },
-    /// A value that the parameter does not take.
+    /// The parameter does not accept the value.
     #[error("`{name}={value}` in {owner}: expected {expected}")]
     BadValue {
-        /// What has the parameter.
+        /// Scheme or component.
         owner: Owner,
-        /// The parameter.
+        /// Name of the parameter.
         name: String,
-        /// The text as written.
+        /// Text as written.
         value: String,
-        /// What would be right.
+        /// Expected value.
         expected: String,
     },
-    /// A syntax error.
+    /// The syntax is invalid.
     #[error(
         "`{text}` is not a scheme: {problem}; write `name`, `name(parameter=value,…)` or `name+component`"
     )]
     Form {
-        /// The text as written.
+        /// Text as written.
         text: String,
-        /// What is wrong with it.
+        /// Description of the error.
         problem: &'static str,
     },
-    /// A definition whose name is taken.
+    /// The name of a definition is taken.
     #[error("`{name}` is {taken} already; choose another name")]
     Shadows {
-        /// The name.
+        /// Name of the definition.
         name: String,
-        /// What has it: a scheme, a component, or the list of all schemes.
+        /// Owner of the name: a scheme, a component, or the list of all schemes.
         taken: &'static str,
     },
-    /// Definitions that need each other.
+    /// Definitions refer to each other in a cycle.
     #[error("the definitions go in a circle: {circle}; one of them has to do without the others")]
     Circle {
-        /// The names in their order, the first one again at the end.
+        /// Names of the cycle in order, with the first repeated at the end.
         circle: String,
     },
 }
@@ -169,13 +169,13 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|n| format!(", did you mean `{n}`?")).unwrap_or_default()
 }
 
-/// Names for a sentence that lists them.
+/// Joins names for a message.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The candidate closest to a word, if it is close enough to be meant.
+/// Returns the candidate closest to a word, if it is close enough for a suggestion.
 pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let close = candidates.into_iter().map(|c| (strsim::damerau_levenshtein(word, c), c));
     close.filter(|&(distance, c)| distance <= 2 && distance < c.len()).min().map(|(_, c)| c)

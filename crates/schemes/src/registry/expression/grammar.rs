@@ -1,8 +1,8 @@
-//! The syntax of expressions, without the meaning of names.
+//! Syntax of expressions, independent of the meaning of names.
 
 use crate::registry::expression::ExpressionError;
 
-/// A name with its arguments: what stands between two `+`.
+/// Name with its arguments: the text between two `+`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term<'a> {
     pub(super) name: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Argument<'a> {
 }
 
 impl Term<'_> {
-    /// The term as it was written, without blanks.
+    /// Returns the term as written, without blanks.
     pub(super) fn canonical(&self) -> String {
         let arguments = self.arguments.iter().map(|argument| {
             let value: String = argument.value.split_whitespace().collect();
@@ -27,20 +27,20 @@ impl Term<'_> {
     }
 }
 
-/// Arguments as they stand after a name; nothing if there are none.
+/// Returns arguments in parentheses, as they follow a name; empty if there are none.
 pub(super) fn parenthesised<'a>(arguments: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let texts: Vec<String> = arguments.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     if texts.is_empty() { String::new() } else { format!("({})", texts.join(",")) }
 }
 
-/// Splits a list at commas that are not inside parentheses.
+/// Splits a list at commas outside parentheses.
 pub fn split_list(text: &str) -> Vec<&str> {
     let mut parts = split_outside(text, ',');
     parts.retain(|part| !part.is_empty());
     parts
 }
 
-/// Splits at a character that is not inside parentheses; the parts are trimmed and may be empty.
+/// Splits at a character outside parentheses. The parts are trimmed and may be empty.
 fn split_outside(text: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_i32, 0);
@@ -59,12 +59,12 @@ fn split_outside(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// The name that an expression begins with.
+/// Returns the name at the start of an expression.
 pub(super) fn base_name(text: &str) -> &str {
     text.split(['(', '+']).next().unwrap_or(text).trim()
 }
 
-/// The terms of an expression, one at least.
+/// Parses the terms of an expression, at least one.
 pub(super) fn terms(text: &str) -> Result<Vec<Term<'_>>, ExpressionError> {
     let text = text.trim();
     let form = |problem| ExpressionError::Form { text: text.to_owned(), problem };
@@ -79,7 +79,7 @@ pub(super) fn terms(text: &str) -> Result<Vec<Term<'_>>, ExpressionError> {
     parts.into_iter().map(term).collect()
 }
 
-/// Parentheses come in pairs, and none is inside another pair.
+/// Checks that parentheses are balanced and not nested.
 fn check_parentheses(text: &str) -> Result<(), &'static str> {
     let mut open = false;
     for character in text.chars().filter(|c| matches!(c, '(' | ')')) {

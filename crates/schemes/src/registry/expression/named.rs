@@ -1,4 +1,4 @@
-//! The scheme that an expression describes: a preset, its components, and the values of all their parameters.
+//! Scheme that an expression describes: a preset, its components, and the values of all parameters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::registry::expression::error::{listed, nearest};
 use crate::registry::expression::grammar::{Argument, parenthesised};
 use crate::registry::{Component, ExpressionError, Owner, Parameter, Preset, Values};
 
-/// The values of the parameters of a scheme or component, and which of them were written.
+/// Parameter values of a scheme or component, and the arguments as written.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     values: Values,
@@ -22,7 +22,7 @@ impl Setting {
         Setting { values: Values::defaults(parameters), written: Vec::new() }
     }
 
-    /// Sets what the arguments say, each parameter at most once.
+    /// Sets the values of the arguments, each parameter at most once.
     pub(super) fn set(
         &mut self,
         owner: impl Fn() -> Owner,
@@ -73,7 +73,7 @@ impl Setting {
     }
 }
 
-/// A component that was added to a scheme, with its parameters chosen.
+/// Component added to a scheme, with its parameters chosen.
 #[derive(Clone, Debug)]
 pub struct Addition {
     component: &'static Component,
@@ -85,24 +85,24 @@ impl Addition {
         Addition { component, setting: Setting::defaults(component.parameters) }
     }
 
-    /// The component.
+    /// Returns the component.
     pub fn component(&self) -> &'static Component {
         self.component
     }
 
-    /// The values of its parameters.
+    /// Returns the values of its parameters.
     pub fn values(&self) -> &Values {
         &self.setting.values
     }
 }
 
-/// A scheme with its parameters chosen and its components added: what an association is configured with.
+/// Scheme with chosen parameters and added components, for the configuration of an association.
 #[derive(Clone, Debug)]
 pub struct NamedScheme {
     preset: &'static Preset,
     pub(super) setting: Setting,
     pub(super) additions: Vec<Addition>,
-    /// What it is called: the name it was defined under, or else the expression as it was written, without blanks.
+    /// Display name: the name of its definition, or else the expression as written, without blanks.
     pub(super) text: String,
 }
 
@@ -120,22 +120,22 @@ impl NamedScheme {
         NamedScheme { text, ..self }
     }
 
-    /// The preset it is made from.
+    /// Returns the preset.
     pub fn preset(&self) -> &'static Preset {
         self.preset
     }
 
-    /// The values of the preset's parameters.
+    /// Returns the values of the preset's parameters.
     pub fn values(&self) -> &Values {
         &self.setting.values
     }
 
-    /// What was added to the preset, in the order in which it was written.
+    /// Returns the added components, in the order of the expression.
     pub fn additions(&self) -> &[Addition] {
         &self.additions
     }
 
-    /// The expression that makes it from presets and components alone, whatever names were defined for it.
+    /// Returns the expression in terms of presets and components only, without defined names.
     pub fn expression(&self) -> String {
         let mut text = format!("{}{}", self.preset.name, self.setting.text());
         for addition in &self.additions {
@@ -144,13 +144,13 @@ impl NamedScheme {
         text
     }
 
-    /// As an association's configuration wants it.
+    /// Converts the scheme for the configuration of an association.
     pub fn into_scheme(self) -> Arc<dyn Scheme> {
         Arc::new(self)
     }
 }
 
-/// What it is called: the name it was defined under, or else the expression as it was written, without blanks.
+/// Display name: the name of its definition, or else the expression as written, without blanks.
 impl fmt::Display for NamedScheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

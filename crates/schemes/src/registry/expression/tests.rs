@@ -1,5 +1,4 @@
-//! What expressions mean, and what is said about those that mean nothing. Components made up for these tests stand in for real
-//! ones, so that nothing here depends on which of them there are.
+//! Tests of valid and invalid expressions. They use artificial components, so they do not depend on the real ones.
 
 use anabranch_core::PathState;
 use anabranch_core::policy::{AckTiming, Arrival, Policies, RetransmitChoice, Scheme};

@@ -1,14 +1,14 @@
-//! The names in expressions, and which components fit which schemes.
+//! Names in expressions, and the components that fit each scheme.
 
 use crate::registry::expression::error::{listed, nearest};
 use crate::registry::expression::grammar::{Term, base_name, split_list, terms};
 use crate::registry::expression::named::{Addition, NamedScheme};
 use crate::registry::{COMPONENTS, Component, ExpressionError, Owner, PRESETS, Preset};
 
-/// The word for all presets in a list of schemes.
+/// Name of the list of all presets.
 const ALL: &str = "all";
 
-/// The names that expressions are made of: presets, components, and schemes that were defined.
+/// Names that expressions consist of: presets, components, and defined schemes.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     pub(super) presets: &'static [Preset],
@@ -17,31 +17,31 @@ pub struct Vocabulary {
 }
 
 impl Default for Vocabulary {
-    /// Presets and components only.
+    /// Returns the vocabulary without definitions.
     fn default() -> Self {
         Vocabulary { presets: PRESETS, components: COMPONENTS, defined: Vec::new() }
     }
 }
 
-/// Reads a list of schemes; `all` stands for every preset with its defaults.
+/// Parses a list of schemes. `all` selects every preset with its defaults.
 ///
 /// # Errors
-/// [`ExpressionError`] for the first one that is wrong.
+/// Returns [`ExpressionError`] for the first invalid scheme.
 pub fn parse_list(text: &str) -> Result<Vec<NamedScheme>, ExpressionError> {
     Vocabulary::default().parse_list(text)
 }
 
-/// Reads one scheme.
+/// Parses one scheme.
 ///
 /// # Errors
-/// [`ExpressionError`].
+/// Returns [`ExpressionError`] if the expression is invalid.
 pub fn parse(text: &str) -> Result<NamedScheme, ExpressionError> {
     Vocabulary::default().parse(text)
 }
 
 impl Vocabulary {
-    /// Adds definitions, each a name and an expression, which may use the names of the others in any order. Gives back what
-    /// is wrong with which of them; these are left out, and so are those that need them.
+    /// Adds definitions of a name and an expression each, which may refer to each other in any order. Returns the errors with the
+    /// index of their definition. Invalid definitions, and those that depend on them, are omitted.
     pub fn define(mut self, definitions: &[(&str, &str)]) -> (Self, Vec<(usize, ExpressionError)>) {
         let mut faults: Vec<(usize, ExpressionError)> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -59,8 +59,8 @@ impl Vocabulary {
         (self, faults)
     }
 
-    /// Reads in each round those that wait for none of the others. Gives back what is left when none can be read: what goes in
-    /// a circle or leads into one.
+    /// Repeatedly parses the definitions that do not depend on unparsed ones. Returns those left when none can be parsed: members
+    /// of a cycle, and definitions that depend on a cycle.
     fn define_open(
         &mut self,
         definitions: &[(&str, &str)],
@@ -117,7 +117,7 @@ impl Vocabulary {
         self.defined.iter().find(|scheme| scheme.text == name)
     }
 
-    /// Names that may stand first.
+    /// Iterates over the names of schemes.
     fn scheme_names(&self) -> impl Iterator<Item = &str> {
         let defined = self.defined.iter().map(|scheme| scheme.text.as_str());
         self.presets.iter().map(|preset| preset.name).chain(defined)
@@ -127,22 +127,22 @@ impl Vocabulary {
         self.components.iter().map(|component| component.name)
     }
 
-    /// The names of the components that can be added to a preset.
+    /// Returns the names of the components that fit a preset.
     fn fitting(&self, base: &Preset) -> String {
         listed(
             self.components.iter().filter(|component| component.fits(base)).map(|component| component.name),
         )
     }
 
-    /// An expression that has the component.
+    /// Returns an expression with this component.
     fn example(&self, component: &Component) -> String {
         component.example(self.presets)
     }
 
-    /// Reads a list of schemes; `all` stands for every preset with its defaults.
+    /// Parses a list of schemes. `all` selects every preset with its defaults.
     ///
     /// # Errors
-    /// [`ExpressionError`] for the first one that is wrong.
+    /// Returns [`ExpressionError`] for the first invalid scheme.
     pub fn parse_list(&self, text: &str) -> Result<Vec<NamedScheme>, ExpressionError> {
         let mut schemes = Vec::new();
         for part in split_list(text) {
@@ -160,10 +160,10 @@ impl Vocabulary {
         Ok(schemes)
     }
 
-    /// Reads one scheme.
+    /// Parses one scheme.
     ///
     /// # Errors
-    /// [`ExpressionError`].
+    /// Returns [`ExpressionError`] if the expression is invalid.
     pub fn parse(&self, text: &str) -> Result<NamedScheme, ExpressionError> {
         let terms = terms(text)?;
         let Some((first, rest)) = terms.split_first() else {
@@ -202,7 +202,7 @@ impl Vocabulary {
         })
     }
 
-    /// The component that a term adds to what the terms before it made.
+    /// Parses the component that a term adds to the preceding terms.
     fn addition(&self, scheme: &NamedScheme, term: &Term<'_>) -> Result<Addition, ExpressionError> {
         let Some(component) = self.component(term.name) else { return Err(self.no_component(term.name)) };
         self.check_combination(scheme, component)?;
@@ -256,7 +256,7 @@ impl Vocabulary {
     }
 }
 
-/// The circle that a definition is part of; none if it only leads into one.
+/// Returns the cycle that a definition is part of, or `None` if it only depends on one.
 fn circle(definitions: &[(&str, &str)], start: usize) -> Option<ExpressionError> {
     let first = definitions[start].0;
     let mut names = vec![first];

@@ -1,5 +1,4 @@
-//! Losses (draft-ietf-ccwg-bbr-06 sections 5.5.10, 5.5.11 and 5.6.4.4): what they say about how much may be in flight, and how that
-//! is undone where nothing was lost.
+//! Losses (draft-ietf-ccwg-bbr-06 sections 5.5.10, 5.5.11 and 5.6.4.4): effect on the data in flight, and reversal if spurious.
 
 use anabranch_core::policy::{Context, DeliverySample, PathFacts, Reason, SendStamps};
 use anabranch_core::time::{Rate, Time};
@@ -33,14 +32,14 @@ pub(super) const RULES: &[Equation] = &[
 /// LossThresh.
 const THRESHOLD: f64 = 0.02;
 
-/// Why a window is not what the model says.
+/// Reason for which the window differs from the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Episode {
     #[default]
     None,
-    /// Fast recovery, since so much had been delivered.
+    /// Fast recovery, with the bytes delivered at its start.
     Fast(ChunkBytes),
-    /// T3 expired at this time.
+    /// Time at which T3 expired.
     Timeout(Time),
 }
 
@@ -52,7 +51,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Fast recovery has lasted for a whole round trip.
+    /// Returns `true` if fast recovery has lasted for a whole round trip.
     pub(super) fn lasts_for_a_round(&self, facts: &PathFacts) -> bool {
         match self.episode {
             Episode::Fast(delivered) => facts.delivery.is_some_and(|s| s.stamps.delivered >= delivered),
@@ -60,7 +59,7 @@ impl Recovery {
         }
     }
 
-    /// All that was lost is repaired.
+    /// Returns `true` if all losses are repaired.
     fn is_over(&self, ack: &Ack<'_>) -> bool {
         match self.episode {
             Episode::None => false,
@@ -73,14 +72,14 @@ impl Recovery {
     }
 }
 
-/// What it was before losses that may turn out to be none.
+/// State before losses that may prove spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The state that they ended.
+    /// State that they ended.
     state: Option<State>,
     bounds: Bounds,
     saved_at: Time,
-    /// The first chunk that counted as lost since then.
+    /// Lowest TSN declared lost since then.
     first: u64,
     lost: u32,
     spurious: u32,
@@ -91,7 +90,7 @@ impl Undo {
         self.state = Some(state);
     }
 
-    /// A chunk that left before this was saved belongs to the same losses.
+    /// Returns `true` if a chunk belongs to the same losses, because it was sent before this state was saved.
     fn covers(&self, chunk: &LostChunk) -> bool {
         self.lost > 0 && chunk.stamps.sent_at < self.saved_at
     }
@@ -101,7 +100,7 @@ impl Undo {
         self.lost += 1;
     }
 
-    /// A chunk that counted as lost has arrived. Whether all of them have.
+    /// Records the arrival of a chunk that was declared lost. Returns `true` once all of them have arrived.
     fn arrive(&mut self, tsn: u64) -> bool {
         if self.lost == 0 || tsn < self.first {
             return false;
@@ -111,12 +110,12 @@ impl Undo {
     }
 }
 
-/// A chunk that counts as lost.
+/// Chunk that was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::component::bbr) struct LostChunk {
     pub(in crate::component::bbr) tsn: u64,
     pub(in crate::component::bbr) bytes: ChunkBytes,
-    /// Of the transmission that was lost.
+    /// Stamps of the lost transmission.
     pub(in crate::component::bbr) stamps: SendStamps,
     pub(in crate::component::bbr) now: Time,
 }
@@ -183,7 +182,7 @@ impl PathBbr {
         self.recovery.episode = Episode::Fast(facts.delivered);
     }
 
-    /// OnEnterRTO. Nothing is in flight once core has taken what T3 covers for lost.
+    /// OnEnterRTO. Nothing is in flight after core has declared the chunks that T3 covers lost.
     pub(in crate::component::bbr) fn time_out(&mut self, facts: &PathFacts, now: Time) {
         self.save_cwnd();
         self.save_state(now);
@@ -210,7 +209,7 @@ impl PathBbr {
         self.cwnd = self.cwnd.max(self.recovery.cwnd_before);
     }
 
-    /// SaveStateUponLoss. A recovery counts as one, however many rounds of it have losses.
+    /// SaveStateUponLoss. One recovery saves once, regardless of its number of rounds with losses.
     fn save_state(&mut self, now: Time) {
         if self.recovery.episode == Episode::None {
             self.save_cwnd();
@@ -218,7 +217,8 @@ impl PathBbr {
         }
     }
 
-    /// A chunk that counted as lost has arrived: HandleSpuriousLossDetection, once all of the recovery have.
+    /// Records the arrival of a chunk that was declared lost. Once all chunks of the recovery have arrived:
+    /// HandleSpuriousLossDetection.
     pub(in crate::component::bbr) fn arrive_after_all(&mut self, tsn: u64, facts: &PathFacts) {
         if !self.undo.arrive(tsn) {
             return;
@@ -248,7 +248,7 @@ fn exceeds(lost: ChunkBytes, in_flight: ChunkBytes) -> bool {
     lost.get() as f64 > THRESHOLD * in_flight.get() as f64
 }
 
-/// InflightAtLoss: how much was in flight, some of the lost chunk included, as losses crossed the threshold.
+/// InflightAtLoss: returns the bytes in flight when losses crossed the threshold, including part of the lost chunk.
 fn inflight_at_loss(in_flight: ChunkBytes, lost: ChunkBytes, chunk: ChunkBytes) -> ChunkBytes {
     let before = (in_flight - chunk).get() as f64;
     let lost_before = (lost - chunk).get() as f64;
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn losses_cross_the_threshold_within_the_chunk_that_is_lost() {
-        // 1,000 B before the chunk are allowed 20 B of losses: 20 / 0.98 B of the chunk make them up.
+        // 1,000 B before the chunk allow 20 B of losses. 20 / 0.98 B of the chunk reach that.
         assert_eq!(inflight_at_loss(bytes(2_000), bytes(1_000), bytes(1_000)), bytes(1_020));
         assert!(!exceeds(bytes(20), bytes(1_000)) && exceeds(bytes(21), bytes(1_000)));
     }

@@ -1,4 +1,4 @@
-//! The control of one path (draft-ietf-ccwg-bbr-06 section 5.2): what an acknowledgement changes, in the draft's order.
+//! Control of one path (draft-ietf-ccwg-bbr-06 section 5.2): the effects of an acknowledgement, in the draft's order.
 
 use anabranch_core::policy::{Context, DeliverySample, Limiter, Pacing, PathAck, PathFacts, Reason, Window};
 use anabranch_core::time::{Rate, Time};
@@ -49,16 +49,16 @@ const CONTROL: &[Equation] = &[
 const BW_MEMORY_CYCLES: u64 = 2;
 /// PacingMarginPercent of 1.
 const PACING_MARGIN: f64 = 0.99;
-/// MinPipeCwnd: with a SACK for every other packet two are on their way and two are being acknowledged.
+/// MinPipeCwnd: with a SACK for every other packet, two are in flight and two are being acknowledged.
 const LEAST_CHUNKS: u64 = 4;
-/// Bounds of send_quantum (section 5.6.3), which is the offload budget of a sender in user space (section 5.5.8.2).
+/// Bounds of send_quantum (section 5.6.3), the offload budget of a sender in user space (section 5.5.8.2).
 const QUANTUM_MOST: ChunkBytes = ChunkBytes::new(65_536);
 const QUANTUM_LEAST_CHUNKS: u64 = 2;
 const QUANTUM_TIME: anabranch_core::time::Span = anabranch_core::time::Span::from_millis(1);
-/// What a threshold of slow start is that no window reaches, and no number that sums overflow with.
+/// Slow start threshold above any window, and small enough that sums do not overflow.
 const NO_THRESHOLD: ChunkBytes = ChunkBytes::new(1 << 40);
 
-/// A SACK that acknowledges something on the path.
+/// SACK that acknowledges data on the path.
 #[derive(Clone, Copy)]
 pub(super) struct Ack<'a> {
     pub(super) now: Time,
@@ -67,7 +67,7 @@ pub(super) struct Ack<'a> {
 }
 
 impl Ack<'_> {
-    /// C.inflight, without what is acknowledged.
+    /// C.inflight, without the newly acknowledged bytes.
     fn in_flight(&self) -> ChunkBytes {
         self.ack.in_flight_after
     }
@@ -85,13 +85,13 @@ impl Ack<'_> {
     }
 }
 
-/// All that is kept of a path.
+/// Congestion control state of one path.
 pub(super) struct PathBbr {
     state: State,
     rounds: Rounds,
     full_pipe: FullPipe,
     max_bw: WindowedMax<Rate>,
-    /// ProbeBW cycles, the time of that filter.
+    /// Number of ProbeBW cycles, the time base of `max_bw`.
     cycle: u64,
     min_rtt: MinRtt,
     aggregation: Aggregation,
@@ -100,9 +100,9 @@ pub(super) struct PathBbr {
     probe: Probe,
     recovery: Recovery,
     undo: Undo,
-    /// Samples of what left from this time on, before more than so much was delivered, are of ProbeRTT and show no rate.
+    /// Bounds of ProbeRTT: samples of data sent after this time, before more than this was delivered, do not show the rate.
     withheld: Option<(Time, ChunkBytes)>,
-    /// It sends again after an idle time, and has heard nothing yet.
+    /// Set while sending resumes after an idle time, until the first acknowledgement.
     restarted: bool,
     initial: ChunkBytes,
     cwnd: ChunkBytes,
@@ -135,7 +135,7 @@ impl PathBbr {
     }
 
     pub(super) fn window(&self) -> Window {
-        // BBR has no threshold. Policies that ask whether a path is in slow start see that it is while its rate doubles.
+        // BBR has no threshold. Policies that check for slow start see it while the rate doubles.
         let ssthresh = if self.state == State::Startup { NO_THRESHOLD } else { self.cwnd };
         Window { cwnd: self.cwnd, ssthresh, partial_bytes_acked: ChunkBytes::ZERO }
     }
@@ -170,8 +170,8 @@ impl PathBbr {
         self.reason = Reason::figure(self.state.rule(), "bw_kbps", self.bw().as_bps() as f64 / 1e3);
     }
 
-    /// RS.is_app_limited. The receive window counts as a limit of the network (section 4.1.1.3.1); what the application or the other
-    /// policies leave unused does not.
+    /// RS.is_app_limited. The receive window counts as a limit of the network (section 4.1.1.3.1). Room that the application or
+    /// other policies leave unused makes a sample application-limited.
     fn is_limited(&self, sample: &DeliverySample) -> bool {
         let stamps = &sample.stamps;
         let withheld =
@@ -214,7 +214,7 @@ impl PathBbr {
         self.aggregation.acknowledge(ack.ack.newly_acked(), self.cwnd, self.bw(), moment);
     }
 
-    /// BDPMultiple. A path whose SACKs all come back another way has no round trip of its own; it goes by the smoothed one.
+    /// BDPMultiple. A path whose SACKs all return on another path has no minimum of its own and uses the smoothed round-trip time.
     fn bdp(&self, bw: Rate, gain: f64, facts: &PathFacts) -> ChunkBytes {
         match self.min_rtt.get().or(facts.rtt.smoothed) {
             Some(rtt) => scaled(volume(bw, rtt), gain),
@@ -274,7 +274,7 @@ impl PathBbr {
         both.into_iter().flatten().min()
     }
 
-    /// A transmission leaves while nothing was in flight (section 5.4.1).
+    /// Handles a transmission after nothing was in flight (section 5.4.1).
     pub(super) fn restart(&mut self, facts: &PathFacts, now: Time, context: &mut Context<'_>) {
         if !matches!(facts.limiter, Limiter::Scheduler | Limiter::Application) {
             return;

@@ -1,4 +1,4 @@
-//! ProbeBW (draft-ietf-ccwg-bbr-06 section 5.3.3): below the rate of the path, at it, and above it in turn.
+//! ProbeBW (draft-ietf-ccwg-bbr-06 section 5.3.3): cycles below, at and above the rate of the path.
 
 use anabranch_core::policy::{Context, Limiter};
 use anabranch_core::time::{Span, Time};
@@ -30,40 +30,40 @@ pub(super) const RULES: &[Equation] = &[
 
 /// Headroom.
 const HEADROOM: f64 = 0.15;
-/// T_bbr: between two probes are two seconds, and up to one more.
+/// T_bbr: two seconds between two probes, plus up to one more.
 const WAIT_SECONDS: f64 = 2.0;
 /// T_reno_bound.
 const RENO_ROUNDS: u64 = 63;
-/// What leaves more than this power of two would divide a window into nothing.
+/// Exponent limit: larger powers of two would divide any window to nothing.
 const MOST_GROWTH_ROUNDS: u32 = 30;
 
-/// What acknowledgements tell of the probe (ack_phase).
+/// Meaning of acknowledgements for the probe (ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Feedback {
-    /// Nothing: none is made.
+    /// There is no probe.
     #[default]
     None,
-    /// What fills the path before one.
+    /// The path is being filled before a probe.
     Refilling,
-    /// It has begun.
+    /// The probe has started.
     Starting,
-    /// It is under way.
+    /// The probe is in progress.
     UnderWay,
-    /// It is over, and some of what it sent is still to be acknowledged.
+    /// The probe is over, and part of its data is still unacknowledged.
     Stopping,
 }
 
-/// The probe for more bandwidth, at hand or next.
+/// Current or next probe for more bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     feedback: Feedback,
-    /// What is acknowledged or lost was sent by a probe that has not been answered yet (is_bw_probe_sample).
+    /// Set while data sent by the probe is still being acknowledged or lost (is_bw_probe_sample).
     pub(super) unanswered: bool,
     /// prev_probe_too_high.
     too_high: bool,
     /// prev_probe_precautionary.
     precautionary: bool,
-    /// Acknowledged since inflight_longterm grew, and how much makes it grow by a chunk; `None` lets it be.
+    /// Bytes acknowledged since inflight_longterm grew, and the number that lets it grow by a chunk; `None` stops growth.
     acked: ChunkBytes,
     acked_per_chunk: Option<ChunkBytes>,
     growth_rounds: u32,
@@ -72,12 +72,12 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// ProbeRTT ends it.
+    /// Ends the probe for ProbeRTT.
     pub(super) fn stop(&mut self) {
         self.feedback = Feedback::Stopping;
     }
 
-    /// It has lost too much.
+    /// Records that the probe lost too much.
     pub(super) fn went_too_high(&mut self) {
         (self.too_high, self.unanswered) = (true, false);
     }
@@ -135,13 +135,13 @@ impl PathBbr {
 
     fn advance_up(&mut self, ack: &Ack<'_>, context: &mut Context<'_>) {
         if self.is_time_to_go_down(ack) {
-            // Unless what it has sent turns out to be lost.
+            // Unless data that it sent proves lost.
             self.probe.too_high = false;
             self.begin_down(ack.facts.delivered, ack.now, context);
         }
     }
 
-    /// AdaptLongTermModel. Whether it has changed the state.
+    /// AdaptLongTermModel. Returns `true` if it changed the state.
     fn adapt_longterm(&mut self, ack: &Ack<'_>, limited: bool) -> bool {
         if self.rounds.just_ended() && self.end_round_of_feedback(limited) {
             self.begin_refill(ack.facts.delivered);
@@ -157,7 +157,7 @@ impl PathBbr {
         false
     }
 
-    /// A round has ended. Whether a precautionary probe lost little, so that another one follows.
+    /// Ends a round. Returns `true` if a precautionary probe lost little, so that another one follows.
     fn end_round_of_feedback(&mut self, limited: bool) -> bool {
         match self.probe.feedback {
             Feedback::Starting => self.probe.feedback = Feedback::UnderWay,
@@ -201,7 +201,7 @@ impl PathBbr {
         self.full_pipe.is_full()
     }
 
-    /// C.is_cwnd_limited, by a window that inflight_longterm bounds.
+    /// C.is_cwnd_limited, with a window that inflight_longterm bounds.
     fn is_bounded_by_longterm(&self, ack: &Ack<'_>) -> bool {
         let full = ack.ack.in_flight_before >= self.cwnd || ack.facts.limiter == Limiter::Window;
         full && self.bounds.inflight_longterm.is_some_and(|longterm| self.cwnd >= longterm)

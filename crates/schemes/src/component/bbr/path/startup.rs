@@ -5,10 +5,10 @@ use anabranch_core::policy::Context;
 use crate::component::bbr::path::{Ack, PathBbr};
 use crate::component::bbr::state::State;
 
-/// Section 5.3.1.3: so many SACKs of a round tell of losses. The draft counts discontiguous ranges, and Linux the acknowledgements
-/// that reveal some; what leaves on one of several paths is hardly ever contiguous, so it is Linux's count here.
+/// Section 5.3.1.3: number of SACKs in a round that report losses. The draft counts discontiguous ranges, and Linux the
+/// acknowledgements that reveal losses. TSNs on one of several paths are rarely contiguous, so this is Linux's count.
 const LOSS_REPORTS: u32 = 6;
-/// Section 5.3.2: Drain ends after so many rounds even if more than the path holds is in flight.
+/// Section 5.3.2: Drain ends after this number of rounds, even if more than the bandwidth-delay product is in flight.
 const DRAIN_ROUNDS: u64 = 3;
 
 impl PathBbr {
@@ -31,7 +31,7 @@ impl PathBbr {
         self.rounds.begin(ack.facts.delivered);
     }
 
-    /// CheckStartupHighLoss, as a round ends in whose losses so many SACKs had a part.
+    /// CheckStartupHighLoss, at the end of a round in which this number of SACKs reported losses.
     pub(super) fn consider_losses_in_startup(&mut self, reports: u32, ack: &Ack<'_>) {
         let many = reports >= LOSS_REPORTS && self.recovery.lasts_for_a_round(ack.facts);
         if self.state != State::Startup || !many || !Self::is_inflight_too_high(ack.sample()) {

@@ -1,4 +1,4 @@
-//! A path of 8 Mbit/s and 40 ms, whose acknowledgements come a round trip at a time.
+//! Tests on a path of 8 Mbit/s and 40 ms, with acknowledgements once per round trip.
 
 use anabranch_core::policy::{
     CongestionControl, DeliverySample, Event, Limiter, LossCause, PathAck, Reason, SackDone, SendStamps,
@@ -10,7 +10,7 @@ use anabranch_core::units::ChunkBytes;
 use crate::component::bbr::control::BbrControl;
 use crate::testing::{M, World, bytes, path};
 
-/// What the path holds: 8 Mbit/s for 40 ms.
+/// Bandwidth-delay product in bytes: 8 Mbit/s for 40 ms.
 const BDP: u64 = 40_000;
 
 struct Rig {
@@ -31,7 +31,7 @@ impl Rig {
         Rig { world, control, rtt: Span::from_millis(40), kbps: 8_000, limiter: Limiter::Window, tsn: 1 }
     }
 
-    /// One that has found the path full and empties its queue.
+    /// Returns a control that has found the path full and drains its queue.
     fn in_drain() -> Self {
         let mut rig = Rig::new();
         while rig.state() != "Drain (BBR)" {
@@ -68,12 +68,12 @@ impl Rig {
         self.control.pacing(path(0)).rate.map_or(0, |rate| rate.as_bps() / 1_000)
     }
 
-    /// A round trip with as much in flight as the window lets be.
+    /// Runs a round trip with a full window in flight.
     fn round(&mut self) {
         self.round_with(self.cwnd());
     }
 
-    /// A round trip in which what was in flight is acknowledged and as much as this leaves again.
+    /// Runs a round trip in which the data in flight is acknowledged and `in_flight` bytes are sent.
     fn round_with(&mut self, in_flight: u64) {
         self.world.now += self.rtt;
         let facts = &mut self.world.paths[0];
@@ -109,7 +109,7 @@ impl Rig {
         self.world.dispatch(&mut self.control, &Event::SackDone(&done));
     }
 
-    /// Loses chunks that left with so much in flight.
+    /// Loses chunks that were sent with `in_flight` bytes in flight.
     fn lose(&mut self, chunks: u64, in_flight: u64, cause: LossCause) {
         let lost_before = self.world.paths[0].lost;
         for _ in 0..chunks {
@@ -148,7 +148,7 @@ fn startup_ends_after_three_rounds_without_growth_and_drain_as_the_queue_is_empt
     rig.round_with(BDP + M);
     assert_eq!(rig.state(), "Drain (BBR)");
     rig.round_with(BDP);
-    // DOWN has nothing left to do, and lasts for no time.
+    // DOWN has nothing to drain and ends at once.
     assert_eq!((rig.state(), rig.rate_kbps()), ("ProbeBW_CRUISE (BBR)", 8_000 * 99 / 100));
 }
 
@@ -183,7 +183,7 @@ fn the_window_is_two_bandwidth_delay_products_and_what_is_acknowledged_at_once()
     for _ in 0..10 {
         rig.round_with(BDP);
     }
-    // A whole round trip is acknowledged at once, which is another product beside the margin.
+    // Acknowledgements arrive once per round trip, which adds another bandwidth-delay product beside the margin.
     assert_eq!(rig.state(), "ProbeBW_CRUISE (BBR)");
     assert!((2 * BDP..=3 * BDP).contains(&rig.cwnd()), "{}", rig.cwnd());
 }
@@ -231,7 +231,7 @@ fn a_probe_that_loses_more_than_two_in_a_hundred_ends_and_bounds_what_is_in_flig
     beyond.lose(1, 49 * M, LossCause::FastRetransmit);
     beyond.round_with(45 * M);
     assert_eq!(beyond.state(), "ProbeBW_DOWN (BBR)");
-    // What was in flight as the loss made up two in a hundred of it: nearly all of the 49 chunks.
+    // Data in flight when losses reached 2 % of it: nearly all of the 49 chunks.
     assert!((48 * M..=49 * M).contains(&beyond.cwnd()), "{}", beyond.cwnd());
 }
 
@@ -253,7 +253,7 @@ fn the_probe_after_one_that_lost_too_much_ends_as_it_reaches_the_bound_and_anoth
     }
     let cycle = ["ProbeBW_CRUISE (BBR)", "ProbeBW_REFILL (BBR)", "ProbeBW_UP (BBR)"];
     assert_eq!(states[..3], cycle);
-    // It goes down at once, and refills without cruising, because no loss is heard of.
+    // It enters DOWN at once, and REFILL without CRUISE, because no loss is reported.
     assert_eq!(states[3..5], ["ProbeBW_DOWN (BBR)", "ProbeBW_REFILL (BBR)"]);
 }
 

@@ -20,7 +20,7 @@ fn lose(rule: &mut CubicGrowth, world: &mut World, cause: LossCause) {
     world.paths[0].ssthresh = bytes(cut - 1);
 }
 
-/// The window after time has passed from `from` to `to` in round trips, in each of which a window is acknowledged.
+/// Returns the window after the time from `from` to `to` in milliseconds, with a window acknowledged per round trip.
 fn after(rule: &mut CubicGrowth, world: &mut World, from: u64, to: u64) -> u64 {
     let rtt = world.paths[0].rtt.smoothed.expect("it is set").as_nanos() / 1_000_000;
     for ms in (from..=to).step_by(rtt as usize) {
@@ -39,7 +39,7 @@ fn cube_roots() {
     }
 }
 
-/// W_max of 1000 chunks, cut to 700: K = cbrt(300 / 0.4) = 9.086 s. At K the window is 1000 chunks again.
+/// W_max of 1000 chunks, reduced to 700: K = cbrt(300 / 0.4) = 9.086 s. At K the window is 1000 chunks again.
 #[test]
 fn the_window_is_back_where_it_was_after_k_seconds_and_flat_around_it() {
     let mut world = paths(&[(1000 * M, 100)]);
@@ -58,11 +58,11 @@ fn the_window_is_back_where_it_was_after_k_seconds_and_flat_around_it() {
 
 #[test]
 fn a_small_window_grows_as_the_standard_would() {
-    // W_max = 10 chunks, cut to 7: the curve needs cbrt(3 / 0.4) = 1.96 s for 3 chunks, at 20 ms the standard far less.
+    // W_max = 10 chunks, reduced to 7: the curve needs cbrt(3 / 0.4) = 1.96 s for 3 chunks; the standard at 20 ms needs far less.
     let mut world = paths(&[(10 * M, 20)]);
     let mut rule = CubicGrowth::new(true);
     lose(&mut rule, &mut world, LossCause::FastRetransmit);
-    // 0.53 chunks each round trip until 10 chunks are reached: 6 round trips.
+    // 0.53 chunks per round trip until 10 chunks are reached: 6 round trips.
     let window = after(&mut rule, &mut world, 0, 100);
     assert!((window as f64 / M as f64 - (7.0 + 6.0 * ALPHA)).abs() < 0.1, "{window}");
 }

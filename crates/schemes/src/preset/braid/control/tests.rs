@@ -6,7 +6,7 @@ use anabranch_core::time::Rate;
 
 const ALL: Parts = Parts { delay: true, noise: true, coupling: true, pacing: true };
 
-/// A control whose paths have a base of 100 ms and carry 100 packets per second.
+/// Control of paths with a base of 100 ms and 100 packets per second.
 struct Rig {
     world: World,
     control: BraidControl,
@@ -32,7 +32,7 @@ impl Rig {
         self.control.window(path(index)).cwnd.get() as f64 / M as f64
     }
 
-    /// A round trip with this queue in milliseconds on a path, in which the window is used up and acknowledged.
+    /// Runs a round trip on a path with this queue in milliseconds, in which the window is in full use and acknowledged.
     fn round(&mut self, index: usize, queue_ms: u64) {
         let sent_at = self.world.now;
         self.world.now = sent_at + Span::from_millis(100 + queue_ms);
@@ -53,7 +53,7 @@ impl Rig {
         self.end_sack(index, PathAck { cumulative: cwnd, in_flight_before: cwnd, ..PathAck::default() });
     }
 
-    /// The end of a SACK that acknowledged this on a path.
+    /// Ends a SACK with this acknowledgement on a path.
     fn end_sack(&mut self, index: usize, ack: PathAck) {
         let mut acks = [PathAck::default(); MAX_PATHS];
         acks[index] = ack;
@@ -61,13 +61,13 @@ impl Rig {
         self.tell(&Event::SackDone(&SackDone { paths: &acks[..count], new_cumulative: true, cumulative: 1 }));
     }
 
-    /// The loss of what was sent just now.
+    /// Loses data sent at the current time.
     fn lose(&mut self, index: usize) {
         let (sent_at, cause) = (self.world.now, LossCause::FastRetransmit);
         self.tell(&Event::Lost { path: path(index), tsn: 9, bytes: bytes(M), sent_at, cause });
     }
 
-    /// Out of slow start, alone, with nothing in the queue.
+    /// Creates paths after slow start, without competing flows and with empty queues.
     fn alone(parts: Parts, paths: usize) -> Self {
         let mut rig = Rig::new(parts, paths);
         for index in 0..paths {
@@ -129,8 +129,8 @@ fn a_loss_beside_a_long_queue_cuts_to_seven_tenths_once_per_round_trip() {
     assert!((rig.chunks(0) - 0.7 * before).abs() < 0.01, "it left before the cut");
 }
 
-/// Paths in slow start with windows of 96 chunks, the first of which has lost a packet. Their queues of 15 ms are long enough for
-/// congestion, and with less than two packets too short to end slow start.
+/// Creates paths in slow start with windows of 96 chunks, the first of which has lost a packet. Their queues of 15 ms count as
+/// congestion, and with less than two packets do not end slow start.
 fn lost_in_slow_start(paths: usize) -> Rig {
     let mut rig = Rig::new(ALL, paths);
     for index in 0..paths {
@@ -284,8 +284,8 @@ fn a_rebound_path_begins_anew() {
     assert_eq!(rig.control.pacing(path(0)), Pacing::OFF);
 }
 
-/// So many packets, a quarter of which is lost beside a short queue, 10 ms after another. They left a round trip before their
-/// fate is known, the first one now or at the time that is given.
+/// Sends packets every 10 ms and loses a quarter of them beside a short queue. Their outcome is known a round trip after
+/// transmission. The first is sent now or at `from`.
 fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
     let from = from.unwrap_or(rig.world.now);
     rig.world.now = rig.world.now.max(from + Span::from_millis(100));

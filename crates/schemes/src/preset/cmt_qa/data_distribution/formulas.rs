@@ -1,4 +1,4 @@
-//! CMT-QA's figures for distributing data (Xu et al. 2013, equations 7 and 9 to 13). Times are in seconds, data and windows in
+//! Formulas of CMT-QA's data distribution (Xu et al. 2013, equations 7 and 9 to 13). Times are in seconds, data and windows in
 //! bytes, Q in seconds per byte.
 
 use anabranch_core::policy::PathFacts;
@@ -23,17 +23,17 @@ pub(crate) const RULES: &[Equation] = &[
     Equation { name: "equation 13", rule: "T_i = k Q_i cwnd_i", file: file!() },
 ];
 
-/// Equation 7: what may be distributed: the free parts of the windows, or the peer's window if that is less.
+/// Equation 7: returns the amount that may be distributed: the free parts of the windows, or the peer's window if that is less.
 ///
-/// `free` has cwnd_i - outstanding_i of each path. `bound` are bytes that were distributed and not sent: windows and the peer
-/// will have to take them too, of which the peer's window (equation 8, which core keeps) knows already.
+/// `free` contains cwnd_i - outstanding_i of each path. `bound` is the number of bytes that were distributed but not sent. The
+/// windows still have to take them; the peer's window (equation 8, computed by core) already excludes them.
 pub(crate) fn most_data(free: impl Iterator<Item = u64>, bound: u64, peer_window: u64) -> u64 {
     free.fold(0_u64, u64::saturating_add).saturating_sub(bound).min(peer_window)
 }
 
-/// T_handle of a path: the time for one window (equation 9), Q_i x cwnd_i.
+/// Returns T_handle of a path, the time for one window (equation 9): Q_i x cwnd_i.
 ///
-/// A path whose Q was not measured yet is taken to deliver a window in a round-trip time; without even that, in an RTO.
+/// If Q of a path was not measured yet, a window counts as delivered in a round-trip time, or in an RTO without that.
 pub(crate) fn handling_time(path: &PathFacts) -> f64 {
     match path.estimates.seconds_per_byte {
         Some(q) => q * path.cwnd.get() as f64,
@@ -41,30 +41,30 @@ pub(crate) fn handling_time(path: &PathFacts) -> f64 {
     }
 }
 
-/// P_d, the period of distribution: the longest T_handle (equation 10).
+/// Returns P_d, the period of distribution: the longest T_handle (equation 10).
 pub(crate) fn period(handling_times: impl Iterator<Item = f64>) -> f64 {
     handling_times.fold(0.0, f64::max)
 }
 
-/// How often a path is served in a period: P_d / T_handle_i, rounded up (text after equation 10). Both are compared as whole
-/// nanoseconds, so that a quotient that is whole stays so.
+/// Returns how often a path is served in a period: P_d / T_handle_i, rounded up (text after equation 10). Both are compared in
+/// integer nanoseconds, so that integer quotients stay exact.
 pub(crate) fn frequency(period: f64, handling_time: f64) -> u64 {
     let [period, handling] = [period, handling_time].map(|s| Span::from_secs_f64(s).as_nanos());
     period.div_ceil(handling.max(1)).max(1)
 }
 
-/// The left side of equation 11: what k rounds deliver, the window growing by a packet each round.
+/// Returns the left side of equation 11: the bytes delivered in k rounds, with a window that grows by a packet per round.
 pub(crate) fn delivered_in(rounds: u64, cwnd: u64, mtu: u64) -> u128 {
     let [k, cwnd, mtu] = [rounds, cwnd, mtu].map(u128::from);
     k * cwnd + mtu * (k * k.saturating_sub(1) / 2)
 }
 
-/// The least k for which equation 11 holds: equation 12.
+/// Returns the least k that satisfies equation 11: equation 12.
 ///
-/// The root is exact where it matters, at data that fill k rounds exactly, as long as its square is below 2^53; beyond that
-/// the comparison with equation 11 itself corrects it.
+/// While its square is below 2^53, the root is exact where it matters, at data that fill k rounds exactly. Beyond that, the
+/// comparison with equation 11 corrects it.
 pub(crate) fn rounds(cwnd: u64, mtu: u64, data: u64) -> u64 {
-    // No window is smaller than a packet; without either there would be no answer.
+    // No window is smaller than a packet. If either were zero, there would be no answer.
     let mtu = mtu.max(1);
     let cwnd = cwnd.max(mtu);
     let [c, m, d] = [cwnd, mtu, data].map(|n| n as f64);
@@ -78,12 +78,12 @@ pub(crate) fn rounds(cwnd: u64, mtu: u64, data: u64) -> u64 {
     k
 }
 
-/// T_i, the predicted time of delivery: k rounds of T_handle each (equation 13), k x Q_i x cwnd_i.
+/// Returns T_i, the predicted delivery time: k rounds of T_handle each (equation 13), k x Q_i x cwnd_i.
 pub(crate) fn delivery_time(rounds: u64, handling_time: f64) -> f64 {
     rounds as f64 * handling_time
 }
 
-/// What a path is given in its k-th round: cwnd_i + (k - 1) x MTU (text after equation 13; Algorithm 2, line 20).
+/// Returns the amount assigned to a path in its k-th round: cwnd_i + (k - 1) x MTU (text after equation 13; Algorithm 2, line 20).
 pub(crate) fn round_bytes(rounds: u64, cwnd: u64, mtu: u64) -> u64 {
     cwnd.saturating_add(rounds.saturating_sub(1).saturating_mul(mtu))
 }
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// The least k that satisfies equation 11, by adding up.
+    /// Returns the least k that satisfies equation 11, by summation.
     fn counted(cwnd: u64, mtu: u64, data: u64) -> u64 {
         let (mut k, mut sum) = (0, 0);
         while sum < data {
@@ -174,7 +174,7 @@ mod tests {
                 for data in (0..400_000).step_by(997) {
                     assert_eq!(rounds(cwnd, mtu, data), counted(cwnd, mtu, data), "{cwnd} {mtu} {data}");
                 }
-                // On the edges: data that fill k rounds to the byte, and one byte to either side.
+                // Boundaries: data that fill k rounds exactly, and one byte more or less.
                 for k in 1..60 {
                     let full = delivered_in(k, cwnd, mtu) as u64;
                     let around = [full - 1, full, full + 1].map(|data| rounds(cwnd, mtu, data));

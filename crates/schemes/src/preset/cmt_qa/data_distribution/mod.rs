@@ -1,6 +1,6 @@
-//! CMT-QA's data distribution scheduler, DDS (Xu et al. 2013, section 5, Algorithm 2): in each period, which is as long as the
-//! slowest path takes for a window, each piece of data goes to the path that is predicted to deliver it first, and waits in that
-//! path's own queue for a place in its window.
+//! CMT-QA's data distribution scheduler, DDS (Xu et al. 2013, section 5, Algorithm 2). A period lasts as long as the slowest path
+//! takes for a window. In each period, data is assigned to the path that is predicted to deliver it first, and waits in that path's
+//! own queue for room in its window.
 
 pub(crate) mod formulas;
 
@@ -64,66 +64,66 @@ pub(super) const QUEUE: ChoiceParameter<QueueBound> = ChoiceParameter {
     source: "Xu 2013, section 5, text around equation 7 and after Algorithm 2",
 };
 
-/// A period without length, as a Q of zero would make it, could be waited for again and again at one moment.
+/// Minimum period. A period of zero, from a Q of zero, could repeat forever at one point in time.
 const SHORTEST_PERIOD: Span = Span::from_millis(1);
 
-/// How much one run of Algorithm 2's inner loop places.
+/// Amount placed in one run of Algorithm 2's inner loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// One chunk (text before equation 11).
     Chunk,
-    /// The whole round that the path is in (Algorithm 2, line 20).
+    /// The whole round of the path (Algorithm 2, line 20).
     Round,
 }
 
-/// What D_i is: the data that a path has been given.
+/// Meaning of D_i, the data assigned to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distributed {
-    /// In this period, with what still waits in its queue from the period before.
+    /// Data of this period, and data of the previous period that still waits in its queue.
     Period,
-    /// And has not been acknowledged.
+    /// Data that has not been acknowledged.
     Undelivered,
 }
 
-/// When D_max (equation 7) is taken.
+/// Time at which D_max (equation 7) is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
-    /// As the period begins, for all of it.
+    /// At the start of the period, for all of it.
     Period,
-    /// Anew for each chunk, so that windows that open within a period are used within it.
+    /// For each chunk, so that windows that open within a period are used within it.
     Running,
-    /// Never: as Algorithm 2 is printed, which leaves only the peer's window.
+    /// Never: as Algorithm 2 is printed, only the peer's window limits.
     PeerWindow,
 }
 
-/// Which room equation 7 counts, and with it what bounds the data that wait in a path's queue.
+/// Room that equation 7 counts, which also bounds the data waiting in a path's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueBound {
     /// The path's own window: cwnd_i - outstanding_i is "the data amount that allowed transmitting for path i" (after equation 7),
-    /// and what a path is given is decided by "the cwnd value of the current path" and by D_max (after Algorithm 2).
+    /// and the assigned amount depends on "the cwnd value of the current path" and on D_max (after Algorithm 2).
     Window,
-    /// The free parts of all windows. What waits for one path takes no room from another, but may be more than its window.
+    /// The free parts of all windows. Data waiting for one path takes no room from another, but may exceed its window.
     Clamped,
-    /// The sum of all windows less all that is outstanding or waits: what waits for one path takes room from the others.
+    /// The sum of all windows minus all outstanding and waiting data: data waiting for one path takes room from the others.
     Pooled,
-    /// As `Pooled`, and the number of rounds for which a period has room: P_d / T_handle_i, rounded up.
+    /// Like `Pooled`, and at most as many rounds as fit into a period: P_d / T_handle_i, rounded up.
     Frequency,
 }
 
-/// How the points are read at which the publication is silent.
+/// Choices where the publication is silent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DistributionRules {
-    /// What is placed at a time.
+    /// Amount placed at a time.
     pub piece: Piece,
-    /// The data that D_i counts.
+    /// Data that D_i counts.
     pub distributed: Distributed,
-    /// When D_max is taken.
+    /// Time at which D_max is evaluated.
     pub allowance: Allowance,
-    /// What bounds a path's queue.
+    /// Bound of a path's queue.
     pub queue_bound: QueueBound,
-    /// A path whose T_handle is more than this many times the shortest is left out; 0 leaves none out.
+    /// Factor of the shortest T_handle above which a path is left out; 0 leaves none out.
     pub closeness: f64,
-    /// Whether what still waits in the queues as a period begins is placed anew.
+    /// Set if data that still waits in the queues at the start of a period is reassigned.
     pub replans: bool,
 }
 
@@ -140,25 +140,25 @@ impl DistributionRules {
     }
 }
 
-/// The data distribution scheduler.
+/// Data distribution scheduler.
 #[derive(Debug)]
 pub struct DataDistribution {
     rules: DistributionRules,
-    /// When the period ends; `None` before the first.
+    /// End of the period; `None` before the first.
     ends: Option<Time>,
-    /// D_max as the period began.
+    /// D_max at the start of the period.
     allowance: u64,
-    /// Bytes given to all paths in this period.
+    /// Bytes assigned to all paths in this period.
     given: u64,
-    /// The data D_i given to each path.
+    /// Data D_i assigned to each path.
     distributed: [u64; MAX_PATHS],
-    /// How many rounds of each path the period has room for.
+    /// Number of rounds of each path that fit into the period.
     frequency: [u64; MAX_PATHS],
-    /// The path in whose round it is, and the bytes left of that round.
+    /// Path in whose round the scheduler is, and the bytes left of that round.
     round: Option<(PathId, u64)>,
 }
 
-/// What Algorithm 2 finds for one path.
+/// Prediction of Algorithm 2 for one path.
 #[derive(Clone, Copy, Debug)]
 struct Prediction {
     path: PathId,
@@ -167,14 +167,14 @@ struct Prediction {
 }
 
 impl Prediction {
-    /// Line 15: of equals the first stays.
+    /// Line 15: returns the earlier prediction; of equals the first.
     fn earlier(self, other: Self) -> Self {
         if other.arrival_s < self.arrival_s { other } else { self }
     }
 }
 
 impl DataDistribution {
-    /// A scheduler whose first period is to come.
+    /// Creates a scheduler before its first period.
     pub fn new(rules: DistributionRules) -> Self {
         DataDistribution {
             rules,
@@ -187,7 +187,7 @@ impl DataDistribution {
         }
     }
 
-    /// The paths with close capabilities (text before equation 10).
+    /// Returns the paths with close capabilities (text before equation 10).
     fn subset(&self, view: &View<'_>) -> PathSet {
         let advised = advised(view);
         if self.rules.closeness == 0.0 {
@@ -222,7 +222,7 @@ impl DataDistribution {
         }
     }
 
-    /// What may still be distributed now.
+    /// Returns the amount that may still be distributed now.
     fn allowed(&self, subset: PathSet, view: &View<'_>) -> u64 {
         match self.rules.allowance {
             Allowance::Period => self.allowance.saturating_sub(self.given),
@@ -230,10 +230,10 @@ impl DataDistribution {
         }
     }
 
-    /// Lines 13 and 14: k for what the path has and the chunk after it, and when that will arrive.
+    /// Lines 13 and 14: returns k for the path's data plus the next chunk, and its predicted arrival.
     ///
-    /// Taken at D_i alone, as printed, k and with it T_i would be 0 for a path that has been given nothing, and with a window
-    /// of one packet line 20 would then add nothing to D_i for ever.
+    /// As printed, at D_i alone, k and therefore T_i would be 0 for a path without data. With a window of one packet, line 20 would
+    /// then add nothing to D_i forever.
     fn predict(&self, path: &PathFacts, ask: &SendAsk, view: &View<'_>) -> Prediction {
         let distributed = match self.rules.distributed {
             Distributed::Period => self.distributed[path.id.index()],
@@ -244,7 +244,7 @@ impl DataDistribution {
         Prediction { path: path.id, rounds, arrival_s: delivery_time(rounds, handling_time(path)) }
     }
 
-    /// What is predicted for a path, or why it takes nothing more in this period.
+    /// Returns the prediction for a path, or the reason for assigning it nothing more in this period.
     fn outlook(
         &self,
         path: &PathFacts,
@@ -264,7 +264,7 @@ impl DataDistribution {
         if allowed && path.within_share { Ok(prediction) } else { Err(Refusal::BufferShare) }
     }
 
-    /// Equation 7 for the paths in use, with what waits in the queues already taken off.
+    /// Equation 7 for the paths in use, with the data in the queues already subtracted.
     fn most_data(&self, subset: PathSet, view: &View<'_>) -> u64 {
         let paths = subset.iter().map(|id| view.path(id));
         let peer_window = view.association.peer_window.get();
@@ -279,7 +279,7 @@ impl DataDistribution {
         }
     }
 
-    /// Lines 10 to 19: the path of the round that is not full yet, or the one with the earliest predicted arrival.
+    /// Lines 10 to 19: returns the path of the current round while it has room, or the one with the earliest predicted arrival.
     fn place(&mut self, ask: &SendAsk, subset: PathSet, view: &View<'_>) -> Decision<Pick> {
         let mut outlooks = [Err(Refusal::State); MAX_PATHS];
         for path in view.paths {
@@ -344,22 +344,22 @@ impl DataDistribution {
     }
 }
 
-/// cwnd_i - outstanding_i.
+/// Returns cwnd_i - outstanding_i.
 fn free(path: &PathFacts, view: &View<'_>) -> u64 {
     (path.cwnd - view.outstanding(path.id)).get()
 }
 
-/// The part of [`free`] for which no chunk waits yet.
+/// Returns the part of [`free`] for which no chunk waits yet.
 fn free_unbound(path: &PathFacts, view: &View<'_>) -> u64 {
     free(path, view).saturating_sub(path.bound.get())
 }
 
-/// Why a path is not in the subset.
+/// Returns the reason for which a path is not in the subset.
 fn left_out(path: &PathFacts) -> Refusal {
     if path.is_active() && !path.estimates.withdrawn { Refusal::Preference } else { Refusal::State }
 }
 
-/// The refusals when nothing may be distributed at all.
+/// Returns the refusals when nothing may be distributed at all.
 fn all_full(subset: PathSet, view: &View<'_>) -> Refused {
     let why = |path: &PathFacts| if subset.contains(path.id) { Refusal::WindowFull } else { left_out(path) };
     view.paths.iter().map(|path| (path.id, why(path))).collect()
@@ -373,14 +373,14 @@ fn windows_spoken_for(refused: Refused) -> Decision<Pick> {
     )
 }
 
-/// Nothing is under way whose end could open anything.
+/// Returns `true` if no data is in flight or waiting whose acknowledgement could open a window.
 fn is_idle(view: &View<'_>) -> bool {
     view.paths
         .iter()
         .all(|path| path.in_flight.is_zero() && path.lost_unsent.is_zero() && path.bound.is_zero())
 }
 
-/// A chunk beyond the peer's window leaves at once or not at all: it goes where it arrives first.
+/// A chunk beyond the peer's window is sent at once or not at all, on the path where it arrives first.
 fn probe(view: &View<'_>) -> Decision<Pick> {
     let open = view.paths.iter().filter(|path| view.refusal(path.id).is_none());
     let best = open.reduce(|best, path| if handling_time(path) < handling_time(best) { path } else { best });
@@ -397,7 +397,7 @@ impl Slot for DataDistribution {
         match *event {
             Event::Bound { path, bytes, .. } => self.given(path, bytes.get()),
             Event::Unbound { path, bytes, .. } => self.taken_back(path, bytes.get()),
-            // What is known of a period does not cover another path.
+            // The facts of a period do not cover a new path.
             Event::PathAdded(path) => {
                 self.distributed[path.index()] = 0;
                 self.ends = None;
@@ -414,7 +414,7 @@ impl Scheduler for DataDistribution {
         }
         let subset = self.subset(view);
         if self.is_over(view.now) {
-            // A period that begins with every window full would be one in which nothing may be distributed.
+            // In a period that begins with every window full, nothing could be distributed.
             if self.room(subset, view) == 0 {
                 return windows_spoken_for(all_full(subset, view));
             }
@@ -422,15 +422,15 @@ impl Scheduler for DataDistribution {
         }
         let decision = self.try_period(ask, subset, view);
         if matches!(decision.choice, Pick::Wait(_)) && is_idle(view) && self.room(subset, view) > 0 {
-            // All that the period distributed has arrived: nothing is gained by waiting for its end.
+            // All distributed data of the period has arrived, so waiting for its end gains nothing.
             self.begin(subset, view);
             return self.try_period(ask, subset, view);
         }
         decision
     }
 
-    /// What waits on a path that is no longer used goes to others. As a period begins the rest stays where it was placed, unless
-    /// the rules say otherwise: the publication takes nothing out of a path's buffer.
+    /// Returns `true` if data waits on a path that is no longer used, which is then reassigned. At the start of a period, other
+    /// data keeps its path unless the rules state otherwise: the publication removes no data from a path's buffer.
     fn replan(&mut self, view: &View<'_>) -> bool {
         let subset = self.subset(view);
         let stranded = view.paths.iter().any(|path| !path.bound.is_zero() && !subset.contains(path.id));

@@ -1,4 +1,4 @@
-//! Algorithm 2, line by line, and what bounds it.
+//! Tests of Algorithm 2, line by line, and of its bounds.
 
 use super::*;
 use crate::testing::{ASK, M, World, bytes, path};
@@ -15,7 +15,7 @@ const RULES: DistributionRules = DistributionRules {
     replans: false,
 };
 
-/// A scheduler, and a world in which what it binds waits in the paths' queues.
+/// Scheduler and a world in which bound data waits in the paths' queues.
 struct Scene {
     world: World,
     dds: DataDistribution,
@@ -23,7 +23,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Active paths with these windows and figures, the time at 1 s, and a peer that takes anything.
+    /// Creates active paths with these windows and values of Q, the time 1 s, and a peer with an unlimited window.
     fn new(rules: DistributionRules, paths: &[(u64, f64)]) -> Self {
         let mut world = World::new(Profile::rfc9260_multipath(), paths.len());
         world.association.peer_window = WindowBytes::new(1 << 30);
@@ -42,7 +42,7 @@ impl Scene {
         self.world.pick(&mut self.dds)
     }
 
-    /// Places one chunk; `None` if it waits.
+    /// Places one chunk. Returns `None` if it waits.
     fn bind(&mut self) -> Option<usize> {
         let Pick::Bind(id) = self.ask().choice else { return None };
         self.world.paths[id.index()].bound += bytes(M);
@@ -55,7 +55,7 @@ impl Scene {
         std::iter::from_fn(|| self.bind()).take(most).collect()
     }
 
-    /// Lets what waits on a path leave.
+    /// Sends the data that waits on a path.
     fn send_all(&mut self, index: usize) {
         let facts = &mut self.world.paths[index];
         facts.in_flight += std::mem::replace(&mut facts.bound, ChunkBytes::ZERO);
@@ -65,7 +65,7 @@ impl Scene {
         self.world.paths[index].in_flight = ChunkBytes::ZERO;
     }
 
-    /// Everything that was placed is sent and acknowledged.
+    /// Sends and acknowledges all placed data.
     fn deliver_all(&mut self) {
         for index in 0..self.world.paths.len() {
             self.send_all(index);
@@ -90,7 +90,7 @@ fn waits_until(decision: &Decision<Pick>) -> Option<Time> {
     }
 }
 
-/// Windows of 10 packets; a window takes path 0 100 ms and path 1 250 ms.
+/// Windows of 10 packets. A window takes 100 ms on path 0 and 250 ms on path 1.
 fn fast_and_slow(rules: DistributionRules) -> Scene {
     Scene::new(rules, &[(10 * M, 0.1 / 14_680.0), (10 * M, 0.25 / 14_680.0)])
 }
@@ -105,8 +105,8 @@ fn the_period_is_the_longest_time_for_a_window() {
 
 #[test]
 fn each_round_goes_to_the_path_that_delivers_it_first() {
-    // Rounds of path 0 hold 10, 11, 12 packets and arrive after 100, 200, 300 ms; path 1's first after 250 ms.
-    // So path 0, path 0, path 1, path 0: 10 + 11, 10, and the rest.
+    // Rounds of path 0 are 10, 11, 12 packets and arrive after 100, 200, 300 ms; path 1's first after 250 ms. So path 0, path 0,
+    // path 1, path 0: 10 + 11, 10, and the rest.
     let mut scene = fast_and_slow(DistributionRules { allowance: Allowance::Period, ..RULES });
     // D_max would be 20 packets; a third path that is never chosen makes room for all.
     let third = PathFacts { cwnd: bytes(100 * M), ..scene.world.paths[1] };
@@ -160,7 +160,7 @@ fn of_equal_arrivals_the_first_path_is_taken() {
 
 #[test]
 fn with_nothing_given_and_a_window_of_one_packet_it_comes_to_an_end() {
-    // As printed k(D = 0) = 0 and line 20 adds 1 MTU + (0 - 1) MTU = 0 for ever. Here k is that of the next chunk.
+    // As printed, k(D = 0) = 0, and line 20 adds 1 MTU + (0 - 1) MTU = 0 forever. Here k is that of the next chunk.
     for piece in [Piece::Round, Piece::Chunk] {
         let mut scene = Scene::new(DistributionRules { piece, ..RULES }, &[(M, 1e-5), (M, 1e-5)]);
         assert_eq!(scene.bind_some(10), [0, 1], "one packet each is all that the windows take");
@@ -196,7 +196,7 @@ fn d_i_may_be_what_is_not_delivered_yet() {
     scene.world.paths[1].estimates.seconds_per_byte = Some(0.25 / (20.0 * 1468.0));
     scene.world.paths[0].in_flight = bytes(9 * M);
     scene.world.paths[0].bound = bytes(M);
-    // 10 packets under way and the next one: k = 2, 200 ms; that is still before path 1's 250 ms.
+    // 10 packets in flight and the next one: k = 2, 200 ms; that is still before path 1's 250 ms.
     let decision = scene.ask();
     assert_eq!(decision.choice, Pick::Bind(path(0)));
     assert!((decision.reason.value - 0.2).abs() < 1e-12);
@@ -210,7 +210,7 @@ fn d_i_may_be_what_is_not_delivered_yet() {
 fn the_running_allowance_is_the_free_part_of_all_windows() {
     let mut scene = fast_and_slow(RULES);
     scene.world.paths[0].in_flight = bytes(7 * M);
-    // 3 + 10 packets are free. Path 0's first round is 10, the second 11: all go there.
+    // 3 + 10 packets are free. Path 0's first round is 10, the second 11: all are placed there.
     assert_eq!(scene.bind_some(20), [0; 13]);
     let decision = scene.ask();
     assert_eq!(decision.choice, Pick::Wait(WaitFor::Window));
@@ -224,7 +224,7 @@ fn the_running_allowance_is_the_free_part_of_all_windows() {
 fn a_path_takes_part_only_while_its_own_window_has_room() {
     let mut scene = fast_and_slow(DistributionRules { queue_bound: QueueBound::Window, ..RULES });
     scene.world.paths[0].in_flight = bytes(7 * M);
-    // Three packets of path 0's window are free, and ten of path 1's, which is not left open for the quicker one.
+    // Three packets of path 0's window are free, and ten of path 1's, which is not kept free for the faster one.
     assert_eq!(scene.bind_some(20), [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     assert_eq!(scene.ask().choice, Pick::Wait(WaitFor::Window));
     scene.world.paths[0].in_flight = bytes(5 * M);
@@ -248,7 +248,7 @@ fn what_waits_for_a_path_beyond_its_window_takes_no_room_from_another_if_each_is
     let mut scene = fast_and_slow(DistributionRules { queue_bound: QueueBound::Clamped, ..RULES });
     scene.world.paths[0].in_flight = bytes(7 * M);
     scene.world.paths[0].bound = bytes(8 * M);
-    // Pooled, 3 + 10 - 8 packets would be free; path 1's ten are. Path 0 may still be given some of them.
+    // Pooled, 3 + 10 - 8 packets would be free, but all ten of path 1's are. Path 0 may still get some of them.
     let placed = scene.bind_some(200);
     assert_eq!(scene.world.paths[1].bound, bytes(10 * M), "its window is filled: {placed:?}");
     assert!(placed.contains(&0), "beyond its window: {placed:?}");
@@ -284,7 +284,7 @@ fn the_peers_window_bounds_the_allowance() {
         scene.world.association.peer_window = WindowBytes::new(3 * M);
         for left in [2, 1, 0] {
             assert_eq!(scene.bind(), Some(0), "{allowance:?}");
-            // Core takes a bound chunk off the peer's window at once (equation 8).
+            // Core subtracts a bound chunk from the peer's window at once (equation 8).
             scene.world.association.peer_window = WindowBytes::new(left * M);
         }
         assert_eq!(scene.bind(), None, "{allowance:?}");
@@ -314,8 +314,8 @@ fn a_period_does_not_begin_while_every_window_is_full() {
 fn a_path_may_be_held_to_the_rounds_that_the_period_has_room_for() {
     let rules = DistributionRules { queue_bound: QueueBound::Frequency, ..RULES };
     let mut scene = Scene::new(rules, &[(2 * M, 0.1 / 2936.0), (2 * M, 0.15 / 2936.0)]);
-    // P_d 150 ms: path 0 has 2 rounds, of 2 and 3 packets, path 1 has one of 2. What is bound is acknowledged at once, but
-    // for one packet that keeps the period going.
+    // P_d is 150 ms: path 0 has 2 rounds, of 2 and 3 packets, path 1 has one of 2. Bound data is acknowledged at once, except for
+    // one packet that keeps the period alive.
     scene.world.paths[1].in_flight = bytes(M);
     let mut placed = Vec::new();
     while let Some(index) = scene.bind() {

@@ -1,5 +1,5 @@
-//! CMT-QA's measure of a path (Xu et al. 2013, equation 1): how long a group of chunks takes to pass through the path's part of
-//! the send buffer, for each of its bytes.
+//! CMT-QA's measure of a path (Xu et al. 2013, equation 1): the time per byte that a group of chunks takes to pass through the
+//! path's part of the send buffer.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::units::ChunkBytes;
@@ -12,27 +12,27 @@ pub(crate) const RULES: &[Equation] = &[Equation {
     file: file!(),
 }];
 
-/// The chunks that make a group.
+/// Chunks that form a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSpan {
-    /// All that enters between two updates of Q.
+    /// All chunks that enter between two updates of Q.
     Interval,
-    /// What enters until a congestion window's worth has.
+    /// The chunks that enter until they fill a congestion window.
     Window,
 }
 
-/// Chunks that entered a path's buffer together, as far as they have left it.
+/// Chunks that entered a path's buffer together, and their departures so far.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first_tsn: u64,
     last_tsn: u64,
-    /// T_e: when the first chunk entered.
+    /// T_e: time at which the first chunk entered.
     entered_at: Time,
     entered: ChunkBytes,
-    /// Whether more may enter.
+    /// Set while more chunks may enter.
     open: bool,
     left: ChunkBytes,
-    /// T_l: when the latest SACK for one of its chunks arrived.
+    /// T_l: arrival time of the latest SACK for one of its chunks.
     left_at: Time,
 }
 
@@ -42,26 +42,26 @@ impl Group {
     }
 }
 
-/// Time and bytes of the groups measured so far: the two sides of equation 1.
+/// Time and bytes of the measured groups: the two sides of equation 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Measured {
     time: Span,
     bytes: ChunkBytes,
 }
 
-/// The measurement of one path.
+/// Measurement of one path.
 ///
-/// A group is complete when all of it has left, so that a time in which the path has nothing to do counts for nothing.
+/// A group is complete when all of it has left, so that idle time of the path does not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Throughput {
     group: Option<Group>,
     measured: Measured,
-    /// The highest TSN that entered.
+    /// Highest TSN that entered.
     highest: Option<u64>,
 }
 
 impl Throughput {
-    /// A chunk enters; those beyond `limit` bytes of a group are not measured.
+    /// Records a chunk that enters. Chunks beyond `limit` bytes of a group are not measured.
     pub(crate) fn enter(&mut self, tsn: u64, bytes: ChunkBytes, now: Time, limit: Option<ChunkBytes>) {
         self.highest = self.highest.max(Some(tsn));
         let Some(group) = &mut self.group else {
@@ -76,7 +76,7 @@ impl Throughput {
             });
             return;
         };
-        // Chunks are identified by TSN alone: one that comes from another path's buffer into this range belongs here too.
+        // Only the TSN identifies chunks: a chunk from another path's buffer with a TSN in this range belongs to the group too.
         if group.open || group.has(tsn) {
             group.first_tsn = group.first_tsn.min(tsn);
             group.last_tsn = group.last_tsn.max(tsn);
@@ -85,13 +85,13 @@ impl Throughput {
         }
     }
 
-    /// Whether a chunk that is sent for the first time has been in the buffer before: with a scheduler that binds chunks to
-    /// paths it entered when it was bound, with any other it enters as it is sent.
+    /// Returns `true` if a chunk that is sent for the first time has entered the buffer before. With a scheduler that binds chunks
+    /// to paths it entered when it was bound; otherwise it enters when it is sent.
     pub(crate) fn has_entered(&self, tsn: u64) -> bool {
         self.highest.is_some_and(|highest| tsn <= highest)
     }
 
-    /// A chunk leaves: its SACK arrived.
+    /// Records a chunk that leaves, because its SACK arrived.
     pub(crate) fn leave(&mut self, tsn: u64, bytes: ChunkBytes, now: Time, span: GroupSpan) {
         if let Some(group) = self.group.as_mut().filter(|group| group.has(tsn)) {
             group.left += bytes;
@@ -100,7 +100,7 @@ impl Throughput {
         }
     }
 
-    /// A chunk goes another way: it was taken back or lost.
+    /// Removes a chunk that was rebound or lost.
     pub(crate) fn give_up(&mut self, tsn: u64, bytes: ChunkBytes, span: GroupSpan) {
         if let Some(group) = self.group.as_mut().filter(|group| group.has(tsn)) {
             group.entered -= bytes;
@@ -114,7 +114,7 @@ impl Throughput {
         }
     }
 
-    /// Ends the group with what has left of it.
+    /// Ends the group with the chunks that have left it.
     fn take_in_group(&mut self, span: GroupSpan) {
         let Some(group) = self.group.take().filter(|group| !group.left.is_zero()) else { return };
         let so_far = match span {
@@ -127,8 +127,8 @@ impl Throughput {
         };
     }
 
-    /// Equation 1 at an update: Q = (T_l - T_e) / buffersize in seconds per byte; `None` if nothing was measured since the
-    /// update before. Measures of an interval begin anew with it.
+    /// Equation 1 at an update: returns Q = (T_l - T_e) / buffersize in seconds per byte, or `None` if nothing was measured since
+    /// the previous update. Measurements of an interval restart with it.
     pub(crate) fn update(&mut self, span: GroupSpan) -> Option<f64> {
         if span == GroupSpan::Interval {
             self.take_in_group(span);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn equation_1_on_known_numbers() {
-        // Ten chunks of 1000 B enter from 100 ms on; the last SACK comes at 600 ms: 0.5 s / 10,000 B = 50 us per byte.
+        // Ten chunks of 1000 B enter from 100 ms on; the last SACK arrives at 600 ms: 0.5 s / 10,000 B = 50 us per byte.
         for span in [Interval, Window] {
             let mut path = Throughput::default();
             enter(&mut path, 1..=4, 100);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn of_several_groups_an_interval_takes_all_and_a_window_the_latest() {
-        // Two groups: 2000 B in 100 ms, and after a pause of 10 s in which nothing waits 4000 B in 300 ms.
+        // Two groups: 2000 B in 100 ms, and after an idle time of 10 s 4000 B in 300 ms.
         for (span, expected) in [(Interval, 0.4 / 6000.0), (Window, 0.3 / 4000.0)] {
             let mut path = Throughput::default();
             enter(&mut path, 1..=2, 0);

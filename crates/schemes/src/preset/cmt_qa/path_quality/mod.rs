@@ -1,6 +1,5 @@
-//! CMT-QA's path quality estimation model, PQEM (Xu et al. 2013, section 4): how long a path takes for a byte, measured again
-//! whenever it loses something and whenever as much time has passed as it can be expected to lose nothing in; and the advice to
-//! leave a path alone that loses something before its time-out would show it.
+//! CMT-QA's path quality estimation model, PQEM (Xu et al. 2013, section 4). It measures the time that a path takes per byte at
+//! every loss, and after every period in which no loss is expected. It withdraws a path whose losses recur within its time-out.
 
 pub(crate) mod group;
 pub(crate) mod sampling;
@@ -94,7 +93,7 @@ pub(super) const READMIT: ChoiceParameter<Readmission> = ChoiceParameter {
     source: "Xu 2013, section 6, for paths that timed out",
 };
 
-/// The initial sample, "three heartbeat intervals".
+/// Initial sample, "three heartbeat intervals".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialSample {
     /// Three times the path's first round-trip time.
@@ -105,55 +104,55 @@ pub enum InitialSample {
     Nothing,
 }
 
-/// The unit in which samples and Q count losses.
+/// Unit in which samples and Q count losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossUnit {
     /// Each chunk that is declared lost.
     Chunk,
-    /// What a window answers: once per window for fast retransmit, and each T3.
+    /// Each event that reduces a window: once per window for fast retransmit, and each T3.
     Event,
 }
 
-/// The limit below which the confidence interval of a path's loss-free time withdraws the path.
+/// Limit below which the confidence interval of a path's loss-free time withdraws the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithdrawalLimit {
-    /// The retransmission time-out in force.
+    /// Current retransmission time-out.
     Rto,
-    /// SRTT + 4 RTTVAR, without the time-out's least value and without back-off.
+    /// SRTT + 4 RTTVAR, without the minimum of the time-out and without back-off.
     Unclamped,
-    /// Nothing: no path is ever withdrawn.
+    /// No limit: no path is withdrawn.
     Unlimited,
 }
 
-/// What brings a path back that the confidence interval has withdrawn.
+/// Event that readmits a withdrawn path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readmission {
     /// An answered HEARTBEAT.
     Heartbeat,
-    /// The end of the interval itself.
+    /// The end of the interval.
     Interval,
-    /// Either its failure and recovery, or nothing.
+    /// The failure and recovery of the path.
     Recovery,
 }
 
-/// How the points are read at which the publication is silent.
+/// Choices where the publication is silent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QualityRules {
-    /// The figure that stands for the confidence interval.
+    /// Figure that represents the confidence interval.
     pub bound: Bound,
-    /// The normal distribution's quantile for its level (Table 1).
+    /// Quantile of the normal distribution for its level (Table 1).
     pub quantile: f64,
-    /// The first sample.
+    /// First sample.
     pub initial: InitialSample,
-    /// What Q is measured over.
+    /// Group of chunks over which Q is measured.
     pub group: GroupSpan,
-    /// What ends a sample.
+    /// Event that ends a sample.
     pub losses: LossUnit,
-    /// What a path has to outlast without loss.
+    /// Time that a path has to work without loss.
     pub withdrawal_limit: WithdrawalLimit,
-    /// Samples, the initial one included, before a path is judged.
+    /// Minimum number of samples before a path is judged, including the initial one.
     pub samples_to_judge: u64,
-    /// What ends a withdrawal.
+    /// Event that ends a withdrawal.
     pub readmission: Readmission,
 }
 
@@ -177,13 +176,13 @@ struct PathQuality {
     throughput: Throughput,
     loss_free: LossFreeTime,
     samples: Samples,
-    /// Whether the initial sample was taken.
+    /// Set once the initial sample was taken.
     begun: bool,
     seconds_per_byte: Option<f64>,
-    /// When the present interval ends; `None` until something enters.
+    /// End of the current interval; `None` until a chunk enters.
     update_at: Option<Time>,
     withdrawn: bool,
-    /// When a withdrawal ends by itself.
+    /// Time at which the withdrawal ends.
     readmit_at: Option<Time>,
 }
 
@@ -203,17 +202,17 @@ impl PathQuality {
     }
 }
 
-/// The path quality estimation model, for all paths.
+/// Path quality estimation model of all paths.
 #[derive(Debug)]
 pub struct QualityEstimator {
     rules: QualityRules,
     paths: [PathQuality; MAX_PATHS],
-    /// RTX-LOSSRATE's figure, so that it can be chosen beside this estimator.
+    /// RTX-LOSSRATE's figure, so that it can be used with this estimator.
     loss_rate: MeasuredLossRate,
 }
 
 impl QualityEstimator {
-    /// An estimator that has seen nothing.
+    /// Creates an estimator without samples.
     pub fn new(rules: QualityRules) -> Self {
         QualityEstimator {
             rules,
@@ -246,7 +245,7 @@ impl QualityEstimator {
         }
     }
 
-    /// The initial sample: "three heartbeat intervals" (section 4).
+    /// Records the initial sample: "three heartbeat intervals" (section 4).
     fn measured(&mut self, id: PathId, rtt: Span, view: &View<'_>) {
         let initial = match self.rules.initial {
             InitialSample::RoundTrips => Some(rtt),
@@ -270,8 +269,8 @@ impl QualityEstimator {
         }
     }
 
-    /// A path whose confidence interval is less than RTO loses something again before a time-out would show it: it is marked
-    /// inactive (section 4, after equation 6).
+    /// Withdraws a path whose confidence interval is less than RTO, because losses recur before a time-out would reveal them: it is
+    /// marked inactive (section 4, after equation 6).
     fn judge(&mut self, id: PathId, view: &View<'_>) {
         let (rules, facts) = (self.rules, view.path(id));
         let limit = match rules.withdrawal_limit {
@@ -287,7 +286,7 @@ impl QualityEstimator {
         path.readmit_at = ends.then(|| view.now + interval.max(shortest(facts)));
     }
 
-    /// The confidence interval has elapsed: the second situation in which Q is updated (section 4).
+    /// Handles the end of the confidence interval: the second event at which Q is updated (section 4).
     fn elapsed(&mut self, view: &View<'_>) {
         for path in &mut self.paths {
             if path.update_at.is_some_and(|at| at <= view.now) {
@@ -301,7 +300,7 @@ impl QualityEstimator {
 }
 
 /// "If the evaluation interval is too short (e.g. shorter than or as short as the RTT), it may not correctly reflect the path
-/// condition" (section 4): no interval is shorter than SRTT, nor than a millisecond.
+/// condition" (section 4): the minimum is SRTT, and a millisecond.
 fn shortest(path: &PathFacts) -> Span {
     path.rtt.smoothed.unwrap_or_default().max(Span::from_millis(1))
 }
@@ -323,7 +322,7 @@ impl Slot for QualityEstimator {
                 self.path(path).throughput.give_up(tsn, bytes, rules.group);
             }
             Event::Sent(sent) => self.sent(sent, view),
-            // A chunk that was sent twice may have left on another path; it is in the group no more since it was lost.
+            // A chunk that was sent twice may have used another path. It left the group when it was lost.
             Event::Acked(acked) if acked.sent_once => {
                 self.path(acked.path).throughput.leave(acked.tsn, acked.bytes, now, rules.group);
             }

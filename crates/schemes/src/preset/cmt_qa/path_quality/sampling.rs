@@ -1,5 +1,5 @@
-//! CMT-QA's samples of the time a path works without loss (Xu et al. 2013, Algorithm 1), and what they say about the next such
-//! time (equations 2 to 6).
+//! CMT-QA's samples of the loss-free time of a path (Xu et al. 2013, Algorithm 1), and prediction of the next one (equations 2 to
+//! 6).
 
 use anabranch_core::time::{Span, Time};
 
@@ -20,40 +20,40 @@ pub(crate) const RULES: &[Equation] = &[
     Equation { name: "equation 6", rule: "u = X +- Z S / sqrt(N), Z = 1.96 for 95 %", file: file!() },
 ];
 
-/// Algorithm 1: from a path's first transmission after a loss to its last one before the next.
+/// Algorithm 1: time from a path's first transmission after a loss to its last one before the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossFreeTime {
-    /// When the first chunk left, and the latest; `None` while d_i.FirstData is true.
+    /// Send times of the first and the latest chunk; `None` while d_i.FirstData is true.
     sent: Option<(Time, Time)>,
 }
 
 impl LossFreeTime {
-    /// Lines 3 to 8: the first chunk sets the start, each sets the timestamp.
+    /// Lines 3 to 8: the first chunk sets the start, each chunk the timestamp.
     pub(crate) fn chunk_left(&mut self, now: Time) {
         let start = self.sent.map_or(now, |(start, _)| start);
         self.sent = Some((start, now));
     }
 
-    /// Lines 16 to 22: a loss is detected, and what began with the first chunk ended with the latest. `None` if nothing left
-    /// since the loss before it, so that several chunks reported by one SACK make one sample.
+    /// Lines 16 to 22: ends the sample at a loss, from the first chunk to the latest. Returns `None` if no chunk was sent since the
+    /// previous loss, so that several chunks reported by one SACK form one sample.
     pub(crate) fn loss_detected(&mut self) -> Option<Span> {
         let (start, end) = self.sent.take()?;
         Some(end.since(start))
     }
 }
 
-/// Which figure of the confidence interval stands for it.
+/// Figure that represents the confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Its lower end, or zero if that is negative.
+    /// Lower end, or zero if that is negative.
     Lower,
-    /// The mean.
+    /// Mean.
     Mean,
-    /// Its upper end.
+    /// Upper end.
     Upper,
 }
 
-/// Mean and standard deviation of all samples so far, without the samples.
+/// Mean and standard deviation of all samples, without the samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Samples {
     count: u64,
@@ -62,16 +62,16 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// The number of samples.
+    /// Returns the number of samples.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes one in: equation 5, which needs the mean before it, then equation 3.
+    /// Adds a sample: equation 5, which needs the previous mean, then equation 3.
     pub(crate) fn add(&mut self, sample: Span) {
         let (n, x) = (self.count as f64, sample.as_secs_f64());
         if self.count > 0 {
-            // A single sample has no deviation, which is what equation 5 gives for N = 1 with any S.
+            // A single sample has no deviation, which equation 5 gives for N = 1 with any S.
             let off = x - self.mean_s;
             let variance = self.deviation_s * self.deviation_s * (n - 1.0) / n + off * off / (n + 1.0);
             self.deviation_s = variance.sqrt();
@@ -80,7 +80,7 @@ impl Samples {
         self.count += 1;
     }
 
-    /// Equation 6: an end of the interval in which the mean lies, for the quantile `z` of Table 1; `None` without samples.
+    /// Equation 6: returns an end of the confidence interval of the mean, for the quantile `z` of Table 1; `None` without samples.
     pub(crate) fn confidence(&self, bound: Bound, z: f64) -> Option<Span> {
         if self.count == 0 {
             return None;
@@ -116,7 +116,7 @@ mod tests {
         assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} and {b}");
     }
 
-    /// Lengths of time without a pattern: a linear congruence, 0 to 10 s.
+    /// Returns irregular times from 0 to 10 s, from a linear congruence.
     fn unruly(n: u64) -> Vec<Span> {
         let mut x = 12_345_u64;
         let mut next = || {

@@ -1,4 +1,4 @@
-//! PQEM's two situations for Q, its initial sample, and the paths it withdraws.
+//! Tests of PQEM's two events that update Q, its initial sample, and the paths that it withdraws.
 
 use super::*;
 use crate::estimator::advised;
@@ -17,7 +17,7 @@ const RULES: QualityRules = QualityRules {
     readmission: Readmission::Heartbeat,
 };
 
-/// A world at 0 s with an estimator that hears of it. Path 0 has an SRTT of 100 ms and an RTO of 1 s.
+/// World at 0 s with an estimator that receives its events. Path 0 has an SRTT of 100 ms and an RTO of 1 s.
 struct Scene {
     world: World,
     estimator: QualityEstimator,
@@ -36,7 +36,7 @@ impl Scene {
         Scene { world, estimator: QualityEstimator::new(rules), next_tsn: 1 }
     }
 
-    /// The same after an initial sample of three round trips of 100 ms.
+    /// Creates a scene after an initial sample of three round trips of 100 ms.
     fn begun(rules: QualityRules) -> Self {
         let mut scene = Scene::new(rules);
         scene.rtt(100, false);
@@ -68,7 +68,7 @@ impl Scene {
         self.dispatch(&Event::Sent(&sent));
     }
 
-    /// New data without a binding.
+    /// Sends new data without a binding.
     fn send_new(&mut self, chunks: u64) {
         for tsn in self.next_tsn..self.next_tsn + chunks {
             self.send(tsn, SendKind::New);
@@ -93,7 +93,7 @@ impl Scene {
         self.dispatch(&Event::Lost { path: path(0), tsn, bytes: bytes(M), sent_at: Time::default(), cause });
     }
 
-    /// Loses a chunk `ms` after it began to send.
+    /// Loses a chunk `ms` milliseconds after the first transmission.
     fn sample(&mut self, from: u64, ms: u64) {
         self.at(from).send_new(1);
         self.at(from + ms).send_new(1);
@@ -165,7 +165,7 @@ fn q_is_measured_at_each_loss() {
     scene.ack(2, true);
     scene.at(130).lose(3, LossCause::FastRetransmit);
     close(scene.q(), 0.12 / 2936.0);
-    // Nothing has been measured since: Q stays.
+    // Nothing was measured since, so Q is unchanged.
     scene.at(140).lose(4, LossCause::Timeout);
     close(scene.q(), 0.12 / 2936.0);
 }
@@ -217,7 +217,7 @@ fn what_is_taken_back_is_not_waited_for() {
 
 #[test]
 fn a_group_of_a_window_ends_with_the_windows_last_chunk() {
-    // The window is 4380 B: chunks 1 to 3 are the group.
+    // The window is 4380 B: chunks 1 to 3 form the group.
     let mut scene = Scene::begun(QualityRules { group: GroupSpan::Window, ..RULES });
     scene.at(0).send_new(5);
     scene.at(110);
@@ -230,7 +230,7 @@ fn a_group_of_a_window_ends_with_the_windows_last_chunk() {
 
 #[test]
 fn the_initial_sample_is_what_the_rules_say_it_is() {
-    // Three round trips of 200 ms; three HB.intervals of 30 s; none, so that there is no interval before a loss.
+    // Three round trips of 200 ms; three HB.intervals of 30 s; none, without an interval before a loss.
     for (initial, interval_ms) in [
         (InitialSample::RoundTrips, Some(600)),
         (InitialSample::HeartbeatIntervals, Some(90_000)),
@@ -284,7 +284,7 @@ fn a_path_is_withdrawn_if_its_interval_is_less_than_its_rto() {
 
 #[test]
 fn the_interval_may_be_held_against_the_unclamped_time_out_or_nothing() {
-    // 0.596 s as above; SRTT + 4 RTTVAR = 140 ms, and 700 ms with RTTVAR at 150 ms.
+    // 0.596 s as above; SRTT + 4 RTTVAR = 140 ms, and 700 ms with an RTTVAR of 150 ms.
     for (withdrawal_limit, variance_ms, withdrawn) in [
         (WithdrawalLimit::Unclamped, 10, false),
         (WithdrawalLimit::Unclamped, 150, true),
@@ -362,7 +362,7 @@ fn with_events_as_losses_single_chunks_end_no_sample() {
     assert_eq!(scene.q(), None);
     scene.dispatch(&Event::LossEvent { path: path(0), cause: LossCause::FastRetransmit });
     close(scene.q(), 0.1 / 1468.0);
-    // And the other way round: an event alone ends nothing where chunks do.
+    // Conversely, an event alone ends no sample if chunks do.
     let mut scene = Scene::begun(RULES);
     scene.at(0).send_new(2);
     scene.at(100).ack(1, true);

@@ -1,5 +1,5 @@
-//! SMT-AFR (Khan, Qadir, Khan 2018): the less of the peer's receive buffer is free, the fewer missing reports make a chunk
-//! lost. Three pivots divide the free share into four zones; staying in a zone moves the pivot above it.
+//! SMT-AFR (Khan, Qadir, Khan 2018): the less of the peer's receive buffer is free, the fewer missing reports make a chunk lost.
+//! Three pivots divide the free share into four zones; SACKs that stay in a zone move the pivot above it.
 
 use anabranch_core::policy::{
     Context, Event, Holes, LossDetection, LossTasks, Missing, MissingVerdict, SackView, Slot, View,
@@ -24,40 +24,40 @@ pub(super) const RULES: &[Equation] = &[
     Equation { name: "Fig. 4, tolerable zone", rule: "P3 < r <= 1: trigger 6", file: file!() },
 ];
 
-/// What counts as the free share of the receive buffer.
+/// Definition of the free share of the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreeSpace {
-    /// The window as the SACK advertises it.
+    /// The window advertised by the SACK.
     Advertised,
-    /// That less what is outstanding after the SACK.
+    /// The advertised window minus the data outstanding after the SACK.
     LessOutstanding,
 }
 
-/// Where a new zone begins, as a share of the receive buffer.
+/// Boundaries of zones, as shares of the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pivots {
-    /// Below it the zone is critical (P1, the paper's C_PS).
+    /// Share below which the zone is critical (P1, the paper's C_PS).
     pub substantial: f64,
-    /// From it on the zone is moderate (P2, S_PM).
+    /// Share from which the zone is moderate (P2, S_PM).
     pub moderate: f64,
-    /// Above it the zone is tolerable (P3, M_PT).
+    /// Share above which the zone is tolerable (P3, M_PT).
     pub tolerable: f64,
 }
 
-/// How the trigger adapts.
+/// Adaptation of the trigger.
 #[derive(Clone, Copy, Debug)]
 pub struct Adaptation {
-    /// The initial pivots.
+    /// Initial pivots.
     pub pivots: Pivots,
-    /// SACKs in a zone that move the pivot above it (O_TD).
+    /// Number of SACKs in a zone that moves the pivot above it (O_TD).
     pub occurrences: u32,
-    /// Whether those SACKs must follow each other without one in another zone.
+    /// Set if those SACKs must be consecutive.
     pub consecutive: bool,
-    /// The part of the receive buffer that counts as free.
+    /// Definition of the free share.
     pub free_space: FreeSpace,
 }
 
-/// The zones of Fig. 3, each with its own trigger.
+/// Zones of Fig. 3, each with its own trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Critical,
@@ -78,11 +78,11 @@ impl Zone {
     }
 }
 
-/// How far below the free share a pivot comes to lie (Fig. 4).
+/// Distance of a moved pivot below the free share (Fig. 4).
 const BELOW: f64 = 0.001;
 
-/// Missing reports with a trigger that follows the peer's receive buffer. Everything in it belongs to the association: every
-/// path reports one and the same buffer.
+/// Missing reports with a trigger that follows the peer's receive buffer. All paths share its state, since they report the same
+/// buffer.
 #[derive(Clone, Debug)]
 pub struct AdaptiveTrigger {
     reports: MissingReports,
@@ -93,25 +93,25 @@ pub struct AdaptiveTrigger {
 }
 
 impl AdaptiveTrigger {
-    /// Counts reports as `reports` does; its trigger is not used.
+    /// Creates the policy. Counts reports like `reports`, whose trigger is not used.
     pub fn new(reports: MissingReports, adaptation: Adaptation) -> Self {
         let reports = MissingReports { trigger: Zone::Critical.trigger(), ..reports };
         AdaptiveTrigger { reports, adaptation, pivots: adaptation.pivots, counts: [0; 2] }
     }
 
-    /// R_buf: the free share of the receive buffer, 0 to 1. Without a first window nothing is known, and 0 leaves the
-    /// standard's trigger in force.
+    /// Returns R_buf: the free share of the receive buffer, 0 to 1. Without an initial window it is 0, which selects the standard's
+    /// trigger.
     fn free_share(&self, sack: &SackView<'_>, view: &View<'_>) -> f64 {
         let whole = view.association.peer_window_initial.get();
         let free = match self.adaptation.free_space {
             FreeSpace::Advertised => sack.a_rwnd,
             FreeSpace::LessOutstanding => sack.peer_window,
         };
-        // A receiver may enlarge its buffer later on; Fig. 3 ends at 1.
+        // A receiver may enlarge its buffer later; Fig. 3 ends at 1.
         if whole == 0 { 0.0 } else { (free.get() as f64 / whole as f64).min(1.0) }
     }
 
-    /// Fig. 4's chain of conditions. Where two overlap the first one holds.
+    /// Evaluates Fig. 4's chain of conditions. If two overlap, the first one applies.
     fn zone(&self, free: f64) -> Zone {
         if free < self.pivots.substantial {
             Zone::Critical
@@ -132,7 +132,7 @@ impl AdaptiveTrigger {
             self.forget_other_zones(zone);
         }
         match zone {
-            // Fig. 4 resets the pivots here, and says nothing of the counts.
+            // Fig. 4 resets the pivots here, and does not mention the counts.
             Zone::Critical => self.pivots = self.adaptation.pivots,
             Zone::Substantial => {
                 if self.enough(0) {
@@ -148,7 +148,7 @@ impl AdaptiveTrigger {
         }
     }
 
-    /// Counts one more SACK in a zone; `true`, and from nought again, once there were O_TD of them.
+    /// Counts one more SACK in a zone. Returns `true` and restarts from zero once there were O_TD of them.
     fn enough(&mut self, zone: usize) -> bool {
         self.counts[zone] += 1;
         let enough = self.counts[zone] >= self.adaptation.occurrences;

@@ -1,4 +1,4 @@
-//! Fig. 4 of the paper, branch by branch, through SACKs that advertise given shares of a buffer of 100,000 B.
+//! Tests of Fig. 4 of the paper, branch by branch, with SACKs that advertise given shares of a buffer of 100,000 B.
 
 use super::*;
 use crate::testing::{World, path};
@@ -11,12 +11,12 @@ const PIVOTS: Pivots = Pivots { substantial: 0.4, moderate: 0.8, tolerable: 0.9 
 const ADAPTATION: Adaptation =
     Adaptation { pivots: PIVOTS, occurrences: 3, consecutive: false, free_space: FreeSpace::Advertised };
 const SFR: MissingReports = MissingReports { trigger: 99, split: true, delayed_acks: false };
-/// TSN 101, missing on a path after so many reports.
+/// Returns TSN 101, missing on a path after this many reports.
 fn hole(index: usize, reports: u32) -> Missing {
     Missing { reports, ..Missing::sent_once(101, path(index), Time::ZERO) }
 }
 
-/// The policy and the SACKs that it gets.
+/// Policy and the SACKs that it receives.
 struct Sender {
     policy: AdaptiveTrigger,
     world: World,
@@ -29,7 +29,7 @@ impl Sender {
         Sender { policy: AdaptiveTrigger::new(SFR, adaptation), world }
     }
 
-    /// What a SACK that leaves `holes` holes says of a chunk reported `before` times.
+    /// Returns the verdict of a SACK with `holes` holes on a chunk reported `before` times.
     fn sack_with(&mut self, a_rwnd: u64, peer_window: u64, holes: u32, before: u32) -> MissingVerdict {
         let acked = PathSack {
             new_gap_ack: true,
@@ -60,7 +60,7 @@ impl Sender {
         verdict
     }
 
-    /// The trigger after a SACK that advertises so many thousandths of the buffer.
+    /// Returns the trigger after a SACK that advertises this many thousandths of the buffer.
     fn trigger_at(&mut self, thousandths: u64) -> u32 {
         self.sack_with(thousandths * BUFFER / 1000, 0, 1, 0);
         self.policy.reports.trigger
@@ -73,8 +73,8 @@ impl Sender {
 
 #[test]
 fn each_zone_has_its_trigger_and_a_zone_begins_at_its_pivot() {
-    // P1 = 0.4 and P2 = 0.8 belong to the zone above, P3 = 0.9 to the one below: both conditions of Fig. 4 name it, and the
-    // first one holds.
+    // P1 = 0.4 and P2 = 0.8 belong to the zone above, P3 = 0.9 to the one below: both conditions of Fig. 4 hold, and the first one
+    // applies.
     let shares = [0, 399, 400, 799, 800, 900, 901, 1000];
     assert_eq!(shares.map(|share| Sender::new(ADAPTATION).trigger_at(share)), [3, 3, 4, 4, 5, 5, 6, 6]);
 }
@@ -102,7 +102,7 @@ fn a_level_that_persists_climbs_to_the_highest_trigger_and_only_the_critical_zon
     let mut sender = Sender::new(ADAPTATION);
     // Three SACKs at 0.5 in the substantial zone: P2 = 0.499. Three in the moderate one: P3 = 0.499. Then tolerable.
     assert_eq!(sender.triggers_at([500; 7]), [4, 4, 4, 5, 5, 5, 6]);
-    // Up and down above P1 nothing comes back. 0.45 is substantial still, since 0.45 < P2.
+    // Above P1 the pivots are not restored. 0.45 is still substantial, since 0.45 < P2.
     assert_eq!(sender.triggers_at([950, 450, 500]), [6, 4, 6]);
     assert_eq!(sender.triggers_at([399, 500]), [3, 4]);
     assert_eq!(sender.policy.pivots, PIVOTS);
@@ -212,7 +212,7 @@ fn reports_are_counted_as_without_it() {
 #[test]
 fn any_sequence_of_levels_leaves_a_trigger_from_three_to_six() {
     let mut sender = Sender::new(Adaptation { occurrences: 2, ..ADAPTATION });
-    // 7919 is prime: every level from 0 to 1000 comes up.
+    // 7919 is prime, so every level from 0 to 1000 occurs.
     for step in 0..5000 {
         let share = step * 7919 % 1001;
         let trigger = sender.trigger_at(share);
