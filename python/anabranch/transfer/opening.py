@@ -72,7 +72,7 @@ def connect(
 
     `local` are IP addresses of this machine, or interfaces. Left out, paths begin at every address that `anabranch
     paths` calls usable and that has a way to the peer, and follow the interfaces as these come and go. Which local
-    address goes with which of the peer's is said in the book's chapter "Local paths"; the command line does the same.
+    address goes with which of the peer's is said in the book's chapter "Paths"; the command line does the same.
     The first path is the primary one.
 
     `scheme` is how the paths are used, as `anabranch schemes` lists them. `sctp_port` is the peer's, inside UDP. The
