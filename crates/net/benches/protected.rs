@@ -1,5 +1,5 @@
-//! What protection costs a transfer over loopback: plain and protected in turn, several rounds, and the median of the protected
-//! one's rate over that of the plain one of the same round.
+//! Cost of protection for a transfer over loopback: plain and protected transfers alternate for several rounds. The result is the
+//! median ratio of the protected rate to the plain rate of the same round.
 
 #![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 
@@ -11,7 +11,7 @@ use anabranch_tests::credentials::credentials;
 
 const ROUNDS: usize = 9;
 const MESSAGE_BYTES: usize = 64 << 10;
-// Half a gigabyte: with less the first round trips count, in which packets and windows grow.
+// Half a gigabyte: in shorter transfers the first round trips, in which packets and windows grow, dominate.
 const MESSAGES: usize = 8192;
 
 fn any_port(builder: HostBuilder, nodes: [u8; 2]) -> HostBuilder {
@@ -19,7 +19,7 @@ fn any_port(builder: HostBuilder, nodes: [u8; 2]) -> HostBuilder {
     nodes.into_iter().fold(builder, |builder, node| builder.local(local(node)))
 }
 
-/// How long it took to have an association, and to send everything one way and close.
+/// Returns the time for opening an association, and the time for sending all messages one way and closing.
 async fn transfer(protected: bool) -> (Duration, Duration) {
     let scheme = config("cmt").expect("a scheme");
     let protection = |own, peer| match protected {

@@ -7,8 +7,8 @@
 //! cargo run -p anabranch-net --example echo -- send client.pem SERVER_KEY 127.0.0.3=127.0.0.1:9899 127.0.0.4=127.0.0.2:9899
 //! ```
 //!
-//! `key` makes a key pair, unless the file is there, and prints its public key. The client sends each line of its standard input,
-//! prints the answers, and reports at the end the bytes that each path carried.
+//! `key` generates a key pair unless the file exists, and prints its public key. The client sends each line of its standard input,
+//! prints the answers, and at the end reports the bytes that each path carried.
 
 #![allow(clippy::disallowed_macros, reason = "the program prints its results")]
 

@@ -18,9 +18,9 @@ pub(crate) struct AcceptQueue {
 
 #[derive(Debug)]
 struct AcceptState {
-    /// Keys of `waiting`.
+    /// Places of the keys of `waiting`.
     places: FairPool<u64>,
-    /// By number: the association that has waited longest is the first.
+    /// Associations by number. The first one has waited longest.
     waiting: BTreeMap<u64, Handle>,
     next: u64,
     host_gone: bool,
@@ -39,8 +39,8 @@ impl AcceptQueue {
         AcceptQueue { state: Mutex::new(state), arrived: Notify::new() }
     }
 
-    /// Queues an association. If there are too many, it takes the place of one of a source that has more of them, or is refused.
-    /// The association that finds no place is dropped, which aborts it.
+    /// Queues an association. If there are too many, it replaces one of a source with more of them, or is refused. An association
+    /// without a place is dropped, which aborts it.
     pub(crate) fn offer(&self, association: Handle, source: Source) {
         let mut state = self.lock();
         if state.stopped {
@@ -51,7 +51,7 @@ impl AcceptQueue {
         let Ok(evicted) = state.places.insert_if_due(number, source) else { return };
         let evicted = evicted.and_then(|evicted| state.waiting.remove(&evicted));
         state.waiting.insert(number, association);
-        // Its drop takes other locks.
+        // Dropping an association takes other locks.
         drop(state);
         drop(evicted);
         self.arrived.notify_waiters();

@@ -1,4 +1,4 @@
-//! The handle of an association.
+//! Handle of an association.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,13 @@ use crate::message::{Message, Outgoing};
 use crate::shared::{Command, Export, Handle, INBOX_LIMIT, Inbound, OUTBOX_LIMIT, Phase, State, wait_for};
 use crate::snapshot::{PathSnapshot, Snapshot};
 
-/// An association: messages on several streams, over several paths.
+/// SCTP association: messages on several streams, over several paths.
 ///
 /// Clones are handles of the same association. All methods take `&self`, so one task can send while another receives.
 ///
-/// **Dropping the last handle** aborts the association: the peer is told, and does not mistake a task that panicked for one
-/// that was done. It does not abort if [`shutdown`](Self::shutdown) was called before, even if its future was dropped, nor if
-/// the peer has shut down and everything it sent was received: then the end gracefully goes on by itself, and what still
-/// arrives is thrown away.
+/// **Dropping the last handle** aborts the association, so that the peer does not mistake a panic for a regular end. It does not
+/// abort after a call of [`shutdown`](Self::shutdown), even if its future was dropped. Nor does it abort if the peer has shut down
+/// and all its data was received: then the graceful end continues, and data that still arrives is discarded.
 #[derive(Clone)]
 pub struct Association {
     handle: Arc<Handle>,
@@ -33,9 +32,9 @@ impl Association {
         Association { handle: Arc::new(handle) }
     }
 
-    /// Tells the task to do something about this association.
+    /// Sends a command about this association to the host's task.
     pub(crate) fn order(&self, command: impl FnOnce(AssociationId) -> Command) {
-        // A task that is gone drops the command, and with it the way for an answer.
+        // If the task has ended, the command is dropped together with the reply channel.
         let _ = self.handle.commands.send(command(self.handle.shared.id));
     }
 
@@ -50,7 +49,7 @@ impl Association {
         .await
     }
 
-    /// Returns the error of a handshake that came to this end.
+    /// Returns the error for a handshake that ended this way.
     pub(crate) fn failed_to_open(&self, ended: CloseReason) -> ConnectError {
         let state = self.handle.shared.lock();
         match (ended, state.keying_error) {
@@ -77,18 +76,18 @@ impl Association {
         }
     }
 
-    /// Hands over a message, and waits while what was handed over before fills the send buffer.
+    /// Sends a message. Waits while earlier messages fill the send buffer.
     ///
-    /// When it returns `Ok` the message is accepted: it is delivered, unless the association ends other than gracefully,
-    /// which [`shutdown`](Self::shutdown) and [`closed`](Self::closed) tell, or its [`Reliability`] lets it be given up, which
-    /// [`AssociationEvent::Abandoned`](crate::AssociationEvent) tells. Messages of one task keep their order.
+    /// `Ok` means that the message is accepted. It is delivered, unless the association ends other than gracefully, as
+    /// [`shutdown`](Self::shutdown) and [`closed`](Self::closed) report, or its [`Reliability`] permits abandoning it, as
+    /// [`AssociationEvent::Abandoned`](crate::AssociationEvent) reports. Messages of one task keep their order.
     ///
-    /// Cancel-safe: a future that is dropped before it returns has not taken the message.
+    /// Cancel-safe: a future that is dropped before it returns has not accepted the message.
     ///
     /// # Errors
-    /// [`SendError::Refused`] for an empty message, a stream that does not exist, a message with a limit if the peer does not do
-    /// [partial reliability](Self::supports_partial_reliability), or after a shutdown began on either side;
-    /// [`SendError::Closed`] once it is over.
+    /// Returns [`SendError::Refused`] for an empty message, an invalid stream, a limited message if the peer does not support
+    /// [partial reliability](Self::supports_partial_reliability), or after a shutdown began on either side. Returns
+    /// [`SendError::Closed`] once the association is closed.
     pub async fn send(&self, payload: impl Into<Bytes>, options: SendOptions) -> Result<(), SendError> {
         let mut payload = Some(payload.into());
         let shared = &self.handle.shared;
@@ -100,7 +99,7 @@ impl Association {
             if state.outbox_bytes >= OUTBOX_LIMIT {
                 return None;
             }
-            // Nothing looks again once it is taken.
+            // The closure is not called again after this.
             let payload = payload.take()?;
             state.outbox_bytes += payload.len();
             state.outbox.push_back(Outgoing::new(payload, options));
@@ -110,16 +109,15 @@ impl Association {
         .await
     }
 
-    /// The next message; `None` once the association has ended gracefully and everything was received.
+    /// Returns the next message, or `None` once the association has ended gracefully and all messages were received.
     ///
-    /// A message that is larger than the receive buffer comes in pieces. Without calls the peer's sender comes to a halt as the
-    /// receive buffer fills.
+    /// A message larger than the receive buffer is delivered in pieces. Without calls the receive buffer fills and stops the peer.
     ///
-    /// Cancel-safe: a message is taken only by the call that returns it.
+    /// Cancel-safe: only the call that returns a message removes it.
     ///
     /// # Errors
-    /// [`RecvError::Restarted`] once, after the last message of the peer's previous incarnation; [`RecvError::Closed`] after the last
-    /// message of an association that did not end gracefully, so that its end is not mistaken for the peer's.
+    /// Returns [`RecvError::Restarted`] once, after the last message of the peer's previous incarnation. Returns
+    /// [`RecvError::Closed`] after the last message of an association that did not end gracefully.
     pub async fn recv(&self) -> Result<Option<Message>, RecvError> {
         let shared = &self.handle.shared;
         wait_for(&shared.readable, || {
@@ -143,40 +141,39 @@ impl Association {
         .await
     }
 
-    /// Ends the association gracefully: everything accepted is delivered first. Waits until both sides have agreed.
+    /// Ends the association gracefully, after delivering all accepted messages. Waits until both endpoints have agreed.
     ///
-    /// The peer's messages are to be received meanwhile: while they fill the receive buffer, a peer that has more to send cannot
-    /// agree. Called on an association that is over it only tells how that ended.
+    /// The application must continue to receive the peer's messages: while they fill the receive buffer, a peer with more data
+    /// cannot agree. If the association is closed already, the call only reports how it ended.
     ///
-    /// Cancel-safe: the shutdown has begun with the first poll, and goes on if the future is dropped.
+    /// Cancel-safe: the shutdown begins with the first poll, and continues if the future is dropped.
     ///
     /// # Errors
-    /// How it ended, if not gracefully.
+    /// Returns the reason if the association did not end gracefully.
     pub async fn shutdown(&self) -> Result<(), CloseReason> {
         {
             let mut state = self.handle.shared.lock();
             state.shutdown_wanted = true;
             self.handle.shared.wake(&mut state, &self.handle.commands);
         }
-        // Senders that wait are refused from now on.
+        // Waiting senders are refused from now on.
         self.handle.shared.writable.notify_waiters();
         self.closed().await
     }
 
-    /// Ends the association at once and tells the peer. What was not delivered is lost. [`closed`](Self::closed) waits until
-    /// the peer has been told.
+    /// Aborts the association and notifies the peer. Undelivered messages are lost. [`closed`](Self::closed) waits for the ABORT.
     pub fn abort(&self) {
         let mut state = self.handle.shared.lock();
         state.abort_wanted = true;
         self.handle.shared.wake(&mut state, &self.handle.commands);
     }
 
-    /// Waits until the association is over, and does nothing toward it.
+    /// Waits until the association is closed, without closing it.
     ///
     /// Cancel-safe.
     ///
     /// # Errors
-    /// How it ended, if not gracefully.
+    /// Returns the reason if the association did not end gracefully.
     pub async fn closed(&self) -> Result<(), CloseReason> {
         let shared = &self.handle.shared;
         wait_for(&shared.changed, || match shared.lock().phase {
@@ -186,20 +183,19 @@ impl Association {
         .await
     }
 
-    /// What happens from now on: states of paths, a restart of the peer, the end.
+    /// Returns a stream of future events: path states, restarts of the peer, the end.
     pub fn events(&self) -> Events {
         Events::new(self.handle.shared.listen())
     }
 
-    /// The paths as they are now, or as they were when the association ended.
+    /// Returns the current paths, or those at the end of the association.
     ///
     /// Cancel-safe.
     pub async fn paths(&self) -> Vec<PathSnapshot> {
         self.snapshot().await.paths
     }
 
-    /// Paths, counters and buffers as they are now, or as they were when the association ended. Empty if the host went away
-    /// before that.
+    /// Returns current paths, counters and buffers, or those at the end of the association. Empty if the host stopped before that.
     ///
     /// Cancel-safe.
     pub async fn snapshot(&self) -> Snapshot {
@@ -211,24 +207,24 @@ impl Association {
         let _ = self.handle.commands.send(Command::Snapshot(shared.id, reply));
         match answer.await {
             Ok(snapshot) => snapshot,
-            // It ended in between.
+            // The association ended in the meantime.
             Err(_) => shared.lock().last.clone().unwrap_or_default(),
         }
     }
 
-    /// Who the peer has proved to be; `None` for an association that is not protected.
+    /// Returns the identity that the peer has proved, or `None` for an unprotected association.
     pub fn peer_identity(&self) -> Option<PeerIdentity> {
         self.handle.shared.lock().identity.clone()
     }
 
-    /// The keys with which this side can [restart](crate::Host::restart) the association after it has lost everything else. Waits
-    /// for such that were not taken yet; `None` once it is over. Without keys that both sides have offered to keep
-    /// ([`DtlsProtection::restart`](crate::DtlsProtection::restart)) that is all that happens.
+    /// Returns the keys with which this endpoint can [restart](crate::Host::restart) the association after losing all other state.
+    /// Waits for keys that were not returned yet; returns `None` once the association is closed. It only waits unless both
+    /// endpoints offered to keep such keys ([`DtlsProtection::restart`](crate::DtlsProtection::restart)).
     ///
-    /// There are new ones with every change of keys. They take the place of the ones before, which serve for two more minutes under
-    /// the default [`KeyPolicy`](crate::KeyPolicy). Stored ones are worth nothing once the association has ended.
+    /// Each change of keys produces new ones. They replace the previous ones, which remain valid for two minutes under the default
+    /// [`KeyPolicy`](crate::KeyPolicy). Stored keys are useless once the association has ended.
     ///
-    /// Cancel-safe: keys are taken only by the call that returns them.
+    /// Cancel-safe: only the call that returns keys removes them.
     pub async fn restart_keys(&self) -> Option<RestartKeys> {
         let shared = &self.handle.shared;
         wait_for(&shared.changed, || {
@@ -241,13 +237,13 @@ impl Association {
         .await
     }
 
-    /// `length` bytes that both sides, and nobody else, can derive for this label and context (RFC 8446 section 7.5). They follow
-    /// from the newest keys, so both sides are to ask before these change, best right after the association was opened.
+    /// Returns `length` bytes that only the two endpoints can derive for this label and context (RFC 8446 section 7.5). They depend
+    /// on the newest keys. Both applications should therefore export before the keys change, preferably right after opening.
     ///
     /// Cancel-safe.
     ///
     /// # Errors
-    /// [`ExportError`]; an association that is not protected, or is over, exports nothing.
+    /// Returns [`ExportError`] if the association is not protected, is closed, or TLS refuses.
     pub async fn export_keying_material(
         &self,
         label: &[u8],
@@ -260,29 +256,29 @@ impl Association {
         answer.await.unwrap_or(Err(ExportError::NotEstablished))
     }
 
-    /// Streams that messages may be sent on, numbered from 0: as many as both sides have.
+    /// Returns the number of streams for sending, numbered from 0: as many as both endpoints have.
     pub fn streams(&self) -> u16 {
         self.handle.shared.lock().streams
     }
 
-    /// Whether the peer takes FORWARD-TSN (RFC 3758), so that messages may be sent with less than full reliability.
+    /// Returns `true` if the peer supports FORWARD-TSN (RFC 3758), so that messages may be sent with limited reliability.
     pub fn supports_partial_reliability(&self) -> bool {
         self.handle.shared.lock().partial_reliability
     }
 
-    /// Whether it is over, however that came.
+    /// Returns `true` once the association is closed, gracefully or not.
     pub fn is_closed(&self) -> bool {
         matches!(self.handle.shared.lock().phase, Phase::Closed(_))
     }
 
-    /// Whether messages are taken.
+    /// Returns `true` if messages are accepted.
     pub fn is_open(&self) -> bool {
         let state = self.handle.shared.lock();
         state.phase == Phase::Open && !state.shutdown_wanted
     }
 }
 
-/// Whether a message may be handed over at all, now or later.
+/// Checks whether a message can be accepted at all, now or later.
 fn admits(state: &State, payload: &[u8], options: SendOptions) -> Result<(), SendError> {
     if let Phase::Closed(outcome) = state.phase {
         return Err(outcome.err().map_or(anabranch_core::SendError::Closing.into(), SendError::Closed));

@@ -1,14 +1,14 @@
-//! The wall clock: the one place where time comes in.
+//! Monotonic clock, the only source of time.
 
 use std::time::Duration;
 
 use anabranch_core::time::Time;
 use tokio::time::Instant;
 
-/// About as long as anything runs; tokio's timers overflow beyond.
+/// Maximum waiting time: longer than any run, and within the range of tokio's timers.
 const FAR: Duration = Duration::from_secs(86_400 * 365);
 
-/// A monotonic clock that began when its host did.
+/// Monotonic clock that starts with its host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     epoch: Instant,
@@ -23,7 +23,7 @@ impl Clock {
         Time::from_nanos(u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// When this clock says `time`, or in a year if that is later.
+    /// Returns the instant of `time`, or of a year from now if that is earlier.
     pub(crate) fn instant(&self, time: Time) -> Instant {
         let far = Instant::now() + FAR;
         self.epoch.checked_add(Duration::from_nanos(time.as_nanos())).map_or(far, |at| at.min(far))

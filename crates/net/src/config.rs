@@ -1,4 +1,4 @@
-//! What an association on sockets is configured with unless told otherwise.
+//! Default configuration of an association on sockets.
 
 use std::time::Duration;
 
@@ -7,44 +7,44 @@ use anabranch_core::time::Span;
 use anabranch_core::{AssociationConfig, BufferGrowth, ListedAddresses};
 use anabranch_schemes::registry::{self, ExpressionError};
 
-/// The UDP port of SCTP over UDP (RFC 6951 section 4).
+/// UDP port of SCTP over UDP (RFC 6951 section 4).
 pub const DEFAULT_UDP_PORT: u16 = 9899;
 
-/// The SCTP port of a host that accepts associations, and of peers, unless another one is named.
+/// Default SCTP port of an accepting host, and of peers.
 pub const DEFAULT_SCTP_PORT: u16 = 9899;
 
-/// Send buffer that an association begins with, in user bytes: what was accepted and is not acknowledged yet.
+/// Initial send buffer of an association, in user bytes: accepted and not yet acknowledged data.
 pub const DEFAULT_SEND_BUFFER: u64 = 2 << 20;
 
-/// Receive buffer that an association begins with, in user bytes.
+/// Initial receive buffer of an association, in user bytes.
 pub const DEFAULT_RECV_BUFFER: u64 = 2 << 20;
 
-/// How large each of them gets where paths carry more in a round trip.
+/// Maximum size of each buffer on paths that carry more in a round trip, in bytes.
 pub const DEFAULT_LARGEST_BUFFER: u64 = 16 << 20;
 
-/// IP packet size that a path begins with (RFC 8899 section 5.1.2: BASE_PLPMTU).
+/// Initial IP packet size of a path in bytes (RFC 8899 section 5.1.2: BASE_PLPMTU).
 pub const DEFAULT_MTU: usize = 1200;
 
-/// The largest IP packet size that is searched for on a path, where its interface takes that much.
+/// Maximum IP packet size for the search on a path in bytes, if its interface permits it.
 pub const DEFAULT_LARGEST_MTU: usize = 65_535;
 
-/// Streams in each direction.
+/// Number of streams in each direction.
 pub const DEFAULT_STREAMS: u16 = 16;
 
-/// The scheme of an association that names none.
+/// Default scheme of an association.
 pub const DEFAULT_SCHEME: &str = "braid";
 
-/// How long a peer may take to answer before an attempt to connect is given up.
+/// Time after which an attempt to connect to a silent peer fails.
 pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long nothing at all comes from the peer, while something is outstanding or probed, before an association ends.
+/// Time without any packet of the peer after which an association ends, while data is outstanding or probes are sent.
 pub const DEFAULT_PEER_SILENCE: Duration = Duration::from_secs(60);
 
-/// The configuration of associations under a scheme of the registry, such as [`DEFAULT_SCHEME`] or `cmt(rtx=rtx-asap)`, with
+/// Returns the configuration of associations for a scheme of the registry, such as [`DEFAULT_SCHEME`] or `cmt(rtx=rtx-asap)`, with
 /// this crate's defaults and the rules of [profile `net`](Profile::net). Every field can be changed afterwards.
 ///
 /// # Errors
-/// What is wrong with the expression, and the nearest known word.
+/// Describes the error in the expression, and the nearest known word.
 ///
 /// ```
 /// let mut config = anabranch_net::config("cmt").unwrap();
@@ -72,8 +72,8 @@ pub fn config(scheme: &str) -> Result<AssociationConfig, ExpressionError> {
     Ok(config)
 }
 
-/// Gives a peer that is called so long to answer. INITs are repeated for all of that time: their counter, Max.Init.Retransmits,
-/// would end an attempt of some minutes early.
+/// Sets the time within which a peer has to answer. INITs are repeated during all of it: otherwise their counter,
+/// Max.Init.Retransmits, would end an attempt of some minutes early.
 pub fn set_connect_timeout(config: &mut AssociationConfig, limit: Duration) {
     let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     config.connect_timeout = Some(Span::from_nanos(nanos));
@@ -83,7 +83,7 @@ pub fn set_connect_timeout(config: &mut AssociationConfig, limit: Duration) {
     profile.max_init_retransmits = profile.max_init_retransmits.max(u32::try_from(tries).unwrap_or(u32::MAX));
 }
 
-/// Without a bound on the send buffer a fast sender would fill the memory.
+/// Bounds the send buffer. Otherwise a fast sender would fill the memory.
 pub(crate) fn bounded(mut config: AssociationConfig) -> AssociationConfig {
     config.send_buffer_bytes.get_or_insert(DEFAULT_SEND_BUFFER);
     config
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// When a peer that never answers is given up.
+    /// Returns the time at which a silent peer is given up.
     fn given_up(config: AssociationConfig) -> Time {
         let locals: [IpAddr; 2] = [[192, 0, 2, 1].into(), [198, 51, 100, 1].into()];
         let remotes = [SocketAddr::from(([192, 0, 2, 9], 9899)), SocketAddr::from(([198, 51, 100, 9], 9899))];

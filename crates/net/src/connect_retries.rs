@@ -1,4 +1,4 @@
-//! Further attempts to connect after an attempt that ended without a verdict of the peer.
+//! Further attempts to connect after an attempt without an authenticated answer of the peer.
 
 use std::time::Duration;
 
@@ -9,26 +9,25 @@ use crate::error::ConnectError;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Number of attempts after which an answer in the clear is believed.
+/// Number of attempts after which an unauthenticated answer is believed.
 const BELIEVED_AFTER: u32 = 3;
 
-/// Decides after each failed attempt to connect if another one follows.
+/// Decides after each failed attempt to connect whether another one follows.
 ///
-/// An answer in the clear, such as an ABORT before there are keys, can be forged by anyone on the path. It is no reason to give up at
-/// once. Each attempt needs a host of its own: the peer may still keep the association of the last one under its UDP port.
+/// Any host on the path can forge an unauthenticated answer, such as an ABORT before there are keys, so it does not end the
+/// attempts at once. Each attempt needs its own host: the peer may still keep the association of the last one under its UDP port.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectRetries {
     until: Instant,
     believes_refusals: bool,
-    /// Another attempt may follow one that the system or the network refused.
+    /// Set if another attempt may follow one that the system or the network refused.
     awaits_peer: bool,
-    /// Attempts until now that ended with an answer which is believed after some time.
+    /// Number of attempts that ended with an answer of the kind that is believed eventually.
     answered: u32,
 }
 
 impl ConnectRetries {
-    /// Allows attempts until this time has passed. An answer that says that the peer does not protect its packets is believed after
-    /// three attempts.
+    /// Allows attempts until this time has passed. After three, an answer that the peer does not protect packets is believed.
     pub fn within(time: Duration) -> Self {
         ConnectRetries {
             until: Instant::now() + time,
@@ -38,26 +37,26 @@ impl ConnectRetries {
         }
     }
 
-    /// Allows one attempt, for a caller that decides itself.
+    /// Allows a single attempt, for callers with their own retries.
     pub fn none() -> Self {
         ConnectRetries::within(Duration::ZERO)
     }
 
-    /// Believes a refusal (`ConnectError::RefusedByPeer`) after three attempts, too: the caller does not wait for a peer that is about
-    /// to be started.
+    /// Also believes a refusal (`ConnectError::RefusedByPeer`) after three attempts, for callers that do not wait for a peer to
+    /// start.
     #[must_use]
     pub fn believing_refusals(self) -> Self {
         ConnectRetries { believes_refusals: true, ..self }
     }
 
-    /// Sets whether another attempt may follow one that the system or the network refused (`ConnectError::Unreachable`): the peer is
-    /// about to be started, or was reachable before. An attempt that the peer answered sets it, too.
+    /// Sets whether another attempt may follow one that the system or the network refused (`ConnectError::Unreachable`), because
+    /// the peer is about to be started or was reachable before. An attempt that the peer answered sets it as well.
     #[must_use]
     pub fn awaiting_peer(self, awaits_peer: bool) -> Self {
         ConnectRetries { awaits_peer, ..self }
     }
 
-    /// Returns the time that is left for further attempts.
+    /// Returns the remaining time for further attempts.
     pub fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }

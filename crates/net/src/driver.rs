@@ -1,4 +1,4 @@
-//! The task that owns the sockets, the endpoint and the timers.
+//! Task that owns the sockets, the endpoint and the timers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -32,46 +32,46 @@ use crate::shared::{
 use crate::snapshot::{AssociationReport, HostReport, HostStatistics, Snapshot};
 use crate::socket::{Ask, RecvBuffers, Socket, SocketCounters};
 
-/// Calls that receive from one socket before the others have their turn and the endpoint its say.
+/// Receive calls on one socket before the other sockets and the endpoint get their turn.
 const RECV_CALLS: usize = 4;
 
-/// The same while more is to be sent than a turn takes: answers to it come in as fast as it leaves.
+/// The same while a turn cannot send all data: acknowledgements then arrive as fast as data is sent.
 const RECV_CALLS_BEHIND: usize = 16;
 
-/// Commands in one turn.
+/// Maximum number of commands per turn.
 const COMMANDS: usize = 256;
 
-/// Bytes of packets in one turn, before what has arrived meanwhile is looked at. A socket has no room for what arrives while thousands
-/// of associations send all that their windows let them: the system drops SACKs then, and time-outs follow.
+/// Bytes of packets per turn, before arrived datagrams are read. While thousands of associations send full windows, a socket's
+/// buffer overflows: the system drops SACKs, and time-outs follow.
 const TURN_BYTES: usize = 512 << 10;
 
 pub(crate) struct Driver {
     pub(crate) clock: Clock,
     pub(crate) endpoint: Endpoint,
     pub(crate) sockets: Vec<Socket>,
-    /// Counters of sockets that have been closed since.
+    /// Sums of the counters of closed sockets.
     pub(crate) closed: SocketCounters,
     commands: mpsc::UnboundedReceiver<Command>,
-    /// For handles of associations that peers open; none can be made once no handle of any kind is left.
+    /// Sender for handles of associations that peers open. Upgrading fails once all handles are dropped.
     handles: mpsc::WeakUnboundedSender<Command>,
     queue: Weak<AcceptQueue>,
-    /// The associations that are not closed.
+    /// Open associations.
     pub(crate) entries: BTreeMap<AssociationId, Arc<Shared>>,
     /// Associations to service before the next wait.
     pub(crate) due: BTreeSet<AssociationId>,
-    /// Closed associations whose last packets may still have to leave.
+    /// Closed associations whose last packets may not have been sent yet.
     pub(crate) spent: Vec<AssociationId>,
     pub(crate) keys: KeyStore,
     pub(crate) pairing: Pairing,
     pub(crate) refusals: Refusals,
     pub(crate) watch: ObserverSlot,
-    /// Every handle has been dropped.
+    /// Set once every handle has been dropped.
     unattended: bool,
-    /// The endpoint had more to send than this turn takes.
+    /// Set if the endpoint had more to send than a turn allows.
     behind: bool,
 }
 
-/// The task's ends of the channel that commands come through.
+/// The task's ends of the command channel.
 pub(crate) struct CommandEnds {
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     /// See [`Driver::handles`].
@@ -113,10 +113,10 @@ impl Driver {
         let mut sleep = Box::pin(tokio::time::sleep_until(self.clock.instant(self.clock.now())));
         self.look_at_interfaces();
         loop {
-            // Messages that were accepted come before packets that may say that it is too late for them.
+            // Accepted messages precede packets that may make them too late.
             self.take_commands();
             self.settle();
-            // What came while the process was held up is older than the time-outs that have passed meanwhile, and may answer them.
+            // Datagrams that arrived while the process was suspended are older than the expired time-outs, and may prevent them.
             let due = self.endpoint.poll_timeout().is_some_and(|at| at <= self.clock.now());
             self.receive(if due { Ask::System } else { Ask::Runtime });
             self.handle_refusals();
@@ -130,7 +130,7 @@ impl Driver {
                 return;
             }
             if self.behind {
-                // The runtime hears of what has arrived meanwhile.
+                // Lets the runtime detect arrived datagrams.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -144,7 +144,7 @@ impl Driver {
     fn handle_timeout(&mut self) {
         let now = self.clock.now();
         if self.watch.is_on() && self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
-            // The endpoint does not say whose timers expired.
+            // The endpoint does not report whose timers expired.
             self.endpoint.associations().for_each(|id| self.watch.touch(id));
         }
         self.endpoint.handle_timeout(now);
@@ -197,7 +197,7 @@ impl Driver {
     fn handle_command(&mut self, command: Command) {
         match command {
             Command::Connect(connect, reply) => {
-                // If nobody waits any more, the handle is dropped and the association aborted.
+                // If the caller no longer waits, the handle is dropped and the association aborted.
                 let _ = reply.send(self.connect(*connect));
             }
             Command::Wake(id) => {
@@ -313,11 +313,11 @@ impl Driver {
         Ok(checked)
     }
 
-    /// Checks that the host can have this path, and returns it with the interface that its socket is bound to.
+    /// Checks that the host can have this path. Returns it with the interface to which its socket is bound.
     pub(crate) fn check_path(&self, path: PathAddress) -> Result<PathAddress, PathError> {
         let PathAddress { local, remote, udp_port, .. } = path;
         let mut of_address = self.sockets.iter().map(Socket::end).filter(|end| end.address == local);
-        // A path that names no interface begins at the first socket of its address, and a socket that is bound to none serves all.
+        // A path without an interface begins at the first socket of its address. A socket without an interface serves all paths.
         let fits = |end: &LocalEnd| *end == path.local_end() || end.interface == 0 || path.interface == 0;
         let Some(end) = of_address.find(fits) else {
             let known = self.sockets.iter().map(|socket| socket.local().ip()).collect();
@@ -338,10 +338,10 @@ impl Driver {
         Handle { shared, commands }
     }
 
-    /// Takes in what has arrived. What answers a datagram is written before the next one is looked at, unless that is a SACK which
-    /// the next one may share. What other associations have to send is left for later: what has arrived at a socket is lost when
-    /// the system has no room for more, and what waits here is not. Therefore answers end after a turn's bytes too while more is to
-    /// be sent: each SACK lets go at least as much as it acknowledges, and that brings the next SACKs.
+    /// Processes arrived datagrams. The answer to a datagram is written before the next one is read, unless it is a SACK that the
+    /// next one may share. Data of other associations waits: datagrams are lost when the system's socket buffer is full, waiting
+    /// data is not. Therefore answers also end after a turn's bytes while more data is waiting: each SACK releases at least as much
+    /// as it acknowledges, which causes the next SACKs.
     fn receive(&mut self, ask: Ask) {
         RecvBuffers::lend(|buffers| self.receive_into(buffers, ask));
     }
@@ -364,11 +364,11 @@ impl Driver {
                     watch.datagram(now, local, from, datagram_outcome(handled), datagram);
                     if let Handled::New(id) | Handled::Delivered(id) = handled {
                         watch.touch(id);
-                        // Its first message goes with the COOKIE ECHO that is about to leave.
+                        // The first message of the key management is bundled with the pending COOKIE ECHO.
                         if keys.is_to_begin(id)
                             && let Some(association) = endpoint.association_mut(id)
                         {
-                            // A failure shows again when it is served.
+                            // A failure occurs again when the association is serviced.
                             let _ = keys.begin(now, id, association);
                             due.insert(id);
                         }
@@ -382,8 +382,8 @@ impl Driver {
         }
     }
 
-    /// Lets out packets and events until the endpoint has nothing more to say, or the turn is over. Packets go first: whoever learns
-    /// that an association is over may end the process.
+    /// Sends packets and processes events until the endpoint has no more, or the turn is over. Packets are sent first, because an
+    /// application that learns of the end of an association may end the process.
     fn settle(&mut self) {
         loop {
             self.transmit();
@@ -408,7 +408,7 @@ impl Driver {
         spent.retain(|id| !endpoint.forget(*id));
     }
 
-    /// Lets out what this association has to send.
+    /// Sends the packets of this association.
     pub(crate) fn transmit_of(&mut self, id: AssociationId) {
         let now = self.clock.now();
         let Driver { endpoint, sockets, watch, .. } = self;
@@ -416,7 +416,7 @@ impl Driver {
             .gather(usize::MAX, |packet| endpoint.poll_transmit_of(now, id, packet));
     }
 
-    /// Lets out what the endpoint has to send, as far as this turn goes.
+    /// Sends the endpoint's packets within this turn.
     fn transmit(&mut self) {
         loop {
             let now = self.clock.now();
@@ -428,14 +428,14 @@ impl Driver {
             if self.behind {
                 self.endpoint.end_turn();
             }
-            // A smaller probe follows at once; each time there is less left to search.
+            // A smaller probe follows at once; each time the search range shrinks.
             if !self.report_too_long() {
                 return;
             }
         }
     }
 
-    /// The endpoint learns at once of packets that are longer than the interface takes; whether there were any.
+    /// Reports packets that exceeded the interface's MTU to the endpoint. Returns `true` if there were any.
     fn report_too_long(&mut self) -> bool {
         let refused = |socket: &mut Socket| {
             let local = socket.end();
@@ -446,7 +446,7 @@ impl Driver {
         if too_long.is_empty() {
             return false;
         }
-        // An interface may take less than it did.
+        // The MTU of an interface may have shrunk.
         self.look_at_interfaces();
         let now = self.clock.now();
         for &(address, bytes) in &too_long {
@@ -508,8 +508,7 @@ impl Driver {
         }
     }
 
-    /// The handshake is done, or begun and done if the peer opened it. Nobody gets to use the association before there are keys,
-    /// if there are to be any.
+    /// Handles the end of a handshake. The application cannot use a protected association before it has keys.
     fn connected(&mut self, id: AssociationId) {
         if !self.entries.contains_key(&id) && !self.keys.holds(id) {
             self.await_keys(id);
@@ -521,7 +520,7 @@ impl Driver {
         }
     }
 
-    /// The association may be used: by whoever opened it, or by whoever accepts it.
+    /// Hands the association to the application that opened or accepts it.
     pub(crate) fn admit(&mut self, id: AssociationId) {
         let streams = self.endpoint.association(id).map_or(0, anabranch_core::Association::outbound_streams);
         if !self.entries.contains_key(&id) {
@@ -553,7 +552,7 @@ impl Driver {
             == Some(true)
     }
 
-    /// Nobody is there to accept it.
+    /// Aborts an association that cannot be accepted.
     fn refuse(&mut self, id: AssociationId) {
         let now = self.clock.now();
         if let Some(association) = self.endpoint.association_mut(id) {
@@ -562,7 +561,7 @@ impl Driver {
         self.spent.push(id);
     }
 
-    /// What was queued here for the peer's previous incarnation is discarded, as the endpoint discards what it had queued.
+    /// Discards the messages queued for the peer's previous incarnation, as the endpoint does.
     fn restarted(&mut self, id: AssociationId, shared: &Arc<Shared>) {
         let mut state = shared.lock();
         state.outbox.clear();
@@ -581,7 +580,7 @@ impl Driver {
         let now = self.clock.now();
         if let Some(association) = self.endpoint.association_mut(id) {
             let mut state = shared.lock();
-            // The endpoint is about to forget it, so whatever can be read is taken now; its buffer bounds that.
+            // The endpoint is about to forget the association, so all readable data is taken now. Its buffer bounds the amount.
             let mut keys =
                 |piece: &_, payload: &[u8], at: &mut _| self.keys.take(now, id, (piece, payload), at);
             fill_inbox(&mut state, association, usize::MAX, &mut keys);
@@ -596,7 +595,7 @@ impl Driver {
         self.spent.push(id);
     }
 
-    /// Moves messages between an association's handles and the endpoint, and carries out what the handles asked for.
+    /// Moves messages between an association's handles and the endpoint, and executes requests of the handles.
     fn service_association(&mut self, id: AssociationId) {
         self.watch.touch(id);
         let may_talk = self.serve_keys(id);
@@ -632,7 +631,7 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// The runtime may stop the task at any time; nobody is to wait for it then.
+    /// Closes all associations, because the runtime may stop the task at any time and callers must not wait forever.
     fn drop(&mut self) {
         for shared in self.entries.values() {
             shared.close(Err(CloseReason::HostGone));
@@ -644,7 +643,7 @@ impl Drop for Driver {
 }
 
 fn poll_sockets(sockets: &[Socket], cx: &mut Context<'_>) -> Poll<()> {
-    // Each is asked, so that each wakes the task.
+    // Polls each socket, so that each wakes the task.
     let ready = sockets.iter().filter(|socket| socket.poll_ready(cx).is_ready()).count();
     if ready > 0 { Poll::Ready(()) } else { Poll::Pending }
 }
@@ -669,7 +668,7 @@ fn datagram_outcome(handled: Handled) -> DatagramOutcome {
     }
 }
 
-/// Gathers packets that answer a datagram, unless they may wait for those that arrived with it; how many bytes.
+/// Gathers the packets that answer a datagram, unless they may wait for others that arrived with it. Returns their bytes.
 fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) -> usize {
     let now = outlet.now;
     match handled {
@@ -684,18 +683,18 @@ fn answer(endpoint: &mut Endpoint, outlet: &mut Outlet<'_>, handled: Handled) ->
     }
 }
 
-/// Hands messages to the endpoint until its send buffer is full; whether senders that wait may go on.
+/// Passes messages to the endpoint until its send buffer is full. Returns `true` if waiting senders may continue.
 fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association, now: Time) -> bool {
     let full_before = state.outbox_bytes >= OUTBOX_LIMIT;
     while let Some(message) = state.outbox.front() {
         match association.send_at(now, message.payload.clone(), message.options(Instant::now)) {
-            // The endpoint says so when there is room.
+            // The endpoint reports room later.
             Err(SendError::BufferFull { .. }) => break,
-            // What is left is counted when the association ends.
+            // Remaining messages are counted when the association ends.
             Err(SendError::Closing) => break,
-            // It waits until there are keys.
+            // Messages wait until there are keys.
             Err(SendError::NotProtected) => break,
-            // A peer that has restarted may take less than before; `send` refuses then.
+            // A restarted peer may support less than before; `send` then refuses.
             Ok(())
             | Err(
                 SendError::NoSuchStream { .. }
@@ -711,8 +710,8 @@ fn empty_outbox(state: &mut State, association: &mut anabranch_core::Association
     full_before && state.outbox_bytes < OUTBOX_LIMIT
 }
 
-/// Reads from the endpoint until the inbox holds `limit` bytes; whether it got something. `keys` takes what is the key
-/// management's.
+/// Reads from the endpoint until the inbox contains `limit` bytes. Returns `true` if it read any. `keys` takes key management
+/// messages.
 fn fill_inbox(
     state: &mut State,
     association: &mut anabranch_core::Association,

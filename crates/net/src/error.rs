@@ -1,4 +1,4 @@
-//! Errors, each with what can be done about it.
+//! Errors, each with a remedy.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,18 +9,18 @@ use thiserror::Error;
 
 use crate::refusals::RefusedPath;
 
-/// Why a host could not be set up.
+/// Reason for which a host could not be set up.
 #[derive(Debug, Error)]
 pub enum BindError {
     /// No address was given.
     #[error("give at least one local address")]
     NoAddress,
-    /// An address that stands for all addresses.
+    /// The address is unspecified (all addresses).
     #[error(
         "{0} stands for every address of the machine; name those that are to be used, one socket is bound to each"
     )]
     Unspecified(SocketAddr),
-    /// An IP address given twice.
+    /// An IP address was given twice.
     #[error("{0} was given twice; a host has one socket for each address of an interface")]
     Twice(IpAddr),
     /// Several interfaces have the address, and the system does not bind the socket to one of them.
@@ -28,16 +28,16 @@ pub enum BindError {
         "{address} is an address of {interface} and of {other}, and the system does not bind the socket to {interface}: {why}; give one of the two another address"
     )]
     Ambiguous {
-        /// The address.
+        /// Address of the socket.
         address: IpAddr,
-        /// The interface that the socket is for.
+        /// Interface of the socket.
         interface: String,
-        /// Another interface with the address.
+        /// Other interface with the address.
         other: String,
-        /// The system's error.
+        /// Error of the system.
         why: String,
     },
-    /// SCTP has no port 0.
+    /// SCTP does not permit port 0.
     #[error("0 is no SCTP port; take one from 1 to 65535, or leave it out")]
     PortZero,
     /// The system refused the socket.
@@ -45,55 +45,55 @@ pub enum BindError {
         "cannot bind {address}: {source}; check that the address is this machine's and that no other program has the port"
     )]
     Socket {
-        /// The address.
+        /// Address of the socket.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The system gave no random bytes.
+    /// The system provided no random bytes.
     #[error("the system gave no random bytes ({0}); without them tags and cookies could be guessed")]
     Entropy(String),
-    /// There is no runtime to run the host's task.
+    /// There is no runtime for the host's task.
     #[error("there is no tokio runtime here; call this from a task, or enter a runtime first")]
     NoRuntime,
 }
 
-/// Why a local address could not be added or removed.
+/// Reason for which a local address could not be added or removed.
 #[derive(Debug, Error)]
 pub enum LocalError {
     /// The socket could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The address is none of the host's.
+    /// The host does not have the address.
     #[error("{address} is none of the host's addresses ({known:?}); there is nothing to remove")]
     Unknown {
-        /// The address.
+        /// Requested address.
         address: IpAddr,
-        /// Those there are.
+        /// Addresses of the host.
         known: Vec<IpAddr>,
     },
-    /// The host's task is gone.
+    /// The host's task has ended.
     #[error("the host is gone: its runtime has stopped; bind a new one")]
     HostGone,
 }
 
-/// Why a path could not be added or removed.
+/// Reason for which a path could not be added or removed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PathError {
-    /// It begins at an address that the host has no socket for.
+    /// The host has no socket for the local address of the path.
     #[error("{local} is none of the host's addresses ({known:?}); bind it, or leave the path out")]
     NoSuchLocal {
-        /// The address.
+        /// Requested address.
         local: IpAddr,
-        /// Those there are.
+        /// Addresses of the host.
         known: Vec<IpAddr>,
     },
-    /// IPv4 on one side, IPv6 on the other.
+    /// The local and remote address have different IP versions.
     #[error("{local} and {remote} are of different IP versions; both ends of a path need the same")]
     Family {
-        /// Our address.
+        /// Local address.
         local: IpAddr,
-        /// The peer's.
+        /// Address of the peer.
         remote: IpAddr,
     },
     /// The peer's UDP port is 0.
@@ -102,15 +102,15 @@ pub enum PathError {
     /// Another association has a path to this address and port, and to the same SCTP port.
     #[error("{0} belongs to another association with this SCTP port; end that one first")]
     Taken(SocketAddr),
-    /// The association refused.
+    /// The association refused the path.
     #[error(transparent)]
     Refused(#[from] anabranch_core::PathError),
-    /// The association is closed, or the host's task is gone.
+    /// The association is closed, or the host's task has ended.
     #[error("the association is over; open a new one with the paths it is to have")]
     Closed,
 }
 
-/// Why an association could not be opened.
+/// Reason for which an association could not be opened.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {
     /// One of the paths cannot be used.
@@ -119,15 +119,15 @@ pub enum ConnectError {
     /// The peer's SCTP port is 0.
     #[error("a peer has no SCTP port 0; name one from 1 to 65535")]
     PortZero,
-    /// One of the addresses belongs to a peer that the host is associated with.
+    /// One of the addresses belongs to a peer that is already associated with the host.
     #[error(
         "there is an association with {0} and this SCTP port already; a second one would replace it, use another host"
     )]
     Exists(SocketAddr),
-    /// The endpoint refused.
+    /// The endpoint refused the association.
     #[error(transparent)]
     Refused(#[from] anabranch_core::ConnectError),
-    /// Nobody answered on any path.
+    /// The peer did not answer on any path.
     #[error(
         "nobody answered on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
     )]
@@ -135,30 +135,30 @@ pub enum ConnectError {
     /// The system or the network refused the first packet of the handshake on every path.
     #[error("{}", each(.0))]
     Unreachable(Vec<RefusedPath>),
-    /// The handshake was answered with an ABORT. Anyone on the way can have sent it.
+    /// The handshake was answered with an ABORT. Any host on the path may have sent it.
     #[error("the peer refuses associations; check its SCTP port, and whether it accepts any or is full")]
     RefusedByPeer,
-    /// The sides have no protection in common, as far as packets in the clear show. Anyone on the path can have sent them.
+    /// The endpoints have no protection in common, according to plaintext packets. Any host on the path may have sent them.
     #[error("the association could not be protected: {0}")]
     NotProtected(&'static str),
-    /// This side does not accept the identity that the peer has proved, or cannot agree on keys with its own settings.
+    /// The local endpoint rejects the peer's proved identity, or its own settings rule out keys.
     #[error("the association could not be protected: {0}")]
     NotAccepted(&'static str),
-    /// The peer has proved its identity, and does not accept this side's. This is its verdict: another attempt gets the same.
+    /// The peer has proved its identity and rejects that of this endpoint. The result is final: another attempt fails too.
     #[error("{why}")]
     Denied {
-        /// The alert.
+        /// Message about the alert.
         why: &'static str,
-        /// The identity that the peer has proved.
+        /// Proved identity of the peer.
         by: Option<Box<PeerIdentity>>,
     },
-    /// The association ended while keys were agreed on, and it is not proved who has ended it, or why.
+    /// The association ended during the key exchange, without a proof of the cause.
     #[error("the connection ended while keys were agreed on; possibly {0}; try again")]
     KeysInterrupted(&'static str),
-    /// The handshake broke off.
+    /// The handshake was interrupted.
     #[error("the handshake broke off: {0}; try again")]
     Failed(CloseReason),
-    /// The host's task is gone.
+    /// The host's task has ended.
     #[error("the host is gone: its runtime has stopped; bind a new one")]
     HostGone,
 }
@@ -171,8 +171,8 @@ fn each(refused: &[RefusedPath]) -> String {
 }
 
 impl ConnectError {
-    /// Returns `true` if another attempt may succeed although nothing is changed: the peer was restarted, is busy, or an attacker on the
-    /// path has ended the attempt. A peer that has not answered at all is no such case.
+    /// Returns `true` if an unchanged attempt may succeed: the peer was restarted, is busy, or an attacker on the path has ended
+    /// the attempt. A peer that has not answered at all does not count.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::RefusedByPeer | Self::KeysInterrupted(_) | Self::Failed(_) => true,
@@ -189,27 +189,27 @@ impl ConnectError {
         }
     }
 
-    /// Returns `true` if the answer that ended the attempt is most likely the peer's, but can be forged by anyone on the path. A few
-    /// further attempts tell both apart.
+    /// Returns `true` if the answer that ended the attempt is probably the peer's, but any host on the path could have forged it.
+    /// Some further attempts distinguish the two.
     pub fn is_unproven(&self) -> bool {
         matches!(self, Self::NotProtected(_))
     }
 }
 
-/// Why an association was closed, if not gracefully.
+/// Reason for which an association was closed other than gracefully.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum CloseReason {
-    /// It was aborted.
+    /// The association was aborted.
     #[error(
         "the association ended early: {0}; what was not delivered by then is lost, open a new one to go on"
     )]
     Aborted(AbortReason),
-    /// The peer shut down before the last messages could be handed over.
+    /// The peer shut down before the last accepted messages were sent.
     #[error(
         "the peer shut down first and {messages} accepted messages were not sent; agree with the peer on who ends"
     )]
     Undelivered {
-        /// Messages that were accepted and not sent.
+        /// Number of accepted messages that were not sent.
         messages: usize,
     },
     /// The peer restarted during the shutdown.
@@ -217,15 +217,15 @@ pub enum CloseReason {
         "the peer restarted during the shutdown; what was queued is lost, open a new association to send it again"
     )]
     Restarted,
-    /// The host's task is gone.
+    /// The host's task has ended.
     #[error("the host is gone: its runtime has stopped; bind a new one and connect again")]
     HostGone,
 }
 
-/// Why a message was not taken.
+/// Reason for which a message was not accepted.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum SendError {
-    /// The message cannot be sent on this association, or it is closing.
+    /// The message cannot be sent on this association, or the association is closing.
     #[error(transparent)]
     Refused(#[from] anabranch_core::SendError),
     /// The association is closed.
@@ -233,10 +233,10 @@ pub enum SendError {
     Closed(#[from] CloseReason),
 }
 
-/// Why there is no message, though the association was not closed gracefully.
+/// Reason for which no message follows, other than a graceful end.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum RecvError {
-    /// The peer restarted. Said once, between the last message of its previous incarnation and the first of the new one.
+    /// The peer restarted. Reported once, between the last message of its previous incarnation and the first of the new one.
     #[error(
         "the peer restarted: what was queued or unread is lost, and the association is up again; begin anew"
     )]
@@ -246,13 +246,13 @@ pub enum RecvError {
     Closed(#[from] CloseReason),
 }
 
-/// No further association will come.
+/// Reason for which no further association follows.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AcceptError {
-    /// The host does not accept, or was told to stop.
+    /// The host does not accept associations, or was told to stop.
     #[error("this host accepts no associations, or no more: bind it with `HostBuilder::accept`")]
     NotAccepting,
-    /// The host's task is gone.
+    /// The host's task has ended.
     #[error("the host is gone: its runtime has stopped; bind a new one")]
     HostGone,
 }

@@ -1,21 +1,21 @@
-//! Error queue of a UDP socket, through which Linux reports ICMP messages with the beginning of the packet that they are about.
+//! Error queue of a UDP socket, through which Linux reports ICMP messages with the beginning of the causing packet.
 //!
-//! Other systems report nothing for sockets that are not connected to one peer.
+//! Other systems report nothing for unconnected sockets.
 
 use std::net::SocketAddr;
 
 use anabranch_core::Refusal;
 use tokio::net::UdpSocket;
 
-/// Bytes of a packet that are read from a report. The endpoint needs 20 of them.
+/// Number of bytes read of a reported packet. The endpoint needs 20 of them.
 #[cfg(target_os = "linux")]
 const QUOTED_BYTES: usize = 64;
 
-/// Largest number of reports that are read from a socket at a time.
+/// Maximum number of reports read from a socket at a time.
 #[cfg(target_os = "linux")]
 const MOST_REPORTS: usize = 64;
 
-/// Turns the reports of a socket on or off. The ones that were not read are dropped.
+/// Enables or disables the reports of a socket. Unread reports are dropped.
 #[cfg(target_os = "linux")]
 pub(crate) fn enable(socket: &UdpSocket, enabled: bool) -> std::io::Result<()> {
     use nix::sys::socket::{setsockopt, sockopt};
@@ -28,8 +28,8 @@ pub(crate) fn enable(socket: &UdpSocket, enabled: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads the reports that wait. `take` gets the destination of each packet, the reason, and the beginning of its UDP payload. Returns the
-/// number of reports.
+/// Reads the waiting reports. `take` receives the destination of each packet, the reason, and the beginning of its UDP payload.
+/// Returns the number of reports.
 #[cfg(target_os = "linux")]
 pub(crate) fn read(socket: &UdpSocket, mut take: impl FnMut(SocketAddr, Refusal, &[u8])) -> usize {
     use std::io::IoSliceMut;

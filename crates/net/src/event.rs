@@ -1,20 +1,21 @@
-//! What happens to an association, as a stream.
+//! Stream of the events of an association.
 
 use anabranch_core::AssociationEvent;
 use thiserror::Error;
 use tokio::sync::broadcast;
 
-/// Events that wait for a slow listener; older ones make room.
+/// Maximum number of events that wait for a slow listener. Older ones are dropped.
 pub(crate) const KEPT_EVENTS: usize = 256;
 
-/// The listener was too slow and missed this many events; [`Association::paths`](crate::Association::paths) says how things stand.
+/// Error: the listener was too slow and missed this number of events. [`Association::paths`](crate::Association::paths) has the
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{0} events were missed; read them faster")]
 pub struct MissedEvents(pub u64);
 
-/// The events of an association from the call of [`Association::events`](crate::Association::events) on, except
-/// [`Readable`](AssociationEvent::Readable) and [`Writable`](AssociationEvent::Writable), which the host acts on, and
-/// [`Connected`](AssociationEvent::Connected), which is over when there is a handle.
+/// Events of an association from the call of [`Association::events`](crate::Association::events) on. Excludes
+/// [`Readable`](AssociationEvent::Readable) and [`Writable`](AssociationEvent::Writable), which the host handles, and
+/// [`Connected`](AssociationEvent::Connected), which precedes every handle.
 #[derive(Debug)]
 pub struct Events {
     receiver: Option<broadcast::Receiver<AssociationEvent>>,
@@ -25,12 +26,12 @@ impl Events {
         Events { receiver }
     }
 
-    /// The next event; `None` once the association is closed and every event was returned.
+    /// Returns the next event, or `None` once the association is closed and all events were returned.
     ///
-    /// Cancel-safe: an event is taken only by the call that returns it.
+    /// Cancel-safe: only the call that returns an event removes it.
     ///
     /// # Errors
-    /// [`MissedEvents`], after which the events that are left follow.
+    /// Returns [`MissedEvents`], after which the remaining events follow.
     pub async fn next(&mut self) -> Option<Result<AssociationEvent, MissedEvents>> {
         match self.receiver.as_mut()?.recv().await {
             Ok(event) => Some(Ok(event)),

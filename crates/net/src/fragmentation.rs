@@ -1,11 +1,12 @@
-//! Whether IP may fragment what a socket sends. It may not, so that probes of the path MTU mean something: quinn-udp sets DF
-//! (`IP_PMTUDISC_PROBE`). A chunk that was cut for a larger packet before a path shrank has no other way to arrive.
+//! IP fragmentation of sent datagrams. It is off, because probes of the path MTU require that: quinn-udp sets DF
+//! (`IP_PMTUDISC_PROBE`). It is enabled for chunks that were sized for larger packets before a path's MTU shrank, since they cannot
+//! arrive otherwise.
 
 use std::io;
 
 use tokio::net::UdpSocket;
 
-/// The system's word for a datagram that is longer than the interface takes.
+/// Returns `true` if the error reports a datagram that exceeds the interface's MTU.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
@@ -16,7 +17,7 @@ pub(crate) fn is_too_long(_: &io::Error) -> bool {
     false
 }
 
-/// Allows it from here on, or forbids it again.
+/// Enables or disables fragmentation from now on.
 #[cfg(target_os = "linux")]
 pub(crate) fn allow(socket: &UdpSocket, allowed: bool) -> io::Result<()> {
     use rustix::net::sockopt::{

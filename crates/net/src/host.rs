@@ -1,4 +1,4 @@
-//! A host: sockets, an endpoint, and the task that drives both.
+//! Host: sockets, an endpoint, and the task that drives both.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::shared::{BindAddress, Command, Commands, Connect};
 use crate::snapshot::{HostReport, HostStatistics};
 use crate::socket::{Device, Socket};
 
-/// The first port of the dynamic range: where a host that accepts nothing takes its SCTP port from.
+/// First port of the dynamic range, from which a host that does not accept takes its SCTP port.
 const DYNAMIC_PORTS: u16 = 49_152;
 
-/// How often a free UDP port is sought that all addresses have in common.
+/// Maximum number of attempts to find a free UDP port common to all addresses.
 const PORT_TRIES: usize = 16;
 
-/// Makes a [`Host`].
+/// Builder of a [`Host`].
 #[derive(Debug)]
 pub struct HostBuilder {
     local: Vec<BindAddress>,
@@ -47,66 +47,66 @@ pub struct HostBuilder {
 }
 
 impl HostBuilder {
-    /// Adds a local address with its UDP port; the first one counts as the main one. Port 0 takes any that is free, for all
-    /// addresses given so the same one if possible.
+    /// Adds a local address with its UDP port. The first one is the primary address. Port 0 selects a free port, the same one for
+    /// all such addresses if possible.
     pub fn local(mut self, address: SocketAddr) -> Self {
         self.local.push(BindAddress { address, interface: None });
         self
     }
 
-    /// The same, and what is sent from there leaves through this interface only, whatever the routing table prefers: two
-    /// interfaces with a default route each are both used. What comes to the address through another interface, as from this
-    /// machine itself, is not received. Interfaces with the same address have a socket each.
+    /// Adds a local address whose packets leave only through this interface, regardless of the routing table. Two interfaces with a
+    /// default route each are then both used. Packets that arrive through another interface, such as from this machine, are not
+    /// received. Interfaces with the same address have one socket each.
     ///
-    /// Where the system does not allow it (Linux does since 5.7), packets leave by the routing table; [`Host::devices`] reports that.
-    /// An address that several interfaces have is then an error.
+    /// If the system does not permit that (Linux does since 5.7), packets follow the routing table; [`Host::devices`] reports that.
+    /// An address shared by several interfaces is then an error.
     pub fn local_on(mut self, address: SocketAddr, interface: &str) -> Self {
         self.local.push(BindAddress { address, interface: Some(interface.to_owned()) });
         self
     }
 
-    /// The SCTP port. By default [`DEFAULT_SCTP_PORT`] for a host that accepts and a random one from 49152 to 65535 for
-    /// one that does not: two hosts behind one address must differ in it.
+    /// Sets the SCTP port. The default is [`DEFAULT_SCTP_PORT`] for an accepting host, and otherwise a random port from 49152 to
+    /// 65535: two hosts behind one address need different ports.
     pub fn sctp_port(self, port: u16) -> Self {
         HostBuilder { sctp_port: Some(port), ..self }
     }
 
-    /// Accepts associations, and configures them so.
+    /// Accepts associations with this configuration.
     pub fn accept(self, config: AssociationConfig) -> Self {
         HostBuilder { accept: Some(bounded(config)), ..self }
     }
 
-    /// Accepts associations only from these sources; from everyone unless this is called. [`AcceptFrom`] says what becomes of
-    /// others, and of further addresses of a peer.
+    /// Accepts associations only from these sources; the default is from all. [`AcceptFrom`] describes the handling of other
+    /// sources, and of further addresses of a peer.
     pub fn accept_from(self, sources: AcceptFrom) -> Self {
         HostBuilder { accept_from: sources, ..self }
     }
 
-    /// Sets how many associations may wait for [`Host::accept`], 128 by default. A further one takes the place of one from an
-    /// address, or IPv6 network (/64), that has more of them waiting, or is aborted.
+    /// Sets the maximum number of associations that wait for [`Host::accept`], 128 by default. A further one replaces one from an
+    /// address, or IPv6 network (/64), with more of them waiting, or is aborted.
     pub fn backlog(self, backlog: usize) -> Self {
         HostBuilder { backlog, ..self }
     }
 
-    /// Sets the most associations at a time, 1024 by default. Those that peers open from one address, or IPv6 network (/64), are at most
-    /// eight times as many as there are places left, so that one source alone leaves a ninth of all places to others.
+    /// Sets the maximum number of associations, 1024 by default. Associations that peers open from one address, or IPv6 network
+    /// (/64), may be at most eight times as many as there are free places. A single source thus leaves a ninth to others.
     pub fn max_associations(self, most: usize) -> Self {
         HostBuilder { max_associations: most, ..self }
     }
 
-    /// How many handshakes are looked at; [`Guard::default`] says how many unless this does.
+    /// Sets the limits for handshakes, [`Guard::default`] by default.
     pub fn guard(self, guard: Guard) -> Self {
         HostBuilder { guard, ..self }
     }
 
-    /// Sets how many associations that peers have opened may be without keys at a time, 256 by default and no more than half of
-    /// [`max_associations`](Self::max_associations). With one more, one of the address or IPv6 network (/64) that most of them come
-    /// from is aborted: the oldest of those that have not begun to agree on keys, or else the oldest.
+    /// Sets the maximum number of associations opened by peers that have no keys yet, 256 by default and at most half of
+    /// [`max_associations`](Self::max_associations). A further one evicts one of the address or IPv6 network (/64) with the most of
+    /// them: the oldest that has not begun a key exchange, or else the oldest.
     pub fn max_handshakes(self, most: usize) -> Self {
         HostBuilder { max_handshakes: most, ..self }
     }
 
-    /// Shows `observer` what the host does. Without one nothing is spent on it.
+    /// Observes the host. Without an observer there is no cost.
     pub fn observer(self, observer: impl Observer) -> Self {
         HostBuilder { watch: ObserverSlot::new(Box::new(observer)), ..self }
     }
@@ -114,7 +114,7 @@ impl HostBuilder {
     /// Binds the sockets and starts the host's task on the current tokio runtime.
     ///
     /// # Errors
-    /// [`BindError`], with what to do about it.
+    /// Returns [`BindError`], with a remedy.
     pub fn bind(mut self) -> Result<Host, BindError> {
         self.check()?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
@@ -190,7 +190,7 @@ impl HostBuilder {
     }
 }
 
-/// Checks that an address can have a socket of its own beside these. Each is given with the interface that its socket is bound to.
+/// Checks that an address can have its own socket beside `others`. Each is given with the interface to which its socket is bound.
 pub(crate) fn check_address<'a>(
     end: &BindAddress,
     others: impl IntoIterator<Item = (IpAddr, Option<&'a str>)>,
@@ -217,15 +217,15 @@ fn random_port() -> Result<u16, BindError> {
     Ok(DYNAMIC_PORTS | u16::from_be_bytes(bytes))
 }
 
-/// A peer that learns of a second address assumes the UDP port of the first one there (RFC 6951 section 5.4), so all addresses
-/// whose port is open get the same if that can be had.
+/// Binds all sockets, if possible with the same port for all addresses with port 0. A peer that learns of a second address assumes
+/// the UDP port of the first one there (RFC 6951 section 5.4).
 fn bind_all(ends: &[BindAddress]) -> Result<Vec<Socket>, BindError> {
     for _ in 0..PORT_TRIES {
         let mut common = None;
         let sockets: Result<Vec<Socket>, BindError> =
             ends.iter().map(|end| bind_one(end, &mut common)).collect();
         match sockets {
-            // The port that the first address got was taken at another one.
+            // The port of the first address is in use at another address.
             Err(BindError::Socket { address, .. }) if common == Some(address.port()) => {}
             settled => return settled,
         }
@@ -258,11 +258,11 @@ pub(crate) fn bind_one(end: &BindAddress, common: &mut Option<u16>) -> Result<So
     Ok(socket)
 }
 
-/// An SCTP endpoint on UDP sockets.
+/// SCTP endpoint on UDP sockets.
 ///
-/// Clones are handles of the same host. Its task runs as long as there is a handle of the host or of one of its associations, or
-/// an association that is still being shut down. Associations outlive the host's handles; when the last of those is
-/// dropped, associations that nobody accepted are aborted and new ones refused.
+/// Clones are handles of the same host. Its task runs while there is a handle of the host or of one of its associations, or an
+/// association that is being shut down. Associations outlive the host's handles. When the last of those is dropped, associations
+/// that were not accepted are aborted, and new ones are refused.
 #[derive(Clone, Debug)]
 pub struct Host {
     pub(crate) inner: Arc<HostInner>,
@@ -281,9 +281,9 @@ pub(crate) struct HostInner {
 }
 
 impl Host {
-    /// A builder of a host whose packets are protected so: those of associations that peers open, and of those to
-    /// [peers](Peer) that say nothing else. Associations that are to be protected are there for [`accept`](Self::accept) and
-    /// [`connect`](Self::connect) once they are. Everything else has a default.
+    /// Returns a builder of a host with this protection of packets: for associations that peers open, and for those to
+    /// [peers](Peer) without their own. [`accept`](Self::accept) and [`connect`](Self::connect) return protected associations only
+    /// once they have keys. All other settings have defaults.
     pub fn builder(protection: Protection) -> HostBuilder {
         HostBuilder {
             local: Vec::new(),
@@ -299,48 +299,48 @@ impl Host {
         }
     }
 
-    /// The addresses that the host was bound with, with their UDP ports, in the order in which they were given;
-    /// [`locals`](Self::locals) gives those of now.
+    /// Returns the addresses with which the host was bound and their UDP ports, in the given order. [`locals`](Self::locals)
+    /// returns the current ones.
     pub fn local_addresses(&self) -> &[SocketAddr] {
         &self.inner.locals
     }
 
-    /// Whether the sockets of [`HostBuilder::local_on`] are bound to their interfaces.
+    /// Returns the result of binding the sockets of [`HostBuilder::local_on`] to their interfaces.
     pub fn devices(&self) -> &[(SocketAddr, Device)] {
         &self.inner.devices
     }
 
-    /// The SCTP port.
+    /// Returns the SCTP port.
     pub fn sctp_port(&self) -> u16 {
         self.inner.sctp_port
     }
 
-    /// Opens an association. A peer that does not answer is given up after the configuration's
+    /// Opens an association. An attempt to connect to a silent peer fails after the configuration's
     /// [`connect_timeout`](AssociationConfig::connect_timeout), by default 15 seconds.
     ///
-    /// Cancel-safe: dropping the future gives the attempt up.
+    /// Cancel-safe: dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// [`ConnectError`], with what to do about it.
+    /// Returns [`ConnectError`], with a remedy.
     pub async fn connect(&self, peer: Peer, config: AssociationConfig) -> Result<Association, ConnectError> {
         self.open(peer, config, None).await
     }
 
-    /// Goes on with an association that was lost without an end, such as in a crash, with the keys that
-    /// [`Association::restart_keys`] gave before. The peer's association goes on, and its application is told that this side has
-    /// restarted ([`RecvError::Restarted`](crate::RecvError::Restarted)); what was on its way is lost. It has to be over the same addresses, UDP
-    /// ports and SCTP port as before. Either side may restart it, whoever opened it.
+    /// Resumes an association whose state was lost, such as in a crash, with the keys that [`Association::restart_keys`] returned
+    /// before. The peer's association continues, and its application learns of the restart
+    /// ([`RecvError::Restarted`](crate::RecvError::Restarted)); data in flight is lost. Addresses, UDP ports and SCTP port must be
+    /// the same as before. Either endpoint may restart the association, regardless of who opened it.
     ///
-    /// The association is there once new keys are agreed on, which begins with the restart and may take 30 s under the default
-    /// [`KeyPolicy`](crate::KeyPolicy). Both sides prove again who they are; messages that either side sends meanwhile wait.
+    /// The association is returned once new keys are negotiated, which begins with the restart and may take 30 s under the default
+    /// [`KeyPolicy`](crate::KeyPolicy). Both endpoints prove their identity again. Messages sent meanwhile wait.
     ///
-    /// **Delete the keys from where they are stored before this call**, and never use them again: whoever seals two packets with
-    /// the same nonce gives them away. If it fails, open a new association.
+    /// **Delete the stored keys before this call**, and never use them again: sealing two packets with the same nonce reveals them.
+    /// If it fails, open a new association.
     ///
-    /// Cancel-safe: dropping the future gives the attempt up.
+    /// Cancel-safe: dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// [`ConnectError`], with what to do about it.
+    /// Returns [`ConnectError`], with a remedy.
     pub async fn restart(
         &self,
         peer: Peer,
@@ -362,7 +362,7 @@ impl Host {
         let mut config = bounded(config);
         let roles = match (&restart, &mut dtls) {
             (None, _) | (_, None) => self.roles(),
-            // The peer has the role that it had in the association, which need not be that of one who accepts.
+            // The peer keeps its role in the association, which may differ from that of an accepting endpoint.
             (Some(_), Some(dtls)) => {
                 dtls.restart = true;
                 KeyManagementRoles::Either
@@ -378,8 +378,8 @@ impl Host {
         }
     }
 
-    /// Only a host that accepts protected associations may meet a peer that opens one to it at the same time, and then either
-    /// can have either role.
+    /// Returns the roles for key management. Only a host that accepts protected associations may meet a peer that opens one at the
+    /// same time, in which case either can have either role.
     fn roles(&self) -> KeyManagementRoles {
         match (&self.inner.protection, self.inner.accepts) {
             (Protection::Dtls(_), true) => KeyManagementRoles::Either,
@@ -387,19 +387,19 @@ impl Host {
         }
     }
 
-    /// Refuses associations that peers want to open from now on. Those there are go on, and those that wait can still be
-    /// [`accept`](Self::accept)ed; after them `accept` says that there will be no more.
+    /// Refuses new associations of peers from now on. Existing ones continue, and waiting ones can still be
+    /// [`accept`](Self::accept)ed; after them `accept` fails.
     pub fn stop_accepting(&self) {
         let _ = self.inner.commands.send(Command::StopAccepting);
         self.inner.queue.stop();
     }
 
-    /// The next association that a peer has opened.
+    /// Returns the next association that a peer has opened.
     ///
-    /// Cancel-safe: an association is taken only by the call that returns it.
+    /// Cancel-safe: only the call that returns an association removes it.
     ///
     /// # Errors
-    /// [`AcceptError`] if none will come.
+    /// Returns [`AcceptError`] if none will follow.
     pub async fn accept(&self) -> Result<Association, AcceptError> {
         if !self.inner.accepts {
             return Err(AcceptError::NotAccepting);
@@ -407,13 +407,13 @@ impl Host {
         self.inner.queue.next().await.map(Association::new)
     }
 
-    /// A handle that reads the host's state and does not keep it running.
+    /// Returns a handle that reads the host's state and does not keep it running.
     pub fn monitor(&self) -> Monitor {
         let HostInner { commands, sctp_port, gone, .. } = &*self.inner;
         Monitor { commands: commands.downgrade(), sctp_port: *sctp_port, gone: gone.clone() }
     }
 
-    /// The host's counters; zeros if its task is gone.
+    /// Returns the host's counters, or zeros if its task has ended.
     ///
     /// Cancel-safe.
     pub async fn statistics(&self) -> HostStatistics {
@@ -423,7 +423,7 @@ impl Host {
     }
 }
 
-/// Reads the state of a [`Host`]. Unlike a handle it does not keep the host's task running.
+/// Reader of the state of a [`Host`]. Unlike a handle it does not keep the host's task running.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     commands: mpsc::WeakUnboundedSender<Command>,
@@ -432,12 +432,12 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// The host's SCTP port.
+    /// Returns the host's SCTP port.
     pub fn sctp_port(&self) -> u16 {
         self.sctp_port
     }
 
-    /// The host's counters and the state of each of its associations, at one moment; `None` once its task is gone.
+    /// Returns the host's counters and the states of its associations at one point in time, or `None` once its task has ended.
     ///
     /// Cancel-safe.
     pub async fn report(&self) -> Option<HostReport> {
@@ -446,11 +446,11 @@ impl Monitor {
         answer.await.ok()
     }
 
-    /// Waits until the host's task has ended: from then on its ports are free for others.
+    /// Waits until the host's task has ended. Its ports are free afterwards.
     ///
     /// Cancel-safe.
     pub async fn gone(&self) {
-        // Nothing is ever sent; the other end is dropped with the task.
+        // No value is ever sent; the task drops the other end.
         let _ = self.gone.clone().changed().await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the host's task does for the key managements of its associations.
+//! Service of the host's task for the key managements of its associations.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,11 +9,11 @@ use crate::driver::Driver;
 use crate::error::CloseReason;
 use crate::key_store::Outcome;
 
-/// Why associations without keys end when the last handle of a host is gone.
+/// Reason for ending associations without keys when the last handle of a host is dropped.
 const NOBODY: &str = "nobody is there to accept it";
 
 impl Driver {
-    /// An association that a peer has opened gets keys first, if it is to have any.
+    /// Registers an association that a peer has opened, which gets keys first if it is protected.
     pub(crate) fn await_keys(&mut self, id: AssociationId) {
         if let Some((evicted, why)) = self.keys.accepted(id, self.source_of(id)) {
             self.end_for_keys(evicted, why);
@@ -25,7 +25,7 @@ impl Driver {
         self.endpoint.opened_by(id).unwrap_or(Source::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
     }
 
-    /// Lets a key management have its turn; whether the association is one that messages of applications go through.
+    /// Services a key management. Returns `true` if the application may use the association.
     pub(crate) fn serve_keys(&mut self, id: AssociationId) -> bool {
         if self.keys.awaits_keys(id) {
             let now = self.clock.now();
@@ -36,12 +36,12 @@ impl Driver {
             }
         }
         self.advance_keys(id);
-        // After a restart it reads as it did before. What it sends waits for keys.
+        // After a restart the application can read as before. Its messages to send wait for keys.
         let restarted = self.endpoint.association(id).is_some_and(Association::uses_restart_keys);
         restarted || !self.keys.awaits_keys(id)
     }
 
-    /// Does what a key management has due, and what it comes to.
+    /// Performs due actions of a key management, and handles their outcome.
     pub(crate) fn advance_keys(&mut self, id: AssociationId) {
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
@@ -65,7 +65,7 @@ impl Driver {
         }
     }
 
-    /// What follows from an exchange: who the peer is, and what the application may store.
+    /// Publishes the results of an exchange: the peer's identity and the restart keys.
     fn tell_of_keys(&mut self, id: AssociationId) {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
@@ -83,7 +83,7 @@ impl Driver {
         self.end_for_keys(id, error.text());
     }
 
-    /// Keeps the error for the caller that has opened the association, and the identity of a peer that refuses this side.
+    /// Stores the error for the caller that opened the association, and the identity of a peer that rejects this endpoint.
     fn note_failure(&self, id: AssociationId, error: KeyingError) {
         let Some(shared) = self.entries.get(&id) else { return };
         let mut state = shared.lock();
@@ -93,7 +93,7 @@ impl Driver {
         }
     }
 
-    /// What is to tell the peer why leaves before the ABORT does.
+    /// Ends an association. Packets that report the reason to the peer are sent before the ABORT.
     fn end_for_keys(&mut self, id: AssociationId, why: &'static str) {
         self.transmit_of(id);
         let now = self.clock.now();
@@ -102,7 +102,7 @@ impl Driver {
         }
     }
 
-    /// Something about an association that nobody has a handle of.
+    /// Handles an event of an association without a handle.
     pub(crate) fn on_pending_event(&mut self, id: AssociationId, event: AssociationEvent) {
         if !self.keys.holds(id) {
             return;
@@ -123,14 +123,14 @@ impl Driver {
         };
         self.watch.closed(self.clock.now(), id, &mut self.endpoint, &outcome);
         self.keys.forget(id);
-        // One that was refused when it had keys is there already.
+        // An association that was refused after it got keys is listed already.
         if !self.spent.contains(&id) {
             self.spent.push(id);
         }
     }
 
-    /// Returns the reason for the end of an association as its key management has it. The peer may have refused this side before it
-    /// aborted the association; the ABORT alone is no verdict.
+    /// Returns the key management's reason for the end of an association. The peer may have rejected this endpoint before it
+    /// aborted; the ABORT alone is not a verdict.
     pub(crate) fn reason_of_abort(&mut self, id: AssociationId, reason: AbortReason) -> AbortReason {
         if reason != AbortReason::ByPeer {
             return reason;
@@ -154,7 +154,7 @@ impl Driver {
         }
     }
 
-    /// Without a handle of the host nobody can accept an association any more.
+    /// Ends associations that can no longer be accepted, because the last handle of the host was dropped.
     pub(crate) fn refuse_pending(&mut self) {
         let pending: Vec<AssociationId> = self.keys.pending().collect();
         for id in pending {

@@ -1,4 +1,4 @@
-//! The key managements of a host's associations.
+//! Key managements of a host's associations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,39 +13,39 @@ use crate::observer::KeyChange;
 use crate::protection::DtlsProtection;
 use crate::snapshot::KeyingCounters;
 
-/// Reason for the end of an association without keys that left its place to another one.
+/// Reason for evicting an association without keys.
 const TOO_MANY: &str = "more handshakes are under way than the host takes at a time, and most of them come from this address; try again";
 
 #[derive(Debug)]
 struct Kept {
     dtls: DtlsProtection,
-    /// Once the association has agreed on protection.
+    /// Manager, once the association has negotiated protection.
     manager: Option<KeyManager>,
-    /// Who the peer had proved to be before it restarted the association.
+    /// Proved identity of the peer before it restarted the association.
     known: Option<PeerIdentity>,
-    /// As it stands among the deadlines.
+    /// Entry among `deadlines`.
     deadline: Option<Time>,
 }
 
-/// What came of a key management's turn.
+/// Outcome of servicing a key management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The association may be used.
     Established,
-    /// The association is to be aborted for this reason, after what waits has been sent.
+    /// The association must be aborted for this reason, after waiting packets are sent.
     Failed(KeyingError),
 }
 
-/// The key managements of associations that are protected.
+/// Key managements of protected associations.
 #[derive(Debug)]
 pub(crate) struct KeyStore {
-    /// For associations that peers open.
+    /// Protection of associations that peers open.
     accept: Option<DtlsProtection>,
     kept: BTreeMap<AssociationId, Kept>,
     deadlines: BTreeSet<(Time, AssociationId)>,
-    /// Associations that peers opened and that have no keys yet. Those advance whose peer has begun to agree on keys.
+    /// Associations opened by peers that have no keys yet. They advance once the peer begins the key exchange.
     pending: FairPool<AssociationId>,
-    /// What observers are to be told.
+    /// Changes to report to observers.
     changes: Vec<KeyChange>,
     counters: KeyingCounters,
 }
@@ -62,7 +62,7 @@ impl KeyStore {
         }
     }
 
-    /// This host has opened an association.
+    /// Registers an association that this host has opened.
     pub(crate) fn opened(&mut self, id: AssociationId, dtls: DtlsProtection) {
         self.keep(id, dtls);
     }
@@ -71,8 +71,8 @@ impl KeyStore {
         self.kept.insert(id, Kept { dtls, manager: None, known: None, deadline: None });
     }
 
-    /// Registers an association that a peer has opened from `source`. Returns the association that has to end for it, and why, if
-    /// too many are without keys: one of the source that has most of them, so that no source keeps another one out.
+    /// Registers an association that a peer has opened from `source`. If too many are without keys, returns the one to end and the
+    /// reason: one of the source with the most of them, so that no source excludes another.
     pub(crate) fn accepted(
         &mut self,
         id: AssociationId,
@@ -83,27 +83,27 @@ impl KeyStore {
         self.pending.insert(id, source).map(|evicted| (evicted, TOO_MANY))
     }
 
-    /// Whether packets of this association are protected, or are going to be.
+    /// Returns `true` if packets of this association are protected or will be.
     pub(crate) fn holds(&self, id: AssociationId) -> bool {
         self.kept.contains_key(&id)
     }
 
-    /// Whether the key management has yet to begin.
+    /// Returns `true` if the key management has not begun.
     pub(crate) fn is_to_begin(&self, id: AssociationId) -> bool {
         self.kept.get(&id).is_some_and(|kept| kept.manager.is_none())
     }
 
-    /// Whether it may not be used yet.
+    /// Returns `true` if the association must not be used yet.
     pub(crate) fn awaits_keys(&self, id: AssociationId) -> bool {
         self.kept.get(&id).is_some_and(|kept| !kept.manager.as_ref().is_some_and(KeyManager::is_established))
     }
 
-    /// Associations that peers opened and that have no keys yet.
+    /// Returns the associations opened by peers that have no keys yet.
     pub(crate) fn pending(&self) -> impl Iterator<Item = AssociationId> + '_ {
         self.pending.keys()
     }
 
-    /// The peer has forgotten the association and its keys, but for those that were kept for a restart if it is protected.
+    /// Handles a restart: the peer has forgotten the association and its keys, except restart keys if it is protected.
     pub(crate) fn restarted(&mut self, id: AssociationId) {
         if let Some(kept) = self.kept.get_mut(&id) {
             kept.known = kept.manager.take().and_then(|manager| manager.peer_identity().cloned());
@@ -120,12 +120,12 @@ impl KeyStore {
         self.counters.failed += u64::from(!established);
     }
 
-    /// When the first of them has something to do.
+    /// Returns the earliest deadline.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Those that have something to do now.
+    /// Returns the associations whose deadlines have passed.
     pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = AssociationId> + '_ {
         self.deadlines.iter().take_while(move |(at, _)| *at <= now).map(|(_, id)| *id)
     }
@@ -138,12 +138,12 @@ impl KeyStore {
         self.manager(id)?.peer_identity().cloned()
     }
 
-    /// Returns the identity of a peer that has refused this side.
+    /// Returns the identity of a peer that has rejected this endpoint.
     pub(crate) fn refused_by(&self, id: AssociationId) -> Option<PeerIdentity> {
         self.manager(id)?.unconfirmed_identity().cloned()
     }
 
-    /// What the application is to store, once.
+    /// Returns keys for the application to store, once.
     pub(crate) fn take_restart_keys(&mut self, id: AssociationId) -> Option<RestartKeys> {
         self.kept.get_mut(&id)?.manager.as_mut()?.take_restart_keys()
     }
@@ -158,7 +158,7 @@ impl KeyStore {
         self.manager(id).ok_or(ExportError::NotEstablished)?.export(label, context, out)
     }
 
-    /// Returns the error of the key management that an ABORT means, if it means one.
+    /// Returns the key management error that an ABORT means, if any.
     pub(crate) fn meaning_of_abort(&self, id: AssociationId) -> Option<KeyingError> {
         self.manager(id).and_then(KeyManager::meaning_of_abort)
     }
@@ -167,7 +167,7 @@ impl KeyStore {
         self.kept.get(&id)?.manager.as_ref()
     }
 
-    /// Hands over a message that was read; `false` if it is the application's.
+    /// Takes a received message. Returns `false` if it is the application's.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -188,10 +188,10 @@ impl KeyStore {
         true
     }
 
-    /// Reads what belongs to the key management before there are keys, when nothing else may come.
+    /// Processes messages of the key management before there are keys, when no other messages may arrive.
     ///
     /// # Errors
-    /// Why there can be none.
+    /// Returns the reason for which there can be no keys.
     pub(crate) fn begin(
         &mut self,
         now: Time,
@@ -213,7 +213,7 @@ impl KeyStore {
             kept.manager = Some(manager);
         }
         let mut payload = Vec::new();
-        // Once protection is required what comes may be the application's as well, and is read where that reads.
+        // Once protection is required, messages may be the application's too, and are read elsewhere.
         while self.awaits_keys(id)
             && !association.requires_protection()
             && let Some(piece) = association.recv(&mut payload)
@@ -224,12 +224,12 @@ impl KeyStore {
         Ok(())
     }
 
-    /// How the keys of the association that had the latest turn have changed in it.
+    /// Returns the changes of keys in the latest turn.
     pub(crate) fn take_changes(&mut self) -> impl Iterator<Item = KeyChange> + '_ {
         self.changes.drain(..)
     }
 
-    /// Does what is due; what came of it, if that changes anything for the association.
+    /// Performs due actions. Returns the outcome if it changes the state of the association.
     pub(crate) fn advance(
         &mut self,
         now: Time,
@@ -251,7 +251,7 @@ impl KeyStore {
                 KeyingEvent::Restarted => self.counters.restarts += 1,
                 KeyingEvent::Rekeyed { epoch } => {
                     if epoch == FIRST_EPOCH {
-                        // It follows a restart.
+                        // This key update follows a restart.
                         outcome = Some(Outcome::Established);
                     }
                     self.counters.rekeys += 1;

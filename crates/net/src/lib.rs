@@ -1,21 +1,20 @@
-//! SCTP over UDP (RFC 6951) on real sockets: the endpoint of [`anabranch_core`], steered by the schemes of
+//! SCTP over UDP (RFC 6951) on real sockets: the endpoint of [`anabranch_core`], controlled by the schemes of
 //! [`anabranch_schemes`], driven by tokio.
 //!
-//! A [`Host`] has a UDP socket on each of its addresses and a task that owns sockets, endpoint and timers. It opens
-//! [associations](Association) over pairs of a local and a remote address, and accepts those that peers open. An association
-//! carries messages on several streams, in order or not, over all of its paths as its scheme decides.
+//! A [`Host`] has a UDP socket on each of its addresses, and a task that owns sockets, endpoint and timers. It opens
+//! [associations](Association) over pairs of a local and a remote address, and accepts associations of peers. An association
+//! carries messages on several streams, ordered or unordered, over all of its paths according to its scheme.
 //!
-//! * Senders wait while the send buffer is full, and a receiver that does not read brings the peer's sender to a halt, so memory is
-//!   bounded at both ends.
-//! * Every future can be dropped at any time, as `select!` and time-outs do: nothing is lost or doubled by it. Each
-//!   says what that means for it.
-//! * An association that ends other than gracefully says so to senders and to receivers.
+//! * Senders wait while the send buffer is full, and a receiver that does not read stops the peer, which bounds memory at both
+//!   ends.
+//! * Every future can be dropped at any time, as in `select!` and time-outs: no data is lost or duplicated. Each documents it.
+//! * The end of an association that is not graceful is an error for senders and receivers.
 //!
 //! # Protected hosts
 //!
-//! [`Host::builder`] takes the [`Protection`] of packets; there is no default. A protected host proves its identity with
-//! [`Credentials`], and accepts the peers that these name. The crate `anabranch-identity` makes them from an Ed25519 key and the
-//! public keys of peers; [`Credentials::new`] takes any two rustls configurations, such as those with certificates of your own.
+//! [`Host::builder`] requires the [`Protection`] of packets; there is no default. A protected host proves its identity with
+//! [`Credentials`], and accepts the peers that these name. The crate `anabranch-identity` creates them from an Ed25519 key and the
+//! public keys of peers; [`Credentials::new`] accepts any two rustls configurations, such as those with your own certificates.
 //!
 //! ```
 //! # // ANCHOR: protected-server
@@ -74,8 +73,8 @@
 //! # }
 //! ```
 //!
-//! [`Protection::Insecure`] does without keys: everyone on the way can read and change the packets. It is for tests, and for ends
-//! that are in one program.
+//! [`Protection::Insecure`] works without keys: any host on the path can read and change the packets. Use it for tests, and for
+//! endpoints in one program.
 
 mod accept_queue;
 mod association;

@@ -1,4 +1,4 @@
-//! Local addresses that come and go while the host runs.
+//! Local addresses added and removed while the host runs.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,28 +13,27 @@ use crate::shared::{BindAddress, Command, Commands};
 use crate::socket::Socket;
 
 impl Host {
-    /// Takes a further local address into use and returns it with the port that it got; port 0 takes the one that the host
-    /// has on its other addresses if that is free there, else any.
+    /// Adds a local address. Returns it with its port; port 0 selects the port of the host's other addresses if free, or else any.
     ///
-    /// Every association whose configuration says [`follow`](anabranch_core::AddressChanges::follow) gets a path from it, to
-    /// the address of its peer's that fewest paths lead to. The path carries data once the peer has answered on it. An
-    /// association that has eight paths, or no address of that IP version to go to, stays as it is.
+    /// Every association with [`follow`](anabranch_core::AddressChanges::follow) in its configuration gets a path from it, to the
+    /// peer's address with the fewest paths. The path carries data once the peer has answered on it. An association with eight
+    /// paths, or without a peer's address of that IP version, does not change.
     ///
-    /// Cancel-safe: a future that is dropped leaves the address added, or not.
+    /// Cancel-safe: dropping the future leaves the address either added or not.
     ///
     /// # Errors
-    /// [`LocalError`], with what to do about it.
+    /// Returns [`LocalError`], with a remedy.
     pub async fn add_local(&self, address: SocketAddr) -> Result<SocketAddr, LocalError> {
         self.add(BindAddress { address, interface: None }).await
     }
 
-    /// The same as [`add_local`](Self::add_local), and what is sent from there leaves through this interface only, as with
+    /// Like [`add_local`](Self::add_local), but packets from there leave only through this interface, as with
     /// [`HostBuilder::local_on`](crate::HostBuilder::local_on).
     ///
-    /// Cancel-safe: a future that is dropped leaves the address added, or not.
+    /// Cancel-safe: dropping the future leaves the address either added or not.
     ///
     /// # Errors
-    /// [`LocalError`], with what to do about it.
+    /// Returns [`LocalError`], with a remedy.
     pub async fn add_local_on(&self, address: SocketAddr, interface: &str) -> Result<SocketAddr, LocalError> {
         self.add(BindAddress { address, interface: Some(interface.to_owned()) }).await
     }
@@ -43,8 +42,7 @@ impl Host {
         self.ask(|reply| Command::AddLocal(end, reply)).await.unwrap_or(Err(LocalError::HostGone))
     }
 
-    /// Adds and removes local addresses as the watcher reports, for as long as there is a handle of the host or of one of its
-    /// associations.
+    /// Adds and removes local addresses as the watcher reports, while there is a handle of the host or of one of its associations.
     pub fn follow(&self, mut watcher: Watcher, binding: Binding) {
         let commands = self.inner.commands.downgrade();
         let monitor = self.monitor();
@@ -52,7 +50,7 @@ impl Host {
             loop {
                 let change = tokio::select! {
                     change = watcher.next() => change,
-                    // No change may ever come, and the watcher holds a socket.
+                    // Without this, the task could wait forever and keep the watcher's socket open.
                     () = monitor.gone() => return,
                 };
                 let Some(commands) = commands.upgrade() else { return };
@@ -61,23 +59,23 @@ impl Host {
         });
     }
 
-    /// Closes the socket of a local address, such as one that its interface has lost. If several interfaces have the address, the
-    /// sockets of all are closed.
+    /// Closes the socket of a local address, for example after its interface lost it. If several interfaces have the address,
+    /// closes the sockets of all.
     ///
-    /// Every association retires the paths that begin there, and what they carried goes over others. One that has no other
-    /// path keeps these, silent, until an address has been added, or until its peer counts as unreachable.
+    /// Every association retires the paths that begin there, and their data is sent on others. An association without other paths
+    /// keeps them, silent, until an address is added or its peer counts as unreachable.
     ///
-    /// Cancel-safe: a future that is dropped leaves the address removed, or not.
+    /// Cancel-safe: dropping the future leaves the address either removed or not.
     ///
     /// # Errors
-    /// [`LocalError`], with what to do about it.
+    /// Returns [`LocalError`], with a remedy.
     pub async fn remove_local(&self, address: IpAddr) -> Result<(), LocalError> {
         self.ask(|reply| Command::RemoveLocal(address.into(), reply))
             .await
             .unwrap_or(Err(LocalError::HostGone))
     }
 
-    /// The local addresses that are bound now, with their UDP ports; none if the host's task is gone.
+    /// Returns the local addresses that are bound now, with their UDP ports; none if the host's task has ended.
     ///
     /// Cancel-safe.
     pub async fn locals(&self) -> Vec<SocketAddr> {
@@ -95,16 +93,16 @@ async fn ask<T>(commands: &Commands, command: impl FnOnce(oneshot::Sender<T>) ->
     answer.await.ok()
 }
 
-/// Where the sockets of addresses that come are to be.
+/// Binding of the sockets of added addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// Their UDP port; 0 for that of the host's other addresses if it is free.
+    /// UDP port; 0 selects that of the host's other addresses if it is free.
     pub port: u16,
-    /// Whether what is sent from there leaves through the address's interface only.
+    /// Set if packets leave through the address's interface only.
     pub to_interface: bool,
 }
 
-/// An address that cannot be had, or is bound already, changes nothing.
+/// Applies a change. An address that is unavailable or bound already is ignored.
 async fn follow_one(commands: &Commands, change: Change, binding: Binding) {
     match change {
         Change::Removed(local) => {
@@ -144,10 +142,10 @@ impl Driver {
                 return;
             }
             if association.reported_addresses().next().is_some() {
-                // The peer reports its addresses: the new one is paired by routes, unless its paths are still there.
+                // The peer reports its addresses: the new one is paired by routes, unless its paths still exist.
                 association.take_back_local_address(now, at);
             } else {
-                // One that cannot have another path goes on without.
+                // An association that cannot have another path continues without it.
                 let _ = association.add_local_address(now, at);
             }
         });
@@ -156,7 +154,7 @@ impl Driver {
         Ok(local)
     }
 
-    /// Closes the sockets of a local end. A socket that is bound to no interface stays open while another interface has its address.
+    /// Closes the sockets of a local end. A socket without an interface stays open while another interface has its address.
     pub(crate) fn remove_local(&mut self, gone: LocalEnd) -> Result<(), LocalError> {
         let LocalEnd { address, interface } = gone;
         let on_machine = interface != 0 && local_addresses().iter().any(|local| local.address == address);
@@ -182,14 +180,14 @@ impl Driver {
         Ok(())
     }
 
-    /// The endpoint learns how large packets the interfaces take.
+    /// Updates the endpoint's MTUs of interfaces.
     pub(crate) fn look_at_interfaces(&mut self) {
         let locals = self.sockets.iter().map(|socket| (socket.end(), socket.bound_device()));
         let mtus = interface_mtus(locals);
         self.endpoint.set_interface_mtus(self.clock.now(), mtus);
     }
 
-    /// Associations to come are told of the addresses of now.
+    /// Updates the addresses that new associations announce.
     fn list_addresses(&mut self) {
         let addresses = self.sockets.iter().map(Socket::end).collect();
         self.endpoint.set_addresses(addresses);

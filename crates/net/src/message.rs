@@ -1,4 +1,4 @@
-//! Messages as the application receives them, and those that wait to be sent.
+//! Received messages, and messages that wait to be sent.
 
 use std::time::Instant;
 
@@ -6,12 +6,12 @@ use anabranch_core::SendOptions;
 use anabranch_core::time::Span;
 use bytes::Bytes;
 
-/// A message that waits for room in the endpoint's send buffer.
+/// Message that waits for room in the endpoint's send buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) payload: Bytes,
     options: SendOptions,
-    /// Since when its lifetime runs, if it has one.
+    /// Start of its lifetime, if it is limited.
     since: Option<Instant>,
 }
 
@@ -21,7 +21,7 @@ impl Outgoing {
         Outgoing { payload, options, since }
     }
 
-    /// How it is to be sent at `now`: its lifetime has run while it waited.
+    /// Returns the options at `now`, with the time spent waiting subtracted from the lifetime.
     pub(crate) fn options(&self, now: impl FnOnce() -> Instant) -> SendOptions {
         let reliability = self.options.reliability;
         let (Some(lifetime), Some(since)) = (reliability.lifetime(), self.since) else {
@@ -33,20 +33,20 @@ impl Outgoing {
     }
 }
 
-/// A message that has arrived, or a piece of one that is larger than the receive buffer.
+/// Received message, or a piece of one that is larger than the receive buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The stream it came on.
+    /// Stream of the message.
     pub stream: u16,
-    /// Payload protocol identifier, as the peer set it.
+    /// Payload protocol identifier set by the peer.
     pub ppid: u32,
-    /// Whether it took no part in the order of its stream.
+    /// Set if the message is unordered.
     pub unordered: bool,
-    /// Whether the message begins here.
+    /// Set if the message begins here.
     pub beginning: bool,
-    /// Whether the message ends here; `true` for both is a whole message.
+    /// Set if the message ends here. If both are set, this is a whole message.
     pub ending: bool,
-    /// The user data.
+    /// User data.
     pub payload: Bytes,
 }
 

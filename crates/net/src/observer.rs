@@ -1,4 +1,4 @@
-//! What a host shows to an observer: every datagram, every decision, and how associations stand.
+//! Observation of a host: every datagram, every decision, and the state of associations.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -9,62 +9,61 @@ use anabranch_core::{Association, AssociationId, Discard};
 
 use crate::error::CloseReason;
 
-/// What a host has when it starts.
+/// Properties of a host at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// What the wall clock said when the host's own clock was at zero. The host's clock never jumps, so a moment's wall clock
-    /// is this and the moment added up.
+    /// Wall clock time at the zero of the host's clock. The host's clock never jumps: the wall clock of a time is the sum of both.
     pub wall_clock: SystemTime,
-    /// Its addresses.
+    /// Local addresses.
     pub locals: Vec<SocketAddr>,
-    /// Its SCTP port.
+    /// SCTP port.
     pub sctp_port: u16,
 }
 
-/// What the host did with a datagram.
+/// Outcome of a datagram at the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
-    /// It came in, and the endpoint took it.
+    /// It arrived and the endpoint accepted it.
     Received,
-    /// It came in, and the endpoint dropped it.
+    /// It arrived and the endpoint dropped it.
     Discarded(Discard),
-    /// The system took it.
+    /// The system accepted it.
     Sent,
     /// The system refused it, for example because an interface was down or it was too long.
     Refused,
-    /// It was dropped because its socket had been blocked for too long.
+    /// It was dropped because its socket was blocked for too long.
     Overflowed,
 }
 
-/// A datagram with its SCTP packet.
+/// Datagram with its SCTP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Our address and UDP port.
+    /// Local address and UDP port.
     pub local: SocketAddr,
-    /// The peer's address and UDP port.
+    /// Address and UDP port of the peer.
     pub remote: SocketAddr,
-    /// What became of it.
+    /// Outcome of the datagram.
     pub outcome: DatagramOutcome,
-    /// The UDP payload.
+    /// UDP payload.
     pub payload: &'a [u8],
 }
 
-/// What became of an agreement on keys.
+/// Outcome of a key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyChange {
     /// Keys of this epoch protect packets from now on.
     Updated {
-        /// The epoch, which begins with 3.
+        /// Epoch; the first one is 3.
         epoch: u64,
     },
-    /// No newer keys came about, for this reason; the present ones stay in use.
+    /// The exchange for newer keys failed for this reason; the current keys stay in use.
     Failed(&'static str),
 }
 
-/// Sees what a host does. Given to [`HostBuilder::observer`](crate::HostBuilder::observer); dropped when the host's task ends.
+/// Observer of a host, passed to [`HostBuilder::observer`](crate::HostBuilder::observer) and dropped when the host's task ends.
 ///
-/// All methods run on the host's task, between its packets: what takes long is to be handed to another thread. Times are those
-/// of the host's clock, which begins with the host; [`Started`] ties it to the wall clock.
+/// All methods run on the host's task between its packets, so long work belongs on another thread. Times are those of the host's
+/// clock, which starts with the host; [`Started`] relates it to the wall clock.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -104,43 +103,43 @@ pub enum KeyChange {
 /// # }
 /// ```
 pub trait Observer: Send + 'static {
-    /// Whether decisions are wanted. They cost something, so they are recorded only if so.
+    /// Returns `true` if decisions are wanted. Recording them has a cost, so it is off by default.
     fn wants_decisions(&self) -> bool {
         false
     }
 
-    /// The host begins. Comes first, and once.
+    /// Reports the start of the host. Called first, and once.
     fn started(&mut self, started: &Started) {
         let _ = started;
     }
 
-    /// A datagram has come, or has left, or was dropped here.
+    /// Reports a datagram that arrived, was sent, or was dropped.
     fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
         let _ = (at, datagram);
     }
 
-    /// An association has made a decision. The event has its own time.
+    /// Reports a decision of an association. The event contains its own time.
     fn decided(&mut self, association: AssociationId, event: &TraceEvent) {
         let _ = (association, event);
     }
 
-    /// Something may have changed about an association: everything that could leave has left by now. Its decisions up to here
-    /// have been shown before.
+    /// Reports a possible change of an association, after all pending packets were sent. Its earlier decisions are already
+    /// reported.
     fn association(&mut self, at: Time, id: AssociationId, association: &Association) {
         let _ = (at, id, association);
     }
 
-    /// The keys of an association have changed, or were to change. The first are there before the association is connected.
+    /// Reports a change of an association's keys, or a failed one. The first keys are reported before the association is connected.
     fn keys(&mut self, at: Time, id: AssociationId, change: &KeyChange) {
         let _ = (at, id, change);
     }
 
-    /// An association was closed.
+    /// Reports the end of an association.
     fn closed(&mut self, at: Time, id: AssociationId, outcome: &Result<(), CloseReason>) {
         let _ = (at, id, outcome);
     }
 
-    /// The host has nothing to do for now: a good time to hand over what was gathered.
+    /// Reports that the host is idle for now, a good time to flush gathered data.
     fn idle(&mut self, at: Time) {
         let _ = at;
     }

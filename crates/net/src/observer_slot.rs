@@ -1,4 +1,4 @@
-//! The way from the host's task to its observer, if it has one.
+//! Connection from the host's task to its observer, if it has one.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,14 +9,14 @@ use anabranch_core::{AssociationId, Endpoint};
 use crate::error::CloseReason;
 use crate::observer::{Datagram, DatagramOutcome, KeyChange, Observer, Started};
 
-/// Does nothing where there is no observer.
+/// Optional observer. All methods do nothing without one.
 #[derive(Default)]
 pub(crate) struct ObserverSlot(Option<Watched>);
 
 struct Watched {
     observer: Box<dyn Observer>,
     decisions: bool,
-    /// Associations that something happened to since they were shown last.
+    /// Associations with events since they were last reported.
     touched: Vec<AssociationId>,
 }
 
@@ -35,7 +35,7 @@ impl ObserverSlot {
         self.0.is_some()
     }
 
-    /// Whether associations are to record decisions. Where nobody takes them they would fill the memory.
+    /// Returns `true` if associations must record decisions. Without an observer to take them, they would fill the memory.
     pub(crate) fn wants_decisions(&self) -> bool {
         self.0.as_ref().is_some_and(|watched| watched.decisions)
     }
@@ -67,7 +67,7 @@ impl ObserverSlot {
         }
     }
 
-    /// Shows the associations that were touched.
+    /// Reports the touched associations.
     pub(crate) fn look(&mut self, at: Time, endpoint: &mut Endpoint) {
         let Some(watched) = &mut self.0 else { return };
         for id in std::mem::take(&mut watched.touched) {

@@ -1,4 +1,4 @@
-//! From the endpoint to the sockets.
+//! Transmission from the endpoint to the sockets.
 
 use anabranch_core::time::Time;
 use anabranch_core::{PacketBuffer, PathAddress, Transmit};
@@ -7,14 +7,14 @@ use crate::config::DEFAULT_UDP_PORT;
 use crate::observer_slot::ObserverSlot;
 use crate::socket::{self, Socket};
 
-/// Bytes that gather at a socket before they are sent although the endpoint has more.
+/// Number of bytes gathered at a socket before they are sent, even if the endpoint has more.
 const FLUSH_AT: usize = 256 << 10;
 
-/// Gathers packets at the sockets that they leave from.
+/// Gathers packets at their sockets.
 pub(crate) struct Outlet<'d> {
     pub(crate) now: Time,
     sockets: &'d mut [Socket],
-    /// Where the next packet is written.
+    /// Buffer of the next packet.
     packet: PacketBuffer,
     watch: &'d mut ObserverSlot,
 }
@@ -24,7 +24,7 @@ impl<'d> Outlet<'d> {
         Outlet { now, sockets, packet: socket::spare(), watch }
     }
 
-    /// Takes packets until there are no more, or there are `most` bytes; how many bytes there were.
+    /// Gathers packets until there are no more, or `most` bytes are reached. Returns the number of bytes.
     pub(crate) fn gather(
         &mut self,
         most: usize,
@@ -55,7 +55,7 @@ impl<'d> Outlet<'d> {
         }
     }
 
-    /// Sends what has gathered.
+    /// Sends the gathered packets.
     pub(crate) fn flush(self) {
         self.sockets.iter_mut().for_each(|socket| socket.flush(self.now, self.watch));
     }

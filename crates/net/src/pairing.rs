@@ -1,4 +1,4 @@
-//! Pairs of local addresses and addresses that a protected peer reports.
+//! Pairing of local addresses with addresses that a protected peer reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -10,39 +10,39 @@ use crate::config::DEFAULT_UDP_PORT;
 use crate::interface::LocalAddress;
 use crate::reach::{Reach, best};
 
-/// Time between two looks at routes. A peer that reports addresses all the time costs no more than that.
+/// Minimum interval between two checks of routes, which bounds the cost of a peer that reports addresses continually.
 const LOOK_EVERY: Span = Span::from_millis(200);
 
-/// Time after which a report has pairs offered again that did not answer: the peer's interface may have a carrier again.
+/// Time after which a report makes unanswered pairs eligible again: the peer's interface may have regained its carrier.
 const TRY_AGAIN_AFTER: Span = Span::from_secs(10);
 
-/// Pairs that are offered in that time, at most. A peer that reports other addresses all the time gets no more.
+/// Maximum number of pairs offered in that time, which bounds a peer that continually reports other addresses.
 const MOST_TRIED: usize = 64;
 
-/// Pairs that were offered and did not answer.
+/// Offered pairs that did not answer.
 #[derive(Debug)]
 struct Tried {
     pairs: Vec<PathAddress>,
     since: Time,
 }
 
-/// Associations whose local addresses are to be paired with those that their peers report.
+/// Associations whose local addresses are to be paired with the addresses reported by their peers.
 #[derive(Debug, Default)]
 pub(crate) struct Pairing {
     waiting: BTreeSet<AssociationId>,
-    /// No look at routes before this.
+    /// Earliest time of the next check of routes.
     not_before: Option<Time>,
     tried: BTreeMap<AssociationId, Tried>,
 }
 
 impl Pairing {
-    /// Has an association's addresses paired, at once unless routes were read within the last [`LOOK_EVERY`].
+    /// Requests pairing of an association's addresses, at once unless routes were read within the last [`LOOK_EVERY`].
     pub(crate) fn want(&mut self, now: Time, id: AssociationId) {
         self.not_before.get_or_insert(now);
         self.waiting.insert(id);
     }
 
-    /// The peer has reported addresses.
+    /// Handles a report of addresses by the peer.
     pub(crate) fn reported(&mut self, now: Time, id: AssociationId) {
         if let Some(tried) = self.tried.get_mut(&id)
             && now.since(tried.since) >= TRY_AGAIN_AFTER
@@ -51,12 +51,12 @@ impl Pairing {
         }
     }
 
-    /// Pairs that did not answer may do so now.
+    /// Makes unanswered pairs eligible again.
     pub(crate) fn forget_tried(&mut self) {
         self.tried.clear();
     }
 
-    /// Takes the associations to pair now; none before it is time.
+    /// Returns the associations to pair now; none before it is time.
     pub(crate) fn take_due(&mut self, now: Time) -> BTreeSet<AssociationId> {
         if self.deadline().is_none_or(|at| at > now) {
             return BTreeSet::new();
@@ -77,7 +77,7 @@ impl Pairing {
         Offers::new(now, association, locals, &mut tried.pairs).make();
     }
 
-    /// When there is something to do.
+    /// Returns the time of the next due action.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.not_before.filter(|_| !self.waiting.is_empty())
     }
@@ -92,12 +92,12 @@ fn path_between(local: LocalEnd, remote: SocketAddr) -> PathAddress {
     PathAddress::over_udp(local.address, remote).from_end(local)
 }
 
-/// Addresses of the paths of an association.
+/// Returns the addresses of an association's paths.
 pub(crate) fn path_addresses(association: &Association) -> impl Iterator<Item = PathAddress> + '_ {
     association.paths().iter().filter_map(|facts| association.path_address(facts.id))
 }
 
-/// One association while paths are offered to it.
+/// Association to which paths are being offered.
 struct Offers<'a> {
     now: Time,
     association: &'a mut Association,
@@ -122,8 +122,8 @@ impl<'a> Offers<'a> {
         Offers { now, association, locals, reported, live, tried }
     }
 
-    /// Offers a path to each reported address that has none, and from each local address that has none, where there is a route that
-    /// was not tried. A pair in one network is preferred, then the address that fewest paths use.
+    /// Offers a path to each reported address without one, and from each local address without one, if there is an untried route.
+    /// Prefers pairs in one network, then the address with the fewest paths.
     fn make(mut self) {
         for at in 0..self.reported.len() {
             let remote = self.reported[at];

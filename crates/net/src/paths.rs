@@ -1,4 +1,4 @@
-//! Paths that come and go while an association is up.
+//! Paths added and removed while an association is established.
 
 use anabranch_core::{AssociationId, PathAddress, PathId};
 use tokio::sync::oneshot;
@@ -10,23 +10,23 @@ use crate::peer::udp_address;
 use crate::shared::Command;
 
 impl Association {
-    /// Adds a path. It carries data once the peer has answered a HEARTBEAT on it, which also makes it known to the peer.
+    /// Adds a path. It carries data once the peer has answered a HEARTBEAT on it, which also announces it to the peer.
     ///
-    /// Cancel-safe: a future that is dropped leaves the path added, or not.
+    /// Cancel-safe: dropping the future leaves the path either added or not.
     ///
     /// # Errors
-    /// [`PathError`], with what to do about it.
+    /// Returns [`PathError`], with a remedy.
     pub async fn add_path(&self, path: PathAddress) -> Result<PathId, PathError> {
         self.ask(|id, reply| Command::AddPath(id, path, reply)).await.unwrap_or(Err(PathError::Closed))
     }
 
-    /// Takes a path out of service. What was in flight on it counts as lost and goes over others; the peer's packets that
-    /// still come that way are taken, and do not make a path of it again.
+    /// Removes a path. Its data in flight counts as lost and is sent on others. Packets of the peer that still arrive on it are
+    /// accepted, without adding the path again.
     ///
-    /// Cancel-safe: a future that is dropped leaves the path removed, or not.
+    /// Cancel-safe: dropping the future leaves the path either removed or not.
     ///
     /// # Errors
-    /// [`PathError::Refused`] if there is no such path or no other one; [`PathError::Closed`].
+    /// Returns [`PathError::Refused`] if there is no such path or no other one, and [`PathError::Closed`] if it is closed.
     pub async fn remove_path(&self, path: PathId) -> Result<(), PathError> {
         self.ask(|id, reply| Command::RemovePath(id, path, reply)).await.unwrap_or(Err(PathError::Closed))
     }

@@ -1,4 +1,4 @@
-//! Peers and the addresses that lead to them.
+//! Peers and the addresses of their paths.
 
 use std::net::SocketAddr;
 
@@ -7,12 +7,12 @@ use anabranch_core::PathAddress;
 use crate::config::{DEFAULT_SCTP_PORT, DEFAULT_UDP_PORT};
 use crate::protection::Protection;
 
-/// The peer's address on a path with its UDP port there.
+/// Returns the peer's address and UDP port on a path.
 pub fn udp_address(path: PathAddress) -> SocketAddr {
     SocketAddr::new(path.remote, path.udp_port.unwrap_or(DEFAULT_UDP_PORT))
 }
 
-/// A peer: the paths to it, and its SCTP port.
+/// Peer: the paths to it, and its SCTP port.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub(crate) paths: Vec<PathAddress>,
@@ -21,18 +21,18 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A peer at the default SCTP port. The first path is the primary one; the handshake tries all of them in turn. Where a path
-    /// names no UDP port, it is [`DEFAULT_UDP_PORT`].
+    /// Creates a peer at the default SCTP port. The first path is the primary one; the handshake tries all of them in turn. The
+    /// default UDP port of a path is [`DEFAULT_UDP_PORT`].
     pub fn new(paths: impl IntoIterator<Item = PathAddress>) -> Self {
         Peer { paths: paths.into_iter().collect(), sctp_port: DEFAULT_SCTP_PORT, protection: None }
     }
 
-    /// With another SCTP port.
+    /// Sets another SCTP port.
     pub fn sctp_port(self, port: u16) -> Self {
         Peer { sctp_port: port, ..self }
     }
 
-    /// Protected in this way rather than in the host's: with credentials that say who is expected there.
+    /// Sets a protection in place of the host's, with credentials for the expected peer.
     pub fn protection(self, protection: Protection) -> Self {
         Peer { protection: Some(protection), ..self }
     }

@@ -1,40 +1,40 @@
-//! How packets of associations are protected.
+//! Protection of the packets of associations.
 
 use anabranch_core::AssociationConfig;
 use anabranch_core::protection::{KeyManagementRoles, ProtectionMode};
 use anabranch_keying::{Credentials, KeyPolicy};
 
-/// How packets are protected.
+/// Protection of packets.
 ///
-/// There is no default: protected sides have to say who they are, which cannot be made up, and to go without is a decision.
+/// There is no default: protected endpoints need identities, and to do without protection is an explicit choice.
 #[derive(Clone, Debug)]
 pub enum Protection {
-    /// Not at all: everyone on the way can read and change them.
+    /// No protection: any host on the path can read and change the packets.
     Insecure,
-    /// By the DTLS chunk, with keys that TLS 1.3 agrees on. A peer that does not do that is refused.
+    /// DTLS chunks, with keys negotiated by TLS 1.3. Peers without them are refused.
     Dtls(DtlsProtection),
 }
 
-/// What protection by the DTLS chunk needs.
+/// Settings of protection by DTLS chunks.
 #[derive(Clone, Debug)]
 pub struct DtlsProtection {
-    /// Who this side is, and whom it accepts.
+    /// Identity of this endpoint, and the accepted peers.
     pub credentials: Credentials,
-    /// When keys change.
+    /// Limits for the use of keys.
     pub policy: KeyPolicy,
-    /// Whether keys are kept for a restart of either side, if the peer does so too. A side that has stored its own
-    /// ([`Association::restart_keys`](crate::Association::restart_keys)) can go on after a crash
-    /// ([`Host::restart`](crate::Host::restart)); whoever steals them from there can end the association with them.
+    /// Set to keep keys for a restart of either endpoint, if the peer does so too. An endpoint that stored its own
+    /// ([`Association::restart_keys`](crate::Association::restart_keys)) can resume after a crash
+    /// ([`Host::restart`](crate::Host::restart)). An attacker who steals stored keys can end the association.
     pub restart: bool,
 }
 
 impl Protection {
-    /// By the DTLS chunk under these credentials, with the default times and limits of keys.
+    /// Creates protection by DTLS chunks with these credentials, and the default lifetimes and limits of keys.
     pub fn dtls(credentials: Credentials) -> Self {
         Self::Dtls(DtlsProtection { credentials, policy: KeyPolicy::default(), restart: false })
     }
 
-    /// The same, and keys are [kept for a restart](DtlsProtection::restart).
+    /// Also [keeps keys for a restart](DtlsProtection::restart).
     #[must_use]
     pub fn with_restart(self) -> Self {
         match self {
@@ -51,8 +51,8 @@ impl Protection {
     }
 }
 
-/// What an association of this role is configured with; `Insecure` leaves alone what the configuration says. Methods of the key
-/// management that the configuration names are the ones that are offered.
+/// Configures an association of this role. Without `dtls`, the configuration keeps its protection. Key management methods named in
+/// the configuration are the ones offered.
 pub(crate) fn configure(
     config: &mut AssociationConfig,
     dtls: Option<&DtlsProtection>,

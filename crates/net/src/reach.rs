@@ -6,19 +6,19 @@ use anabranch_core::LocalEnd;
 
 use crate::interface::{LocalAddress, check_route, is_in_network};
 
-/// How well a local address leads to a remote one, the best first.
+/// Route from a local to a remote address, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
-    /// Both are in one network.
+    /// Both addresses are in one network.
     SameNetwork,
     /// The system has a route.
     Routed,
-    /// The system has none.
+    /// The system has no route.
     Unknown,
 }
 
 impl Reach {
-    /// Asks the system. The ends are of one IP version.
+    /// Queries the system. Both addresses must have the same IP version.
     pub(crate) fn between(local: &LocalAddress, remote: SocketAddr) -> Self {
         match leads_to(local, remote) {
             true if is_in_network(remote.ip(), local) => Reach::SameNetwork,
@@ -30,7 +30,7 @@ impl Reach {
 
 pub(crate) fn leads_to(local: &LocalAddress, end: SocketAddr) -> bool {
     let same_family = local.address.is_ipv4() == end.is_ipv4();
-    // The same interface as the path's socket; to this machine itself nothing leaves through one.
+    // Uses the same interface as the path's socket. Packets to this machine leave through no interface.
     let bound = check_route(local.address, Some(&local.interface), end);
     same_family && (bound.is_ok() || is_own(end.ip()) && check_route(local.address, None, end).is_ok())
 }
@@ -40,15 +40,15 @@ fn is_own(address: IpAddr) -> bool {
     UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
 }
 
-/// The place in `reaches` of the best pair: by reach, then by the number of paths that use it already, then by order. Pairs without a
-/// reach do not count.
+/// Returns the index of the best pair in `reaches`: by reach, then by the number of paths that use it already, then by order. Pairs
+/// without a reach are skipped.
 pub(crate) fn best(reaches: impl IntoIterator<Item = (Option<Reach>, usize)>) -> Option<usize> {
     let ranked = reaches.into_iter().enumerate();
     let ranked = ranked.filter_map(|(at, (reach, uses))| Some((reach?, uses, at)));
     ranked.min().map(|(_, _, at)| at)
 }
 
-/// Pairs each remote address with the best local one, and then each local address that is left with the best remote one. Pairs in one
+/// Pairs each remote address with the best local one, and then each remaining local address with the best remote one. Pairs in one
 /// network come first.
 pub(crate) fn spread(
     locals: &[LocalEnd],
@@ -78,8 +78,8 @@ pub(crate) fn spread(
     pairs.into_iter().map(|(_, local, remote)| (local, remote)).collect()
 }
 
-/// Alternates IP versions, beginning with that of the first address (RFC 8305 section 4): where one version does not work, the next
-/// attempt is with the other.
+/// Alternates IP versions, beginning with that of the first address (RFC 8305 section 4). If one version does not work, the next
+/// attempt uses the other.
 pub(crate) fn interleave(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let Some(first) = addresses.first() else { return Vec::new() };
     let (same, other): (Vec<_>, Vec<_>) =

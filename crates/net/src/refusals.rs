@@ -12,7 +12,7 @@ use crate::peer::udp_address;
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{}", self.text())]
 pub struct RefusedPath {
-    /// The path.
+    /// Path of the attempt.
     pub path: PathAddress,
     /// Reason of the refusal.
     pub refusal: Refusal,

@@ -1,4 +1,4 @@
-//! Addresses that peers report, and the report of our own ones.
+//! Addresses reported by peers, and the report of local ones.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,13 @@ use crate::interface::{LocalAddress, local_addresses};
 use crate::pairing::path_addresses;
 
 impl Driver {
-    /// The peer has reported addresses.
+    /// Handles a report of addresses by the peer.
     pub(crate) fn reported(&mut self, id: AssociationId) {
         self.pairing.reported(self.clock.now(), id);
         self.pair(id);
     }
 
-    /// The list of reported addresses has changed, or a path is gone.
+    /// Requests pairing after a change of the reported addresses or the loss of a path.
     pub(crate) fn pair(&mut self, id: AssociationId) {
         let association = self.endpoint.association(id);
         if association.is_some_and(|association| association.reported_addresses().next().is_some()) {
@@ -23,14 +23,14 @@ impl Driver {
         }
     }
 
-    /// Interfaces, addresses or routes have changed: pairs that did not answer may do so now.
+    /// Requests pairing for all associations after a change of interfaces, addresses or routes. Unanswered pairs are tried again.
     pub(crate) fn pair_again(&mut self) {
         self.pairing.forget_tried();
         let ids: Vec<AssociationId> = self.entries.keys().copied().collect();
         ids.into_iter().for_each(|id| self.pair(id));
     }
 
-    /// Offers paths where it is time to.
+    /// Offers paths to the associations that are due.
     pub(crate) fn offer_paths(&mut self) {
         let now = self.clock.now();
         let due = self.pairing.take_due(now);
@@ -38,7 +38,7 @@ impl Driver {
             return;
         }
         let known = local_addresses();
-        // An interface without a carrier has no way anywhere; when that is back, this is done again.
+        // An interface without a carrier has no routes; when the carrier returns, pairing is repeated.
         let usable = |end: LocalEnd| {
             let is_here = |local: &LocalAddress| {
                 local.address == end.address && [0, local.index].contains(&end.interface)
@@ -56,13 +56,13 @@ impl Driver {
         }
     }
 
-    /// Reports our addresses to the peers that have opened associations.
+    /// Reports local addresses to all peers.
     pub(crate) fn report_locals(&mut self) {
         let ids: Vec<AssociationId> = self.entries.keys().copied().collect();
         ids.into_iter().for_each(|id| self.report_locals_to(id));
     }
 
-    /// Reports our addresses with the UDP port that the peer knows: it assumes the same one everywhere (RFC 6951 section 5.4).
+    /// Reports local addresses with the UDP port that the peer knows, which it assumes everywhere (RFC 6951 section 5.4).
     pub(crate) fn report_locals_to(&mut self, id: AssociationId) {
         let now = self.clock.now();
         let Some(association) = self.endpoint.association_mut(id) else { return };
@@ -77,7 +77,7 @@ impl Driver {
         association.report_addresses(now, &locals);
     }
 
-    /// The interface of a local address is connected again: its paths are probed at once, and the peer may offer new ones.
+    /// Handles the reconnection of a local address's interface: probes its paths at once, and lets the peer offer new ones.
     pub(crate) fn reconnected(&mut self, local: LocalEnd) {
         self.look_at_interfaces();
         let bound = self.sockets.iter().any(|socket| socket.end() == local);

@@ -1,4 +1,4 @@
-//! What a handle of an association and the host's task share: messages on their way, and what each wants of the other.
+//! State shared by the handles of an association and the host's task: messages in transit, and mutual requests.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,44 +16,44 @@ use crate::protection::DtlsProtection;
 use crate::refusals::RefusedPath;
 use crate::snapshot::{HostReport, HostStatistics, Snapshot};
 
-/// Bytes that may wait for the task before a sender has to.
+/// Bytes that may wait for the task before a sender must wait.
 pub(crate) const OUTBOX_LIMIT: usize = 256 << 10;
 
 /// Bytes read from the endpoint ahead of the application.
 pub(crate) const INBOX_LIMIT: usize = 256 << 10;
 
-/// What handles ask of the task.
+/// Command to the host's task.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Open an association.
+    /// Opens an association.
     Connect(Box<Connect>, oneshot::Sender<Result<Handle, ConnectError>>),
-    /// Look at [`State`], which a handle has changed.
+    /// Checks the [`State`] that a handle has changed.
     Wake(AssociationId),
-    /// Add a path to an association.
+    /// Adds a path to an association.
     AddPath(AssociationId, PathAddress, oneshot::Sender<Result<PathId, PathError>>),
-    /// Take a path from an association.
+    /// Removes a path from an association.
     RemovePath(AssociationId, PathId, oneshot::Sender<Result<(), PathError>>),
-    /// Refuse associations that peers want to open.
+    /// Refuses new associations of peers.
     StopAccepting,
-    /// Return the state of an association.
+    /// Returns the state of an association.
     Snapshot(AssociationId, oneshot::Sender<Snapshot>),
-    /// Bind a further local address.
+    /// Binds a further local address.
     AddLocal(BindAddress, oneshot::Sender<Result<SocketAddr, LocalError>>),
-    /// Close the sockets of a local address: of all interfaces if none is named.
+    /// Closes the sockets of a local address, on all interfaces if none is named.
     RemoveLocal(LocalEnd, oneshot::Sender<Result<(), LocalError>>),
-    /// Look at what packets the interfaces take.
+    /// Updates the MTUs of interfaces.
     LookAtInterfaces,
-    /// The interface of a local address is connected again.
+    /// Reports that the interface of a local address is connected again.
     Reconnected(LocalEnd),
-    /// Routes may have changed: pair local addresses with reported ones again.
+    /// Repeats the pairing of local and reported addresses, since routes may have changed.
     PairAgain,
-    /// Return the local addresses that are bound.
+    /// Returns the bound local addresses.
     Locals(oneshot::Sender<Vec<SocketAddr>>),
-    /// Derive something from the keys of an association.
+    /// Exports bytes derived from the keys of an association.
     Export(AssociationId, Box<Export>, oneshot::Sender<Result<Vec<u8>, ExportError>>),
-    /// Return the host's counters.
+    /// Returns the host's counters.
     Statistics(oneshot::Sender<HostStatistics>),
-    /// Return the state of the host and of all of its associations.
+    /// Returns the state of the host and of all its associations.
     Report(oneshot::Sender<HostReport>),
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct Connect {
     pub(crate) paths: Vec<PathAddress>,
     pub(crate) sctp_port: u16,
     pub(crate) config: AssociationConfig,
-    /// For an association that is to be protected.
+    /// Protection of the association, if any.
     pub(crate) dtls: Option<DtlsProtection>,
-    /// To restart one that was lost.
+    /// Context for restarting a lost association.
     pub(crate) restart: Option<RestartContext>,
 }
 
@@ -77,23 +77,23 @@ pub(crate) struct Export {
     pub(crate) length: usize,
 }
 
-/// The address of a socket.
+/// Address of a socket.
 #[derive(Clone, Debug)]
 pub(crate) struct BindAddress {
     pub(crate) address: SocketAddr,
-    /// The interface that packets are to leave through.
+    /// Interface through which packets leave.
     pub(crate) interface: Option<String>,
 }
 
-/// Sends commands to the host's task.
+/// Sender of commands to the host's task.
 pub(crate) type Commands = mpsc::UnboundedSender<Command>;
 
-/// The state of an association.
+/// Phase of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The handshake runs.
+    /// The handshake is in progress.
     Opening,
-    /// Up.
+    /// The association is established.
     Open,
     /// The peer has shut down.
     PeerClosing,
@@ -101,16 +101,16 @@ pub(crate) enum Phase {
     Closed(Result<(), CloseReason>),
 }
 
-/// What waits to be received.
+/// Item that waits to be received.
 #[derive(Debug)]
 pub(crate) enum Inbound {
-    /// A message, or a piece of one.
+    /// Message, or a piece of one.
     Message(Message),
-    /// The peer's previous incarnation ends here.
+    /// End of the peer's previous incarnation.
     Restarted,
 }
 
-/// The state behind the lock. Nobody holds it across an await.
+/// State behind the lock, which is never held across an await.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
@@ -118,49 +118,49 @@ pub(crate) struct State {
     pub(crate) outbox_bytes: usize,
     pub(crate) inbox: VecDeque<Inbound>,
     pub(crate) inbox_bytes: usize,
-    /// The endpoint holds more to read than the inbox takes.
+    /// Set if the endpoint has more data than the inbox takes.
     pub(crate) more: bool,
-    /// Streams that messages may be sent on.
+    /// Number of streams for sending.
     pub(crate) streams: u16,
-    /// The peer takes FORWARD-TSN.
+    /// Set if the peer supports FORWARD-TSN.
     pub(crate) partial_reliability: bool,
-    /// Who the peer has proved to be, if packets are protected.
+    /// Proved identity of the peer, if packets are protected.
     pub(crate) identity: Option<PeerIdentity>,
-    /// Error that has ended its key management.
+    /// Error that ended its key management.
     pub(crate) keying_error: Option<KeyingError>,
-    /// Set on closing if the peer had answered the handshake.
+    /// Set at the end if the peer had answered the handshake.
     pub(crate) answered: bool,
     /// Paths on which the attempt to open it was refused.
     pub(crate) refused: Vec<RefusedPath>,
-    /// Packets are protected, so that the messages of the key management are not the application's.
+    /// Set if packets are protected, so that messages of the key management are not the application's.
     pub(crate) protected: bool,
-    /// For the application to store, which has not taken them yet.
+    /// Restart keys that the application has not taken yet.
     pub(crate) restart_keys: Option<RestartKeys>,
     pub(crate) shutdown_wanted: bool,
     pub(crate) abort_wanted: bool,
-    /// No handle is left.
+    /// Set once no handle is left.
     pub(crate) abandoned: bool,
-    /// A [`Command::Wake`] is on its way.
+    /// Set while a [`Command::Wake`] is pending.
     pub(crate) woken: bool,
-    /// None while nobody has listened, because it takes room for [`KEPT_EVENTS`], and once the association is closed: listeners see
-    /// the end of the stream.
+    /// `None` before the first listener, because it needs room for [`KEPT_EVENTS`], and once the association is closed: listeners
+    /// see the end of the stream.
     events: Option<broadcast::Sender<AssociationEvent>>,
-    /// The peer restarted after a shutdown had been asked for: it cannot end gracefully any more.
+    /// Set if the peer restarted after a shutdown was requested, which rules out a graceful end.
     pub(crate) restarted_in_shutdown: bool,
-    /// Its state when it was closed.
+    /// State at the end of the association.
     pub(crate) last: Option<Snapshot>,
 }
 
-/// An association as both sides see it.
+/// Association as shared by its handles and the task.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: AssociationId,
     state: Mutex<State>,
-    /// Something came into the inbox, or it is closed.
+    /// Notified when the inbox receives an item or the association is closed.
     pub(crate) readable: Notify,
-    /// The outbox has room, or it is closed.
+    /// Notified when the outbox has room or the association is closed.
     pub(crate) writable: Notify,
-    /// The phase changed.
+    /// Notified when the phase changes.
     pub(crate) changed: Notify,
 }
 
@@ -193,20 +193,20 @@ impl Shared {
         Shared { id, state: Mutex::new(state), readable, writable, changed }
     }
 
-    /// Nothing under this lock can be left half done by a panic, so a poisoned one is as good.
+    /// Locks the state. A poisoned lock is still consistent, because no panic can interrupt a change.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the task to look, unless it has been told.
+    /// Wakes the task, unless that is pending already.
     pub(crate) fn wake(&self, state: &mut State, commands: &Commands) {
         if !std::mem::replace(&mut state.woken, true) {
-            // A task that is gone has said so in the phase.
+            // A task that ended has set the phase.
             let _ = commands.send(Command::Wake(self.id));
         }
     }
 
-    /// The events from now on; `None` if it is closed.
+    /// Returns a receiver of future events, or `None` if the association is closed.
     pub(crate) fn listen(&self) -> Option<broadcast::Receiver<AssociationEvent>> {
         let mut state = self.lock();
         if matches!(state.phase, Phase::Closed(_)) {
@@ -217,12 +217,12 @@ impl Shared {
 
     pub(crate) fn dispatch_event(&self, event: AssociationEvent) {
         if let Some(events) = &self.lock().events {
-            // Nobody need listen.
+            // There may be no listeners.
             let _ = events.send(event);
         }
     }
 
-    /// Closes it and wakes all that wait.
+    /// Closes the association and wakes all waiting tasks.
     pub(crate) fn close(&self, outcome: Result<(), CloseReason>) {
         let mut state = self.lock();
         if matches!(state.phase, Phase::Closed(_)) {
@@ -245,7 +245,7 @@ impl Shared {
     }
 }
 
-/// What all handles of an association share. The last one to be dropped aborts the association, unless it has been shut down.
+/// State shared by all handles of an association. Dropping the last one aborts the association, unless it has been shut down.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
@@ -267,16 +267,16 @@ impl Drop for Handle {
     }
 }
 
-/// Waits until `look` finds what it looks for; `notify` says when to look again. Cancel-safe if `look` changes nothing unless it
-/// finds something.
+/// Waits until `look` returns a value, and calls it again after each notification. Cancel-safe if `look` only changes state when it
+/// returns a value.
 pub(crate) async fn wait_for<T>(notify: &Notify, mut look: impl FnMut() -> Option<T>) -> T {
-    // Mostly it is there, and nobody has to stand in line for it.
+    // The value is usually available at once, without registering for a notification.
     if let Some(found) = look() {
         return found;
     }
     loop {
         let mut notified = std::pin::pin!(notify.notified());
-        // From here on no notification is missed, whatever happens before the await.
+        // From here on no notification is missed.
         notified.as_mut().enable();
         if let Some(found) = look() {
             return found;

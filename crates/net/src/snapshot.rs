@@ -1,4 +1,4 @@
-//! How an association and its host stand, at a moment.
+//! State of an association and its host at one point in time.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -6,72 +6,72 @@ use std::time::Duration;
 use anabranch_core::time::Span;
 use anabranch_core::{Association, Discards, PathAddress, PathId, PathState, Statistics};
 
-/// A path at a moment.
+/// State of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathSnapshot {
-    /// Its id, the same as in [`AssociationEvent::PathState`](crate::AssociationEvent::PathState).
+    /// Identifier, the same as in [`AssociationEvent::PathState`](crate::AssociationEvent::PathState).
     pub id: PathId,
-    /// Our address.
+    /// Local address.
     pub local: IpAddr,
     /// Index of the interface that the path is bound to; 0 if the routing table decides.
     pub interface: u32,
-    /// The peer's address, with the UDP port that its latest packet came from.
+    /// Address of the peer, with the source UDP port of its latest packet.
     pub remote: SocketAddr,
-    /// Its state.
+    /// State of the path.
     pub state: PathState,
-    /// Whether it is the primary path.
+    /// Set for the primary path.
     pub primary: bool,
-    /// Smoothed round-trip time, once one was measured.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
-    /// Retransmission time-out, back-off included.
+    /// Retransmission time-out, including back-off.
     pub rto: Duration,
-    /// IP packet size that it is known to carry.
+    /// Path MTU: IP packet size known to be carried.
     pub mtu_bytes: usize,
     /// Congestion window in bytes of DATA chunks.
     pub cwnd_bytes: u64,
     /// Bytes of DATA chunks sent and neither acknowledged nor declared lost.
     pub in_flight_bytes: u64,
-    /// Bytes of DATA chunks sent, every transmission counted.
+    /// Bytes of DATA chunks sent, including every retransmission.
     pub sent_bytes: u64,
     /// Bytes of DATA chunks declared lost.
     pub lost_bytes: u64,
     /// Bytes of DATA chunks acknowledged.
     pub delivered_bytes: u64,
-    /// The latest sample of the delivery rate, in bits per second.
+    /// Latest sample of the delivery rate, in bits per second.
     pub delivery_rate_bps: Option<u64>,
-    /// Consecutive errors.
+    /// Number of consecutive errors.
     pub errors: u32,
 }
 
-/// An association at a moment.
+/// State of an association.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Its paths.
+    /// Paths.
     pub paths: Vec<PathSnapshot>,
-    /// Paths that an INIT has left on, while the peer has not answered it; 0 otherwise.
+    /// Number of paths on which an unanswered INIT was sent; 0 after the answer.
     pub paths_tried: usize,
-    /// Its counters.
+    /// Counters.
     pub statistics: Statistics,
-    /// User bytes in the endpoint's send buffer: not acknowledged yet.
+    /// User bytes in the endpoint's send buffer, not acknowledged yet.
     pub send_buffered_bytes: u64,
     /// User bytes in the endpoint's receive buffer.
     pub recv_buffered_bytes: u64,
 }
 
-/// How the associations of a host came to keys that protect them.
+/// Counters of key exchanges for a host's associations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyingCounters {
-    /// Associations that peers opened and that have no keys yet.
+    /// Associations opened by peers that have no keys yet.
     pub pending: u64,
-    /// Associations that came to their first keys.
+    /// Associations that received their first keys.
     pub established: u64,
-    /// Associations that ended before they had keys.
+    /// Associations that ended without keys.
     pub failed: u64,
-    /// Times that an association came to newer keys.
+    /// Exchanges for newer keys that succeeded.
     pub rekeys: u64,
-    /// Times that it did not, and went on with those it had.
+    /// Exchanges for newer keys that failed, after which the old keys stayed in use.
     pub failed_rekeys: u64,
-    /// Times that an association went on after a restart, with the keys that were kept for it.
+    /// Associations resumed after a restart with their restart keys.
     pub restarts: u64,
 }
 
@@ -80,43 +80,43 @@ pub struct KeyingCounters {
 pub struct HostStatistics {
     /// UDP datagrams received.
     pub datagrams_received: u64,
-    /// Their bytes, without headers of UDP and IP.
+    /// Bytes of these datagrams, without UDP and IP headers.
     pub bytes_received: u64,
     /// UDP datagrams sent.
     pub datagrams_sent: u64,
-    /// Their bytes, without headers of UDP and IP.
+    /// Bytes of these datagrams, without UDP and IP headers.
     pub bytes_sent: u64,
-    /// Calls of the system that sent them: fewer, where it takes several at once.
+    /// System calls that sent them; fewer if the system accepts several datagrams per call.
     pub send_calls: u64,
     /// UDP datagrams that the system refused to send, for example because an interface was down or they were too long.
     pub send_failures: u64,
-    /// UDP datagrams dropped because a socket had been blocked for too long.
+    /// UDP datagrams dropped because a socket was blocked for too long.
     pub send_overflows: u64,
-    /// What the endpoint dropped, and why.
+    /// Packets dropped by the endpoint, by reason.
     pub discards: Discards,
-    /// How associations came to their keys.
+    /// Counters of key exchanges.
     pub keying: KeyingCounters,
     /// Associations that are open, opening or closing.
     pub associations: usize,
 }
 
-/// An association of a host at a moment.
+/// State of an association of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AssociationReport {
-    /// Its number: associations of a host are counted from 1, and none gets another's number.
+    /// Number of the association. A host counts associations from 1 and never reuses a number.
     pub number: u64,
-    /// Whether messages may be sent and received: it is neither opening nor closing.
+    /// Set if messages may be sent and received: the association is neither opening nor closing.
     pub established: bool,
-    /// Its paths, counters and buffers.
+    /// Paths, counters and buffers.
     pub snapshot: Snapshot,
 }
 
-/// A host and its associations at a moment.
+/// State of a host and its associations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostReport {
-    /// The host's counters.
+    /// Counters of the host.
     pub statistics: HostStatistics,
-    /// Its associations that are not over, in the order in which they began.
+    /// Open associations, in the order in which they began.
     pub associations: Vec<AssociationReport>,
 }
 

@@ -1,4 +1,4 @@
-//! A UDP socket that sends and receives several datagrams in one call where the system can.
+//! UDP socket that sends and receives several datagrams per call if the system supports it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,37 +19,36 @@ use crate::interface::{bind_to_device, interface_index};
 use crate::observer::DatagramOutcome;
 use crate::observer_slot::ObserverSlot;
 
-/// The most bytes that one call takes: the largest UDP payload over IPv4; over IPv6 it is a little larger.
+/// Maximum number of bytes per call: the largest UDP payload over IPv4; over IPv6 it is slightly larger.
 const LARGEST_BATCH: usize = 65_507;
 
-/// What one receive buffer holds: all that the system may have put together.
+/// Size of a receive buffer in bytes: all that the system may coalesce.
 const RECV_BYTES: usize = 65_535;
 
-/// Receive buffers in one call.
+/// Number of receive buffers per call.
 const RECV_BUFFERS: usize = 16;
 
-/// Bytes that may wait for a socket that is blocked. More is dropped, as a full queue of the interface would.
+/// Maximum number of bytes waiting for a blocked socket. More is dropped, as in a full interface queue.
 const LONGEST_BACKLOG: usize = 4 << 20;
 
-/// The latest batches, one of which may be to where a packet goes: answers to packets of several peers that arrived together take
-/// turns.
+/// Number of latest batches to which a packet may be added, because answers to several peers alternate.
 const OPEN_BATCHES: usize = 16;
 
-/// Asked of the system for its own buffers; it gives less where its limits say so.
+/// Requested size of the system's socket buffers in bytes; its limits may reduce it.
 const SYSTEM_BUFFER: usize = 4 << 20;
 
-/// Datagrams to one destination, all of one length but the last, which may be shorter.
+/// Datagrams to one destination. All have the same length, except that the last may be shorter.
 #[derive(Debug)]
 struct Batch {
     destination: SocketAddr,
     segment: usize,
     bytes: PacketBuffer,
-    /// Larger than the path is known to carry: IP may fragment it.
+    /// Set for a datagram larger than the known path MTU, which IP may fragment.
     may_fragment: bool,
 }
 
 impl Batch {
-    /// Whether one more datagram to its destination fits.
+    /// Returns `true` if another datagram to its destination fits.
     fn takes(&self, length: usize, most_segments: usize) -> bool {
         if self.may_fragment {
             return false;
@@ -65,7 +64,7 @@ impl Batch {
     }
 }
 
-/// What the sockets of a host have done.
+/// Counters of a host's sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SocketCounters {
     pub(crate) received: u64,
@@ -83,7 +82,7 @@ impl SocketCounters {
         self.sent_bytes += bytes as u64;
     }
 
-    /// Takes over what a socket did that is closed.
+    /// Adds the counters of a closed socket.
     pub(crate) fn add(&mut self, other: &SocketCounters) {
         self.received += other.received;
         self.received_bytes += other.received_bytes;
@@ -95,21 +94,21 @@ impl SocketCounters {
     }
 }
 
-/// Whether a socket is bound to an interface.
+/// Binding of a socket to an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// It is bound to this interface.
+    /// Bound to this interface.
     Bound(String),
-    /// The system does not allow it: packets leave by the routing table.
+    /// The system refused the binding: packets follow the routing table.
     Refused {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// What the system said.
+        /// Error of the system.
         why: String,
     },
 }
 
-/// Packet that the system did not send, or the network did not deliver.
+/// Packet that the system did not send or the network did not deliver.
 #[derive(Debug)]
 pub(crate) struct Undelivered {
     pub(crate) destination: SocketAddr,
@@ -119,22 +118,22 @@ pub(crate) struct Undelivered {
 }
 
 impl Undelivered {
-    /// Returns `None` if the packet is shorter than an INIT.
+    /// Creates the report. Returns `None` if the packet is shorter than an INIT.
     fn new(destination: SocketAddr, cause: UndeliveredCause, packet: &[u8]) -> Option<Self> {
         Some(Undelivered { destination, cause, quoted: *packet.first_chunk()? })
     }
 }
 
-/// Source of the report that a packet was not delivered.
+/// Source of the report of an undelivered packet.
 #[derive(Debug)]
 pub(crate) enum UndeliveredCause {
-    /// The call that sends returned an error.
+    /// Error of the system call.
     Local(io::Error),
-    /// An ICMP message.
+    /// ICMP message.
     Icmp(Refusal),
 }
 
-/// One socket, bound to one address.
+/// Socket bound to one address.
 #[derive(Debug)]
 pub(crate) struct Socket {
     io: UdpSocket,
@@ -149,11 +148,11 @@ pub(crate) struct Socket {
     undelivered: Vec<Undelivered>,
     pub(crate) counters: SocketCounters,
     device: Option<Device>,
-    /// Index of the interface that the socket is bound to; 0 if it is bound to none.
+    /// Index of the interface to which the socket is bound; 0 if there is none.
     interface: u32,
 }
 
-/// Buffers to receive into.
+/// Receive buffers.
 #[derive(Debug)]
 pub(crate) struct RecvBuffers {
     bytes: Vec<u8>,
@@ -161,28 +160,28 @@ pub(crate) struct RecvBuffers {
 }
 
 thread_local! {
-    // Nothing is left in these buffers between two turns of a driver, so the hosts of a thread share them: thousands of hosts would
-    // each touch memory of their own for every datagram.
+    // These buffers are empty between two turns of a driver, so the hosts of a thread share them. Otherwise thousands of hosts
+    // would each touch their own memory for every datagram.
     static RECV_BUFFERS_OF_THREAD: Cell<Option<Box<RecvBuffers>>> = const { Cell::new(None) };
     static SPARE: RefCell<Spare> = const { RefCell::new(Spare { buffers: Vec::new(), bytes: 0 }) };
 }
 
-/// Buffers that no packet stands in.
+/// Unused packet buffers.
 struct Spare {
     buffers: Vec<PacketBuffer>,
-    /// What they take.
+    /// Memory of the buffers, in bytes.
     bytes: usize,
 }
 
-/// The most that a thread keeps in spare buffers: what may wait for a blocked socket.
+/// Maximum memory of a thread's spare buffers in bytes: the maximum that may wait for a blocked socket.
 const MOST_SPARE_BYTES: usize = LONGEST_BACKLOG;
 
-/// What a buffer takes.
+/// Returns the memory of a buffer, in bytes.
 fn taken(buffer: &PacketBuffer) -> usize {
     buffer.capacity() + size_of::<PacketBuffer>()
 }
 
-/// A buffer to write packets into.
+/// Returns a buffer for writing packets.
 pub(crate) fn spare() -> PacketBuffer {
     SPARE.with_borrow_mut(|spare| {
         let buffer = spare.buffers.pop().unwrap_or_default();
@@ -191,7 +190,7 @@ pub(crate) fn spare() -> PacketBuffer {
     })
 }
 
-/// Takes one back that is not used any more.
+/// Returns an unused buffer to the spare ones.
 pub(crate) fn give_back(buffer: PacketBuffer) {
     SPARE.with_borrow_mut(|spare| {
         let bytes = spare.bytes + taken(&buffer);
@@ -202,12 +201,12 @@ pub(crate) fn give_back(buffer: PacketBuffer) {
     });
 }
 
-/// Whom to ask whether something has come.
+/// Source of information about arrived datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// The runtime, which knows what it last heard from the system: no call if that was nothing.
+    /// The runtime's readiness state, without a system call if there is none.
     Runtime,
-    /// The system itself.
+    /// The system.
     System,
 }
 
@@ -216,16 +215,16 @@ impl RecvBuffers {
         RecvBuffers { bytes: vec![0; RECV_BYTES * RECV_BUFFERS], meta: [RecvMeta::default(); RECV_BUFFERS] }
     }
 
-    /// Lends those of this thread.
+    /// Lends the buffers of this thread.
     pub(crate) fn lend<T>(receive: impl FnOnce(&mut RecvBuffers) -> T) -> T {
-        // Taken out for as long as they are used: an observer that is told of a datagram may drive another host.
+        // Taken out during use, because an observer of a datagram may drive another host.
         let mut buffers = RECV_BUFFERS_OF_THREAD.take().unwrap_or_else(|| Box::new(RecvBuffers::new()));
         let received = receive(&mut buffers);
         RECV_BUFFERS_OF_THREAD.set(Some(buffers));
         received
     }
 
-    /// The datagrams of the latest call, each with where it came from.
+    /// Returns the datagrams of the latest call, each with its source.
     pub(crate) fn datagrams(&self, buffers: usize) -> impl Iterator<Item = (SocketAddr, &[u8])> {
         self.bytes.chunks(RECV_BYTES).zip(&self.meta).take(buffers).flat_map(|(bytes, meta)| {
             let filled = &bytes[..meta.len.min(bytes.len())];
@@ -235,7 +234,7 @@ impl RecvBuffers {
 }
 
 impl Socket {
-    /// With a device, packets leave through that interface only; a system that does not allow it routes them as it likes.
+    /// Binds a socket. With a device, packets leave only through that interface, if the system supports it.
     pub(crate) fn bind(address: SocketAddr, device: Option<&str>) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         let device = device.map(|name| match bind_to_device(&socket, name) {
@@ -249,7 +248,7 @@ impl Socket {
         socket.bind(&address.into())?;
         let socket = std::net::UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
-        // Smaller buffers than asked for are still buffers.
+        // Smaller buffers than requested are acceptable.
         let _ = state.set_send_buffer_size((&socket).into(), SYSTEM_BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), SYSTEM_BUFFER);
         socket.set_nonblocking(true)?;
@@ -275,12 +274,12 @@ impl Socket {
         self.local
     }
 
-    /// Returns the end of paths that begin at this socket.
+    /// Returns the local end of paths that begin at this socket.
     pub(crate) fn end(&self) -> LocalEnd {
         LocalEnd { address: self.local.ip(), interface: self.interface }
     }
 
-    /// Returns the interface that the socket is bound to.
+    /// Returns the interface to which the socket is bound.
     pub(crate) fn bound_device(&self) -> Option<&str> {
         match &self.device {
             Some(Device::Bound(interface)) => Some(interface),
@@ -292,14 +291,14 @@ impl Socket {
         self.device.as_ref()
     }
 
-    /// Ready when there is something to receive, or when a blocked socket takes packets again.
+    /// Is ready when a datagram can be received, or when a blocked socket accepts packets again.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         let readable = self.io.poll_recv_ready(cx).is_ready();
         let writable = self.blocked && self.io.poll_send_ready(cx).is_ready();
         if readable || writable { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Receives what fits the buffers and returns how many of them hold something; 0 if there is nothing.
+    /// Receives datagrams into the buffers. Returns the number of filled buffers; 0 if there are no datagrams.
     pub(crate) fn recv(&mut self, buffers: &mut RecvBuffers, ask: Ask) -> usize {
         let RecvBuffers { bytes, meta } = buffers;
         let mut parts = bytes.chunks_mut(RECV_BYTES);
@@ -310,7 +309,7 @@ impl Socket {
             Ask::Runtime => self.io.try_io(Interest::READABLE, receive),
             Ask::System => receive(),
         };
-        // Any other error is about an earlier datagram. The error queue reports which one.
+        // Other errors concern an earlier datagram. The error queue identifies it.
         let filled = received.unwrap_or(0);
         for meta in &meta[..filled] {
             self.counters.received += meta.len.div_ceil(meta.stride.max(1)) as u64;
@@ -319,8 +318,7 @@ impl Socket {
         filled
     }
 
-    /// Takes a packet to send; it leaves with the next [`flush`](Self::flush). The buffer that is left in its place holds whatever it
-    /// held before.
+    /// Queues a packet for the next [`flush`](Self::flush). Replaces `packet` with a buffer of unspecified content.
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -338,7 +336,7 @@ impl Socket {
         }
         let most = self.state.max_gso_segments();
         self.queued_bytes += packet.len();
-        // What goes to one destination stays in order: only its latest batch is filled.
+        // Packets to one destination stay in order: only its latest batch is filled.
         let mut latest = self.queue.iter_mut().rev().take(OPEN_BATCHES);
         if let Some(batch) = latest.find(|batch| batch.destination == destination)
             && !may_fragment
@@ -352,7 +350,7 @@ impl Socket {
         self.queue.push_back(Batch { destination, segment: bytes.len(), bytes, may_fragment });
     }
 
-    /// A link-local address means something on a link only: ours is the one.
+    /// Returns the destination. A link-local address is valid on one link only: that of this socket.
     fn destination(&self, remote: IpAddr, port: u16) -> SocketAddr {
         match (remote, self.local) {
             (IpAddr::V6(v6), SocketAddr::V6(local)) if v6.is_unicast_link_local() => {
@@ -374,7 +372,7 @@ impl Socket {
         self.queued_bytes
     }
 
-    /// Sends until nothing waits or the socket is blocked.
+    /// Sends until the queue is empty or the socket is blocked.
     pub(crate) fn flush(&mut self, now: Time, watch: &mut ObserverSlot) {
         self.blocked = false;
         while let Some(batch) = self.queue.pop_front() {
@@ -388,7 +386,8 @@ impl Socket {
         }
     }
 
-    /// Whether the socket is blocked. What the system refuses counts as lost: the endpoint sends it again.
+    /// Sends a batch. Returns `true` if the socket is blocked. Packets that the system refuses count as lost, and the endpoint
+    /// retransmits them.
     fn send_batch(&mut self, now: Time, batch: &Batch, watch: &mut ObserverSlot) -> bool {
         if batch.may_fragment {
             let _ = fragmentation::allow(&self.io, true);
@@ -403,7 +402,7 @@ impl Socket {
     fn send_datagrams(&mut self, now: Time, batch: &Batch, watch: &mut ObserverSlot) -> bool {
         match self.send(batch.destination, &batch.bytes, Some(batch.segment)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-            // Some drivers refuse several datagrams at once; quinn-udp notes it for the next time.
+            // Some drivers refuse several datagrams per call; quinn-udp remembers that.
             Err(_) if batch.datagrams() > 1 => {
                 for datagram in batch.bytes.chunks(batch.segment) {
                     let sent = self.send(batch.destination, datagram, None);
@@ -415,7 +414,7 @@ impl Socket {
         false
     }
 
-    /// Counts the datagrams of a batch that were sent and those that were not.
+    /// Counts the sent and refused datagrams of a batch.
     fn settle(
         &mut self,
         now: Time,
@@ -448,12 +447,12 @@ impl Socket {
         }
     }
 
-    /// Makes the system report ICMP messages about sent packets, or ends that.
+    /// Enables or disables the system's reports of ICMP messages about sent packets.
     pub(crate) fn report_errors(&mut self, enabled: bool) {
         if self.reports_errors == enabled {
             return;
         }
-        // A system without reports leaves silence as the only sign.
+        // Without reports, silence is the only sign.
         self.reports_errors = error_queue::enable(&self.io, enabled).is_ok() && enabled;
         self.undelivered.clear();
         if !enabled {
@@ -473,10 +472,10 @@ impl Socket {
         }
     }
 
-    /// Returns packets that were not delivered, since the last call.
+    /// Returns the packets that were not delivered since the last call.
     pub(crate) fn take_undelivered(&mut self) -> Vec<Undelivered> {
         if self.reports_errors {
-            // Waits for the next report from here on.
+            // Clears the readiness, so that the next report is awaited.
             let _ = self.io.try_io(Interest::ERROR, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
             let Socket { io, undelivered, .. } = self;
             let count = error_queue::read(io, |destination, refusal, packet| {
@@ -489,7 +488,7 @@ impl Socket {
         std::mem::take(&mut self.undelivered)
     }
 
-    /// Registers the socket with the runtime again, which counts a socket as closed for good once the system has reported an error.
+    /// Registers the socket with the runtime again. The runtime treats a socket as closed once the system has reported an error.
     fn register_again(&mut self) {
         let copy = socket2::SockRef::from(&self.io).try_clone();
         if let Ok(io) = copy.and_then(|copy| UdpSocket::from_std(copy.into())) {
@@ -497,7 +496,7 @@ impl Socket {
         }
     }
 
-    /// Datagrams that were longer than the interface takes, with where they were to go.
+    /// Returns the datagrams that exceeded the interface's MTU, with their destinations.
     pub(crate) fn take_too_long(&mut self) -> Vec<(SocketAddr, usize)> {
         std::mem::take(&mut self.too_long)
     }
@@ -514,7 +513,7 @@ impl Socket {
         let mut sent = send();
         if self.reports_errors && sent.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
         {
-            // The first call may have returned the error of an earlier datagram, to another peer too.
+            // The first call may have returned the error of an earlier datagram, even one to another peer.
             sent = send();
         }
         let blocked = sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);

@@ -1,4 +1,4 @@
-//! Packets that the system does not send or the network does not deliver, while an INIT is unanswered.
+//! Packets that the system does not send or the network does not deliver while an INIT is unanswered.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use crate::peer::udp_address;
 use crate::refusals::RefusedPath;
 use crate::socket::{Socket, Undelivered, UndeliveredCause};
 
-/// Interval at which routes and neighbours of unanswered paths are checked.
+/// Interval of checks of routes and neighbours of unanswered paths.
 const CHECK_EVERY: Span = Span::from_millis(100);
 
 impl Driver {
-    /// Lets the system report ICMP messages while an INIT is unanswered.
+    /// Enables ICMP reports while an INIT is unanswered.
     pub(crate) fn report_errors(&mut self) {
         let Driver { endpoint, refusals, sockets, .. } = self;
         let waits = |id: &AssociationId| {
@@ -57,8 +57,7 @@ impl Driver {
         }
     }
 
-    /// Checks the routes and neighbours of paths that have not answered. The system reports neither to a socket that is bound to an
-    /// interface.
+    /// Checks the routes and neighbours of unanswered paths. The system reports neither to a socket that is bound to an interface.
     fn check_routes(&mut self) {
         let now = self.clock.now();
         let waiting =
@@ -78,7 +77,7 @@ impl Driver {
         }
     }
 
-    /// Keeps the reason for the error of the attempt.
+    /// Stores the reason for the error of the attempt.
     fn refused(&mut self, id: AssociationId, refused: RefusedPath) {
         if let Some(shared) = self.entries.get(&id) {
             shared.lock().refused.push(refused);
@@ -86,12 +85,12 @@ impl Driver {
     }
 }
 
-/// Returns the reason why a packet was not delivered. A local error counts only if the system refuses the path to another socket as well:
-/// the call that sends may return an error that an ICMP message has caused.
+/// Returns the reason for which a packet was not delivered. A local error counts only if the system refuses the path to another
+/// socket as well, because a send call may return an error caused by an ICMP message.
 fn refusal_of_packet(path: PathAddress, device: Option<&str>, packet: &Undelivered) -> Option<Refusal> {
     match &packet.cause {
         UndeliveredCause::Icmp(refusal) => Some(*refusal),
-        // A packet filter of this host, which no ICMP message has for a cause.
+        // Caused by a packet filter of this host, never by an ICMP message.
         UndeliveredCause::Local(error) if is_filtered(error) => Some(Refusal::Prohibited),
         UndeliveredCause::Local(_) => refusal_of(&check_route(path.local, device, packet.destination).err()?),
     }
@@ -104,13 +103,13 @@ fn refusal_of_path(path: PathAddress, socket: &Socket) -> Option<Refusal> {
     }
 }
 
-/// Returns `None` for an error that says nothing about the route.
+/// Converts an error. Returns `None` for an error that is unrelated to the route.
 fn refusal_of(error: &io::Error) -> Option<Refusal> {
     match error.kind() {
         io::ErrorKind::HostUnreachable => Some(Refusal::HostUnreachable),
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::NetworkDown => Some(Refusal::NoRoute),
         io::ErrorKind::PermissionDenied => Some(Refusal::Prohibited),
-        // A black hole in the routing table of Linux.
+        // Black hole in the routing table of Linux.
         io::ErrorKind::InvalidInput => Some(Refusal::NoRoute),
         _ => None,
     }

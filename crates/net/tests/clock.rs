@@ -1,7 +1,7 @@
-//! The clock of the day jumps, and no association notices: nothing here reads it but the time at which a capture begins.
+//! Jumps of the wall clock must not affect associations: only the start time of a capture depends on it.
 //!
-//! The test starts this program again under libfaketime, which makes CLOCK_REALTIME what a file says and leaves CLOCK_MONOTONIC
-//! alone. Without libfaketime it is skipped: `make wire` installs it.
+//! The test starts this program again under libfaketime, which takes CLOCK_REALTIME from a file and leaves CLOCK_MONOTONIC
+//! unchanged. Without libfaketime it is skipped: `make wire` installs it.
 
 #![allow(
     clippy::disallowed_macros,
@@ -16,13 +16,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_net::{Association, Host, PathAddress, PathState, Peer, Protection, SendOptions, config};
 
-/// Names the file that says by how much the clock is wrong.
+/// Environment variable that names the file with the clock's offset.
 const FILE: &str = "FAKETIME_TIMESTAMP_FILE";
 
 const MESSAGES: usize = 400;
 const MESSAGE_BYTES: usize = 16 << 10;
 
-/// The library, where Debian, Fedora and Arch have it.
+/// Returns the library, at its location on Debian, Fedora and Arch.
 fn library() -> Option<PathBuf> {
     let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(Path::new);
     let multiarch = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
@@ -85,7 +85,7 @@ async fn a_transfer_amid_jumps() {
         for number in 0..MESSAGES {
             if number % (MESSAGES / 4) == 50 {
                 std::fs::write(&file, jumps[number / (MESSAGES / 4)]).expect("the clock is set");
-                // Timers are armed on either side of the jump.
+                // Timers are armed before and after the jump.
                 tokio::time::sleep(Duration::from_millis(400)).await;
             }
             ours.send(vec![number as u8; MESSAGE_BYTES], SendOptions::default()).await.expect("accepted");

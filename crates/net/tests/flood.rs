@@ -1,5 +1,5 @@
-//! Floods of handshakes from one source before a host that protects packets: an IPv4 address, and an IPv6 network (/64). They take
-//! places from their own source alone.
+//! Floods of handshakes from one source, an IPv4 address or an IPv6 network (/64), at a protected host. They take places only from
+//! their own source.
 
 #![allow(clippy::disallowed_macros, reason = "a test prints what it has measured")]
 
@@ -21,10 +21,10 @@ use anabranch_sim::{LinkConfig, QueueConfig};
 use anabranch_tests::credentials::{credentials, identity};
 use anabranch_tests::hostile::craft::fix_checksum;
 
-/// Places for associations without keys.
+/// Number of places for associations without keys.
 const PLACES: usize = 8;
 
-/// Handshakes of a flood.
+/// Number of handshakes of a flood.
 const FLOOD: u16 = 60;
 
 /// Longer than any step takes on a busy machine.
@@ -50,7 +50,7 @@ async fn connect(client: &Host, server: &Host, config: AssociationConfig) -> Ass
     within(client.connect(peer, config)).await.expect("connected at the first attempt")
 }
 
-/// Protection of a peer that agrees on the key management and never runs it.
+/// Returns the protection of a peer that negotiates the key management and never runs it.
 fn wanted() -> anabranch_core::protection::Protection {
     anabranch_core::protection::Protection {
         mode: ProtectionMode::Strict,
@@ -60,7 +60,7 @@ fn wanted() -> anabranch_core::protection::Protection {
     }
 }
 
-/// A peer that completes the exchange of cookies and then says nothing.
+/// Connects a peer that completes the cookie exchange and then stays silent.
 async fn silent(address: IpAddr, server: &Host) -> (Host, Association) {
     let mut config = config("cmt").expect("a scheme");
     config.protection = Some(wanted());
@@ -69,7 +69,7 @@ async fn silent(address: IpAddr, server: &Host) -> (Host, Association) {
     (host, association)
 }
 
-/// A silent peer at `bystander`, and a client at `client`, beside a flood from the addresses of one source.
+/// Connects a silent peer at `bystander` and a client at `client`, beside a flood from the addresses of one source.
 async fn flood_leaves_others_alone(
     server: IpAddr,
     bystander: IpAddr,
@@ -99,7 +99,7 @@ async fn flood_from_one_address_ends_no_handshake_of_another() {
     flood_leaves_others_alone(node(1), node(2), node(3), |_| node(9)).await;
 }
 
-/// Runs a test that is ignored otherwise in a network namespace of its own, whose loopback interface takes any address.
+/// Runs a test, which is ignored otherwise, in its own network namespace, whose loopback interface has any address.
 #[cfg(target_os = "linux")]
 #[test]
 fn flood_from_one_ipv6_network_counts_as_one_source() {
@@ -117,7 +117,7 @@ async fn ipv6_flood() {
     flood_leaves_others_alone(at(1, 1), at(2, 1), at(3, 1), |number| at(9, number + 1)).await;
 }
 
-/// Common header and INIT of a client that agrees on protection, as it is sent over UDP.
+/// Returns common header and INIT of a client that negotiates protection, as sent over UDP.
 async fn init_template() -> Vec<u8> {
     let target = tokio::net::UdpSocket::bind("127.0.40.30:0").await.expect("a socket");
     let mut config = config("cmt").expect("a scheme");
@@ -153,7 +153,7 @@ fn cookie_echo(packet: &[u8]) -> Option<Vec<u8>> {
     Some(echo)
 }
 
-/// Completes this many exchanges of cookies per second from one address and says nothing further, until it is stopped. Returns the
+/// Completes this many cookie exchanges per second from one address and stays silent afterwards, until it is stopped. Returns the
 /// number of exchanges.
 fn flood_at(per_second: u32, server: SocketAddr, init: &[u8], stop: &AtomicBool) -> u32 {
     let socket = std::net::UdpSocket::bind("127.0.40.9:0").expect("a socket");
@@ -180,8 +180,8 @@ fn flood_at(per_second: u32, server: SocketAddr, init: &[u8], stop: &AtomicBool)
     echoed
 }
 
-/// Prints for each flood and round-trip time how long a client of another address takes to connect:
-/// `cargo test -p anabranch-net --test flood -- --ignored --nocapture measured`.
+/// Prints the time that a client of another address takes to connect, for each flood and round-trip time: `cargo test -p
+/// anabranch-net --test flood -- --ignored --nocapture measured`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes half a minute and prints figures"]
 async fn measured_flood_delays_no_client_of_another_address() {

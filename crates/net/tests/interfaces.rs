@@ -1,5 +1,4 @@
-//! Interfaces that come and go, in a network namespace of the test's own. Each test starts this program again in a new
-//! namespace, where a veth pair is made that leads nowhere.
+//! Added and removed interfaces. Each test starts this program again in its own network namespace, with an isolated veth pair.
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +23,7 @@ fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
-/// `near` with this address, and its other end.
+/// Creates `near` with this address, and its other end.
 fn pair(address: &str) {
     ip("link add near type veth peer name far");
     ip("link set near up");
@@ -76,7 +75,7 @@ fn kinds() {
     let here = of().expect("the address");
     assert_eq!(here.kind, LinkKind::Virtual("veth".to_owned()));
     assert_eq!(here.obstacle, Some(Obstacle::Virtual("veth".to_owned())));
-    // The other end in another namespace, as that of a container is.
+    // The other end in another namespace, like that of a container.
     let mut other = Command::new("unshare").args(["-n", "sleep", "60"]).spawn().expect("another namespace");
     let pid = other.id();
     let moved = (0..100).any(|_| {
@@ -162,7 +161,7 @@ async fn devices() {
         let route = PathAddress::over_udp(local.ip(), remote);
         client.connect(Peer::new([route]), anabranch_net::config("cmt").expect("a scheme")).await
     };
-    // Loopback is not behind `near`, so the attempt is refused; `lo` is the one.
+    // Loopback is not behind `near`, so the attempt is refused; `lo` is the correct interface.
     let wrong = Host::builder(Protection::Insecure).local_on(local, "near").bind().expect("bound");
     assert!(matches!(wrong.devices(), [(_, Device::Bound(name))] if name == "near"));
     let refused = tokio::time::timeout(TIMEOUT, connect(wrong)).await.expect("in time");
@@ -174,7 +173,7 @@ async fn devices() {
         .bind()
         .expect("bound all the same");
     assert!(matches!(none.devices(), [(_, Device::Refused { interface, .. })] if interface == "nosuch0"));
-    // The address is that of `near`: an unbound socket would leave through an interface that was not asked for.
+    // The address belongs to `near`: an unbound socket would use an interface that was not requested.
     let ambiguous =
         Host::builder(Protection::Insecure).local_on(SocketAddr::from(([10, 77, 0, 1], 0)), "nosuch0").bind();
     assert!(matches!(
@@ -183,7 +182,7 @@ async fn devices() {
     ));
 }
 
-/// The packet size of the first path, once it is that.
+/// Waits until the first path has this packet size.
 async fn has_packets_of(association: &Association, mtu_bytes: usize) {
     let found = async {
         while association.paths().await[0].mtu_bytes != mtu_bytes {
@@ -195,7 +194,7 @@ async fn has_packets_of(association: &Association, mtu_bytes: usize) {
     assert!(found.is_ok(), "{} bytes instead of {mtu_bytes}", paths[0].mtu_bytes);
 }
 
-/// An association between hosts at these addresses; both ends.
+/// Creates an association between hosts at these addresses. Returns both ends.
 async fn associated(client: &Host, server: &Host) -> (Association, Association) {
     let config = anabranch_net::config("cmt").expect("a scheme");
     let local = client.local_addresses()[0].ip();
@@ -246,7 +245,7 @@ async fn refused() {
     let (server, client) = (accepting([127, 0, 0, 1]), host([127, 0, 0, 2]).bind().expect("bound"));
     let (association, accepted) = associated(&client, &server).await;
     ip("link set lo mtu 8000");
-    // Nothing tells the host, so that what it had found stands.
+    // The host is not notified, so the previous result is kept.
     let before = association.paths().await[0].mtu_bytes;
     association.send(vec![1; 200_000], SendOptions::default()).await.expect("taken");
     let message = tokio::time::timeout(TIMEOUT, accepted.recv()).await.expect("in time").expect("open");

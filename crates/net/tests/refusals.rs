@@ -1,6 +1,6 @@
 //! Attempts to open an association that the system or the network refuses.
 //!
-//! Tests with forged ICMP messages start this program again in a network namespace of its own, where it may send them.
+//! Tests with forged ICMP messages start this program again in its own network namespace, where it may send them.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use self::namespace::in_namespace;
 
-/// Far above the time that a refusal takes on a busy machine, and far below [`CONNECT_TIMEOUT`].
+/// Far above the time of a refusal on a busy machine, and far below [`CONNECT_TIMEOUT`].
 const LIMIT: Duration = Duration::from_secs(120);
 /// Time after which an attempt ends without a refusal.
 const CONNECT_TIMEOUT: Span = Span::from_secs(3600);
@@ -199,7 +199,7 @@ async fn forged() {
     let (length, from) = within(silent.recv_from(&mut init)).await.expect("an INIT");
     let init = &init[..length];
     let forger = Forger::new();
-    // Were one of these believed, the attempt would end with "unreachable".
+    // If one of these were believed, the attempt would end with "unreachable".
     let forge = |to: SocketAddr, payload: &[u8]| forger.forge(HOST_UNREACHABLE, from, to, payload);
     for length in 0..20 {
         forge(to, &init[..length]);
@@ -219,7 +219,7 @@ async fn forged() {
 /// Source, destination and UDP payload of a datagram.
 type Sent = (SocketAddr, SocketAddr, Vec<u8>);
 
-/// Keeps the first datagram that a host sends.
+/// Records the first datagram that a host sends.
 #[derive(Clone, Default)]
 struct First(Arc<Mutex<Option<Sent>>>);
 

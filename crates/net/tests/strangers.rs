@@ -1,5 +1,5 @@
-//! Strangers before a host that protects packets: they complete the exchange of cookies and then send garbage, half a handshake or
-//! nothing. That costs the host a bounded memory, and no other peer its place.
+//! Strangers at a protected host: they complete the cookie exchange and then send garbage, half a handshake or nothing. The cost in
+//! memory is bounded, and no other peer loses its place.
 
 #![allow(
     clippy::disallowed_macros,
@@ -29,34 +29,34 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 const STRANGERS: u64 = 10_000;
 
-/// As long as a stranger's handshake may take.
+/// Maximum time of a stranger's handshake.
 const HANDSHAKE_TIMEOUT: Span = Span::from_secs(2);
 
-/// Associations without keys that a host keeps by default.
+/// Default maximum of associations without keys.
 const MOST_PENDING: u64 = 256;
 
-/// What one of them may take at most, with what has come for it and with half a handshake of TLS.
+/// Maximum memory of one such association, with its received data and half a TLS handshake.
 const MOST_BYTES_EACH: usize = 64 << 10;
 
-/// What a stranger may leave behind: a cookie that is not taken twice.
+/// Maximum memory left over by a stranger: a cookie that must not be accepted twice.
 const MOST_LEFT_BYTES_EACH: usize = 64;
 
-/// Queues that have been stretched, and what the strangers' own sockets and packets take.
+/// Memory of grown queues, and of the strangers' own sockets and packets.
 const SLACK_BYTES: usize = 1 << 20;
 
-/// Peers that are accepted, one after the other.
+/// Number of accepted peers, one after the other.
 const FRIENDS: u64 = 5;
 
-/// A client's or a server's part in a handshake: its share, and what follows from both.
+/// Public key operations of a client or server in a handshake: its share, and the shared secret.
 const OPERATIONS_OF_A_HANDSHAKE: u64 = 2;
 
-/// Bytes on the heap.
+/// Returns the number of bytes on the heap.
 fn live_bytes() -> usize {
     let stats = GLOBAL.stats();
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// A socket that hands on what comes as soon as it comes.
+/// Socket that delivers datagrams at once.
 #[derive(Debug)]
 struct Prompt(UdpSocket);
 
@@ -86,18 +86,18 @@ impl Wire for Prompt {
     }
 }
 
-/// What a stranger does once it has a cookie.
+/// Behaviour of a stranger once it has a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
-    /// It sends garbage in the place of TLS.
+    /// Sends garbage in place of TLS.
     Garbage,
-    /// It sends what looks like a record of TLS.
+    /// Sends a malformed TLS record.
     GarbledRecord,
-    /// It begins a handshake and leaves it at that.
+    /// Begins a handshake and does not continue.
     HalfAHandshake,
-    /// It says nothing.
+    /// Stays silent.
     Silence,
-    /// It does not even send the cookie back.
+    /// Does not return the cookie.
     NoCookie,
 }
 
@@ -109,7 +109,7 @@ impl Manner {
         Self::ALL[(stranger % Self::ALL.len() as u64) as usize]
     }
 
-    /// Its message to the key management.
+    /// Returns its message to the key management.
     fn message(self, hello: &[u8]) -> Option<Vec<u8>> {
         match self {
             Manner::Garbage => Some(vec![3; 300]),
@@ -120,13 +120,13 @@ impl Manner {
     }
 }
 
-/// Each has an address of its own.
+/// Returns the address of a stranger, different for each.
 fn address_of(stranger: u64) -> IpAddr {
     let [.., high, middle, low] = (stranger as u32).to_be_bytes();
     IpAddr::from([127, 1 + high, middle, low])
 }
 
-/// One stranger's visit.
+/// Runs one stranger's visit.
 fn visit(stranger: u64, host: SocketAddr, port: u16, hello: &[u8]) {
     let socket = UdpSocket::bind((address_of(stranger), 0)).expect("an address of loopback");
     socket.connect(host).expect("an address of loopback");
@@ -167,7 +167,7 @@ fn host(node: u8, credentials: Credentials, accepts: bool) -> Host {
     builder.bind().expect("a host")
 }
 
-/// Somebody who is accepted connects, says something and leaves.
+/// Connects an accepted peer, sends a message and closes.
 async fn befriend(client: &Host, server: &Host) {
     let address = PathAddress::over_udp(client.local_addresses()[0].ip(), server.local_addresses()[0]);
     let peer = Peer::new([address]).sctp_port(server.sctp_port());
@@ -182,7 +182,7 @@ async fn befriend(client: &Host, server: &Host) {
     assert_eq!((ended, end), (Ok(()), Ok(None)));
 }
 
-/// Everything runs on this thread but the strangers, so that operations with public keys are those of the hosts.
+/// All but the strangers run on this thread, so that the counted public key operations are those of the hosts.
 #[tokio::test]
 async fn ten_thousand_strangers_fill_no_memory_and_keep_nobody_out() {
     let mut hello = Vec::new();
@@ -225,7 +225,7 @@ async fn ten_thousand_strangers_fill_no_memory_and_keep_nobody_out() {
     let without_cookie = STRANGERS / Manner::ALL.len() as u64;
     assert_eq!((keying.established, keying.pending), (friends, 0));
     assert_eq!(keying.failed, STRANGERS - without_cookie, "every stranger that sent its cookie back");
-    // Half a handshake costs the server a share and what follows from both.
+    // Half a handshake costs the server a share and the shared secret.
     let most = STRANGERS / Manner::ALL.len() as u64 * 2 + FRIENDS * 2 * OPERATIONS_OF_A_HANDSHAKE;
     let operations = public_key_operations() - operations;
     assert!(operations <= most, "{operations} operations with public keys, at most {most}");

@@ -1,4 +1,4 @@
-//! What Linux tells of links beyond their addresses: what made them, and what they stand on.
+//! Properties of links on Linux beyond their addresses: their kind, and the links below them.
 
 use std::io;
 
@@ -10,16 +10,16 @@ use netlink_sys::{AsyncSocket, AsyncSocketExt, Socket, SocketAddr, TokioSocket};
 
 use super::LinkKind;
 
-/// Links may stand on one another; nobody stacks more.
+/// Maximum depth of stacked links.
 const DEEPEST_STACK: usize = 8;
 
-/// Groups of messages: links, addresses and routes of IPv4 and IPv6 (`RTMGRP_LINK` and so on of linux/rtnetlink.h).
+/// Message groups: links, addresses and routes of IPv4 and IPv6 (`RTMGRP_LINK` and so on of linux/rtnetlink.h).
 const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
 
-/// Room for a message; what it says is not looked at.
+/// Buffer size of a message in bytes. Its content is ignored.
 const NEWS_BYTES: usize = 8192;
 
-/// What the kernel says of changes.
+/// Notifications of the kernel about changes.
 pub(super) struct News {
     socket: TokioSocket,
 }
@@ -33,26 +33,26 @@ impl News {
 
     /// Waits until something has changed. Cancel-safe.
     pub(super) async fn wait(&mut self) {
-        // Messages that were lost for want of room are an error, and a reason to look too.
+        // Lost messages cause an error, which also is a reason to check.
         let _ = self.socket.recv(&mut Vec::with_capacity(NEWS_BYTES)).await;
     }
 }
 
-/// An interface as the kernel describes it.
+/// Interface as described by the kernel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Link {
     index: u32,
-    /// What made it; hardware has none.
+    /// Kind of a virtual link; hardware has none.
     made_by: Option<InfoKind>,
-    /// The link that it stands on, or its other end.
+    /// Index of the link below it, or of its peer.
     lower: Option<u32>,
-    /// That link is in another network namespace.
+    /// Set if that link is in another network namespace.
     lower_is_elsewhere: bool,
-    /// The bridge or bond that it is a port of.
+    /// Index of the bridge or bond of which it is a port.
     controller: Option<u32>,
 }
 
-/// All links of this network namespace.
+/// Returns all links of this network namespace.
 pub(super) fn links() -> io::Result<Vec<Link>> {
     let answers = request(RouteNetlinkMessage::GetLink(LinkMessage::default()), NLM_F_DUMP)?;
     let links = answers.iter().filter_map(|answer| match answer {
@@ -62,7 +62,7 @@ pub(super) fn links() -> io::Result<Vec<Link>> {
     Ok(links.collect())
 }
 
-/// Asks the kernel, and returns its answers. A request for one thing is sent with `NLM_F_ACK`, one for all with `NLM_F_DUMP`.
+/// Sends a request to the kernel and returns its answers. A request for one object has `NLM_F_ACK`, one for all `NLM_F_DUMP`.
 pub(super) fn request(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
@@ -81,7 +81,7 @@ pub(super) fn request(message: RouteNetlinkMessage, flags: u16) -> io::Result<Ve
     }
 }
 
-/// Reads one datagram of the answer. Returns `false` once the answer is complete.
+/// Parses one datagram of the answer. Returns `false` once the answer is complete.
 fn take_in(mut answer: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
     while !answer.is_empty() {
         let message: NetlinkMessage<RouteNetlinkMessage> =
@@ -120,7 +120,7 @@ fn read(message: &LinkMessage) -> Link {
     link
 }
 
-/// What a link leads to; `None` if it is not in the list.
+/// Returns the kind of a link, or `None` if it is not in the list.
 pub(super) fn kind_of(links: &[Link], index: u32) -> Option<LinkKind> {
     let link = links.iter().find(|link| link.index == index)?;
     let name = link.made_by.as_ref().map_or_else(|| "hardware".to_owned(), InfoKind::to_string);
@@ -141,7 +141,7 @@ fn leads_outside(links: &[Link], link: &Link, depth: usize) -> bool {
         Some(InfoKind::Bond | InfoKind::Team | InfoKind::Bridge) => {
             ports.any(|port| leads_outside(links, port, depth - 1))
         }
-        // Inside a container these are the way out, as far as can be seen from there.
+        // Inside a container these are the way out, as far as visible from there.
         Some(InfoKind::Veth | InfoKind::Netkit) => link.lower_is_elsewhere && link.controller.is_none(),
         Some(InfoKind::Vlan | InfoKind::MacVlan | InfoKind::IpVlan | InfoKind::MacSec) => {
             let lower = links.iter().find(|lower| Some(lower.index) == link.lower);
@@ -186,7 +186,7 @@ mod tests {
         let on = |lower| [link(1, lower), Link { lower: Some(1), ..link(2, Some(InfoKind::Vlan)) }];
         assert!(outside(&on(None), 2));
         assert!(!outside(&on(Some(InfoKind::Dummy)), 2));
-        // One that stands on itself does not exist; it must not be followed for ever either.
+        // A link on top of itself does not exist, but must not cause an endless loop.
         assert!(!outside(&[Link { lower: Some(2), ..link(2, Some(InfoKind::Vlan)) }], 2));
     }
 

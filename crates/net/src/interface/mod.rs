@@ -1,4 +1,4 @@
-//! The machine's own addresses: which there are, and which a path may begin at without being asked for.
+//! Addresses of this machine, and the obstacles to using them without an explicit request.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -16,15 +16,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 pub use watch::{Change, Watcher};
 
-/// What an interface leads to.
+/// Kind of network to which an interface leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkKind {
-    /// The machine itself.
+    /// This machine.
     Loopback,
-    /// A network outside: hardware, what is made of hardware (a bond, a VLAN, a bridge that a network card is a port of), or
-    /// the way out of a container.
+    /// External network: hardware, links on top of hardware (a bond, a VLAN, a bridge with a network card as a port), or the way
+    /// out of a container.
     Outside(String),
-    /// Something that software makes: a tunnel of a VPN, a bridge of containers, a pair of ends on this machine.
+    /// Software link: a tunnel of a VPN, a bridge of containers, a pair of ends on this machine.
     Virtual(String),
 }
 
@@ -37,24 +37,24 @@ impl fmt::Display for LinkKind {
     }
 }
 
-/// Why a path does not begin at an address unless that is asked for.
+/// Reason for which an address is used only on explicit request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The interface is switched off.
+    /// The interface is down.
     Down,
     /// Nothing is connected to the interface.
     NoCarrier,
-    /// It leads to this machine only.
+    /// The interface leads to this machine only.
     Loopback,
-    /// It means something on its own link only.
+    /// The address is valid only on its link.
     LinkLocal,
-    /// An IPv6 privacy address: gone within days (RFC 8981).
+    /// IPv6 privacy address, which expires within days (RFC 8981).
     Temporary,
-    /// An IPv6 address that new communication is not to use (RFC 4862 section 5.5.4).
+    /// IPv6 address that new communication must not use (RFC 4862 section 5.5.4).
     Deprecated,
-    /// An IPv6 address that is still checked for being unique, or is not (RFC 4862 section 5.4).
+    /// IPv6 address whose uniqueness is not verified yet, or was disproved (RFC 4862 section 5.4).
     Tentative,
-    /// The interface is made by software, such as a VPN: traffic is not put there silently.
+    /// Software interface, such as a VPN: traffic is not routed there without a request.
     Virtual(String),
 }
 
@@ -73,35 +73,35 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// An address of this machine.
+/// Address of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalAddress {
-    /// The address.
+    /// IP address.
     pub address: IpAddr,
-    /// The length of its network's prefix.
+    /// Prefix length of its network, in bits.
     pub prefix_bits: u8,
-    /// The interface's name.
+    /// Name of the interface.
     pub interface: String,
-    /// The interface's index.
+    /// Index of the interface.
     pub index: u32,
-    /// What the interface leads to.
+    /// Kind of network to which the interface leads.
     pub kind: LinkKind,
-    /// The largest IP packet that the interface takes, in bytes, if the system tells.
+    /// MTU of the interface in bytes, if the system reports it.
     pub mtu_bytes: Option<u32>,
-    /// Whether the interface is switched on.
+    /// Set if the interface is up.
     pub up: bool,
-    /// Why no path begins here unless that is asked for; the first reason, where there are several.
+    /// Reason for which paths begin here only on explicit request; the first one if there are several.
     pub obstacle: Option<Obstacle>,
 }
 
 impl LocalAddress {
-    /// Returns the end of paths that begin here.
+    /// Returns the local end of paths that begin here.
     pub fn end(&self) -> LocalEnd {
         LocalEnd { address: self.address, interface: self.index }
     }
 }
 
-/// All addresses of this machine as they are now, by interface in the system's order.
+/// Returns all current addresses of this machine, by interface in the system's order.
 pub fn local_addresses() -> Vec<LocalAddress> {
     let mut interfaces = netdev::get_interfaces();
     interfaces.sort_by_key(|interface| interface.index);
@@ -109,10 +109,10 @@ pub fn local_addresses() -> Vec<LocalAddress> {
     interfaces.iter().flat_map(|interface| of_interface(interface, kinds.of(interface))).collect()
 }
 
-/// The IP packet size of Ethernet, for an interface that the system says nothing of.
+/// MTU of Ethernet, used if the system reports none for an interface.
 const UNKNOWN_MTU: usize = 1500;
 
-/// The largest IP packets that leave from local ends, each given with the interface that it is bound to, if it is.
+/// Returns the MTUs of local ends, each given with the interface to which it is bound, if any.
 pub(crate) fn interface_mtus<'a>(
     locals: impl Iterator<Item = (LocalEnd, Option<&'a str>)>,
 ) -> Vec<InterfaceMtu> {
@@ -123,7 +123,7 @@ pub(crate) fn interface_mtus<'a>(
 
 fn mtu_of(known: &[LocalAddress], local: IpAddr, bound: Option<&str>) -> usize {
     let of_address = || known.iter().find(|found| found.address == local);
-    // Linux takes every address of the loopback network for one of its own, and lists the first.
+    // Linux treats every address of the loopback network as its own, and lists the first.
     let of_loopback =
         || known.iter().find(|found| found.kind == LinkKind::Loopback && is_in_network(local, found));
     let found = match bound {
@@ -201,21 +201,21 @@ fn obstacle(address: IpAddr, state: AddressState, link: LinkState, kind: &LinkKi
         LinkKind::Outside(_) if state.tentative => Some(Obstacle::Tentative),
         LinkKind::Outside(_) if state.deprecated => Some(Obstacle::Deprecated),
         LinkKind::Outside(_) if state.temporary => Some(Obstacle::Temporary),
-        // Last: it passes, and an address with no other obstacle keeps its socket.
+        // Checked last: a carrier may return, and an address without other obstacles keeps its socket.
         LinkKind::Outside(_) if !link.running => Some(Obstacle::NoCarrier),
         LinkKind::Outside(_) => None,
     }
 }
 
-/// Checks that the system knows a way from an address of ours to one of the peer's, through the interface if one is named and the
-/// system allows that to be chosen. Nothing is sent.
+/// Checks that the system has a route from a local address to one of the peer's, through the interface if one is named and the
+/// system supports that. Sends no packets.
 ///
 /// # Errors
-/// The error of the system, for example that the network is unreachable.
+/// Returns the error of the system, for example that the network is unreachable.
 pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
     connect(local, interface, remote)?;
     let Some(interface) = interface else { return Ok(()) };
-    // A destination without a route is taken for a neighbour where the interface is given. It may be one if there is a route through
+    // With an interface, the kernel treats a destination without a route as a neighbour. It may be one if there is a route through
     // another interface, because a host answers for all of its addresses.
     match connect(local, None, remote) {
         Err(error) if !has_route(local, interface, remote.ip()) => Err(error),
@@ -226,7 +226,7 @@ pub fn check_route(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -
 fn connect(local: IpAddr, interface: Option<&str>, remote: SocketAddr) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(remote), Type::DGRAM, Some(Protocol::UDP))?;
     if let Some(interface) = interface {
-        // What a socket of the host does, with the same fall-back.
+        // The same binding and fall-back as for a socket of the host.
         let _ = bind_to_device(&socket, interface);
     }
     socket.bind(&SocketAddr::new(local, 0).into())?;
@@ -240,7 +240,7 @@ fn has_route(local: IpAddr, interface: &str, remote: IpAddr) -> bool {
         (IpAddr::V4(local), IpAddr::V4(remote)) => {
             interface_index(interface).is_some_and(|index| next_hop::has_route(local, index, remote))
         }
-        // The kernel takes no IPv6 destination for a neighbour.
+        // The kernel does not treat IPv6 destinations as neighbours.
         _ => true,
     }
 }
@@ -250,14 +250,14 @@ fn has_route(_local: IpAddr, _interface: &str, _remote: IpAddr) -> bool {
     true
 }
 
-/// Returns `true` if the neighbour that packets of this path are handed to does not answer, as far as the system reports that.
+/// Returns `true` if the next hop of this path does not answer, as far as the system reports that.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_neighbour_silent(local: LocalEnd, remote: IpAddr) -> bool {
     match (local.address, remote) {
         (IpAddr::V4(address), IpAddr::V4(remote)) if local.interface != 0 => {
             next_hop::is_silent(address, local.interface, remote)
         }
-        // Reported in the error queue of the socket.
+        // The error queue of the socket reports these.
         _ => false,
     }
 }
@@ -267,13 +267,13 @@ pub(crate) fn is_neighbour_silent(_local: LocalEnd, _remote: IpAddr) -> bool {
     false
 }
 
-/// Lets packets leave through this interface only, regardless of the routing table.
+/// Binds a socket to an interface, so that packets leave only through it, regardless of the routing table.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
     socket.bind_device(Some(interface.as_bytes()))
 }
 
-/// Lets packets leave through this interface only, regardless of the routing table.
+/// Binds a socket to an interface, so that packets leave only through it, regardless of the routing table.
 #[cfg(target_vendor = "apple")]
 pub(crate) fn bind_to_device(socket: &Socket, interface: &str) -> io::Result<()> {
     let index =
@@ -301,7 +301,7 @@ pub fn interface_name(index: u32) -> Option<String> {
     netdev::get_interfaces().into_iter().find(|interface| interface.index == index).map(|found| found.name)
 }
 
-/// What the interfaces lead to, as far as the system tells more than `netdev` does.
+/// Kinds of interfaces, where the system reports more than `netdev`.
 struct Kinds {
     #[cfg(target_os = "linux")]
     links: Vec<linux::Link>,
@@ -310,7 +310,7 @@ struct Kinds {
 impl Kinds {
     #[cfg(target_os = "linux")]
     fn read() -> Self {
-        // Without the list it goes by what the interfaces look like.
+        // Without the list, the properties of the interfaces decide.
         Kinds { links: linux::links().unwrap_or_default() }
     }
 
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(found.prefix_bits, 8);
         assert!(found.mtu_bytes.is_some_and(|mtu| mtu >= 1280));
         assert!(check_route(loopback, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
-        // An address for documentation is nobody's (RFC 5737), so nothing can be sent from it.
+        // No machine has an address for documentation (RFC 5737), so packets cannot be sent from it.
         let nobody = IpAddr::from([203, 0, 113, 77]);
         assert!(check_route(loopback, Some("lo"), SocketAddr::from(([127, 0, 0, 2], 9))).is_ok());
         assert!(check_route(nobody, None, SocketAddr::from(([127, 0, 0, 2], 9))).is_err());

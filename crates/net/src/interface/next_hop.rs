@@ -1,8 +1,8 @@
-//! Next hops of IPv4 destinations as Linux sees them.
+//! Next hops of IPv4 destinations according to Linux.
 //!
-//! A socket that is bound to an interface does not learn from the kernel that a destination is out of reach. Where the interface has no
-//! route, the kernel takes the destination for a neighbour. It reports a neighbour that answers no ARP request by an ICMP message to
-//! itself, which arrives over loopback and so at no socket that is bound to another interface.
+//! The kernel does not report unreachable destinations to a socket that is bound to an interface. If the interface has no route,
+//! the kernel treats the destination as a neighbour. If that answers no ARP request, the kernel sends an ICMP message to itself
+//! over loopback, where a socket bound to another interface does not receive it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -21,12 +21,12 @@ pub(super) fn has_route(local: Ipv4Addr, interface: u32, remote: Ipv4Addr) -> bo
     route(local, interface, remote, RouteFlags::FibMatch).is_ok()
 }
 
-/// Returns `true` if the neighbour that packets to this destination are handed to does not answer ARP requests.
+/// Returns `true` if the next hop to this destination does not answer ARP requests.
 pub(super) fn is_silent(local: Ipv4Addr, interface: u32, remote: Ipv4Addr) -> bool {
     let Ok(route) = route(local, interface, remote, RouteFlags::empty()) else { return false };
     let next_hop = route.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Gateway(RouteAddress::Inet(gateway)) => Some(Some(*gateway)),
-        // An IPv6 neighbour, whose silence the kernel reports.
+        // IPv6 neighbour, whose silence the kernel reports.
         RouteAttribute::Gateway(_) | RouteAttribute::Via(_) => Some(None),
         _ => None,
     });
@@ -60,7 +60,7 @@ fn has_failed(interface: u32, neighbour: Ipv4Addr) -> bool {
     message.header =
         NeighbourHeader { family: AddressFamily::Inet, ifindex: interface, ..NeighbourHeader::default() };
     message.attributes = vec![NeighbourAttribute::Destination(NeighbourAddress::Inet(neighbour))];
-    // A neighbour that is not in the table is an error, and has not failed.
+    // A neighbour that is not in the table causes an error, and has not failed.
     let answers = request(RouteNetlinkMessage::GetNeighbour(message), NLM_F_ACK).unwrap_or_default();
     answers.iter().any(|answer| match answer {
         RouteNetlinkMessage::NewNeighbour(found) => found.header.state == NeighbourState::Failed,

@@ -1,4 +1,4 @@
-//! Addresses of this machine as they come and go.
+//! Changes of the addresses of this machine.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,27 +8,27 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{LocalAddress, Obstacle, local_addresses};
 
-/// How often the addresses are looked at although the system said nothing: it may have said it to nobody, or cannot.
+/// Interval of checks without a notification of the system, which may get lost or be unsupported.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-/// Something that happened to the addresses of this machine.
+/// Change of the addresses of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// There is one more that is wanted.
+    /// A wanted address was added.
     Added(LocalAddress),
-    /// One is gone, or not wanted as it is now, for example because its interface is down.
+    /// An address was removed, or is no longer wanted, for example because its interface is down.
     Removed(LocalAddress),
-    /// The interface of one takes packets of another size.
+    /// The MTU of an address's interface has changed.
     Resized(LocalAddress),
-    /// The interface of one is connected again.
+    /// The interface of an address is connected again.
     Reconnected(LocalAddress),
-    /// The system reports something else, such as a new route.
+    /// The system reports another change, such as a new route.
     Other,
 }
 
 type Filter = Box<dyn Fn(&LocalAddress) -> bool + Send + Sync>;
 
-/// Tells of addresses that come and go.
+/// Watcher of added and removed addresses.
 pub struct Watcher {
     wants: Filter,
     keeps: Option<Filter>,
@@ -46,14 +46,13 @@ impl fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Watches the addresses that `wants` accepts; those of this moment are known and not told. It has to be called on a tokio
-    /// runtime.
+    /// Watches the addresses that `wants` accepts. Current ones are known and not reported. Must be called on a tokio runtime.
     ///
-    /// Linux says when something changes; elsewhere the addresses are looked at every three seconds.
+    /// Linux reports changes; on other systems the addresses are checked every three seconds.
     pub fn new(wants: impl Fn(&LocalAddress) -> bool + Send + Sync + 'static) -> Self {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Before the first look, so that nothing falls between the two.
+        // Subscribes before the first check, so that no change is missed.
         #[cfg(target_os = "linux")]
         let news = super::linux::News::listen().ok();
         let mut watcher = Watcher {
@@ -69,19 +68,19 @@ impl Watcher {
         watcher
     }
 
-    /// Keeps an address that was wanted once for as long as `keeps` accepts it: one whose interface has lost its carrier, for example.
+    /// Keeps an address that was wanted once while `keeps` accepts it, for example one whose interface has lost its carrier.
     pub fn keeping(self, keeps: impl Fn(&LocalAddress) -> bool + Send + Sync + 'static) -> Self {
         Watcher { keeps: Some(Box::new(keeps)), ..self }
     }
 
-    /// The wanted addresses after the changes that were told.
+    /// Returns the wanted addresses after the reported changes.
     pub fn known(&self) -> &[LocalAddress] {
         &self.known
     }
 
-    /// The next change. What is removed is told before what is added.
+    /// Returns the next change. Removals precede additions.
     ///
-    /// Cancel-safe: a change is taken only by the call that returns it.
+    /// Cancel-safe: only the call that returns a change removes it.
     pub async fn next(&mut self) -> Change {
         loop {
             if let Some(change) = self.pending.pop_front() {
@@ -97,7 +96,7 @@ impl Watcher {
         }
     }
 
-    /// Waits until it is time to look. Returns `true` if the system has reported something.
+    /// Waits until the next check. Returns `true` if the system has reported a change.
     async fn wait(&mut self) -> bool {
         #[cfg(target_os = "linux")]
         if let Some(news) = &mut self.news {
@@ -119,7 +118,7 @@ impl Watcher {
     }
 }
 
-/// What leads from one state to the other. An address that moved to another interface is removed and added.
+/// Returns the changes between two states. An address that moved to another interface is removed and added.
 fn changes(before: &[LocalAddress], now: &[LocalAddress]) -> Vec<Change> {
     let has = |all: &[LocalAddress], one: &LocalAddress| all.iter().any(|other| is_same(other, one));
     let removed = before.iter().filter(|one| !has(now, one)).cloned().map(Change::Removed);
@@ -139,8 +138,8 @@ fn is_same(one: &LocalAddress, other: &LocalAddress) -> bool {
     (one.address, &one.interface) == (other.address, &other.interface)
 }
 
-/// Returns `true` if no packet leaves or arrives through the interface now. IPv6 tests an address again for being unique when the
-/// interface is connected.
+/// Returns `true` if no packet can leave or arrive through the interface now. IPv6 verifies the uniqueness of an address again when
+/// the interface is connected.
 fn is_disconnected(local: &LocalAddress) -> bool {
     matches!(local.obstacle, Some(Obstacle::Down | Obstacle::NoCarrier | Obstacle::Tentative))
 }

@@ -1,4 +1,4 @@
-//! The addresses that a host listens on, as its user names them.
+//! Listening addresses of a host, as the user names them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use crate::interface::{LocalAddress, Watcher};
 use crate::locals::Binding;
 use crate::protection::Protection;
 
-/// The addresses that a host listens on.
+/// Listening addresses of a host.
 #[derive(Clone, Debug)]
 pub struct ListenAddresses {
     listen: Vec<SocketAddr>,
@@ -18,30 +18,30 @@ pub struct ListenAddresses {
 }
 
 impl ListenAddresses {
-    /// These addresses, of which one that stands for all of its IP version means those that are usable; if none is given, all usable
-    /// ones with this UDP port.
+    /// Creates the selection. An unspecified address selects the usable addresses of its IP version. Without addresses, selects all
+    /// usable ones with this UDP port.
     pub fn new(listen: Vec<SocketAddr>, port: u16, options: OptionNames) -> Self {
         ListenAddresses { listen, port, options }
     }
 
-    /// The addresses to bind.
+    /// Returns the addresses to bind.
     ///
     /// # Errors
-    /// That no address is usable, and what to do about it.
+    /// Reports that no address is usable, with a remedy.
     pub fn addresses(&self, locals: &LocalAddresses) -> Result<Vec<SocketAddr>, String> {
         addresses(&self.listen, self.port, locals, self.options)
     }
 
-    /// A builder of a host with a socket at each of them.
+    /// Returns a builder of a host with a socket at each address.
     ///
     /// # Errors
-    /// That no address is usable, and what to do about it.
+    /// Reports that no address is usable, with a remedy.
     pub fn host(&self, protection: Protection) -> Result<HostBuilder, String> {
         let locals = self.addresses(&LocalAddresses::read())?;
         Ok(locals.into_iter().fold(Host::builder(protection), |builder, local| builder.local(local)))
     }
 
-    /// Addresses that come are listened on too, where all were asked for.
+    /// Also listens on addresses added later, if all were selected.
     pub fn follow(&self, host: &Host) {
         let all = self.listen.iter().filter(|address| address.ip().is_unspecified());
         let all: Vec<SocketAddr> = all.copied().collect();
@@ -57,7 +57,7 @@ impl ListenAddresses {
     }
 }
 
-/// The addresses to bind. An address that stands for all of its IP version is replaced by those that are usable, and loopback if none is.
+/// Returns the addresses to bind. An unspecified address selects the usable ones of its IP version, or loopback if none.
 fn addresses(
     listen: &[SocketAddr],
     port: u16,

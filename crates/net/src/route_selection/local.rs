@@ -1,4 +1,4 @@
-//! Which of the machine's addresses paths begin at.
+//! Local addresses at which paths begin.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
@@ -9,14 +9,14 @@ use super::pairing::{LocalChoice, NamedLocal, RemoteChoice};
 use crate::interface::{LinkKind, LocalAddress, Obstacle, local_addresses};
 use crate::reach::{Reach, leads_to};
 
-/// The addresses of this machine.
+/// Addresses of this machine.
 #[derive(Clone, Debug)]
 pub struct LocalAddresses {
-    /// Those of all interfaces, usable or not.
+    /// Addresses of all interfaces, usable or not.
     pub all: Vec<LocalAddress>,
 }
 
-/// Whether a path may begin there: to this machine only at a loopback address, to all others at none.
+/// Returns `true` if a path may begin there. Paths to this machine begin at loopback addresses only, all others do not.
 pub fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
     match (&local.kind, &local.obstacle) {
         (LinkKind::Loopback, Some(Obstacle::Loopback)) => to_this_machine,
@@ -24,19 +24,19 @@ pub fn is_usable(local: &LocalAddress, to_this_machine: bool) -> bool {
     }
 }
 
-/// Returns `true` if a host that listens on all addresses has a socket there: also where the interface has no carrier now, since
-/// packets to the address may come over another one.
+/// Returns `true` if a host that listens on all addresses has a socket there. An interface without a carrier is included, since
+/// packets to its address may arrive through another one.
 pub(super) fn may_listen(local: &LocalAddress) -> bool {
     is_usable(local, false) || local.obstacle == Some(Obstacle::NoCarrier)
 }
 
 impl LocalAddresses {
-    /// As they are now.
+    /// Reads the current addresses.
     pub fn read() -> Self {
         LocalAddresses { all: local_addresses() }
     }
 
-    /// Where paths to these addresses begin: at what was asked for, or else at the usable addresses that have a way to one.
+    /// Selects the local ends of paths to these addresses: the requested ones, or else the usable ones with a route to one of them.
     pub(super) fn choose(
         &self,
         asked: &[String],
@@ -86,23 +86,23 @@ impl LocalAddresses {
         (local.kind != LinkKind::Loopback).then_some(local.interface.as_str())
     }
 
-    /// Returns the address of a local end; the first one where the end names no interface.
+    /// Returns the address of a local end; the first one if the end names no interface.
     fn find(&self, end: LocalEnd) -> Option<&LocalAddress> {
         let mut of_address = self.all.iter().filter(|local| local.address == end.address);
         of_address.find(|local| [0, local.index].contains(&end.interface))
     }
 
-    /// Returns how well a local end leads to a remote address.
+    /// Returns the reach from a local end to a remote address.
     pub(super) fn reach(&self, local: LocalEnd, remote: SocketAddr) -> Reach {
         self.find(local).map_or(Reach::Unknown, |found| Reach::between(found, remote))
     }
 
-    /// Whether this machine has the address: what is sent there does not leave through an interface.
+    /// Returns `true` if this machine has the address. Packets to it leave through no interface.
     pub(super) fn has(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.all.iter().any(|local| local.address == address)
     }
 
-    /// What a `--path` stands for.
+    /// Resolves a `--path` value.
     fn start(&self, text: &str, options: OptionNames) -> Result<NamedLocal, String> {
         let path = options.path;
         if let Ok(address) = text.parse::<IpAddr>() {
@@ -131,7 +131,7 @@ impl LocalAddresses {
         }
     }
 
-    /// Returns the end with an address that the user named. An address of several interfaces does not say which of them is meant.
+    /// Returns the end with an address that the user named. An address of several interfaces is ambiguous.
     fn only_end(&self, address: IpAddr, options: OptionNames) -> Result<LocalEnd, String> {
         let mut of_address = self.all.iter().filter(|local| local.address == address);
         let Some(first) = of_address.next() else { return Ok(address.into()) };
@@ -153,16 +153,17 @@ impl LocalAddresses {
     }
 }
 
-/// Addresses that paths begin at, as they are found while a command runs.
+/// Filter of addresses found while a command runs, at which paths may begin.
 pub(super) struct FollowFilter {
     names: Vec<String>,
     ends: Vec<SocketAddr>,
-    /// Further addresses of the peer may become known, so that there need be no route to the known ones.
+    /// Set if further addresses of the peer may become known, so that a route to the known ones is not required.
     open: bool,
 }
 
 impl FollowFilter {
-    /// Those of interfaces that were named, or, where none was, the usable ones. `None` if addresses were named only.
+    /// Creates the filter: addresses of the named interfaces, or the usable ones if none was named. Returns `None` if only
+    /// addresses were named.
     pub(super) fn new(asked: &[String], ends: &RemoteChoice, open: bool) -> Option<Self> {
         let names: Vec<String> =
             asked.iter().filter(|text| text.parse::<IpAddr>().is_err()).cloned().collect();
@@ -185,7 +186,7 @@ impl FollowFilter {
     }
 }
 
-/// Whoever names a virtual interface or loopback means it.
+/// Returns `true` for an address of a named interface. Virtual interfaces and loopback are permitted, because the user named them.
 fn may_be_named(local: &LocalAddress) -> bool {
     local.up
         && matches!(local.obstacle, None | Some(Obstacle::Virtual(_) | Obstacle::Loopback))
@@ -306,7 +307,7 @@ mod tests {
         assert!(of("wlan7").contains("there are lo, card0, card1, docker0, bare"));
         assert!(of("203.0.113.77").contains("--path 203.0.113.77: no path can begin"));
         assert!(of("0.0.0.0").contains("it stands for all"));
-        // Nobody has the usable address of this made-up machine, so there is no way from it.
+        // No machine has the usable address of this artificial machine, so it has no route.
         let none = machine().choose(&[], &resolved("192.0.2.1:7"), OPTIONS).expect_err("no way");
         assert!(none.starts_with("no local address has a way to 192.0.2.1:7:"), "{none}");
         assert!(none.contains("card1 198.51.100.4: the interface is down"), "{none}");

@@ -1,4 +1,4 @@
-//! From what a user names, such as a host and an interface, to the addresses of paths and of sockets that listen.
+//! Conversion of the user's hosts and interfaces to addresses of paths and of listening sockets.
 
 mod listen;
 mod local;
@@ -25,7 +25,7 @@ use crate::locals::Binding;
 use crate::peer::udp_address;
 use crate::protection::Protection;
 
-/// What a user named for the paths to a peer. Which addresses that means is asked of the system each time.
+/// Hosts, addresses and interfaces that a user named for the paths to a peer. The system is queried for their addresses each time.
 #[derive(Clone, Debug)]
 pub struct RouteSelection {
     locals: Vec<String>,
@@ -34,15 +34,15 @@ pub struct RouteSelection {
 }
 
 impl RouteSelection {
-    /// Paths from these local addresses or interfaces, or from every usable one with a route to the peer if none is named.
+    /// Creates the selection: paths from these local addresses or interfaces, or from all usable ones with a route to the peer.
     pub fn new(locals: Vec<String>, remotes: RemoteChoice, options: OptionNames) -> Self {
         RouteSelection { locals, remotes, options }
     }
 
-    /// The paths, the first being the primary one.
+    /// Returns the paths, the primary one first.
     ///
     /// # Errors
-    /// Which local and remote addresses do not fit, and what to do about it.
+    /// Names the local and remote addresses that do not fit, with a remedy.
     pub fn paths(&self) -> Result<Vec<PathAddress>, String> {
         let known = LocalAddresses::read();
         let locals = known.choose(&self.locals, &self.remotes, self.options)?;
@@ -54,7 +54,7 @@ impl RouteSelection {
         Ok(paths)
     }
 
-    /// Returns `true` if the user named a host and nothing else, so that every link of both ends is to be used.
+    /// Returns `true` if the user named only a host, so that every link of both endpoints is used.
     pub fn is_open(&self) -> bool {
         self.locals.is_empty() && matches!(self.remotes, RemoteChoice::Resolved { .. })
     }
@@ -65,7 +65,7 @@ impl RouteSelection {
             if self.is_open() { ListedAddresses::Protected } else { ListedAddresses::Ignore };
     }
 
-    /// A builder of a host that these paths can begin at, as [`host_for`] makes it. Where further paths may come it has a socket at
+    /// Returns a builder of a host for these paths, like [`host_for`]. If further paths may be added, the host has a socket at
     /// every usable address.
     pub fn host(&self, paths: &[PathAddress], protection: Protection) -> HostBuilder {
         let locals = LocalAddresses::read();
@@ -80,8 +80,8 @@ impl RouteSelection {
         })
     }
 
-    /// Lets the paths of a host follow the machine's addresses as these come and go, unless addresses were named only. A socket stays
-    /// open for as long as its address exists.
+    /// Lets the paths of a host follow changes of the machine's addresses, unless only addresses were named. A socket stays open
+    /// while its address exists.
     pub fn follow(&self, host: &Host, paths: &[PathAddress]) {
         let to_interface = !leads_to_this_machine(paths, &LocalAddresses::read());
         if let Some(filter) = FollowFilter::new(&self.locals, &self.remotes, self.is_open()) {
@@ -91,7 +91,8 @@ impl RouteSelection {
     }
 }
 
-/// A builder of a host with a socket at each of the local addresses, bound to its interface too, so that a path leaves where it begins.
+/// Returns a builder of a host with a socket at each of the local addresses. Each socket is bound to its interface, so that a path
+/// leaves through it.
 pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
     let locals = LocalAddresses::read();
     let here = leads_to_this_machine(paths, &locals);
@@ -108,10 +109,10 @@ pub fn host_for(paths: &[PathAddress], protection: Protection) -> HostBuilder {
     builder
 }
 
-/// Takes the local address of a further path into use, as [`host_for`] would have done.
+/// Adds the local address of a further path, as [`host_for`] would.
 ///
 /// # Errors
-/// What the host says.
+/// Returns the error of the host.
 pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, LocalError> {
     let locals = LocalAddresses::read();
     let address = SocketAddr::new(path.local, 0);
@@ -121,12 +122,12 @@ pub async fn add_local(host: &Host, path: PathAddress) -> Result<SocketAddr, Loc
     }
 }
 
-/// What is sent to this machine's own addresses leaves through no interface, so no path may be bound to one.
+/// Returns `true` if a path leads to this machine. Such packets leave through no interface, so no path may be bound.
 fn leads_to_this_machine(paths: &[PathAddress], locals: &LocalAddresses) -> bool {
     paths.iter().any(|path| locals.has(path.remote))
 }
 
-/// The message for an attempt to connect that failed.
+/// Returns the message for a failed attempt to connect.
 pub fn connect_failure_message(
     target: &str,
     paths: &[PathAddress],

@@ -1,12 +1,12 @@
-//! What messages call the options of the program that uses this crate.
+//! Names of the program's options in messages.
 
-/// The names of the options with which a program's users say where paths begin and lead, and which addresses are listened on.
+/// Names of the options that select where paths begin and end, and the addresses to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionNames {
-    /// Local addresses and interfaces of paths.
+    /// Option for local addresses and interfaces of paths.
     pub path: &'static str,
-    /// Remote addresses of paths.
+    /// Option for remote addresses of paths.
     pub to: &'static str,
-    /// Addresses to listen on.
+    /// Option for addresses to listen on.
     pub listen: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Pairs of a local and a remote address: which local address goes with which of the peer's.
+//! Pairing of local and remote addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,38 +7,38 @@ use anabranch_core::{LocalEnd, PathAddress};
 use super::option_names::OptionNames;
 use crate::reach::{Reach, interleave, spread};
 
-/// The most paths of an association.
+/// Maximum number of paths of an association.
 const MOST_PATHS: usize = 8;
 
-/// The local addresses of paths.
+/// Local addresses of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LocalChoice {
-    /// The user named none; those of the wrong IP version are left out.
+    /// The user named none; those of the wrong IP version are skipped.
     Found(Vec<LocalEnd>),
-    /// The user named these, and each is to be used.
+    /// The user named these, and each is used.
     Named(Vec<NamedLocal>),
 }
 
-/// A local address or interface that the user named.
+/// Local address or interface that the user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamedLocal {
-    /// As it was written.
+    /// Text as written.
     pub(super) text: String,
-    /// One, or those of an interface.
+    /// One end, or those of an interface.
     pub(super) ends: Vec<LocalEnd>,
 }
 
-/// The remote addresses of paths.
+/// Remote addresses of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteChoice {
-    /// The addresses of a host's name.
+    /// Addresses of a host name.
     Resolved {
-        /// The name as it was written.
+        /// Name as written.
         host: String,
-        /// Its addresses.
+        /// Addresses of the name.
         addresses: Vec<SocketAddr>,
     },
-    /// The user named these, and each is to be used.
+    /// The user named these, and each is used.
     Named(Vec<SocketAddr>),
 }
 
@@ -50,17 +50,17 @@ impl RemoteChoice {
     }
 }
 
-/// The paths, the first being the primary one. The ends of a path are of one IP version.
+/// Returns the paths, the primary one first. Both ends of a path have the same IP version.
 ///
 /// # Errors
-/// Which option does not fit, and what to do about it.
+/// Names the option that does not fit, with a remedy.
 pub(super) fn pair(
     starts: &LocalChoice,
     ends: &RemoteChoice,
     reach: &dyn Fn(LocalEnd, SocketAddr) -> Reach,
     options: OptionNames,
 ) -> Result<Vec<PathAddress>, String> {
-    // An address that the user named is used whether the system has a route or not.
+    // A local address that the user named is used even without a route.
     let any = |local: LocalEnd, remote: SocketAddr| Some(reach(local, remote));
     let routed =
         |local: LocalEnd, remote: SocketAddr| any(local, remote).filter(|reach| *reach != Reach::Unknown);
@@ -102,7 +102,7 @@ pub(super) fn pair(
     bounded(once, starts, options)
 }
 
-/// The eight paths that an association has at most. Each local address that the user named keeps one.
+/// Limits the paths to the maximum of eight. Each local address that the user named keeps one.
 fn bounded(
     mut paths: Vec<PathAddress>,
     starts: &LocalChoice,
@@ -152,7 +152,7 @@ fn in_order(
     starts.iter().zip(ends).map(path).collect()
 }
 
-/// Returns an error if no local address is of the IP version of an end that the user named.
+/// Returns an error if no local address has the IP version of an end that the user named.
 fn check_families(found: &[LocalEnd], ends: &[SocketAddr], options: OptionNames) -> Result<(), String> {
     match ends.iter().find(|remote| !found.iter().any(|local| same_family(*local, **remote))) {
         None => Ok(()),
@@ -225,7 +225,7 @@ mod tests {
         RemoteChoice::Resolved { host: "peer".to_owned(), addresses }
     }
 
-    /// The pairs as text.
+    /// Returns the pairs as text.
     #[track_caller]
     fn paired(starts: &LocalChoice, ends: &RemoteChoice) -> Vec<String> {
         let paths = pair(starts, ends, &|_, _| Reach::Routed, OPTIONS).expect("paths");

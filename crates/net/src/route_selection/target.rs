@@ -1,22 +1,22 @@
-//! Hosts and addresses as people write them, with or without a port.
+//! Hosts and addresses as written by users, with or without a port.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::config::DEFAULT_UDP_PORT;
 
-/// A host name or an address, and a UDP port.
+/// Host name or address, and a UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Without brackets.
+    /// Name or address, without brackets.
     host: String,
     port: u16,
 }
 
 impl Target {
-    /// Reads `HOST`, `HOST:PORT`, `ADDR`, `ADDR:PORT` and `[ADDR]:PORT`; an IPv6 address without a port needs no brackets.
+    /// Parses `HOST`, `HOST:PORT`, `ADDR`, `ADDR:PORT` and `[ADDR]:PORT`. An IPv6 address without a port needs no brackets.
     ///
     /// # Errors
-    /// What is wrong with it, and what to write.
+    /// Describes the error and the expected format.
     pub fn read(text: &str) -> Result<Self, String> {
         refuse_link_local(text)?;
         if let Ok(address) = read_address(text) {
@@ -39,20 +39,20 @@ impl Target {
         if self.port == 0 { Err(bad_port(text, "0")) } else { Ok(self) }
     }
 
-    /// The name or address, without brackets.
+    /// Returns the name or address, without brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The UDP port.
+    /// Returns the UDP port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The addresses of the host in the resolver's order, each once.
+    /// Returns the addresses of the host in the resolver's order, each once.
     ///
     /// # Errors
-    /// Which name has none, and what to do about it.
+    /// Names the host without an address, with a remedy.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
         let Target { host, port } = self;
         let found = tokio::net::lookup_host((host.as_str(), *port)).await.map_err(|error| {
@@ -77,10 +77,10 @@ fn bad_port(text: &str, port: &str) -> String {
     )
 }
 
-/// Reads an address; without a port it is [`DEFAULT_UDP_PORT`].
+/// Parses an address. The default port is [`DEFAULT_UDP_PORT`].
 ///
 /// # Errors
-/// What to write.
+/// Describes the expected format.
 pub fn read_address(text: &str) -> Result<SocketAddr, String> {
     refuse_link_local(text)?;
     if let Ok(address) = text.parse() {
@@ -92,10 +92,10 @@ pub fn read_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// Refuses an IPv6 link-local address, with or without the interface that it belongs to (RFC 4007 section 11).
+/// Rejects an IPv6 link-local address, with or without its interface (RFC 4007 section 11).
 ///
 /// # Errors
-/// The remedy.
+/// Returns the error with a remedy.
 pub fn refuse_link_local(text: &str) -> Result<(), String> {
     let host = text.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(text);
     let address = host.split('%').next().unwrap_or(host);
@@ -108,7 +108,7 @@ pub fn refuse_link_local(text: &str) -> Result<(), String> {
     }
 }
 
-/// A target that names no port, with this one; `None` if it names one.
+/// Adds this port to a target without one. Returns `None` if it has a port.
 pub fn with_port(target: &str, port: u16) -> Option<String> {
     let bare = target.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(target);
     match bare.parse::<IpAddr>() {
@@ -118,10 +118,10 @@ pub fn with_port(target: &str, port: u16) -> Option<String> {
     }
 }
 
-/// Like [`read_address`], for an address that is to be sent to.
+/// Like [`read_address`], for a destination address.
 ///
 /// # Errors
-/// What to write.
+/// Describes the expected format.
 pub fn read_destination(text: &str) -> Result<SocketAddr, String> {
     let address = read_address(text)?;
     match (address.ip().is_unspecified(), address.port()) {

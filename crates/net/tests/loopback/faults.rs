@@ -1,4 +1,4 @@
-//! Peers and paths that are dead, die, or come back.
+//! Peers and paths that are dead, fail, or recover.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -59,7 +59,7 @@ async fn a_dead_first_path_does_not_prevent_connecting() {
     .await;
 }
 
-/// An association from a host that can be killed: its runtime goes, and says nothing to anybody.
+/// Creates an association from a host that can be killed: dropping its runtime sends no packets.
 async fn mortal(
     runtime: &Runtime,
     mode: Mode,
@@ -69,7 +69,7 @@ async fn mortal(
 ) -> (Host, Association) {
     let life = runtime.spawn(async move {
         let host = loop {
-            // The system may not have given back the ports of a previous incarnation.
+            // The system may not have released the ports of a previous incarnation.
             match Host::builder(protection(mode.of_client())).local(local).sctp_port(40_001).bind() {
                 Ok(host) => break host,
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
@@ -147,7 +147,7 @@ async fn a_path_that_dies_is_told_and_the_other_goes_on() {
         config.profile.heartbeat_interval = Span::from_millis(200);
         let server = server_in(mode, &[1, 2], config.clone());
         let client = client_in(mode, &[11, 12]);
-        // The first path leads through a socket that passes packets on until it is dropped.
+        // The first path leads through a socket that forwards packets until it is dropped.
         let inside = tokio::net::UdpSocket::bind(any_port(31)).await.expect("a socket");
         let routes = [
             PathAddress::over_udp(ip(11), inside.local_addr().expect("bound")),
@@ -210,7 +210,7 @@ async fn a_host_that_was_held_up_reads_what_came_before_it_counts_time_outs() {
             send(&ours, "held up").await;
             // The host's task has had its turn when it answers.
             client.statistics().await;
-            // Ten times as long as a time-out; the acknowledgement waits in the socket.
+            // Ten times a time-out; the acknowledgement waits in the socket.
             std::thread::sleep(Duration::from_secs(2));
             expect(&theirs, "held up").await;
         }

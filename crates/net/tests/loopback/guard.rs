@@ -1,4 +1,4 @@
-//! Who is whom, which paths there are, and how long it takes to find out that nobody answers.
+//! Identities of peers, sets of paths, and the time until an unanswered attempt fails.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ async fn a_dead_first_route_does_not_hold_connecting_up() {
         PathAddress::over_udp(ip(12), server.local_addresses()[0]),
     ];
     let mut config = quick();
-    // One time-out would be longer than the test takes.
+    // One time-out would exceed the time of the test.
     config.profile.rto_initial = Span::from_secs(200);
     config.connect_timeout = None;
     let began = Instant::now();
@@ -92,7 +92,7 @@ async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_
         within(events.next()).await,
         Some(Ok(AssociationEvent::PathState { path: added, state: PathState::Active }))
     );
-    // The path of the handshake has to answer a HEARTBEAT as well, which may be before or after.
+    // The path of the handshake has to answer a HEARTBEAT as well, before or after.
     let new = async {
         loop {
             match at_server.next().await {
@@ -111,7 +111,7 @@ async fn a_path_that_is_added_becomes_known_to_the_peer_and_one_that_is_removed_
     ours.abort();
     assert!(within(ours.closed()).await.is_err());
     within(async {
-        // Forgotten once its last packet has left.
+        // Forgotten once its last packet was sent.
         while within(ours.remove_path(added)).await != Err(PathError::Closed) {
             tokio::task::yield_now().await;
         }
@@ -133,7 +133,7 @@ async fn a_host_that_stops_accepting_keeps_what_it_has() {
     expect(&theirs, "before").await;
 }
 
-/// A server at 127.0.0.1 that accepts peers at 127.0.0.81 only.
+/// Returns a server at 127.0.0.1 that accepts only peers at 127.0.0.81.
 fn choosy() -> Host {
     let networks = Networks::new([Network::new(ip(81), 32).expect("a network")]).expect("a list");
     let builder = Host::builder(Protection::Insecure).local(any_port(1)).accept(quick());
@@ -172,7 +172,7 @@ async fn further_addresses_of_a_peer_that_was_admitted_become_paths() {
         remotes.sort();
         remotes
     };
-    // Each is active once it has answered a HEARTBEAT, the first one too.
+    // Each is active once it has answered a HEARTBEAT, including the first one.
     within(async {
         while active().await != [ip(81), ip(83)] {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,4 +1,4 @@
-//! The hostile peer of anabranch-tests before hosts on real sockets.
+//! The hostile peer of anabranch-tests against hosts on real sockets.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -20,7 +20,7 @@ fn hostile(host: &Host, from: SocketAddr, seed: u64) -> Peer<Socket> {
     peer
 }
 
-/// Every chunk there is, in many associations one after the other, from a thread of its own.
+/// Sends every chunk type in many consecutive associations, from its own thread.
 fn attack(mut peer: Peer<Socket>, seed: u64) -> u64 {
     let mut attack = Attack::new(seed);
     let mut associations = 0;
@@ -29,7 +29,7 @@ fn attack(mut peer: Peer<Socket>, seed: u64) -> u64 {
             peer.renew();
             match peer.call() {
                 Ok(()) => associations += 1,
-                // What it said last left an association that leaves its calls unanswered from then on: it calls from another port.
+                // Its last message left an association that does not answer further attempts, so it uses another port.
                 Err(HandshakeError::NoAnswer(_)) => peer.ports[0] += 1,
                 Err(_) => {}
             }
@@ -45,7 +45,7 @@ fn attack(mut peer: Peer<Socket>, seed: u64) -> u64 {
     associations
 }
 
-/// A client whose messages arrive whatever the hostile peer sends to the same host.
+/// Checks that a client's messages arrive while a hostile peer attacks the same host.
 async fn undisturbed(host: &Host, from: SocketAddr, us: &Host) {
     let bad = hostile(host, from, 7);
     let thread = std::thread::spawn(move || attack(bad, 7));

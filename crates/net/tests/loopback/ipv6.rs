@@ -1,4 +1,4 @@
-//! IPv6, alone and beside IPv4.
+//! IPv6, alone and together with IPv4.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ fn any_v6_port() -> SocketAddr {
     SocketAddr::new(V6, 0)
 }
 
-/// A host on an IPv4 address and on ::1.
+/// Returns a host on an IPv4 address and on ::1.
 fn on_both(mode: Mode, node: u8, accepts: bool) -> Host {
     let builder = Host::builder(protection(if accepts { mode.of_server() } else { mode.of_client() }));
     let builder = builder.local(any_port(node)).local(any_v6_port());
@@ -64,7 +64,7 @@ async fn a_host_on_both_families_accepts_from_each() {
     }
 }
 
-/// Passes datagrams between one client and one server, until it is dropped.
+/// Forwards datagrams between one client and one server, until it is dropped.
 async fn forward(inside: tokio::net::UdpSocket, server: SocketAddr) {
     let outside = tokio::net::UdpSocket::bind(any_v6_port()).await.expect("a socket");
     let (mut client, mut inward, mut outward) = (None, [0; 2048], [0; 2048]);
@@ -124,7 +124,7 @@ async fn a_failed_ipv6_path_is_noticed_and_comes_back() {
         let state = async |wanted: fn(PathState) -> bool| {
             within(async {
                 while !wanted(ours.paths().await[1].state) {
-                    // Data finds a failure sooner than HEARTBEATs do.
+                    // Data detects a failure sooner than HEARTBEATs do.
                     let _ = ours.send(vec![1; 2_000], Default::default()).await;
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }

@@ -1,4 +1,4 @@
-//! How hosts and associations begin and end.
+//! Start and end of hosts and associations.
 
 use std::time::Duration;
 
@@ -119,7 +119,7 @@ async fn a_connection_attempt_that_is_given_up_leaves_nothing_behind() {
     let peer = Peer::new([PathAddress::over_udp(ip(11), silent.local_addr().expect("bound"))]);
     let limit = Duration::from_millis(100);
     for _ in 0..2 {
-        // The second attempt would be refused if the first one were still there.
+        // The second attempt would be refused if the first one still existed.
         let attempt = client.connect(peer.clone(), quick());
         assert!(tokio::time::timeout(limit, attempt).await.is_err());
         within(async {

@@ -1,4 +1,4 @@
-//! Local addresses come and go while associations are up.
+//! Local addresses added and removed while associations are established.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use crate::rig::{Duo, any_port, expect, in_both_modes, ip, quick, send, within};
 
 const PIECE_BYTES: usize = 16 << 10;
 
-/// Waits until an association has so many paths in use.
+/// Waits until an association has this number of active paths.
 async fn active_paths(association: &Association, count: usize) {
     within(async {
         loop {
@@ -81,7 +81,7 @@ async fn all_addresses_of_both_hosts_are_replaced_while_data_flows() {
     in_both_modes(async |mode| {
         let duo = Duo::connected_in(mode, 2, quick()).await;
         let (ours, theirs) = (duo.ours.clone(), duo.theirs.clone());
-        // Data flows until all is replaced, however long that takes on a busy machine.
+        // Data flows until all paths are replaced, even on a busy machine.
         let replaced = Arc::new(AtomicBool::new(false));
         let goes_on = Arc::clone(&replaced);
         let sender = tokio::spawn(async move {

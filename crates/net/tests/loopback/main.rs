@@ -1,4 +1,4 @@
-//! Hosts on loopback addresses: real sockets, real time, bounded in both.
+//! Hosts on loopback addresses, with real sockets and real time, both bounded.
 
 #![allow(
     clippy::disallowed_macros,

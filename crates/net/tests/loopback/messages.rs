@@ -1,4 +1,4 @@
-//! Sending and receiving: echo, back-pressure, futures that are dropped.
+//! Sending and receiving: echo, back-pressure, dropped futures.
 
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn messages_go_both_ways() {
     expect(&duo.ours, "from the server").await;
 }
 
-/// Where the machine has IPv6.
+/// Requires IPv6 on the machine.
 #[tokio::test]
 async fn one_association_may_have_paths_of_both_ip_versions() {
     let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
@@ -134,7 +134,7 @@ async fn buffers_that_may_grow_stop_the_sender_where_they_may_not_grow_further()
     stops_within(Some(growth), 512 << 10).await;
 }
 
-/// Buffers of 256 KiB that grow so, to `largest` bytes at most.
+/// Checks that a sender stops with buffers of 256 KiB that grow this way, to at most `largest` bytes.
 async fn stops_within(growth: Option<BufferGrowth>, largest: usize) {
     const MESSAGE: usize = 32 << 10;
     let mut config = quick();
@@ -143,13 +143,13 @@ async fn stops_within(growth: Option<BufferGrowth>, largest: usize) {
     config.buffer_growth = growth;
     let duo = Duo::connected(2, config).await;
     let mut accepted = 0;
-    // A machine that is slow may give up early, which makes the bound easier to keep and nothing else.
+    // A slow machine may stop early, which only makes the bound easier to meet.
     let limit = Duration::from_millis(500);
     while tokio::time::timeout(limit, duo.ours.send(vec![5; MESSAGE], on(0))).await.is_ok() {
         accepted += 1;
         assert!(accepted < 1000, "nothing stops the sender");
     }
-    // Outbox and inbox of 256 KiB each, send buffer and receive buffer, and a message that ends beyond each of them.
+    // Outbox and inbox of 256 KiB each, send buffer and receive buffer, and a message that exceeds each of them.
     assert!(accepted * MESSAGE <= 2 * (256 << 10) + 2 * largest + 4 * MESSAGE, "{accepted}");
     let state = duo.ours.snapshot().await;
     assert!(state.send_buffered_bytes <= largest as u64, "{state:?}");

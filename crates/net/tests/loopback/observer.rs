@@ -1,4 +1,4 @@
-//! What an observer sees is what happened.
+//! Agreement of observed and actual events.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -14,14 +14,14 @@ use anabranch_net::{
 
 use crate::rig::{any_port, echo, next, peer, quick, within};
 
-/// Everything that was seen.
+/// All observed events.
 #[derive(Debug, Default)]
 struct Seen {
     started: Vec<Started>,
     datagrams: Vec<(Time, SocketAddr, SocketAddr, DatagramOutcome, Vec<u8>)>,
     scheduled: usize,
     decided: usize,
-    /// Chunk bytes sent, by path, as they were shown last.
+    /// Bytes of chunks sent, by path, as last observed.
     sent_bytes: BTreeMap<AssociationId, Vec<u64>>,
     ended: Vec<Result<(), CloseReason>>,
     dropped: bool,
@@ -128,7 +128,7 @@ async fn each_datagram_is_seen_at_both_ends_with_its_bytes_and_in_order() {
         for local in locals(to) {
             let sent = payloads(from, DatagramOutcome::Sent, local);
             assert!(sent.len() > 20, "both paths carry something: {}", sent.len());
-            // A datagram of the end may find nobody any more.
+            // A datagram at the end may arrive after the host has stopped.
             let received = payloads(to, DatagramOutcome::Received, local);
             assert_eq!(sent[..received.len()], received);
         }

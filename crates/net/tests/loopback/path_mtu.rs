@@ -1,4 +1,4 @@
-//! The packet size of a path is searched for on real sockets.
+//! Search for the path MTU on real sockets.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::rig::{Duo, quick, within};
 
-/// What the first path is known to carry once the search has come as far as `enough` says.
+/// Returns the known MTU of the first path once `enough` accepts it.
 async fn found(duo: &Duo, enough: impl Fn(usize) -> bool) -> usize {
     within(async {
         loop {
@@ -27,16 +27,16 @@ async fn loopback_carries_more_than_a_path_begins_with() {
     let duo = Duo::connected(1, config.clone()).await;
     let most = config.mtu_search_up_to_bytes.expect("it searches");
     assert!(config.mtu_bytes < most);
-    // SCTP packets have lengths of four.
+    // Lengths of SCTP packets are multiples of four.
     assert!(found(&duo, |mtu| mtu > most - 4).await <= most);
 }
 
 #[tokio::test]
 async fn packets_that_ip_cannot_carry_are_not_waited_for() {
     let mut config = quick();
-    // More than an IP packet holds.
+    // More than the maximum IP packet.
     config.mtu_search_up_to_bytes = Some(65_600);
-    // Waiting for three probes of each size in vain would take longer than this test may.
+    // Unanswered probes, three per size, would exceed the time of this test.
     config.profile.rto_min = anabranch_core::time::Span::from_secs(60);
     config.profile.rto_max = config.profile.rto_min;
     let duo = Duo::connected(1, config).await;

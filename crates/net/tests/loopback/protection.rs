@@ -39,14 +39,14 @@ fn host(nodes: &[u8], accept: Option<AssociationConfig>, protection: Protection)
     }
 }
 
-/// Configuration of a side that agrees on the key management, in which its application takes no part.
+/// Returns the configuration of an endpoint that negotiates the key management, but does not run it.
 fn without_key_management(roles: KeyManagementRoles) -> AssociationConfig {
     let (mode, methods) = (ProtectionMode::Strict, vec![KeyManagementMethod::TLS]);
     let wanted = anabranch_core::protection::Protection { mode, roles, methods, restart: false };
     AssociationConfig { protection: Some(wanted), ..quick() }
 }
 
-/// A client with key 1 and a server with key 2 that know each other.
+/// Returns a client with key 1 and a server with key 2 that accept each other.
 fn hosts(paths: u8, policy: &KeyPolicy) -> (Host, Host) {
     let servers: Vec<u8> = (1..=paths).collect();
     let clients: Vec<u8> = (11..=10 + paths).collect();
@@ -88,7 +88,7 @@ async fn both_sides_know_each_other_and_talk() {
     assert_eq!((counters.established, counters.failed, counters.pending), (1, 0, 0));
 }
 
-/// The types of the chunks in each packet that was sent.
+/// Chunk types in each sent packet.
 #[derive(Clone, Debug, Default)]
 struct Sent(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -137,10 +137,10 @@ async fn without_protection_there_is_no_identity_and_nothing_to_export() {
 async fn keys_change_under_data_on_two_paths() {
     let policy = KeyPolicy { rekey_records: 300, peer_burst: 10_000, ..KeyPolicy::default() };
     let (client, server) = hosts(2, &policy);
-    // What asks for new keys waits behind what was sent before.
+    // The request for new keys waits behind earlier data.
     let mut config = quick();
     (config.send_buffer_bytes, config.buffer_growth) = (Some(100_000), None);
-    // In larger packets it would be few records.
+    // Larger packets would give too few records.
     config.mtu_search_up_to_bytes = Some(1500);
     let (ours, theirs) =
         tokio::join!(within(client.connect(peer(&client, &server), config)), within(server.accept()));
@@ -180,7 +180,7 @@ async fn a_server_that_is_somebody_else_is_refused() {
         error.to_string(),
         "the association could not be protected: the peer's identity is not accepted here: TLS alert access_denied (49)"
     );
-    // Nobody is to accept it either.
+    // It must not be accepted either.
     within(async {
         while server.statistics().await.keying.failed == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -206,7 +206,7 @@ async fn a_client_that_is_not_accepted_hears_it() {
     assert!(!error.is_transient());
 }
 
-/// A server that agrees on protection, and whose application ends each association before there are keys.
+/// A server negotiates protection, and its application ends each association before there are keys.
 #[tokio::test]
 async fn abort_in_the_clear_is_no_verdict_on_the_identity() {
     let config = without_key_management(KeyManagementRoles::Server);
@@ -218,7 +218,7 @@ async fn abort_in_the_clear_is_no_verdict_on_the_identity() {
     assert!(error.is_transient() && error.to_string().contains("possibly"), "{error}");
 }
 
-/// The client installs its first key before it hears that it is refused. The alert is what counts, and not the ABORT behind it.
+/// The client installs its first key before it is rejected. The alert counts, not the ABORT after it.
 #[tokio::test]
 async fn refusal_of_the_client_is_the_alert_and_not_the_abort() {
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[9]), KeyPolicy::default()));
@@ -255,7 +255,7 @@ async fn a_peer_can_be_reached_with_other_credentials_than_the_hosts() {
     assert_eq!(theirs.expect("accepted").peer_identity(), Some(identity(3)));
 }
 
-/// A host whose handshakes never end: it speaks the DTLS chunk's handshake and then nothing.
+/// Returns a host whose handshakes never end: it negotiates the DTLS chunk and then stays silent.
 fn mute(node: u8) -> (Host, AssociationConfig) {
     let config = without_key_management(KeyManagementRoles::Client);
     (host(&[node], None, Protection::Insecure), config)
@@ -291,7 +291,7 @@ async fn of_too_many_handshakes_the_oldest_are_given_up() {
     }
     let statistics = within(server.statistics()).await;
     assert_eq!((statistics.keying.pending, statistics.keying.failed), (4, 6));
-    // Each address has one, so that the oldest ones leave.
+    // Each address has one, so the oldest ones are evicted.
     for (_, association) in &strangers[..6] {
         assert!(within(association.closed()).await.is_err());
     }
@@ -300,7 +300,7 @@ async fn of_too_many_handshakes_the_oldest_are_given_up() {
 
 #[tokio::test]
 async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
-    // The server never answers the key management, since it does not know that there is one to run.
+    // The server never answers the key management, because it does not know of it.
     let config = without_key_management(KeyManagementRoles::Server);
     let server = host(&[1], Some(config), Protection::Insecure);
     let client = host(&[11], None, dtls(credentials(1, &[2]), KeyPolicy::default()));
@@ -315,7 +315,7 @@ async fn an_attempt_that_is_given_up_leaves_nothing_behind() {
     assert_eq!(within(client.statistics()).await.keying.failed, 1);
 }
 
-/// Writes down all that a host shows.
+/// Records everything that a host reports.
 struct Scribe(Arc<Mutex<String>>);
 
 impl Scribe {
@@ -380,7 +380,7 @@ async fn nothing_that_a_host_shows_has_a_key_in_it() {
     assert!(!seen.are_shown_in(&printed), "a handle shows a key");
 }
 
-/// An attacker shifts the window in the INIT ACK, which changes nothing about the handshake itself.
+/// An attacker changes the window in the INIT ACK, without effect on the handshake itself.
 #[tokio::test]
 async fn changed_handshake_is_an_interruption_and_not_a_verdict() {
     let server = host(&[1], Some(quick()), dtls(credentials(2, &[1]), KeyPolicy::default()));
@@ -400,7 +400,7 @@ async fn changed_handshake_is_an_interruption_and_not_a_verdict() {
     assert!(error.is_transient());
 }
 
-/// Configuration of a peer that knows the draft alone: it does not offer to confirm what both sides learnt in the clear.
+/// Returns the configuration of a peer that implements only the draft: it does not offer to confirm the plaintext handshake.
 fn draft_only() -> AssociationConfig {
     without_key_management(KeyManagementRoles::Either)
 }

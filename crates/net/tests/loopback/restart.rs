@@ -1,4 +1,4 @@
-//! Hosts that are gone without a word, and others in their place that go on with the keys that were stored.
+//! Hosts that crashed, and replacements that resume with stored keys.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ fn keeping(own: u8, peer: u8) -> Protection {
     Protection::dtls(credentials(own, &[peer])).with_restart()
 }
 
-/// A host whose task can be stopped at any moment.
+/// Host whose task can be stopped at any time.
 struct Mortal {
     host: Host,
     runtime: Runtime,
@@ -28,7 +28,7 @@ impl Mortal {
         Mortal { host, runtime }
     }
 
-    /// It stops without a word to anybody; where it was.
+    /// Stops the task without sending packets. Returns its addresses and port.
     async fn crash(self) -> (Vec<SocketAddr>, u16) {
         let place = (self.host.local_addresses().to_vec(), self.host.sctp_port());
         self.runtime.shutdown_background();
@@ -37,25 +37,25 @@ impl Mortal {
     }
 }
 
-/// A builder of a host in the place of another one.
+/// Returns a builder of a host that replaces another one.
 fn builder_at((locals, port): &(Vec<SocketAddr>, u16), protection: Protection) -> HostBuilder {
     let builder = Host::builder(protection).sctp_port(*port);
     locals.iter().fold(builder, |builder, local| builder.local(*local))
 }
 
-/// What an application stores.
+/// Returns the bytes that an application stores.
 async fn stored(association: &Association) -> Vec<u8> {
     within(association.restart_keys()).await.expect("both sides keep keys").to_bytes().to_vec()
 }
 
-/// What the association is good for after a restart, and whom each side knows.
+/// Checks the association after a restart, and the identities known to both endpoints.
 async fn goes_on(restarted: &Association, survivor: &Association) {
     assert_eq!(within(survivor.recv()).await, Err(RecvError::Restarted));
     send(restarted, "from the one that restarted").await;
     expect(survivor, "from the one that restarted").await;
     send(survivor, "from the other one").await;
     expect(restarted, "from the other one").await;
-    // New keys are there.
+    // New keys exist.
     for association in [restarted, survivor] {
         assert_eq!(RestartKeys::from_bytes(&stored(association).await).map(|keys| keys.epoch()), Ok(3));
     }
@@ -97,7 +97,7 @@ async fn a_server_that_crashed_goes_on_with_the_keys_that_it_has_stored() {
     let theirs = within(again.restart(peer(&again, &client), quick(), keys)).await.expect("restarted");
     goes_on(&theirs, &ours).await;
     assert_eq!((ours.peer_identity(), theirs.peer_identity()), (Some(identity(2)), Some(identity(1))));
-    // Others are accepted as before.
+    // Other peers are accepted as before.
     let other = Host::builder(keeping(1, 2)).local(any_port(12)).bind().expect("a client");
     let to = peer(&other, &again);
     let (one, accepted) = tokio::join!(within(other.connect(to, quick())), within(again.accept()));

@@ -1,4 +1,4 @@
-//! Hosts to test with.
+//! Hosts for tests.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use anabranch_net::{
 };
 use anabranch_tests::credentials::Mode;
 
-/// Nothing here takes as long, even on a busy machine: what does hangs.
+/// Time after which a test counts as hanging, generous even for a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Fails a test that hangs.
@@ -20,7 +20,7 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
-/// 127.0.0.`node`, with any port.
+/// Returns 127.0.0.`node`, with any port.
 pub(crate) fn any_port(node: u8) -> SocketAddr {
     SocketAddr::new(ip(node), 0)
 }
@@ -29,7 +29,7 @@ pub(crate) fn ip(node: u8) -> IpAddr {
     IpAddr::from([127, 0, 0, node])
 }
 
-/// Scheme `cmt` with time-outs that suit loopback, so that tests of what goes wrong end soon.
+/// Returns a configuration of scheme `cmt` with time-outs for loopback, so that tests of failures end soon.
 pub(crate) fn quick() -> AssociationConfig {
     let mut config = config("cmt").expect("a scheme");
     config.profile.rto_initial = Span::from_millis(200);
@@ -38,7 +38,7 @@ pub(crate) fn quick() -> AssociationConfig {
     config
 }
 
-/// What the credentials of a [`Mode`] make of a host.
+/// Returns the protection of a host with the credentials of a [`Mode`].
 pub(crate) fn protection(credentials: Option<Credentials>) -> Protection {
     credentials.map_or(Protection::Insecure, Protection::dtls)
 }
@@ -72,14 +72,14 @@ pub(crate) fn client(nodes: &[u8]) -> Host {
     client_in(Mode::Plain, nodes)
 }
 
-/// The peer that a host is, over pairs of addresses by position.
+/// Returns the peer at a host, over pairs of addresses by position.
 pub(crate) fn peer(from: &Host, to: &Host) -> Peer {
     let pairs = from.local_addresses().iter().zip(to.local_addresses());
     Peer::new(pairs.map(|(local, remote)| PathAddress::over_udp(local.ip(), *remote)))
         .sctp_port(to.sctp_port())
 }
 
-/// Both ends of an association over as many pairs of loopback addresses.
+/// Both ends of an association over pairs of loopback addresses.
 pub(crate) struct Duo {
     pub(crate) client: Host,
     pub(crate) server: Host,
@@ -111,7 +111,7 @@ pub(crate) async fn send(association: &Association, text: &'static str) {
     within(association.send(text, SendOptions::default())).await.expect("accepted");
 }
 
-/// The next message, which there must be.
+/// Returns the next message, which must exist.
 pub(crate) async fn next(association: &Association) -> Message {
     within(association.recv()).await.expect("no error").expect("a message")
 }
@@ -121,7 +121,7 @@ pub(crate) async fn expect(association: &Association, text: &str) {
     assert_eq!(String::from_utf8_lossy(&message.payload), text);
 }
 
-/// Sends back what comes until the end; how many messages that were.
+/// Echoes messages until the end. Returns their number.
 pub(crate) async fn echo(association: &Association) -> usize {
     let mut count = 0;
     while let Ok(Some(message)) = association.recv().await {

@@ -1,4 +1,4 @@
-//! Bulk data, over several paths and past several obstacles.
+//! Bulk data over several paths and under several disturbances.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use sha2::{Digest, Sha256};
 
 use crate::rig::{Duo, any_port, client_in, in_both_modes, ip, quick, server_in, within};
 
-/// Bytes of a transfer: a build without optimisation gets less.
+/// Bytes of a transfer; fewer in a build without optimisation.
 const TRANSFER: usize = if cfg!(debug_assertions) { 8 << 20 } else { 64 << 20 };
 
-/// Enough to be under way when something happens to it.
+/// Bytes of a transfer that lasts long enough for a disturbance.
 const SHORT_TRANSFER: usize = 4 << 20;
 
 const STREAMS: u16 = 8;
@@ -25,7 +25,7 @@ fn content(length: usize) -> Bytes {
     bytes.into()
 }
 
-/// Sends content in messages of many sizes, each with its offset in front, on all streams in turn.
+/// Sends content in messages of many sizes, each preceded by its offset, on all streams in turn.
 async fn send_all(association: &Association, content: &Bytes, unordered: bool, sent: &AtomicU64) {
     let mut random = fastrand::Rng::with_seed(7);
     let (mut offset, mut stream) = (0, 0);
@@ -41,7 +41,7 @@ async fn send_all(association: &Association, content: &Bytes, unordered: bool, s
     }
 }
 
-/// Puts messages where they say they belong, until the end; none may come twice.
+/// Places messages at their offsets until the end. Fails on duplicates.
 async fn receive_all(association: &Association, length: usize, ordered: bool) -> Vec<u8> {
     let mut content = vec![0; length];
     let mut received = 0;
@@ -59,7 +59,7 @@ async fn receive_all(association: &Association, length: usize, ordered: bool) ->
     content
 }
 
-/// A whole transfer with its end, and the hash compared.
+/// Runs a whole transfer to its end and compares the hashes.
 pub(crate) async fn transfer(
     ours: &Association,
     theirs: &Association,
@@ -130,7 +130,7 @@ async fn garbage_at_a_live_socket_does_not_disturb_a_transfer() {
     .await;
 }
 
-/// Noise, and noise that begins as a packet does. Bounded, and slow enough not to be a test of the system's queues.
+/// Sends noise, and noise with the beginning of a valid packet. Bounded, and slow enough not to overflow the system's queues.
 fn throw_garbage(targets: &[SocketAddr], ports: [u16; 2], stop: &AtomicBool) -> usize {
     let socket = UdpSocket::bind(any_port(21)).expect("a socket");
     let mut random = fastrand::Rng::with_seed(1);
@@ -153,7 +153,7 @@ fn throw_garbage(targets: &[SocketAddr], ports: [u16; 2], stop: &AtomicBool) -> 
     200_000
 }
 
-/// A translator of addresses between one client and one server, which can change the port that the server sees.
+/// Runs an address translator between one client and one server that can change the port seen by the server.
 async fn translate(
     inside: tokio::net::UdpSocket,
     server: SocketAddr,

@@ -1,9 +1,9 @@
-//! Tests that run in a network namespace of their own.
+//! Tests in their own network namespaces.
 
 use std::process::Command;
 
-/// Starts this program again in a new namespace, whose loopback interface is up, and runs one of its ignored tests there after these
-/// shell commands.
+/// Starts this program again in a new namespace, whose loopback interface is up, and runs one of its ignored tests there after
+/// these shell commands.
 #[track_caller]
 pub(crate) fn in_namespace(test: &str, prepare: &[String]) {
     let program = std::env::current_exe().expect("this program");

@@ -1,4 +1,4 @@
-//! Nothing goes around a relay.
+//! Check that no traffic bypasses a relay.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use anabranch_tests::credentials::Mode;
 const LINKS: [Link; 2] =
     [Link { mbps: 50, delay_ms: 2, loss: 0.0 }, Link { mbps: 20, delay_ms: 5, loss: 0.0 }];
 
-/// Enough for both paths to be used.
+/// Enough data to use both paths.
 const LENGTH: usize = 2 << 20;
 
-/// A transfer during which each end counts what it sends and receives, and the relays count what passes them.
+/// Runs a transfer in which each end counts its sent and received bytes, and the relays count theirs.
 async fn counted(mode: Mode) -> Wire {
     let mut config = usual();
-    // Less than any socket's buffer holds, so that the system drops nothing.
+    // Less than any socket's buffer, so that the system drops nothing.
     config.recv_buffer_bytes = 64 << 10;
     let wire = Wire::connected(mode, &LINKS, config).await;
     wire.all_paths_active().await;
@@ -27,7 +27,7 @@ async fn counted(mode: Mode) -> Wire {
     wire
 }
 
-/// Counters when nothing is on its way any more.
+/// Returns the counters once no datagram is in transit.
 async fn settled(wire: &Wire) -> [(u64, u64); 4] {
     let counters = async || {
         let (client, server) = (wire.client.statistics().await, wire.server.statistics().await);

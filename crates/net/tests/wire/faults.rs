@@ -1,4 +1,4 @@
-//! Transfers survive what happens to their paths. `make wire` runs these.
+//! Transfers that survive faults of their paths. `make wire` runs these.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,17 +10,17 @@ use anabranch_sim::LinkChange;
 
 use crate::rig::{Link, SEEN, Wire, at_share, in_both_modes, transfer, usual, within};
 
-/// Round trips of 4 and 10 ms, and a loss of 0.1 %.
+/// Round-trip times of 4 and 10 ms, and a loss of 0.1 %.
 const FAST: [Link; 2] =
     [Link { mbps: 200, delay_ms: 2, loss: 0.001 }, Link { mbps: 100, delay_ms: 5, loss: 0.001 }];
 
-/// Slow enough for a transfer to last longer than two cuts.
+/// Slow enough for a transfer to outlast two cuts.
 const LASTING: [Link; 2] =
     [Link { mbps: 32, delay_ms: 2, loss: 0.001 }, Link { mbps: 24, delay_ms: 5, loss: 0.001 }];
 
 const MIB: usize = 1 << 20;
 
-/// Bytes of a transfer: 64 MiB, or as many MiB as the environment says.
+/// Returns the bytes of a transfer: 64 MiB, or the number of MiB in the environment.
 fn length() -> usize {
     let said = std::env::var("ANABRANCH_WIRE_MIB");
     said.map_or(64, |text| text.parse().expect("ANABRANCH_WIRE_MIB is a number of MiB")) * MIB
@@ -65,7 +65,7 @@ async fn each_path_in_turn_may_be_cut() {
                 relay.set_cut(false);
                 let carried = || relay.totals(Direction::Forward).delivered.bytes;
                 let until_now = carried();
-                // After the second cut too little may be left for it.
+                // After the second cut, too little data may be left for it.
                 while path == 0 && carried() < until_now + MIB as u64 {
                     at_share(received, length, 0.0).await;
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -189,7 +189,7 @@ async fn a_peer_that_is_gone_for_ever_is_told_as_such() {
         let gone = CloseReason::Aborted(AbortReason::PeerUnreachable);
         assert_eq!(error, anabranch_net::SendError::Closed(gone));
         assert!(error.to_string().contains("the association ended early: "), "{error}");
-        // The side that only receives has HEARTBEATs to find out with.
+        // The receiving endpoint has only HEARTBEATs to detect the failure.
         assert_eq!(theirs, Err(RecvError::Closed(gone)));
     })
     .await;

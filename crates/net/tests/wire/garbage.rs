@@ -1,4 +1,4 @@
-//! Datagrams that do not belong, at line rate and while a transfer runs. `make wire` runs these.
+//! Foreign datagrams at line rate during a transfer. `make wire` runs these.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,10 +17,10 @@ const LINKS: [Link; 2] =
 
 const LENGTH: usize = 24 << 20;
 
-/// Every thrower ends after this, whatever became of the transfer.
+/// Maximum duration of every sender of garbage, regardless of the transfer.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Threads that work until they are told to stop.
+/// Threads that run until they are stopped.
 struct Throwers {
     stop: Arc<AtomicBool>,
     thrown: Arc<AtomicU64>,
@@ -32,7 +32,7 @@ impl Throwers {
         Throwers { stop: Arc::default(), thrown: Arc::default(), threads: Vec::new() }
     }
 
-    /// Calls `throw` over and over; it says how many datagrams it has thrown.
+    /// Calls `throw` repeatedly, which returns the number of datagrams sent.
     fn add(&mut self, mut throw: impl FnMut() -> u64 + Send + 'static) {
         let (stop, thrown) = (Arc::clone(&self.stop), Arc::clone(&self.thrown));
         let until = Instant::now() + LONGEST;
@@ -56,7 +56,7 @@ fn any_socket(host: u8) -> UdpSocket {
     socket
 }
 
-/// Noise, and noise with the ports of a packet of the association and a checksum that fits.
+/// Returns noise, and noise with the ports of a packet of the association and a valid checksum.
 fn noise(random: &mut Rng, ports: [u16; 2]) -> Vec<u8> {
     let mut bytes = vec![0; random.usize(0..1400)];
     random.fill(&mut bytes);
@@ -68,8 +68,8 @@ fn noise(random: &mut Rng, ports: [u16; 2]) -> Vec<u8> {
     bytes
 }
 
-/// What a packet of the association can become that no peer could have meant: all but the last two are to be dropped whole, and
-/// those say nothing that a network could not say by repeating packets, or a newer peer with chunks of its own.
+/// Returns an invalid mutation of a packet of the association. All but the last two kinds must be dropped whole. The last two are
+/// equivalent to packets repeated by the network, or to those of a newer peer with additional chunk types.
 fn mutated(random: &mut Rng, packet: &[u8]) -> Vec<u8> {
     let mut bytes = packet.to_vec();
     match random.u8(0..7) {
@@ -84,33 +84,33 @@ fn mutated(random: &mut Rng, packet: &[u8]) -> Vec<u8> {
             fix_checksum(&mut bytes);
         }
         3 => {
-            // A chunk that is longer than its packet.
+            // Chunk longer than its packet.
             bytes.truncate(12);
             bytes.extend([random.u8(..), random.u8(..), 0xff, random.u8(..)]);
             fix_checksum(&mut bytes);
         }
         4 => {
-            // A chunk that is shorter than its own header.
+            // Chunk shorter than its own header.
             bytes.truncate(12);
             bytes.extend([random.u8(..), random.u8(..), 0, random.u8(0..4)]);
             fix_checksum(&mut bytes);
         }
         5 => {
-            // Chunks of types that nobody has defined, of all four kinds of action.
+            // Chunks of undefined types, of all four kinds of action.
             bytes.truncate(12);
             for action in [0x80, 0xc0, 0x00, 0x40] {
                 bytes.extend([action | random.u8(0x20..0x3f), 0, 0, 8, 1, 2, 3, 4]);
             }
             fix_checksum(&mut bytes);
         }
-        // The very same again, perhaps much later.
+        // Unchanged duplicate, possibly much later.
         _ => {}
     }
     bytes
 }
 
-/// Stands between a relay and the server, passes packets on, and sends mutations of any that it has seen to both ends, from where
-/// the packets themselves come.
+/// Forwards packets between a relay and the server, and sends mutations of earlier packets to both ends, with the source of the
+/// packets themselves.
 fn between(server: SocketAddr, throwers: &mut Throwers) -> SocketAddr {
     let (near, far) = (Arc::new(any_socket(60)), Arc::new(any_socket(61)));
     far.connect(server).expect("an address");
@@ -141,7 +141,7 @@ fn between(server: SocketAddr, throwers: &mut Throwers) -> SocketAddr {
             };
             pass(&buffer[..length]);
             let mut kept = kept.lock().expect("not poisoned");
-            // Those of the handshake remain.
+            // Packets of the handshake are kept.
             let at = if seen < 8 { seen } else { 8 + seen % 248 };
             if at < kept.len() {
                 kept[at] = buffer[..length].to_vec();

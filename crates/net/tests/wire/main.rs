@@ -1,6 +1,6 @@
-//! Associations over relayed paths: real sockets, with the links of the simulator between them.
+//! Associations over relayed paths: real sockets, with simulated links between them.
 //!
-//! What takes long is ignored unless asked for: `make wire` runs it, in the release profile.
+//! Long tests are ignored by default: `make wire` runs them, in the release profile.
 
 #![allow(
     clippy::disallowed_macros,

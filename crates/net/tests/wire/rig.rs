@@ -15,7 +15,7 @@ use anabranch_sim::{LinkConfig, LossModel, LossPlace, QueueConfig};
 use anabranch_tests::credentials::Mode;
 use sha2::{Digest, Sha256};
 
-/// Nothing here takes as long, even on a busy machine: what does hangs.
+/// Time after which a test counts as hanging, generous even for a busy machine.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Bytes of a message of a transfer.
@@ -26,8 +26,7 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LIMIT, future).await.expect("it hangs")
 }
 
-/// What an association has unless somebody says otherwise. It probes for nothing that the relays let not through: what is sent is
-/// what they count.
+/// Returns the default configuration. It sends no probes that the relays would drop, so that sent and counted packets agree.
 pub(crate) fn usual() -> AssociationConfig {
     let mut config = config(DEFAULT_SCHEME).expect("a scheme");
     config.mtu_search_up_to_bytes = usize::try_from(RelayConfig::MTU_BYTES).ok();
@@ -42,7 +41,7 @@ pub(crate) async fn in_both_modes(test: impl AsyncFn(Mode)) {
     }
 }
 
-/// What lies on a path, the same both ways.
+/// Link of a path, equal in both directions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) mbps: u64,
@@ -59,7 +58,7 @@ impl Link {
     }
 }
 
-/// Two hosts and an association between them, each path of it through a relay.
+/// Two hosts and an association between them, with each path through a relay.
 pub(crate) struct Wire {
     pub(crate) client: Host,
     pub(crate) server: Host,
@@ -68,7 +67,7 @@ pub(crate) struct Wire {
     pub(crate) theirs: Association,
 }
 
-/// The one address that the server sees all relays under, on a port for each.
+/// Address of all relays as seen by the server, with one port per relay.
 pub(crate) const SEEN: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 1, 100));
 
 fn address(net: u8, host: usize) -> SocketAddr {
@@ -80,7 +79,7 @@ fn host(net: u8, paths: usize, credentials: Option<Credentials>) -> anabranch_ne
     (0..paths).fold(Host::builder(protection), |builder, path| builder.local(address(net, path)))
 }
 
-/// A relay before this address.
+/// Starts a relay to this address.
 pub(crate) fn relay(path: usize, link: Link, to: SocketAddr) -> Relay {
     let named = |direction: &str| link.config(format!("path-{}/{direction}", path + 1));
     let mut config = RelayConfig::new(address(1, path), to, named("forward"), named("reverse"));
@@ -93,7 +92,7 @@ impl Wire {
         Self::connected_before(mode, links, config, |to| to).await
     }
 
-    /// The relays send where `before` leads, given the server's address of each path.
+    /// Connects hosts through relays. The relays send to the result of `before`, given the server's address of each path.
     pub(crate) async fn connected_before(
         mode: Mode,
         links: &[Link],
@@ -115,7 +114,7 @@ impl Wire {
         Wire { ours: ours.expect("connected"), theirs: theirs.expect("accepted"), client, server, relays }
     }
 
-    /// Returns when both sides have all paths in use.
+    /// Waits until both endpoints use all paths.
     pub(crate) async fn all_paths_active(&self) {
         let active = async |association: &Association, from_relays: bool| {
             let paths = association.paths().await;
@@ -133,7 +132,7 @@ impl Wire {
         .await;
     }
 
-    /// What both relays have seen of a direction, in datagrams and bytes: offered to the links, and sent on.
+    /// Returns the datagrams and bytes of a direction in both relays: offered to the links, and sent.
     pub(crate) fn relayed(&self, direction: Direction) -> [(u64, u64); 2] {
         let mut sums = [(0, 0); 2];
         for totals in self.relays.iter().map(|relay| relay.totals(direction)) {
@@ -146,7 +145,7 @@ impl Wire {
     }
 }
 
-/// Sends random bytes to the end, and gives their hash.
+/// Sends random bytes to the end, and returns their hash.
 async fn send_all(ours: &Association, length: usize) -> Vec<u8> {
     let (mut hash, mut random) = (Sha256::new(), fastrand::Rng::with_seed(length as u64));
     for begin in (0..length).step_by(MESSAGE) {
@@ -168,8 +167,8 @@ async fn receive_all(theirs: &Association, received: &AtomicU64) -> Vec<u8> {
     hash.finalize().to_vec()
 }
 
-/// A whole transfer with its graceful end: what arrived has the hash of what was sent. `meanwhile` may watch how many bytes
-/// have been received, and has come to its end.
+/// Runs a whole transfer to its graceful end and compares the hashes of sent and received data. `meanwhile` may observe the number
+/// of received bytes, and has ended by then.
 pub(crate) async fn transfer(wire: &Wire, length: usize, meanwhile: impl AsyncFnOnce(&AtomicU64)) {
     let received = AtomicU64::new(0);
     let all = async {
@@ -180,7 +179,7 @@ pub(crate) async fn transfer(wire: &Wire, length: usize, meanwhile: impl AsyncFn
     assert_eq!((received.into_inner(), arrived), (length as u64, sent));
 }
 
-/// Returns when a share of a transfer has arrived, which is not all of it yet.
+/// Waits until a share of a transfer has arrived, which is not all of it yet.
 pub(crate) async fn at_share(received: &AtomicU64, length: usize, share: f64) {
     let wanted = (length as f64 * share) as u64;
     while received.load(Ordering::Relaxed) < wanted {
