@@ -47,6 +47,11 @@ impl Batches {
         self.released -= 1;
         Ok(())
     }
+
+    /// Takes packets out of the batch that the queue dropped before their turn.
+    pub(crate) fn leave_out(&mut self, dropped: u64) {
+        self.released = self.released.saturating_sub(dropped);
+    }
 }
 
 #[cfg(test)]

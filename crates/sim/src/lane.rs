@@ -69,7 +69,7 @@ impl Lane {
         changes: Vec<(Time, LinkChange)>,
     ) -> Result<Self, ConfigError> {
         changes.iter().try_for_each(|(_, change)| change.check())?;
-        let mut link = Link::new(config)?;
+        let mut link = Link::new(config, seeds)?;
         link.attach(SOURCE, source, seeds);
         let schedule = Schedule::new(changes);
         Ok(Lane { link, pool: Pool::default(), schedule, departure: None, now: Time::ZERO })
@@ -84,6 +84,13 @@ impl Lane {
             Offer::Due(time) => self.departure = Some(time),
             Offer::Waits => {}
             Offer::Dropped(_) => self.pool.remove(packet),
+        }
+        self.remove_queue_drops();
+    }
+
+    fn remove_queue_drops(&mut self) {
+        while let Some((packet, _)) = self.link.take_queue_drop() {
+            self.pool.remove(packet);
         }
     }
 
@@ -173,6 +180,7 @@ impl Lane {
         if let Some((packet, _)) = departure.dropped {
             self.pool.remove(packet);
         }
+        self.remove_queue_drops();
     }
 }
 

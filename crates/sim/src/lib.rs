@@ -55,7 +55,7 @@
 //! # What the model leaves out
 //!
 //! Links have no framing, no collisions and no error correction, and hosts take no time to compute. A packet
-//! is never fragmented, and no size is too large for a link. Queues drop at the tail only.
+//! is never fragmented, and no size is too large for a link. Queues drop packets and do not mark them.
 
 pub mod aggregation;
 mod content;
@@ -90,7 +90,7 @@ pub use lane::Lane;
 pub use link::{Counters, Faults, Link, LinkConfig, Tally};
 pub use loss::{GilbertElliott, LossModel, LossPlace, LossTrace};
 pub use policer::Policer;
-pub use queue::{QueueConfig, QueueLimit};
+pub use queue::{CoDel, Discipline, FqCoDel, Pie, QueueConfig, QueueLimit, Red};
 pub use rng::{Seeds, Stream};
 pub use route::{HostId, LinkId, SourceId};
 pub use sctp::{Application, SctpHost};

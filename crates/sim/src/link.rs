@@ -19,7 +19,7 @@ use crate::jitter::Jitter;
 use crate::loss::{LossModel, LossPlace, SourceLoss};
 use crate::packet::{Fate, PacketId, Pool};
 use crate::policer::{Policer, TokenBucket};
-use crate::queue::{Capacity, QueueConfig};
+use crate::queue::{Capacity, Fifo, Managed, QueueConfig, Queued, Reason};
 use crate::rng::{Seeds, Stream};
 use crate::route::SourceId;
 
@@ -94,6 +94,7 @@ impl LinkConfig {
 
     fn check(&self) -> Result<(), ConfigError> {
         require(self.rate.as_bps() > 0, "rate", "must be more than zero")?;
+        self.queue.validate()?;
         self.loss.check()?;
         self.policer.as_ref().map_or(Ok(()), Policer::check)?;
         self.jitter.as_ref().map_or(Ok(()), Jitter::check)?;
@@ -150,8 +151,8 @@ impl Tally {
     }
 }
 
-/// What became of packets on a link. At any moment `entered` and `duplicated` together are the rest together
-/// plus what is still on the link.
+/// What became of packets on a link. At any moment `entered` and `duplicated` together are the rest together, without `managed`, which is
+/// a part of `overflowed`, plus the packets that are still on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Offered to the link, whatever became of them.
@@ -162,8 +163,10 @@ pub struct Counters {
     pub lost: Tally,
     /// Dropped by the policer.
     pub policed: Tally,
-    /// Refused by a full queue.
+    /// Dropped by the queue: because it was full, or early by its discipline.
     pub overflowed: Tally,
+    /// Those of `overflowed` that the queue's discipline dropped early.
+    pub managed: Tally,
     /// Dropped because the link was down.
     pub outage: Tally,
     /// Copies that the link made.
@@ -171,9 +174,9 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn tallies(&mut self) -> [&mut Tally; 7] {
-        let Counters { entered, delivered, lost, policed, overflowed, outage, duplicated } = self;
-        [entered, delivered, lost, policed, overflowed, outage, duplicated]
+    fn tallies(&mut self) -> [&mut Tally; 8] {
+        let Counters { entered, delivered, lost, policed, overflowed, managed, outage, duplicated } = self;
+        [entered, delivered, lost, policed, overflowed, managed, outage, duplicated]
     }
 
     fn add(&mut self, mut other: Counters) {
@@ -189,8 +192,20 @@ impl Counters {
 pub(crate) enum Drop {
     Loss,
     Policer,
+    /// The queue was full.
     Queue,
+    /// The queue's discipline dropped it.
+    Management,
     Outage,
+}
+
+impl From<Reason> for Drop {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Full => Drop::Queue,
+            Reason::Early => Drop::Management,
+        }
+    }
 }
 
 /// What becomes of a packet offered to a link.
@@ -210,13 +225,6 @@ pub(crate) struct Departure {
     pub(crate) next: Option<Time>,
     /// When the first propagating packet arrives, if it was not the first before.
     pub(crate) head: Option<Time>,
-}
-
-#[derive(Clone, Copy)]
-struct Queued {
-    packet: PacketId,
-    size: WireBytes,
-    since: Time,
 }
 
 struct PerSource {
@@ -246,8 +254,11 @@ pub struct Link {
     up: bool,
     carry: u64,
     in_service: Option<Queued>,
-    waiting: VecDeque<Queued>,
-    waiting_bytes: WireBytes,
+    waiting: Fifo,
+    /// The discipline and its packets, if the queue has one: then nothing is in `waiting`.
+    managed: Option<Managed>,
+    /// Packets that the queue dropped since they were last taken.
+    queue_drops: VecDeque<(PacketId, Drop)>,
     /// In order of arrival.
     propagating: VecDeque<(Time, PacketId)>,
     /// When the last packet that was not held back arrives: no such packet arrives before an earlier one.
@@ -260,10 +271,11 @@ pub struct Link {
 const ATTACHED: &str = "sources are attached when their route is made";
 
 impl Link {
-    pub(crate) fn new(config: LinkConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: LinkConfig, seeds: Seeds) -> Result<Self, ConfigError> {
         config.check()?;
         let LinkConfig { name, rate, delay, queue, loss, loss_place, policer, jitter, aggregation, faults } =
             config;
+        let managed = Managed::new(queue.discipline, &name, seeds);
         Ok(Link {
             name,
             rate,
@@ -280,8 +292,9 @@ impl Link {
             carry: 0,
             in_service: None,
             // So that the first packets to wait in a run in full swing do not allocate.
-            waiting: VecDeque::with_capacity(QUEUE_ROOM),
-            waiting_bytes: WireBytes::ZERO,
+            waiting: Fifo::with_capacity(QUEUE_ROOM),
+            managed,
+            queue_drops: VecDeque::new(),
             propagating: VecDeque::with_capacity(QUEUE_ROOM),
             last_arrival: Time::ZERO,
             ahead: None,
@@ -311,12 +324,20 @@ impl Link {
 
     /// How many packets wait, not counting the one being sent.
     pub fn waiting_packets(&self) -> u64 {
-        self.ahead.as_ref().map_or(self.waiting.len() as u64, Ahead::waiting_packets)
+        match (&self.ahead, &self.managed) {
+            (Some(ahead), _) => ahead.waiting_packets(),
+            (None, Some(managed)) => managed.packets(),
+            (None, None) => self.waiting.packets(),
+        }
     }
 
     /// How many bytes wait, not counting the packet being sent.
     pub fn waiting_bytes(&self) -> WireBytes {
-        self.ahead.as_ref().map_or(self.waiting_bytes, Ahead::waiting_bytes)
+        match (&self.ahead, &self.managed) {
+            (Some(ahead), _) => ahead.waiting_bytes(),
+            (None, Some(managed)) => managed.bytes(),
+            (None, None) => self.waiting.bytes(),
+        }
     }
 
     /// The size of the packet being sent.
@@ -413,6 +434,9 @@ impl Link {
             return refused(self, Drop::Policer);
         }
         let queued = Queued { packet: id, size: packet.wire, since: now };
+        if self.managed.is_some() {
+            return self.offer_managed(queued, pool);
+        }
         if self.in_service.is_none() && self.batches.is_none() {
             self.carry = 0;
             return Offer::Due(self.serve(now, queued));
@@ -420,12 +444,55 @@ impl Link {
         if !self.has_room(queued.size) {
             return refused(self, Drop::Queue);
         }
-        self.waiting.push_back(queued);
-        self.waiting_bytes += queued.size;
+        self.waiting.push(queued);
         if self.in_service.is_some() {
             return Offer::Waits;
         }
-        self.serve_next(now).map_or(Offer::Waits, Offer::Due)
+        self.serve_next(now, pool).map_or(Offer::Waits, Offer::Due)
+    }
+
+    /// Takes a packet into a queue that is managed. If the queue drops it, it is among the [drops](Self::take_queue_drop).
+    fn offer_managed(&mut self, queued: Queued, pool: &Pool) -> Offer {
+        let serving = self.in_service;
+        let counted = serving.filter(|_| self.queue.in_service_counts);
+        let (in_service, bytes_in_service) =
+            counted.map_or((0, WireBytes::ZERO), |serving| (1, serving.size));
+        let capacity = self.capacity;
+        let fits = |packets: u64, bytes: WireBytes, size: WireBytes| {
+            (serving.is_none() && packets == 0)
+                || capacity.fits(packets + in_service, bytes + bytes_in_service, size)
+        };
+        let Link { managed: Some(managed), queue_drops, rate, .. } = self else {
+            unreachable!("the queue is managed")
+        };
+        let before = queue_drops.len();
+        let route = pool.get(queued.packet).route;
+        managed.enqueue(queued, route, *rate, fits, |queued, reason| {
+            queue_drops.push_back((queued.packet, reason.into()));
+        });
+        self.count_queue_drops(before, pool);
+        if serving.is_some() {
+            return Offer::Waits;
+        }
+        if self.batches.is_none() {
+            self.carry = 0;
+        }
+        self.serve_next(queued.since, pool).map_or(Offer::Waits, Offer::Due)
+    }
+
+    /// Counts the packets that the queue dropped after the first `before`.
+    fn count_queue_drops(&mut self, before: usize, pool: &Pool) {
+        for index in before..self.queue_drops.len() {
+            let (packet, drop) = self.queue_drops[index];
+            let packet = pool.get(packet);
+            self.count_drop(drop, packet.source, packet.wire);
+        }
+    }
+
+    /// Takes out a packet that the queue dropped, which belongs to the caller now.
+    #[inline]
+    pub(crate) fn take_queue_drop(&mut self) -> Option<(PacketId, Drop)> {
+        self.queue_drops.pop_front()
     }
 
     /// Whether a packet may wait. Where nothing does and none is being sent, one always may.
@@ -459,10 +526,13 @@ impl Link {
 
     fn count_drop(&mut self, drop: Drop, source: SourceId, wire: WireBytes) -> Drop {
         let counters = &mut self.source_mut(source).counters;
+        if drop == Drop::Management {
+            counters.managed.count(wire);
+        }
         let tally = match drop {
             Drop::Loss => &mut counters.lost,
             Drop::Policer => &mut counters.policed,
-            Drop::Queue => &mut counters.overflowed,
+            Drop::Queue | Drop::Management => &mut counters.overflowed,
             Drop::Outage => &mut counters.outage,
         };
         tally.count(wire);
@@ -478,17 +548,41 @@ impl Link {
     }
 
     /// Puts the next waiting packet into the serialiser, unless it waits for its batch, and says when to look again.
-    fn serve_next(&mut self, now: Time) -> Option<Time> {
-        let first = *self.waiting.front()?;
-        let waiting = self.waiting_packets();
-        if let Some(Err(due)) = self.batches.as_mut().map(|batches| batches.take(now, waiting, first.since)) {
-            // The link is idle until then.
-            self.carry = 0;
+    fn serve_next(&mut self, now: Time, pool: &Pool) -> Option<Time> {
+        if self.batches.is_some()
+            && let Some(due) = self.wait_for_batch(now)
+        {
             return Some(due);
         }
-        self.waiting.pop_front();
-        self.waiting_bytes -= first.size;
-        Some(self.serve(now, first))
+        let next = if self.managed.is_some() { self.dequeue_managed(now, pool) } else { self.waiting.pop() };
+        next.map(|next| self.serve(now, next))
+    }
+
+    /// Returns the time until which the first packet waits for its batch, if it does.
+    fn wait_for_batch(&mut self, now: Time) -> Option<Time> {
+        let waiting = self.waiting_packets();
+        let since = match &self.managed {
+            Some(managed) => managed.oldest(),
+            None => self.waiting.front().map(|first| first.since),
+        }?;
+        let due = self.batches.as_mut()?.take(now, waiting, since).err()?;
+        // The link is idle until then.
+        self.carry = 0;
+        Some(due)
+    }
+
+    fn dequeue_managed(&mut self, now: Time, pool: &Pool) -> Option<Queued> {
+        let Link { managed, queue_drops, batches, .. } = self;
+        let before = queue_drops.len();
+        let next = managed.as_mut()?.dequeue(now, |queued, reason| {
+            queue_drops.push_back((queued.packet, reason.into()));
+        });
+        let dropped = queue_drops.len() - before;
+        if let Some(batches) = batches {
+            batches.leave_out(dropped as u64);
+        }
+        self.count_queue_drops(before, pool);
+        next
     }
 
     /// Takes the packet out of the serialiser, if there is one, and puts the next one in.
@@ -504,7 +598,7 @@ impl Link {
                 head = self.propagate(now, sent.packet, pool);
             }
         }
-        Departure { dropped, next: self.serve_next(now), head }
+        Departure { dropped, next: self.serve_next(now, pool), head }
     }
 
     /// Sends a packet on its way and says when the first one arrives, if that is another than before.

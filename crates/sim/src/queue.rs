@@ -1,7 +1,24 @@
-//! How much a link's queue holds.
+//! How much a link's queue holds, and the discipline by which it drops packets.
+
+mod codel;
+mod discipline;
+mod fifo;
+mod fq_codel;
+mod pie;
+mod red;
 
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
+
+use crate::error::ConfigError;
+
+pub use codel::CoDel;
+pub use discipline::Discipline;
+pub(crate) use discipline::{Managed, Reason};
+pub(crate) use fifo::{Fifo, Queued};
+pub use fq_codel::FqCoDel;
+pub use pie::Pie;
+pub use red::Red;
 
 /// What a queue is measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +33,17 @@ pub enum QueueLimit {
     Time(Span),
 }
 
-/// A tail-drop queue. A packet that finds the link idle is sent at once, whatever the limit; any other is
-/// dropped unless it fits into the queue. When a changed rate shrinks a queue, what waits already stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A queue with a limit, at which it drops the arriving packet, and a discipline that may drop earlier. A packet that finds the link
+/// idle and the queue empty fits at any limit. When a changed rate shrinks a queue, packets that wait already stay.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueConfig {
     /// How much fits.
     pub limit: QueueLimit,
     /// Whether the packet being sent takes up room: with a limit of 50 packets, 49 wait behind it if it does,
     /// 50 if not.
     pub in_service_counts: bool,
+    /// Rule by which packets are dropped before the queue is full.
+    pub discipline: Discipline,
 }
 
 impl QueueConfig {
@@ -54,12 +73,25 @@ impl QueueConfig {
     }
 
     const fn limited(limit: QueueLimit) -> Self {
-        QueueConfig { limit, in_service_counts: false }
+        QueueConfig { limit, in_service_counts: false, discipline: Discipline::DropTail }
     }
 
     /// The same limit, but the packet being sent counts too.
     pub const fn counting_in_service(self) -> Self {
         QueueConfig { in_service_counts: true, ..self }
+    }
+
+    /// The same limit with a discipline.
+    pub const fn with_discipline(self, discipline: Discipline) -> Self {
+        QueueConfig { discipline, ..self }
+    }
+
+    /// Checks the ranges of the discipline's parameters.
+    ///
+    /// # Errors
+    /// [`ConfigError::OutOfRange`] with the name of the parameter.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.discipline.validate()
     }
 
     pub(crate) fn capacity(&self, rate: Rate) -> Capacity {

@@ -71,7 +71,7 @@ impl World {
         if self.link_names.contains_key(&config.name) {
             return Err(ConfigError::DuplicateName(config.name));
         }
-        let link = Link::new(config)?;
+        let link = Link::new(config, self.seeds)?;
         let id = LinkId(self.links.len() as u32);
         self.link_names.insert(link.name().to_owned(), id);
         let departure = self.events.register(Class::Departure, Target::Departure(id));

@@ -33,7 +33,7 @@ pub enum PacketEvent {
     DroppedLoss,
     /// A link's policer drops it.
     DroppedPolicer,
-    /// A link's queue is full.
+    /// A link's queue is full, or its discipline drops the packet.
     DroppedQueue,
     /// A link is down.
     DroppedOutage,

@@ -249,13 +249,22 @@ impl World {
             Offer::Waits => {}
             Offer::Dropped(drop) => self.discard(link, drop, packet),
         }
+        self.discard_queue_drops(link);
+    }
+
+    /// Discards the packets that the queue of a link dropped.
+    #[inline]
+    fn discard_queue_drops(&mut self, link: LinkId) {
+        while let Some((packet, drop)) = self.links[link.index()].link.take_queue_drop() {
+            self.discard(link, drop, packet);
+        }
     }
 
     fn discard(&mut self, link: LinkId, drop: Drop, packet: PacketId) {
         let event = match drop {
             Drop::Loss => PacketEvent::DroppedLoss,
             Drop::Policer => PacketEvent::DroppedPolicer,
-            Drop::Queue => PacketEvent::DroppedQueue,
+            Drop::Queue | Drop::Management => PacketEvent::DroppedQueue,
             Drop::Outage => PacketEvent::DroppedOutage,
         };
         self.observe(link, event, packet);
@@ -274,6 +283,7 @@ impl World {
         if let Some((packet, drop)) = departure.dropped {
             self.discard(id, drop, packet);
         }
+        self.discard_queue_drops(id);
     }
 
     fn link_arrival(&mut self, id: LinkId) {

@@ -6,8 +6,8 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
-    Address, Datagram, Envelope, Faults, Host, LinkConfig, LossModel, LossPlace, QueueConfig, Seeds,
-    TrafficConfig, TrafficKind, World,
+    Address, CoDel, Datagram, Discipline, Envelope, Faults, FqCoDel, Host, LinkConfig, LossModel, LossPlace,
+    Pie, QueueConfig, Red, Seeds, TrafficConfig, TrafficKind, World,
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -44,6 +44,14 @@ impl Host for Echo {
 
 #[test]
 fn nothing_is_allocated_per_packet() {
+    assert_no_allocation(Discipline::DropTail);
+    assert_no_allocation(Discipline::Red(Red::default()));
+    assert_no_allocation(Discipline::CoDel(CoDel::default()));
+    assert_no_allocation(Discipline::FqCoDel(FqCoDel::default()));
+    assert_no_allocation(Discipline::Pie(Pie::default()));
+}
+
+fn assert_no_allocation(discipline: Discipline) {
     let mut world = World::new(Seeds::new(1, 0));
     let ends: [Address; 2] = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
     let mut links = Vec::new();
@@ -54,7 +62,7 @@ fn nothing_is_allocated_per_packet() {
             from.to_string(),
             Rate::from_bps(20_000_000),
             Span::from_millis(5),
-            QueueConfig::packets(20),
+            QueueConfig::packets(20).with_discipline(discipline),
         );
         let faults =
             Faults { duplicate: 0.01, reorder: 0.01, extra_delay: Span::from_millis(1), corrupt: 0.01 };
@@ -75,5 +83,5 @@ fn nothing_is_allocated_per_packet() {
     world.run_until(Time::ZERO + Span::from_secs(40));
     let change = region.change();
     assert!(world.handled_events() - before > 100_000);
-    assert_eq!((change.allocations, change.reallocations), (0, 0));
+    assert_eq!((change.allocations, change.reallocations), (0, 0), "{discipline:?}");
 }

@@ -253,7 +253,8 @@ impl Link {
     /// Whether nothing happens to packets behind the queue, and none is on the link.
     pub(crate) fn can_compute_ahead(&self) -> bool {
         let loses_behind_queue = self.loss_place == LossPlace::AfterQueue && self.loss != LossModel::None;
-        let is_plain = self.jitter.is_none() && self.batches.is_none() && self.faults.none();
+        let is_plain =
+            self.jitter.is_none() && self.batches.is_none() && self.managed.is_none() && self.faults.none();
         let is_empty = self.in_service.is_none() && self.waiting.is_empty() && self.propagating.is_empty();
         self.up && is_plain && !loses_behind_queue && is_empty
     }
@@ -364,7 +365,7 @@ mod tests {
             Span::from_millis(1),
             QueueConfig::unlimited(),
         );
-        let mut link = Link::new(config).unwrap();
+        let mut link = Link::new(config, Seeds::new(1, 0)).unwrap();
         link.attach(SOURCE, "source", Seeds::new(1, 0));
         link.begin_ahead();
         link
