@@ -1,7 +1,7 @@
-//! A scheme of one's own: CMT with a scheduler that prefers the path whose queue is shortest.
+//! Example of a scheme outside the repository: CMT with a scheduler that prefers the path with the shortest queue.
 //!
-//! A queue on the way makes the round trip longer than it was at best. The difference between the latest round-trip time and
-//! the least one is the time that a packet now spends in queues; this scheduler sends where that is least.
+//! A queue on a path makes the round trip longer than its minimum. The difference between the latest and the minimum
+//! round-trip time is the current queueing delay. The scheduler sends on the path where this delay is lowest.
 
 use anabranch_core::policy::{
     Context, Decision, PathFacts, Pick, Policies, Reason, Refusal, Refused, Scheduler, Scheme, SendAsk, Slot,
@@ -12,11 +12,11 @@ use anabranch_core::time::Span;
 use anabranch_schemes::registry;
 
 // ANCHOR: policy
-/// Sends on the path with room whose packets spend the least time in queues.
+/// Scheduler that sends on the path with room and the lowest queueing delay.
 #[derive(Debug, Default)]
 pub struct ShortestQueue;
 
-/// What a path's queues add to its round trip; nothing if it was never measured.
+/// Returns the queueing delay of a path, zero without a round-trip time.
 fn queueing(path: &PathFacts) -> Span {
     match (path.rtt.latest, path.rtt.min) {
         (Some(latest), Some(least)) => latest - least,
@@ -35,7 +35,7 @@ impl Scheduler for ShortestQueue {
                 refused.push((path.id, why));
                 continue;
             }
-            // Of equals the one with the lower id stays.
+            // Among equals, the lower id wins.
             let worse = match best {
                 Some(other) if queueing(other) <= queueing(path) => Some(path),
                 other => {
@@ -61,7 +61,7 @@ impl Scheduler for ShortestQueue {
 // ANCHOR_END: policy
 
 // ANCHOR: scheme
-/// CMT in everything but its scheduler.
+/// CMT with another scheduler.
 #[derive(Debug)]
 pub struct Quiet;
 

@@ -1,4 +1,4 @@
-//! The scheme chooses as it says it does.
+//! Tests of the scheduler's choices.
 
 use anabranch_core::policy::{
     AssociationFacts, PathFacts, Pick, Randomness, Refusal, Scheduler, SendAsk, View,
@@ -9,7 +9,7 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{PathId, PathState};
 use own_scheme::ShortestQueue;
 
-/// An active path whose queues add `queueing_ms` to a round trip of 50 ms.
+/// Returns an active path whose queues add `queueing_ms` to a round trip of 50 ms.
 fn path(index: usize, queueing_ms: u64) -> PathFacts {
     let mut facts = PathFacts::new(PathId::new(index), ChunkBytes::new(1468));
     facts.state = PathState::Active;
