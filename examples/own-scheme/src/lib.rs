@@ -1,4 +1,4 @@
-//! Example of a scheme outside the repository: CMT with a scheduler that prefers the path with the shortest queue.
+//! Example of a scheme in a separate crate: CMT with a scheduler that prefers the path with the shortest queue.
 //!
 //! A queue on a path makes the round trip longer than its minimum. The difference between the latest and the minimum
 //! round-trip time is the current queueing delay. The scheduler sends on the path where this delay is lowest.
