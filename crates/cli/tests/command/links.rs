@@ -3,18 +3,14 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::network::{End, LONGEST_PAUSE, MB, Network, assert_same, longest_pause, pairs};
+use super::network::{End, LONGEST_PAUSE, MB, Network, Running, assert_same, longest_pause, pairs};
 
-#[test]
-fn each_cable_pulled_in_turn_at_both_ends_costs_less_than_a_second() {
-    let Some(network) = Network::new() else { return };
-    network.files("data", 30);
-    let _server = network.serve(&[]);
-    let mut sending = network.start(End::Client, &["send", "data", "10.91.1.2", "--json"]);
+/// Pulls each cable in turn at both ends. Returns the longest time in which the folder did not grow.
+fn pause_while_cables_are_pulled(network: &Network, running: &mut Running, folder: &str) -> Duration {
     let (pull, plug) = (|end, link| network.pull(end, link), |end, link| network.plug(end, link));
-    let pause = longest_pause(
-        &mut sending,
-        &network.path("served"),
+    longest_pause(
+        running,
+        &network.path(folder),
         &[
             &|| pull(End::Server, 1),
             &|| plug(End::Server, 1),
@@ -25,10 +21,50 @@ fn each_cable_pulled_in_turn_at_both_ends_costs_less_than_a_second() {
             &|| pull(End::Client, 2),
             &|| plug(End::Client, 2),
         ],
-    );
+    )
+}
+
+#[test]
+fn each_cable_pulled_in_turn_at_both_ends_costs_less_than_a_second() {
+    let Some(network) = Network::new() else { return };
+    network.files("data", 30);
+    let _server = network.serve(&[]);
+    let mut sending = network.start(End::Client, &["send", "data", "10.91.1.2", "--json"]);
+    let pause = pause_while_cables_are_pulled(&network, &mut sending, "served");
     sending.end();
     assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
     assert_same(&network.path("data"), &network.path("served/data"), 30);
+}
+
+const README: &str = include_str!("../../../../README.md");
+
+/// Returns the words of the README's command that begins like this, without `anabranch`.
+fn readme_command(beginning: &str) -> Vec<&'static str> {
+    let shown = README.lines().filter_map(|line| line.strip_prefix("$ anabranch "));
+    let command = shown.into_iter().find(|line| line.starts_with(beginning)).expect("a command of README");
+    command.split(' ').collect()
+}
+
+#[test]
+fn commands_of_the_readme_go_through_the_loss_of_each_carrier() {
+    let Some(network) = Network::new() else { return };
+    let mut offer = readme_command("send --code ");
+    assert_eq!(offer, ["send", "--code", "video.mkv", "photos"]);
+    network.files("photos", 29);
+    fs::rename(network.path("photos/28"), network.path("video.mkv")).expect("renamed");
+    offer.push("--json");
+    let mut offering = network.start(End::Server, &offer);
+    let code = offering.event("code")["code"].as_str().expect("a code").to_owned();
+    let (typed, host) = (readme_command("recv "), format!("{code}@10.91.1.2"));
+    assert_eq!(typed[2..], ["--dir", "inbox"]);
+    let mut receiving = network.start(End::Client, &["recv", &host, "--dir", "inbox", "--yes", "--json"]);
+    let pause = pause_while_cables_are_pulled(&network, &mut receiving, "inbox");
+    receiving.end();
+    offering.end();
+    assert!(pause < LONGEST_PAUSE, "{pause:?} without progress");
+    assert_same(&network.path("photos"), &network.path("inbox/photos"), 28);
+    let video = ["video.mkv", "inbox/video.mkv"].map(|name| fs::read(network.path(name)).expect("a file"));
+    assert!(video[0] == video[1]);
 }
 
 #[test]

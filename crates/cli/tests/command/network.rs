@@ -179,7 +179,7 @@ impl Network {
         let mut first = String::new();
         out.read_line(&mut first).expect("text");
         assert!(!first.is_empty(), "{arguments:?} prints nothing");
-        Running { child, out }
+        Running { child, first, out }
     }
 
     pub(super) fn serve(&self, arguments: &[&str]) -> Running {
@@ -223,6 +223,7 @@ impl Network {
 /// A program that prints JSON; ended when dropped.
 pub(super) struct Running {
     child: Child,
+    first: String,
     out: BufReader<std::process::ChildStdout>,
 }
 
@@ -234,6 +235,20 @@ impl Drop for Running {
 }
 
 impl Running {
+    /// Waits for the line with this event.
+    #[track_caller]
+    pub(super) fn event(&mut self, event: &str) -> Value {
+        let mut line = std::mem::take(&mut self.first);
+        loop {
+            let value: Value = serde_json::from_str(&line).expect("JSON");
+            if value["event"] == event {
+                return value;
+            }
+            line.clear();
+            assert!(self.out.read_line(&mut line).expect("text") > 0, "no event {event}");
+        }
+    }
+
     /// The further lines of a program that succeeds.
     #[track_caller]
     pub(super) fn lines(mut self) -> Vec<Value> {
