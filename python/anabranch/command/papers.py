@@ -53,11 +53,20 @@ def _parser() -> Parser:
     show.add_argument("name", metavar="KEY[/EXPERIMENT]", help="as `papers list` names them")
     show.set_defaults(run=_show)
     _add_reproduce(commands)
-    book = commands.add_parser("book", help="write the pages of the book that a full reproduction makes")
-    book.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` has written")
-    book.add_argument("book", type=Path, metavar="BOOK", help="the folder with the sources of the book: docs/src")
-    book.set_defaults(run=_book)
+    _add_stored(commands)
     return parser
+
+
+def _add_stored(commands: Any) -> None:
+    store = commands.add_parser("store", help="put what the book needs of a full reproduction in one compact file")
+    store.add_argument("folder", type=Path, metavar="DIR", help="what `papers reproduce all --out DIR` wrote")
+    store.add_argument("file", type=Path, metavar="FILE", help="the file to write: docs/results/papers.json.xz")
+    store.set_defaults(run=_store)
+    book = commands.add_parser("book", help="write the pages of the book about a full reproduction")
+    book.add_argument("results", type=Path, metavar="FILE", help="the file that `papers store` wrote")
+    book.add_argument("book", type=Path, metavar="BOOK", help="the folder with the sources of the book")
+    book.add_argument("--page-only", action="store_true", help="write the summary page alone, without chapters")
+    book.set_defaults(run=_book)
 
 
 def _add_reproduce(commands: Any) -> None:
@@ -159,9 +168,21 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(message, file=sys.stderr)
 
 
-def _book(options: argparse.Namespace) -> int:
-    from anabranch.papers.pages.book import write_book
+def _store(options: argparse.Namespace) -> int:
+    from anabranch.papers.stored import store
 
-    for path in write_book(options.folder, options.book):
+    store(options.folder, options.file)
+    print(options.file)
+    return 0
+
+
+def _book(options: argparse.Namespace) -> int:
+    from anabranch.papers.pages.book import write_book, write_page
+
+    if options.page_only:
+        written = [write_page(options.results, options.book)]
+    else:
+        written = write_book(options.results, options.book, options.data)
+    for path in written:
         print(path)
     return 0

@@ -1,17 +1,17 @@
-"""The pages of the book that a full reproduction makes: a summary, and a chapter for each paper."""
+"""Pages of the book about a full reproduction: a summary, and a chapter with pictures for each paper."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
 
 from anabranch.errors import PaperError
 from anabranch.papers import outcome as out
-from anabranch.papers.pages.document import Block, Heading, Image, Items, Link, Paragraph, Table, markdown
+from anabranch.papers.catalogue import read_key
+from anabranch.papers.drawing.redraw import redraw
+from anabranch.papers.pages.document import Block, Heading, Image, Items, Paragraph, Table, markdown
 from anabranch.papers.pages.experiment import (
     STANDARD_COLUMN,
     experiment_blocks,
@@ -29,8 +29,8 @@ from anabranch.papers.pages.summary import (
     reference,
     scope_text,
 )
+from anabranch.papers.stored import About, Stored, load
 from anabranch.papers.verdicts.grades import Verdict
-from anabranch.text_file import read_text
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
@@ -38,60 +38,46 @@ FOLDER = "reproduction"
 COUNTS_PICTURE = "figures/reproduction.svg"
 """Drawn by docs/figures/from_tables.py from the tables of the page."""
 
-LARGEST_PICTURE_BYTES = 200_000
-"""Of pictures that go into the book; larger ones are only where the reproduction was written."""
-
 CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 """Between them are the chapters in the book's summary."""
 
 
-class About(TypedDict):
-    """`run.json`: when and by what a reproduction was made."""
+def write_page(results: Path, book: Path) -> Path:
+    """Writes the summary page of stored results into the sources of the book, and returns the written file.
 
-    version: str
-    commit: str
-    fingerprint: str
-    date: str
-    seconds: float
-    runs_computed: int
-    runs_cached: int
-    packets: int
-
-
-def write_book(folder: Path, book: Path) -> list[Path]:
-    """Writes the pages of the reproduction in a folder into the sources of the book, and gives what was written.
-
-    Raises `PaperError` if the folder holds no complete reproduction of everything, or the book has no place for it.
+    Raises `PaperError` if the results are not those of a full reproduction.
     """
-    outcome: out.Outcome = _read(folder, out.VERDICTS_FILE)
-    about: About = _read(folder, out.RUN_FILE)
-    if outcome["format"] != out.FORMAT:
-        raise PaperError(f"{folder / out.VERDICTS_FILE}: is of format `{outcome['format']}`; reproduce it again")
-    if said := scope_text(outcome):
-        raise PaperError(f"{folder}: is not a full reproduction, as the book has to have it. {said}")
+    stored = _load_full(results)
+    return _write(book / PAGE, markdown(list(page_blocks(stored.outcome, stored.about))))
+
+
+def write_book(results: Path, book: Path, data: Path) -> list[Path]:
+    """Writes summary page, chapters and pictures of stored results into the sources of the book, and returns the files.
+
+    `data` is the folder with the papers. Raises `PaperError` if the file has no full reproduction, or the summary of
+    the book no place for the chapters.
+    """
+    stored = _load_full(results)
     summary = book / "SUMMARY.md"
-    written = [_write(summary, _between_marks(summary, CHAPTERS, _chapters(outcome)))]
+    listed = _write(summary, _between_marks(summary, CHAPTERS, _chapters(stored.outcome)))
     place = book / FOLDER
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    written.append(_write(book / PAGE, markdown(list(page_blocks(outcome, about)))))
-    for paper in outcome["papers"]:
-        pictures = _copy_pictures(paper, folder, place)
+    written = [listed, write_page(results, book)]
+    for paper in stored.outcome["papers"]:
+        pictures = _draw_pictures(paper, stored, data, place)
         written += pictures
         blocks = list(chapter_blocks(paper, {picture.name for picture in pictures}))
         written.append(_write(place / f"{paper['key']}.md", markdown(blocks)))
-    verdicts = {claim["id"]: claim["verdict"] for claim in claims_of(outcome["papers"])}
-    written.append(_write(place / out.VERDICTS_FILE, json.dumps(verdicts, indent=1) + "\n"))
     return written
 
 
-def _read(folder: Path, name: str) -> Any:
-    try:
-        return json.loads(read_text(folder / name))
-    except (OSError, ValueError) as error:
-        raise PaperError(
-            f"{folder / name}: cannot be read ({error}): name the folder that `anabranch papers reproduce all` wrote"
-        ) from error
+def _load_full(results: Path) -> Stored:
+    """Reads stored results. Raises `PaperError` if a part of the experiments was left out."""
+    stored = load(results)
+    if said := scope_text(stored.outcome):
+        raise PaperError(f"{results}: is not a full reproduction, which the book requires. {said}")
+    return stored
 
 
 def _chapters(outcome: out.Outcome) -> str:
@@ -115,16 +101,17 @@ def _between_marks(file: Path, marks: tuple[str, str], between: str) -> str:
     return marked.sub(lambda _: f"{begin}{between}{end}", text)
 
 
-def _copy_pictures(paper: out.PaperOutcome, folder: Path, place: Path) -> list[Path]:
-    copied = []
+def _draw_pictures(paper: out.PaperOutcome, stored: Stored, data: Path, place: Path) -> list[Path]:
+    """Draws the figures of a paper whose data is stored."""
+    read = read_key(paper["key"], data)
+    drawn = []
     for experiment in paper["experiments"]:
         for figure in experiment["figures"]:
-            source = folder / paper["key"] / experiment["id"] / f"{figure['name']}.svg"
-            if source.is_file() and source.stat().st_size <= LARGEST_PICTURE_BYTES:
-                target = place / _picture(paper, experiment, figure)
-                shutil.copyfile(source, target)
-                copied.append(target)
-    return copied
+            frame = stored.frames.get(f"{paper['key']}/{experiment['id']}/{figure['name']}")
+            if frame is not None:
+                file = place / _picture(paper, experiment, figure)
+                drawn.append(redraw(read, experiment["id"], figure["name"], frame, file))
+    return drawn
 
 
 def _picture(paper: out.PaperOutcome, experiment: out.ExperimentOutcome, figure: out.FigureOutcome) -> str:
@@ -135,10 +122,7 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
     """The summary: by what it was made, counts, and the headline claims."""
     yield Heading(1, TITLE)
     yield Paragraph(_made(about))
-    yield Paragraph(
-        "[The papers](papers.md) says how verdicts are made, and what each measure is. No verdict here was written by "
-        "hand."
-    )
+    yield Paragraph("[The papers](papers.md) defines verdicts and measures. No verdict here was written by hand.")
     yield Image(COUNTS_PICTURE, "Verdicts on the claims of the papers, by rank and by paper")
     claims = claims_of(outcome["papers"])
     yield counts_table(claims)
@@ -168,18 +152,18 @@ def _made(about: About) -> str:
     runs = about["runs_computed"] + about["runs_cached"]
     return (
         f"Made by `anabranch papers reproduce all` on {about['date']} with version {about['version']}, {commit}: "
-        f"{runs:,} runs. The same version gives the same figures again."
+        f"{runs:,} runs. The same version gives the same figures again. The built book (`make book`) has a chapter "
+        "with figures and all claims for each paper."
     )
 
 
 def _by_paper(papers: Sequence[out.PaperOutcome]) -> Table:
     """A row for each paper, a column for each verdict."""
-    rows: list[list[str | Link]] = []
+    rows = []
     for paper in papers:
         claims = claims_of([paper])
         counted = [sum(claim["verdict"] == verdict.value for claim in claims) for verdict in Verdict]
-        link = Link(paper["key"], f"{FOLDER}/{paper['key']}.md")
-        rows.append([link, *map(str, counted), str(len(claims))])
+        rows.append([paper["key"], *map(str, counted), str(len(claims))])
     header = ["paper", *[verdict.value for verdict in Verdict], "all"]
     return Table(header, rows, frozenset(range(1, len(header))))
 
