@@ -599,7 +599,7 @@ class Association:
         """`limit`: retransmissions, seconds of lifetime, number of a priority; one of them at most is given."""
 
     def recv(self) -> Operation[tuple[bytes, int, bool, int, bool, bool] | None]:
-        """Payload, stream, whether it is ordered, PPID, whether the message begins with it, whether it ends with it."""
+        """Payload, stream, `ordered`, PPID, `True` for the first part of a message, `True` for the last part."""
 
     def shutdown(self) -> Operation[None]: ...
     def closed(self) -> Operation[None]: ...

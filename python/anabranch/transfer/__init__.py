@@ -6,7 +6,7 @@
         async with anabranch.connect(listener.addresses, local=["127.0.0.3", "127.0.0.4"]) as association:
             await association.send(b"over two paths")
 
-Content is encrypted, and both sides prove who they are with the keys that `anabranch keys` manages.
+Messages are encrypted, and both sides authenticate with the keys that `anabranch keys` manages.
 """
 
 from __future__ import annotations

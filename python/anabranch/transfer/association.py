@@ -28,16 +28,18 @@ T = TypeVar("T")
 
 
 class Association:
-    """Messages to and from a peer. `connect` opens one, and `Listener.accept` gives those that peers open.
+    """Association that sends messages to a peer and receives messages from it.
 
-    `async with association:` shuts it down gracefully at its end: everything accepted is delivered, and what the peer
-    still sent is discarded. After an exception, cancellation included, it aborts the association, and the peer is told.
-    An association that is dropped without either is aborted. If it was lost, the end of the block raises
-    `AssociationLostError` unless another call has done so before.
+    `connect` opens one, and `Listener.accept` returns those that peers open.
 
-    Every method may be cancelled at any time, as `asyncio.wait_for` and `asyncio.timeout` do. A message is either taken
-    by the call that returns it or is still there; a message is sent if and only if `send` returned. One task may send
-    while others receive. An association belongs to the event loop that it was made in.
+    At its end `async with association:` shuts the association down gracefully: every accepted message is delivered, and
+    messages that the peer still sends are discarded. After an exception, including cancellation, it aborts the
+    association, and the peer receives an ABORT. An association that is dropped without either is aborted. If the
+    association was lost, the end of the block raises `AssociationLostError` unless an earlier call has raised it.
+
+    Every method may be cancelled at any time, as `asyncio.wait_for` and `asyncio.timeout` do. A call that is cancelled
+    takes no message, and `send` has sent a message if and only if it returned. One task may send while others receive.
+    An association belongs to the event loop that it was made in.
 
     Errors are those of `anabranch.transfer.errors`.
     """
@@ -57,27 +59,27 @@ class Association:
 
     @property
     def peer(self) -> str:
-        """The peer as `connect` was given it; if the peer opened the association, the address of its primary path."""
+        """The peer as given to `connect`. If the peer opened the association, the address of its primary path."""
         return self._native.peer
 
     @property
     def peer_key(self) -> str | None:
-        """The public key that the peer has proved to hold, as `anabranch keys` writes it; `None` with `insecure`."""
+        """Public key that the peer has proved to own, as `anabranch keys` writes it. `None` with `insecure`."""
         return self._native.peer_key
 
     @property
     def streams(self) -> int:
-        """How many streams messages may be sent on: as many as both sides have. They are numbered from 0."""
+        """Number of streams that messages may be sent on: the smaller of both sides' numbers. Ids begin at 0."""
         return self._native.streams
 
     @property
     def is_open(self) -> bool:
-        """Whether messages are taken: it is neither closing nor over."""
+        """`True` while messages are accepted: the association is neither shutting down nor closed."""
         return self._native.is_open
 
     @property
     def supports_partial_reliability(self) -> bool:
-        """Whether the peer takes FORWARD-TSN (RFC 3758), so that messages may be sent with a limit."""
+        """`True` if the peer supports FORWARD-TSN (RFC 3758), so that messages may be sent with a limit."""
         return self._native.supports_partial_reliability
 
     async def send(
@@ -92,23 +94,23 @@ class Association:
         priority: int | None = None,
         context: int = 0,
     ) -> None:
-        """Hands a message of at least one byte over, and waits while the send buffer is full.
+        """Sends a message of at least one byte, and waits while the send buffer is full.
 
-        When it returns the message is accepted: it is delivered, unless the association ends without a graceful
-        shutdown. Messages of one stream arrive in the order in which they were sent, if both are `ordered`. `ppid` is
-        carried as it is (RFC 9260 section 3.3.1).
+        When this returns, the message is accepted: it is delivered unless the association ends without a graceful
+        shutdown. Messages of one stream arrive in the order in which they were sent if they are `ordered`. `ppid` is
+        carried unchanged (RFC 9260 section 3.3.1).
 
-        `bytes` are sent from where they are; of any other object that has a buffer a copy is made first, so that it may
-        be changed as soon as this returns.
+        `bytes` are sent without a copy. Any other object with a buffer is copied first, so that the caller may change
+        it as soon as this returns.
 
-        A message with a limit may be given up (RFC 7496), whole: once a part of it is lost after so many
-        `max_retransmissions`, which may be 0; after `lifetime_s` seconds; or, with a `priority`, when the send buffer
-        has no room for a message without one or with a smaller number. The first two can stand together. An `Event` of
-        kind `abandoned` tells its `context`.
+        A message with a limit may be abandoned (RFC 7496), always as a whole. It is abandoned when a part of it is lost
+        after `max_retransmissions` retransmissions (0 is allowed), or after `lifetime_s` seconds; both limits may be
+        given together. A message with a `priority` is abandoned when the send buffer has no room for a message without
+        a priority or with a smaller number. An `Event` of kind `abandoned` reports its `context`.
 
         Raises `ArgumentError` for an empty message, a stream that does not exist, a limit beside a priority, or a limit
-        if the peer does not take FORWARD-TSN, `AssociationClosedError` after a shutdown began on either side, and
-        `AssociationLostError`.
+        if the peer does not support FORWARD-TSN. Raises `AssociationClosedError` after either side has begun a
+        shutdown, and `AssociationLostError`.
 
             await association.send(b"sensor 7: 21.5", stream=3)
             await association.send(b"frame", stream=1, lifetime_s=0.2, context=4711)
@@ -124,12 +126,12 @@ class Association:
         await self._outcome(self._native.send(data, stream, ordered, ppid, limit, context))
 
     async def recv(self) -> Message | None:
-        """The next message of any stream, or `None` once the peer has shut down and everything was received.
+        """Returns the next message of any stream, or `None` once the peer has shut down and everything was received.
 
-        While nobody receives, the peer's sender comes to a halt as the receive buffer fills. Raises
+        While the application does not receive, the receive buffer fills and its window stops the peer's sender. Raises
         `AssociationLostError` after the last message of an association that was not shut down gracefully, so that a
-        partial transfer is not taken for a complete one; `AssociationRestartedError` once, if the peer restarted;
-        `AssociationClosedError` if this side has ended it; `MessageSizeError`.
+        partial transfer is not taken for a complete one. Raises `AssociationRestartedError` once if the peer restarted,
+        `AssociationClosedError` if this side has ended the association, and `MessageSizeError`.
         """
         while True:
             try:
@@ -145,7 +147,7 @@ class Association:
                 return message
 
     def __aiter__(self) -> AsyncIterator[Message]:
-        """The messages until the peer has shut down."""
+        """Iterates over the messages until the peer has shut down."""
         return self
 
     async def __anext__(self) -> Message:
@@ -155,38 +157,39 @@ class Association:
         return message
 
     async def shutdown(self) -> None:
-        """Shuts the association down gracefully, and waits until both sides have agreed.
+        """Shuts the association down gracefully, and waits until both sides have completed the shutdown.
 
-        Everything accepted is delivered first. The peer's messages have to be received meanwhile, for example by
-        another task: while they fill the receive buffer, a peer that has more to send cannot agree. What has arrived
-        can still be received afterwards. If this is cancelled the shutdown goes on.
+        Everything accepted is delivered first. The application has to receive the peer's messages meanwhile, for
+        example in another task: while they fill the receive buffer, a peer that has more to send cannot complete the
+        shutdown. Messages that have arrived can still be received afterwards. If this call is cancelled, the shutdown
+        continues.
 
-        Raises `AssociationLostError` if it did not shut down gracefully.
+        Raises `AssociationLostError` if the association did not shut down gracefully.
         """
         await self._outcome(self._native.shutdown())
 
     def abort(self) -> None:
-        """Ends the association at once and tells the peer. What was not delivered is lost."""
+        """Aborts the association at once, with an ABORT to the peer. Undelivered messages are lost."""
         self._native.abort()
 
     async def closed(self) -> None:
-        """Waits until the association is over, and does nothing toward it.
+        """Waits until the association has ended, without ending it.
 
-        Raises `AssociationLostError` if it did not shut down gracefully, and `AssociationClosedError` if it was aborted
-        here.
+        Raises `AssociationLostError` if it did not shut down gracefully, and `AssociationClosedError` if this side
+        aborted it.
         """
         await self._outcome(self._native.closed())
 
     async def paths(self) -> list[PathSnapshot]:
-        """The paths as they are now, or as they were when the association ended."""
+        """Returns the current paths, or those at the end of the association."""
         return [PathSnapshot(**path) for path in await self._outcome(self._native.paths())]
 
     async def statistics(self) -> Statistics:
-        """The counters as they are now, or as they were when the association ended."""
+        """Returns the current counters, or those at the end of the association."""
         return Statistics(**await self._outcome(self._native.statistics()))
 
     def events(self) -> AsyncIterator[Event]:
-        """What happens to the association from this call on, until it is over.
+        """Iterates over the events of the association from this call until it ends.
 
         async for event in association.events():
             if event.kind == "path-state":
@@ -195,17 +198,17 @@ class Association:
         return Events(self._native.events(), self._waker)
 
     async def add_path(self, local: str, remote: str) -> int:
-        """Adds a path from an IP address of this machine to one of the peer's (`ADDRESS:PORT`), and gives its id.
+        """Adds a path from an IP address of this machine to one of the peer's (`ADDRESS:PORT`), and returns its id.
 
-        It carries data once the peer has answered on it. On the side that connected, a local address that is not in use
-        yet is bound. Raises `ArgumentError` if there can be no such path, `AssociationClosedError`.
+        It carries data once the peer has confirmed it. On the side that connected, a local address that is not in use
+        yet is bound. Raises `ArgumentError` if there can be no such path, and `AssociationClosedError`.
         """
         return await self._outcome(self._native.add_path(local, remote))
 
     async def remove_path(self, path: int) -> None:
-        """Takes the path with this id out of service. What was in flight on it goes over others.
+        """Removes the path with this id. Chunks in flight on it are retransmitted on other paths.
 
-        Raises `ArgumentError` if there is no such path, or no other one, and `AssociationClosedError`.
+        Raises `ArgumentError` if there is no such path or it is the only one, and `AssociationClosedError`.
         """
         await self._outcome(self._native.remove_path(whole("path", path)))
 
@@ -219,7 +222,7 @@ class Association:
         try:
             await self._outcome(self._native.leave(error is None))
         except AssociationClosedError:
-            # It was aborted here, and on purpose.
+            # This side aborted it on purpose.
             pass
         except AssociationLostError:
             if error is None and not loss_was_known:
@@ -234,7 +237,7 @@ class Association:
 
 
 class Events:
-    """The events of an association, for `async for`."""
+    """Asynchronous iterator over the events of an association."""
 
     __slots__ = ("_native", "_waker")
 

@@ -1,4 +1,4 @@
-"""Numbers among the arguments, of Python's or NumPy's types."""
+"""Conversion of numeric arguments, of Python's or NumPy's types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LARGEST = 2**63 - 1
 
 
 def whole(name: str, value: SupportsIndex) -> int:
-    """Returns the argument as an int that the native module takes, which checks its bounds.
+    """Returns the argument as an int for the native module, which checks its bounds.
 
-    Raises `TypeError` for `True`, `False` and all that is no whole number, and `ArgumentError` for what is too large.
+    Raises `TypeError` for `True`, `False` and everything that is no whole number, and `ArgumentError` beyond 63 bits.
     """
     number = _index(name, value)
     if abs(number) > _LARGEST:
@@ -24,7 +24,7 @@ def whole(name: str, value: SupportsIndex) -> int:
 
 
 def whole_up_to(name: str, value: SupportsIndex, most: int) -> int:
-    """Returns the argument as an int from 0 to `most`. Raises what `whole` does."""
+    """Returns the argument as an int from 0 to `most`. Raises the errors of `whole`."""
     number = _index(name, value)
     if not 0 <= number <= most:
         raise ArgumentError(f"{name} is {number}; give a number from 0 to {most}")
@@ -32,24 +32,24 @@ def whole_up_to(name: str, value: SupportsIndex, most: int) -> int:
 
 
 def whole_or_none(name: str, value: SupportsIndex | None) -> int | None:
-    """Returns the argument as an int, or `None` if it was left out."""
+    """Returns the argument as an int, or `None` if it was omitted."""
     return None if value is None else whole(name, value)
 
 
 def real(name: str, value: float) -> float:
-    """Returns the argument as a float. Raises `TypeError` for `True`, `False` and all that is no number."""
+    """Returns the argument as a float. Raises `TypeError` for `True`, `False` and everything that is no number."""
     if isinstance(value, Real) and not _is_truth_value(value):
         return float(value)
     raise TypeError(f"{name}: expected a number, found {value!r}")
 
 
 def real_or_none(name: str, value: float | None) -> float | None:
-    """Returns the argument as a float, or `None` if it was left out."""
+    """Returns the argument as a float, or `None` if it was omitted."""
     return None if value is None else real(name, value)
 
 
 def time_option(name: str, value: float, *, may_be_zero: bool = False) -> str:
-    """Returns seconds as an option of the command takes them. Raises `TypeError`, and `ArgumentError` for no time."""
+    """Returns seconds as an option of the command. Raises `TypeError`, and `ArgumentError` outside the range."""
     seconds = real(name, value)
     if not (0 < seconds < math.inf or (seconds == 0 and may_be_zero)):
         least = "0 or more" if may_be_zero else "more than 0"

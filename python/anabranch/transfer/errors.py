@@ -1,6 +1,6 @@
 """Errors of associations over real sockets.
 
-All of it descends from `anabranch.errors.TransferError`. Messages name the peer and say what to do.
+All of them derive from `anabranch.errors.TransferError`. Messages name the peer and say what to do.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = [
 LostReason: TypeAlias = Literal[
     "aborted-by-peer", "peer-unreachable", "protocol", "undelivered", "restarted", "host-gone"
 ]
-"""How an association was lost.
+"""Reason for the loss of an association.
 
-- `aborted-by-peer`: the peer ended it at once, or its program crashed or was closed.
+- `aborted-by-peer`: the peer aborted it, or its program crashed or was closed.
 - `peer-unreachable`: the peer stopped answering on every path.
-- `protocol`: the peer broke the protocol.
-- `undelivered`: the peer shut down first, and accepted messages came too late for it.
+- `protocol`: the peer violated the protocol.
+- `undelivered`: the peer shut down first, before it received all accepted messages.
 - `restarted`: the peer restarted while this side was shutting down.
-- `host-gone`: the sockets are gone.
+- `host-gone`: the sockets were closed.
 """
 
 
@@ -42,7 +42,7 @@ class ArgumentError(TransferError, ValueError):
 
 
 class ListenError(TransferError):
-    """The addresses cannot be listened on, for example because another program has the port."""
+    """The addresses cannot be listened on, for example because another program uses the port."""
 
 
 class ConnectError(TransferError):
@@ -50,7 +50,7 @@ class ConnectError(TransferError):
 
 
 class ConnectTimeoutError(ConnectError):
-    """Nobody answered on any path within `connect_timeout_s`."""
+    """The peer did not answer on any path within `connect_timeout_s`."""
 
 
 class ConnectRefusedError(ConnectError):
@@ -58,11 +58,11 @@ class ConnectRefusedError(ConnectError):
 
 
 class AssociationClosedError(TransferError):
-    """This side has ended the association, or the peer is shutting it down: it takes no more messages."""
+    """This side has ended the association, or the peer is shutting it down: it accepts no more messages."""
 
 
 class AssociationLostError(TransferError):
-    """The association ended without a graceful shutdown. What was not acknowledged by then may be lost."""
+    """The association ended without a graceful shutdown. Messages that were not acknowledged may be lost."""
 
     def __init__(self, message: str, reason: LostReason) -> None:
         super().__init__(message, reason)
@@ -73,9 +73,9 @@ class AssociationLostError(TransferError):
 
 
 class AssociationRestartedError(TransferError):
-    """The peer has restarted: what was queued or unread is lost, and the association is up again.
+    """The peer has restarted: queued and unread messages are lost, and the association is established again.
 
-    Raised once, between the last message of the peer's previous incarnation and the first one of the new one.
+    Raised once, between the last message of the peer's previous incarnation and the first one of the new incarnation.
     """
 
 

@@ -1,7 +1,7 @@
-"""Files and folders sent and fetched, as `anabranch send` and `anabranch recv` do it.
+"""Transfer of files and folders, as `anabranch send` and `anabranch recv` do it.
 
-The command does the work in a process of its own, and tells of it in lines of JSON. So the interpreter is free
-meanwhile, in a notebook too, and Ctrl-C ends a transfer as it does on a terminal.
+The command runs in a process of its own and reports in lines of JSON. The interpreter therefore stays free, in a
+notebook too, and Ctrl-C ends a transfer as it does on a terminal.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ FilePath: TypeAlias = "str | os.PathLike[str]"
 ShowProgress: TypeAlias = "bool | Callable[[TransferProgress], object] | None"
 OnClash: TypeAlias = Literal["refuse", "rename", "overwrite"]
 
-# How long the command may take to say goodbye to its peer after Ctrl-C.
+# Time that the command has after Ctrl-C to end the transfer with its peer.
 _GOODBYE_S = 10.0
-# Files named in an error, and bytes of what the command wrote to standard error.
+# Maximum number of files named in an error, and of bytes of the command's standard error.
 _MOST_NAMED = 5
 _MOST_SAID = 4096
-# Sentences of the command about its options.
+# Sentences that the command writes about its options.
 _MORE = "For more information, try '--help'."
 _REFUSED = re.compile(r"invalid value '(?P<value>.*?)' for '--(?P<option>[a-z-]+)[^']*'")
-# Arguments that are not named like the options that they become.
+# Arguments whose names differ from those of their options.
 _ARGUMENTS = {
     "connect-timeout": "connect_timeout_s",
     "retry": "retry_s",
@@ -46,36 +46,36 @@ _ARGUMENTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferProgress:
-    """How far a transfer is."""
+    """Progress of a transfer."""
 
     seconds: float
     found_bytes: int
     """Bytes of the files that were offered so far."""
     all_found: bool
-    """`True` once these are all."""
+    """`True` once `found_bytes` counts all files."""
     all_bytes: int | None
     """Bytes of the whole transfer. `None` until the source has counted its files."""
     all_files: int | None
     """Files of the whole transfer. `None` until the source has counted them."""
     done_files: int
-    """Files that are complete."""
+    """Number of complete files."""
     file: str | None
-    """The file that is transferred, escaped where its name has characters that a terminal obeys."""
+    """Current file. Control characters in its name are escaped."""
     eta_s: float | None
-    """Seconds that remain at the current rate. `None` if they cannot be estimated."""
+    """Seconds that remain at the current rate. `None` if there is no estimate."""
     held_bytes: int
-    """Bytes that the receiver holds, with what it had before."""
+    """Bytes that the receiver has, including those from before the transfer."""
     reused_bytes: int
-    """Bytes that it had before."""
+    """Bytes that the receiver had before the transfer."""
     rate_bytes_per_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferredFile:
-    """A file or folder of a transfer."""
+    """File or folder of a transfer."""
 
     name: str
-    """Escaped where it has characters that a terminal obeys."""
+    """Name, with control characters escaped."""
     size_bytes: int | None
     result: Literal["stored", "identical", "failed"]
     renamed: str | None
@@ -84,14 +84,14 @@ class TransferredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transferred:
-    """A transfer that is complete."""
+    """Result of a complete transfer."""
 
     files: tuple[TransferredFile, ...]
     seconds: float
     moved_bytes: int
-    """Bytes that were sent in this transfer."""
+    """Bytes that this transfer sent."""
     reused_bytes: int
-    """Bytes that the receiver had before."""
+    """Bytes that the receiver had before the transfer."""
     goodput_bytes_per_s: float
 
 
@@ -111,15 +111,15 @@ def send(
 ) -> Transferred:
     """Sends files and folders to `anabranch serve` at `to`, a host or `host:port`.
 
-    `paths` are local addresses or interfaces that paths begin at (those that are usable if not given), and `remote`
-    addresses that they lead to in place of the host's own. `limit` is a rate such as `"10Mbit"`. `keys` is the folder
-    with this user's key and the hosts that it knows (that of the user if not given); `insecure` goes without encryption
-    and keys, as the other side has to as well. Other arguments, and what is left out, are as with the command.
-    `progress` shows a bar on standard error (if not given, when that is a terminal), or is called with a
-    `TransferProgress` each second.
+    `paths` are the local addresses or interfaces that paths begin at (default: all usable ones). `remote` are addresses
+    that they lead to in place of the host's own. `limit` is a rate such as `"10Mbit"`. `keys` is the folder with this
+    user's key and known hosts (default: the user's own folder). `insecure` transfers without encryption and keys; the
+    other side has to use it too. Other arguments, and defaults, are those of the command. `progress` shows a bar on
+    standard error (default: if that is a terminal), or is called with a `TransferProgress` each second.
 
-    What was interrupted goes on where it was when the same is sent again. Raises `TransferError` if the peer cannot be
-    reached, refuses or is lost, and if files were left out; `KeyboardInterrupt` after Ctrl-C, when the peer knows.
+    When an interrupted transfer is repeated with the same files, it resumes. Raises `TransferError` if the peer cannot
+    be reached, refuses or is lost, and if files were left out. Raises `KeyboardInterrupt` after Ctrl-C, once the
+    command has ended.
 
         anabranch.send(["video.mkv", "photos"], "example.org", paths=["eth0", "wlan0"])
     """
@@ -149,11 +149,11 @@ def recv(
     insecure: bool = False,
     progress: ShowProgress = None,
 ) -> Transferred:
-    """Fetches files and folders from `anabranch serve` at `source` into a folder; everything that it offers if no names
-    are given.
+    """Fetches files and folders from `anabranch serve` at `source` into a folder.
 
-    `on_clash` says what to do where there is another file of that name. Other arguments, and what is raised, are as in
-    `send`.
+    Without `names` it fetches everything that the peer offers.
+
+    `on_clash` decides what happens if another file of that name exists. Other arguments and errors are those of `send`.
 
         anabranch.recv("example.org", ["video.mkv"], "inbox")
     """
@@ -179,7 +179,7 @@ def _options(
     connect_timeout_s: float | None,
     retry_s: float | None,
 ) -> list[str]:
-    """Options that both directions have."""
+    """Returns the options that both directions have."""
     options = [f"--path={path}" for path in paths] + [f"--to={address}" for address in remote]
     if scheme is not None:
         options.append(f"--scheme={scheme}")
@@ -196,7 +196,7 @@ def _transfer(arguments: list[str], progress: ShowProgress) -> Transferred:
     inherited = os.environ.get("PYTHONPATH")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, *([inherited] if inherited else [])])}
     with tempfile.TemporaryFile() as said, _Display(progress) as show:
-        # In a session of its own, so that Ctrl-C on a terminal reaches it once, from here.
+        # A session of its own: Ctrl-C on a terminal reaches the command once, from `_stop`.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -218,7 +218,7 @@ def _transfer(arguments: list[str], progress: ShowProgress) -> Transferred:
 
 
 def _follow(lines: IO[str], show: Callable[[TransferProgress], object]) -> tuple[list[TransferredFile], dict[str, Any]]:
-    """The files, and what the last line says."""
+    """Returns the files and the last event. Calls `show` with the progress."""
     files: list[TransferredFile] = []
     end: dict[str, Any] = {}
     for line in lines:
@@ -262,7 +262,7 @@ def _progress(event: Mapping[str, Any]) -> TransferProgress:
 
 
 def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], said: str) -> Transferred:
-    """The transfer if it is complete. Raises `TransferError` with what the command says if it is not."""
+    """Returns the result of a complete transfer. Raises `TransferError` with the command's error otherwise."""
     failed = [f"{file.name}: {file.error}" for file in files if file.result == "failed"]
     if failed:
         more = [f"and {len(failed) - _MOST_NAMED} more"] if len(failed) > _MOST_NAMED else []
@@ -280,7 +280,7 @@ def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], 
 
 
 def _of_arguments(said: str) -> str:
-    """Returns what the command wrote, with the arguments of `send` and `recv` in place of its options."""
+    """Returns the command's error text with the arguments of `send` and `recv` in place of its options."""
     said = said.removesuffix(_MORE).rstrip()
     if refused := _REFUSED.match(said):
         option = refused["option"]
@@ -290,7 +290,7 @@ def _of_arguments(said: str) -> str:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Lets the command take leave of its peer, which keeps what has arrived."""
+    """Interrupts the command, which ends the transfer with its peer. The peer keeps the bytes that have arrived."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
@@ -301,14 +301,14 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _text(said: IO[bytes]) -> str:
-    """The end of what the command wrote to standard error."""
+    """Returns the end of the command's standard error."""
     size = said.seek(0, os.SEEK_END)
     said.seek(max(size - _MOST_SAID, 0))
     return said.read().decode(errors="replace").strip().removeprefix("error: ")
 
 
 class _Display:
-    """Shows progress as it was asked for, and tidies up."""
+    """Progress display that the caller selected: a bar, a callback, or none."""
 
     def __init__(self, progress: ShowProgress) -> None:
         self._call = progress if callable(progress) else None
@@ -323,7 +323,7 @@ class _Display:
 
     def _show(self, now: TransferProgress) -> None:
         if self._bar is not None:
-            # What was there before is no work of this transfer, so that it has no part in the rate.
+            # Bytes from before the transfer do not count in the rate.
             self._bar.initial = now.reused_bytes
             self._bar.total = now.all_bytes
             self._bar.n = now.held_bytes

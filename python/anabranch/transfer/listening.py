@@ -1,4 +1,4 @@
-"""`listen`, which accepts associations that peers open."""
+"""`listen`, which accepts associations from peers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Listener:
-    """Accepts associations that peers open. `listen` makes one.
+    """Listener that accepts associations from peers. `listen` makes one.
 
-    Leaving `async with` closes it: peers are refused from then on, and associations that wait are aborted. Those that
-    were accepted go on.
+    Leaving `async with` closes it: it refuses further peers, and aborts associations that wait to be accepted. Accepted
+    associations continue.
     """
 
     __slots__ = ("__weakref__", "_largest_message_bytes", "_native", "_waker")
@@ -40,14 +40,14 @@ class Listener:
 
     @property
     def addresses(self) -> list[str]:
-        """Where it listens, as `ADDRESS:PORT`, with the ports that port 0 has become."""
+        """Addresses that it listens on, as `ADDRESS:PORT`, with the assigned port in place of port 0."""
         return self._native.addresses
 
     async def accept(self) -> Association:
-        """The next association that a peer has opened.
+        """Waits for the next association that a peer opens, and returns it.
 
-        A call that is cancelled has taken none. Raises `AssociationClosedError` once the listener was stopped and none
-        is left.
+        A call that is cancelled takes no association. Raises `AssociationClosedError` once the listener was stopped and
+        none is left.
         """
         native = await self._waker.outcome(self._native.accept())
         if native is None:
@@ -57,7 +57,7 @@ class Listener:
         return Association(native, self._waker, self._largest_message_bytes)
 
     def __aiter__(self) -> AsyncIterator[Association]:
-        """The associations until the listener is stopped."""
+        """Iterates over the associations until the listener is stopped."""
         return self
 
     async def __anext__(self) -> Association:
@@ -67,18 +67,18 @@ class Listener:
         return Association(native, self._waker, self._largest_message_bytes)
 
     def stop(self) -> None:
-        """Refuses peers from now on. Associations that wait can still be accepted; iteration ends after them."""
+        """Refuses further peers. Associations that wait can still be accepted; iteration ends after them."""
         self._native.stop()
 
     async def close(self) -> None:
-        """Refuses peers from now on, and aborts associations that wait.
+        """Refuses further peers, and aborts associations that wait.
 
-        The sockets are closed when this returns, or else with the last of the accepted associations.
+        The sockets are closed when this returns, or with the last accepted association.
         """
         await self._waker.outcome(self._native.close())
 
     async def statistics(self) -> HostStatistics:
-        """The counters of the sockets, with those of all accepted associations; zeros once the listener is closed."""
+        """Returns the counters of the sockets and of all accepted associations; zeros once the listener is closed."""
         return HostStatistics(**await self._waker.outcome(self._native.statistics()))
 
     async def __aenter__(self) -> Self:
@@ -108,23 +108,23 @@ def listen(
 ) -> Opening[Listener]:
     """Listens on addresses of this machine for peers that open associations.
 
-    `addresses` are `ADDRESS` or `ADDRESS:PORT` (`[ADDRESS]:PORT` for IPv6) with the UDP port, 9899 if left out; port 0
-    takes a free one, the same for all if there is one. `0.0.0.0` and `[::]` stand for every usable address of their IP
-    version. Left out, it listens on every address that `anabranch paths` calls usable, on loopback if there is none,
-    and follows the interfaces as these come and go. `backlog` associations may wait to be accepted; further ones are
-    aborted.
+    `addresses` are `ADDRESS` or `ADDRESS:PORT` (`[ADDRESS]:PORT` for IPv6) with the UDP port, 9899 by default. Port 0
+    selects a free port, the same for all addresses if there is one. `0.0.0.0` and `[::]` stand for every usable address
+    of their IP version. By default it listens on every address that `anabranch paths` calls usable, or on loopback if
+    there is none, and follows the interfaces as they come and go. `backlog` associations may wait to be accepted;
+    further ones are aborted.
 
-    `accept_from` are addresses or networks, such as `192.0.2.0/24`, that peers may open associations from; left out,
-    everyone may. Packets from elsewhere get no answer. Further addresses of a peer that was accepted need not be named.
-    It filters addresses, and authenticates nobody.
+    `accept_from` are addresses or networks, such as `192.0.2.0/24`, that peers may open associations from. By default
+    every peer may. Packets from elsewhere get no answer. Further addresses of an accepted peer need not be named. The
+    filter does not authenticate peers.
 
-    Associations are encrypted, and only peers whose keys are in the `authorized_keys` of `keys`, a folder as for
-    `connect`, are accepted. Keys that are added or removed count within two seconds. With `insecure` nothing is
-    protected, and `accept_from` alone says who may connect.
+    Associations are encrypted. Only peers whose keys are in the `authorized_keys` of `keys`, a folder as for `connect`,
+    are accepted. Keys that are added or removed take effect within two seconds. With `insecure` nothing is protected,
+    and `accept_from` alone decides who may connect.
 
-    The rest is as `connect` says, and holds for all associations that are accepted.
+    The other arguments are those of `connect`, and apply to all accepted associations.
 
-    Raises, when it is entered or awaited: `ListenError`, for example if another program has the port, `ArgumentError`,
+    When it is entered or awaited, raises `ListenError`, for example if another program uses the port, `ArgumentError`,
     and `anabranch.errors.SchemeError`.
 
         async with anabranch.listen(["192.0.2.1", "198.51.100.1"]) as listener:

@@ -18,13 +18,13 @@ from anabranch.transfer.waker import Waker
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
 DEFAULT_PORT = 9899
-"""The UDP port of SCTP over UDP (RFC 6951 section 4), and the SCTP port inside, unless another one is given."""
+"""Default UDP port of SCTP over UDP (RFC 6951 section 4), and default SCTP port inside."""
 
 LARGEST_MESSAGE_BYTES = 64 << 20
 
 
 class Opening(Generic[T]):
-    """Something to be opened: `async with` opens and closes it, `await` opens it only."""
+    """Connection or listener to be opened: `async with` opens and closes it, `await` only opens it."""
 
     __slots__ = ("_open", "_opened")
 
@@ -63,32 +63,31 @@ def connect(
     keys: str | os.PathLike[str] | None = None,
     insecure: bool = False,
 ) -> Opening[Association]:
-    """Opens an association with a peer over every path there is, or over those that are named.
+    """Opens an association with a peer over every available path, or over the named ones.
 
     `remote` is the peer: `HOST` or `HOST:PORT`, where `HOST` is a name or an address (`[ADDRESS]:PORT` for IPv6) and
-    `PORT` its UDP port, 9899 if left out. Several of them are addresses of the same peer, or of relays that lead to it.
-    A single name stands for all of its addresses, each of several for its first one. Instead of names, `remote` may
-    have pairs `(local, remote)`, one for each path.
+    `PORT` its UDP port, 9899 by default. Several entries are addresses of the same peer, or of relays that lead to it.
+    A single name stands for all of its addresses. Of several names, each stands for its first address. Instead of
+    names, `remote` may contain pairs `(local, remote)`, one for each path.
 
-    `local` are IP addresses of this machine, or interfaces. Left out, paths begin at every address that `anabranch
-    paths` calls usable and that has a way to the peer, and follow the interfaces as these come and go. Which local
-    address goes with which of the peer's is said in the book's chapter "Paths"; the command line does the same.
-    The first path is the primary one.
+    `local` are IP addresses of this machine, or interfaces. By default paths begin at every address that `anabranch
+    paths` calls usable and that has a route to the peer, and follow the interfaces as they come and go. The book's
+    chapter "Paths" says how local addresses are paired with the peer's; the command line does the same. The first path
+    is the primary one.
 
-    `scheme` is how the paths are used, as `anabranch schemes` lists them. `sctp_port` is the peer's, inside UDP. The
-    buffers are user bytes; left out, each begins with 2 MiB and grows up to 16 MiB as the paths carry more, and given,
-    it stays as it is. `largest_message_bytes` bounds what `recv` puts together of a message that is larger than the
-    receive buffer. The association is lost when nothing has come from the peer for `peer_silence_s` although something
-    was to come, and a path gets no new data when it has acknowledged nothing for `failover_ms` (left out, after its
-    time-outs).
+    `scheme` is one of those that `anabranch schemes` lists. `sctp_port` is the peer's, inside UDP. The buffers are
+    sizes in bytes of user data. By default each begins with 2 MiB and grows up to 16 MiB as the paths carry more; a
+    given size is fixed. `largest_message_bytes` bounds a message that `recv` reassembles because it is larger than the
+    receive buffer. The association is lost when the peer sends nothing for `peer_silence_s` although something was due.
+    A path gets no new data when it has acknowledged nothing for `failover_ms` (default: after its time-outs).
 
-    The association is encrypted, and both sides prove who they are. `keys` is a folder with this user's key and the
-    keys of known hosts, as `anabranch keys` has it; left out, it is the folder that the commands use. The peer has to
-    have the key that it had before; one that is not known under the first name of `remote` is trusted, and its key is
-    kept (`Association.peer_key` says which it has). With `insecure` nothing is protected and nobody is asked who they
-    are, which the peer has to want as well.
+    The association is encrypted, and both sides authenticate. `keys` is a folder with this user's key and the keys of
+    known hosts, as `anabranch keys` manages it; by default it is the folder that the commands use. The peer has to
+    prove the key that it had before. If no key is known under the first name of `remote`, the peer's key is trusted and
+    stored (`Association.peer_key` returns it). With `insecure` nothing is protected and neither side authenticates; the
+    peer has to use it too.
 
-    Raises, when it is entered or awaited: `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
+    When it is entered or awaited, raises `ConnectTimeoutError` after `connect_timeout_s`, `ConnectRefusedError`,
     `ConnectError`, `ArgumentError`, and `anabranch.errors.SchemeError`.
 
         async with anabranch.connect("server.example", scheme="cmt") as association:
@@ -122,7 +121,7 @@ def connect(
 def _ends(
     remote: str | Iterable[str | tuple[str, str]], local: str | Iterable[str] | None
 ) -> tuple[list[str], list[str]]:
-    """The peer's addresses, and those of this machine."""
+    """Returns the peer's addresses, and those of this machine."""
     given = [remote] if isinstance(remote, str) else list(remote)
     names = [end for end in given if isinstance(end, str)]
     pairs = [end for end in given if not isinstance(end, str)]

@@ -1,4 +1,4 @@
-"""Reassembles messages that are delivered in parts."""
+"""Reassembly of messages that are delivered in parts."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from anabranch.transfer.errors import MessageSizeError
 from anabranch.transfer.snapshots import Message
 
 MessagePart: TypeAlias = tuple[bytes, int, bool, int, bool, bool]
-"""Payload, stream, whether it is ordered, PPID, whether the message begins with it, whether it ends with it."""
+"""Payload, stream, `ordered`, PPID, `True` for the first part of a message, `True` for the last part."""
 
 
 class Reassembly:
-    """Messages that are larger than the receive buffer, which the native module delivers in parts."""
+    """Reassembly of messages larger than the receive buffer, which the native module delivers in parts."""
 
     __slots__ = ("_bytes", "_largest_bytes", "_parts")
 
     def __init__(self, largest_bytes: int) -> None:
         self._largest_bytes = largest_bytes
-        # The parts of two messages mix only if these differ in their stream or in whether they are ordered.
+        # Parts of two messages mix only if the messages differ in stream or in `ordered`.
         self._parts: dict[tuple[int, bool], list[bytes]] = {}
         self._bytes = 0
 
     def add(self, part: MessagePart) -> Message | None:
-        """The message that this part completes.
+        """Adds a part, and returns the message that it completes, if any.
 
-        Raises `MessageSizeError` if incomplete messages are larger than a message may be.
+        Raises `MessageSizeError` if incomplete messages exceed the limit for one message.
         """
         payload, stream, ordered, ppid, beginning, ending = part
         if beginning:
@@ -47,7 +47,7 @@ class Reassembly:
         return Message(whole, stream, ordered, ppid)
 
     def _give_up(self, stream: int) -> None:
-        # A message in parts has its stream to itself: where another one begins, the peer has abandoned it (RFC 3758).
+        # A message in parts occupies its stream: when another one begins, the peer has abandoned it (RFC 3758).
         for ordered in (True, False):
             self._bytes -= sum(map(len, self._parts.pop((stream, ordered), ())))
 

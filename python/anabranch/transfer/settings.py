@@ -10,7 +10,7 @@ from anabranch.transfer.checking import real, real_or_none, whole, whole_or_none
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `connect` and `listen` have in common. The native module checks the values."""
+    """Settings common to `connect` and `listen`. The native module checks the values."""
 
     scheme: str
     streams: int
@@ -23,7 +23,7 @@ class Settings:
     insecure: bool
 
     def __post_init__(self) -> None:
-        """Turns numbers of other types, such as NumPy's, into Python's."""
+        """Converts numbers of other types, such as NumPy's, to Python's."""
         for name in ("streams", "largest_message_bytes"):
             object.__setattr__(self, name, whole(name, getattr(self, name)))
         for name in ("send_buffer_bytes", "recv_buffer_bytes"):

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 PathState: TypeAlias = Literal["unconfirmed", "active", "potentially-failed", "inactive"]
 """The state of a path.
 
-- `unconfirmed`: the peer has not proved yet that it is there (RFC 9260 section 5.4); no data.
+- `unconfirmed`: the peer has not confirmed the address yet (RFC 9260 section 5.4); no data.
 - `active`: in use.
-- `potentially-failed`: it missed a time-out and is being probed (RFC 7829); no data while another path is active.
+- `potentially-failed`: a time-out occurred, and the path is probed (RFC 7829); no data while another path is active.
 - `inactive`: failed (RFC 9260 section 8.2).
 """
 
@@ -31,10 +31,10 @@ EventKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that has arrived.
+    """Received message.
 
-    `ordered` says whether it took part in the order of its `stream`. `ppid` is the payload protocol identifier, as the
-    peer set it.
+    `ordered` is `True` if it was delivered in the order of its `stream`. `ppid` is the payload protocol identifier, as
+    the peer set it.
     """
 
     payload: bytes
@@ -45,13 +45,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class PathSnapshot:
-    """A path at a moment.
+    """State of a path at one moment.
 
-    `id` is the one that events and `Association.remove_path` know it by; it may be given to another path once this one
-    is gone. `local` is an IP address of this machine, `remote` one of the peer's with its UDP port. All bytes are those
-    of DATA chunks. `outstanding_bytes` were sent and are neither acknowledged nor declared lost. `sent_bytes` counts
-    every transmission. `srtt_ms` and `delivery_rate_kbps` are `None` until they were measured. `errors` are those in
-    a row.
+    Events and `Association.remove_path` use the same `id`; it may be reused for another path once this one is removed.
+    `local` is an IP address of this machine, `remote` one of the peer's with its UDP port. All bytes are those of DATA
+    chunks. `outstanding_bytes` were sent and are neither acknowledged nor declared lost. `sent_bytes` counts every
+    transmission. `srtt_ms` and `delivery_rate_kbps` are `None` until they are measured. `errors` counts consecutive
+    errors.
     """
 
     id: int
@@ -73,13 +73,13 @@ class PathSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The counters of an association, from its beginning.
+    """Counters of an association since it was opened.
 
-    `send_buffered_bytes` and `recv_buffered_bytes` are user bytes in the buffers now: accepted and not acknowledged,
-    and arrived and not read. `rwnd_blocked_s` is the time in which data waited although a congestion window was open,
-    because the peer's receive window was closed. The names are those of the figures of a run where both have them.
+    `send_buffered_bytes` and `recv_buffered_bytes` are user bytes in the buffers now: accepted but not acknowledged,
+    and received but not read. `rwnd_blocked_s` is the time in which data waited for the peer's receive window although
+    a congestion window was open. The names are those of the figures of a run where both have them.
     `abandoned_by_retransmissions`, `abandoned_by_lifetime`, `abandoned_by_priority` and `abandoned_by_streams` (on a
-    stream that the peer does not take) count messages: those of which nothing had been sent, and others.
+    stream that the peer does not accept) count messages: first those of which nothing was sent, then all others.
     """
 
     send_buffered_bytes: int
@@ -113,11 +113,11 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class HostStatistics:
-    """The counters of a listener's sockets.
+    """Counters of a listener's sockets.
 
-    Bytes are those of UDP payloads. `send_failures` are datagrams that the system refused, `send_overflows` those that
-    were dropped because a socket was blocked for too long, and `discarded` those that came and were no packet of an
-    association of this host.
+    Bytes are those of UDP payloads. `send_failures` are datagrams that the system refused. `send_overflows` are
+    datagrams that were dropped because a socket was blocked for too long. `discarded` are received datagrams that
+    belong to no association of this host.
     """
 
     associations: int
@@ -132,21 +132,21 @@ class HostStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to an association.
+    """Event of an association.
 
-    | `kind` | what happened | fields |
+    | `kind` | event | fields |
     | --- | --- | --- |
     | `path-state` | a path changed state | `path`, `state` |
-    | `path-added` | there is a new path, still to be confirmed | `path` |
-    | `path-removed` | a path is gone | `path` |
-    | `path-rebound` | the peer's UDP port behind a path changed | `path`, and the one it `was` |
-    | `abandoned` | a message was given up, `sent` in part or not at all | `stream`, `context`, `reason`, `sent` |
-    | `no-partial-reliability` | the peer does not take FORWARD-TSN | |
-    | `restarted` | the peer restarted; what was queued or unread is lost | |
+    | `path-added` | a path was added and is not confirmed yet | `path` |
+    | `path-removed` | a path was removed | `path` |
+    | `path-rebound` | the peer's UDP port behind a path changed | `path`, and the previous port `was` |
+    | `abandoned` | a message was abandoned, `sent` in part or not at all | `stream`, `context`, `reason`, `sent` |
+    | `no-partial-reliability` | the peer does not support FORWARD-TSN | |
+    | `restarted` | the peer restarted; queued and unread messages are lost | |
     | `shutdown-received` | the peer sends no more | |
     | `closed` | the association was shut down gracefully | |
-    | `aborted` | it ended otherwise | `reason` |
-    | `missed` | this listener was too slow and missed so many events | `missed` |
+    | `aborted` | the association ended otherwise | `reason` |
+    | `missed` | this iterator was too slow and missed `missed` events | `missed` |
     """
 
     kind: EventKind

@@ -1,7 +1,7 @@
-"""Waiting in an event loop for what native threads do.
+"""Event-loop side of operations that native threads run.
 
-Native threads never touch the interpreter. They write to a pipe that the event loop watches, so that they neither wait
-for the interpreter nor keep it from ending.
+Native threads never enter the interpreter. They write to a pipe that the event loop watches, so that they neither wait
+for the interpreter nor delay its exit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from anabranch.errors import TransferError
 
 T = TypeVar("T")
 
-# Operations that may be finished at once, one after the other, before other tasks of the loop are run.
+# Maximum number of operations that may finish at once before other tasks of the loop run.
 POLLS = 32
 
 _wakers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Waker]] = weakref.WeakKeyDictionary()
@@ -44,7 +44,7 @@ class Waker:
 
     @staticmethod
     def of_running_loop() -> Waker:
-        """The one of the loop that runs in this thread. The loop keeps it until it is closed."""
+        """Returns the waker of the loop that runs in this thread. The loop keeps it until the loop is closed."""
         loop = asyncio.get_running_loop()
         known = _wakers.get(loop)
         waker = known() if known else None
@@ -60,10 +60,10 @@ class Waker:
                 waiter.set_result(None)
 
     async def outcome(self, operation: _native.Operation[T]) -> T:
-        """The result of an operation.
+        """Waits for an operation, and returns its result.
 
-        It is looked at in the very step in which the task goes on. A task that is cancelled gives the operation up
-        before it has done anything: no message is taken and lost, and none that was not accepted is sent.
+        The task takes the result in the step in which it resumes. A task that is cancelled cancels the operation before
+        it has an effect: no message is taken and lost, and none is sent that was not accepted.
         """
         number = next(self._numbers)
         try:
@@ -83,7 +83,7 @@ class Waker:
         return found[0]
 
 
-# Peers are told when the process ends, and a forked one has no threads of its own to tell them.
+# The native module aborts associations when the process ends. A forked process has no threads to do so.
 atexit.register(_native.end_associations)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_native.forget_runtime)
