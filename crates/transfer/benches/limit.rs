@@ -1,4 +1,4 @@
-//! How close a limited sender comes to its limit: from memory, over two loopback paths, into nothing.
+//! Rates that a sender with a rate limit reaches: from memory, over two loopback paths, to a receiver that discards the content.
 
 #![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 
@@ -14,7 +14,7 @@ use anabranch_transfer::{
 
 /// Limits in Mbit/s.
 const LIMITS: [u64; 8] = [1, 10, 50, 100, 200, 400, 700, 1000];
-/// How long a transfer takes at its limit. The slowest limit lets two segments pass in a second.
+/// Duration of a transfer at its limit. The slowest limit lets two segments pass in a second.
 const TIME: Duration = Duration::from_secs(5);
 
 fn any_port(node: u8) -> SocketAddr {
@@ -29,7 +29,7 @@ async fn connect(server: &Host) -> Association {
     client.connect(peer, config("cmt").expect("a scheme")).await.expect("connected")
 }
 
-/// User bytes per second of a transfer with so many bytes.
+/// Returns the user bytes per second of a transfer of `bytes` bytes.
 async fn reached(limit: RateLimit, bytes: u64) -> f64 {
     let scheme = config("cmt").expect("a scheme");
     let host = Host::builder(Protection::Insecure)

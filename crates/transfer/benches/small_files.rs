@@ -1,8 +1,8 @@
-//! Three thousand small files over loopback beside `cp -r` of the same folder: several rounds, and the median of the time of each
-//! over that of the copy in the same round. `ANABRANCH_FILES` says how many files.
+//! Transfers three thousand small files over loopback, and copies the same folder with `cp -r`: several rounds, and the median of
+//! the time of each over that of the copy in the same round. `ANABRANCH_FILES` sets the number of files.
 //!
-//! `cp -r` brings nothing to the disk, and a transfer everything that it reports as stored: the last row says what a copy costs that
-//! does so.
+//! `cp -r` syncs nothing to the disk, and a transfer syncs everything that it reports as stored. The last row is the cost of a copy
+//! that does so.
 
 #![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 
@@ -71,7 +71,7 @@ async fn transfer(from: &Path, to: &Path, durability: Durability, files: usize) 
     began.elapsed()
 }
 
-/// What any program pays that brings each file and its name to the disk.
+/// Returns the time of a copy that syncs each file and its name to the disk.
 fn copy_and_sync(from: &Path, to: &Path) -> Duration {
     let began = Instant::now();
     for folder in fs::read_dir(from).expect("a folder") {
@@ -98,7 +98,7 @@ fn main() {
     let files = std::env::var("ANABRANCH_FILES").ok().and_then(|files| files.parse().ok()).unwrap_or(FILES);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime");
-    // Where files usually are: a file system in memory has no disk to wait for.
+    // On a disk, because a file system in memory has no writes to wait for.
     let work = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let from = work.path().join("tree");
     tree(&from, files);

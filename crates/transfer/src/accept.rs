@@ -1,4 +1,4 @@
-//! Which of the offered names a receiver stores.
+//! Choice of the offered names that a receiver stores.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::offering::{Catalogue, Entry};
 use crate::protocol::{MAX_WANTED, MAX_WANTED_BYTES};
 use crate::text::PeerText;
 
-/// What a receiver takes. Names are compared byte by byte: case and Unicode normalisation make a difference.
+/// Names that a receiver accepts. Names are compared byte by byte: case and Unicode normalisation make a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accept {
     wanted: Wanted,
@@ -17,7 +17,7 @@ pub struct Accept {
     confirmed: Option<Confirmed>,
 }
 
-/// Offer that a person has confirmed, as an upper bound of what is taken.
+/// Offer that a person has confirmed, as an upper bound of the accepted content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Confirmed {
     pub(crate) entries: Vec<Entry>,
@@ -32,34 +32,34 @@ enum Wanted {
     Names(Vec<Name>),
 }
 
-/// What becomes of an offered name.
+/// Decision on an offered name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is stored.
+    /// The name is stored.
     Accepted,
-    /// Its first part begins with a dot, and nobody asked for that.
+    /// Its first part begins with a dot, and the receiver did not ask for such names.
     Hidden,
-    /// A filter leaves it out.
+    /// A filter excludes the name.
     Excluded,
-    /// It is neither a requested name nor below one: the peer answers another request than ours.
+    /// It is neither a requested name nor below one: the peer answers a different request.
     NotRequested,
 }
 
-/// Why a list of names cannot be asked for.
+/// Reason why a list of names is no valid request.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadRequest {
     /// A name that no file can have.
     #[error("`{}` cannot be asked for: {why}", .name)]
     Name {
-        /// As it was given.
+        /// The name as it was given.
         name: PeerText,
-        /// What is wrong with it.
+        /// Rule that the name breaks.
         why: BadName,
     },
-    /// No name at all.
+    /// The list is empty.
     #[error("no name is asked for; name at least one, or accept everything")]
     Nothing,
-    /// More than a transfer may ask for.
+    /// More names or bytes than a transfer may request.
     #[error(
         "too much is asked for: at most {MAX_WANTED} names with {MAX_WANTED_BYTES} B in all; ask for the folder they are in"
     )]
@@ -67,15 +67,15 @@ pub enum BadRequest {
 }
 
 impl Accept {
-    /// Everything, except for names whose first part begins with a dot unless `hidden` is set.
+    /// Accepts everything, except for names whose first part begins with a dot unless `hidden` is set.
     pub fn all(hidden: bool) -> Self {
         Accept { wanted: Wanted::All, hidden, filters: Filters::default(), confirmed: None }
     }
 
-    /// These names and what is below them. Empty parts and `.` are left out of them, so `photos/` and `./photos` are `photos`.
+    /// Accepts these names and everything below them. Empty parts and `.` are removed, so `photos/` and `./photos` are `photos`.
     ///
     /// # Errors
-    /// [`BadRequest`] for a name that leads out of the folder or cannot exist, and for none or too many.
+    /// Returns [`BadRequest`] if a name leads out of the folder or cannot exist, and if there are no names or too many.
     ///
     /// ```
     /// use anabranch_transfer::Accept;
@@ -100,8 +100,8 @@ impl Accept {
         })
     }
 
-    /// The entries of a catalogue that a person has confirmed, and no more: kind, numbers and bytes of each entry are upper bounds.
-    /// A stream, whose size is unknown, may have `most_stream_bytes`. An offer beyond that ends the transfer.
+    /// Accepts the entries of a catalogue that a person has confirmed, and no more: kind, numbers and bytes of each entry are upper
+    /// bounds. A stream, whose size is unknown, may have `most_stream_bytes`. An offer beyond that ends the transfer.
     ///
     /// # Errors
     /// The errors of [`names`](Self::names).
@@ -111,7 +111,7 @@ impl Accept {
         Ok(Accept { confirmed: Some(Confirmed { entries, most_stream_bytes }), ..accept })
     }
 
-    /// The same without what these leave out.
+    /// Returns the same choice without the names that `filters` exclude.
     #[must_use]
     pub fn with_filters(mut self, filters: Filters) -> Self {
         self.filters = filters;
@@ -126,7 +126,7 @@ impl Accept {
         self.confirmed.as_ref()
     }
 
-    /// What is asked of a source: every name, or nothing in particular if everything is accepted.
+    /// Names that are requested from a source; empty if everything is accepted.
     pub(crate) fn wanted(&self) -> &[Name] {
         match &self.wanted {
             Wanted::All => &[],
@@ -148,7 +148,7 @@ impl Accept {
 }
 
 impl Default for Accept {
-    /// Everything that is not hidden.
+    /// Accepts everything that is not hidden.
     fn default() -> Self {
         Accept::all(false)
     }
@@ -182,7 +182,7 @@ mod tests {
         {
             assert_eq!(judge(&accept, name), Verdict::NotRequested, "{name}");
         }
-        // The same letter in two forms is not the same name.
+        // The same letter in two normalisation forms is not the same name.
         let accept = Accept::names(["caf\u{e9}"]).expect("a name");
         assert_eq!(judge(&accept, "cafe\u{301}"), Verdict::NotRequested);
     }

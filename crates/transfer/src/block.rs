@@ -1,21 +1,21 @@
-//! How a file is cut into blocks, and the hashes of blocks and files.
+//! Division of a file into blocks, and the hashes of blocks and files.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a block; a file's last one may be shorter.
+/// Length of a block, in bytes; the last block of a file may be shorter.
 pub const BLOCK_BYTES: u32 = 1 << 20;
 
-/// A BLAKE3 hash.
+/// BLAKE3 hash.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash(pub [u8; Hash::LEN]);
 
 impl Hash {
-    /// Bytes of a hash.
+    /// Length of a hash, in bytes.
     pub const LEN: usize = 32;
 
-    /// The hash of a block's bytes.
+    /// Returns the hash of a block's bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Hash(*blake3::hash(bytes).as_bytes())
     }
@@ -27,7 +27,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// The root of a file: BLAKE3 over the hashes of its blocks, one after the other.
+/// Root of a file: BLAKE3 over the concatenated hashes of its blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Root(blake3::Hasher);
 
@@ -41,19 +41,19 @@ impl Root {
     }
 }
 
-/// How many blocks a file of this size has.
+/// Returns the number of blocks of a file of this size.
 pub(crate) fn blocks_of(size_bytes: u64) -> u64 {
     size_bytes.div_ceil(u64::from(BLOCK_BYTES))
 }
 
-/// Bytes of the block with this index; 0 behind the end.
+/// Returns the length of the block with this index, in bytes; 0 behind the end.
 pub(crate) fn block_len(size_bytes: u64, index: u64) -> u32 {
     let before = index.saturating_mul(u64::from(BLOCK_BYTES));
     let left = size_bytes.saturating_sub(before).min(u64::from(BLOCK_BYTES));
     u32::try_from(left).unwrap_or(BLOCK_BYTES)
 }
 
-/// Where a block begins in its file.
+/// Returns the offset of a block in its file, in bytes.
 pub(crate) fn block_at(index: u64) -> u64 {
     index.saturating_mul(u64::from(BLOCK_BYTES))
 }

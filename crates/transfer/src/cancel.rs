@@ -1,19 +1,19 @@
-//! Ends long loops over records and blocks once nobody waits for their result.
+//! Ends long loops over records and blocks once their result is no longer needed.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a thread that what it computes is no longer wanted. Clones are the same token.
+/// Token that tells a thread that its result is no longer needed. Clones are the same token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
 
-/// Cancels when it is dropped, so that a future that is dropped ends its thread, too.
+/// Guard that cancels when it is dropped, so that a dropped future ends its thread, too.
 #[derive(Debug)]
 pub(crate) struct CancelOnDrop(Cancel);
 
 impl Cancel {
-    /// Returns a token that is cancelled already.
+    /// Returns a token that is already cancelled.
     pub(crate) fn cancelled() -> Self {
         let cancel = Cancel::default();
         cancel.cancel();
@@ -32,7 +32,7 @@ impl Cancel {
         CancelOnDrop(self.clone())
     }
 
-    /// Fails once it is cancelled. Every loop over records or blocks calls it once for each.
+    /// Fails once the token is cancelled. Every loop over records or blocks calls it once per record or block.
     pub(crate) fn check(&self) -> io::Result<()> {
         // Not `Interrupted`: the standard library repeats a read that ends with that.
         if self.is_cancelled() { Err(io::Error::other("nobody waits for it any more")) } else { Ok(()) }

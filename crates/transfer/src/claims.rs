@@ -1,4 +1,4 @@
-//! Which transfer of a server writes which part file, so that only that one is asked to let go of it.
+//! Records which transfer of a server writes which part file, so that only that transfer is asked to release it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,12 +14,12 @@ impl Claims {
     }
 }
 
-/// One transfer, as it claims files.
+/// One transfer that claims files.
 #[derive(Clone)]
 pub(crate) struct Claimant {
     claims: Claims,
     number: u64,
-    /// Told the number of the transfer that holds a file which this one needs.
+    /// Called with the number of the transfer that holds a file which this one needs.
     contend: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
@@ -28,18 +28,18 @@ impl Claimant {
         Claimant { claims, number, contend: Arc::new(contend) }
     }
 
-    /// A transfer that has nobody beside it.
+    /// Returns a claimant without concurrent transfers.
     pub(crate) fn alone() -> Self {
         Claimant::new(Claims::default(), 0, |_| {})
     }
 
-    /// Notes that this transfer holds the lock of a part file.
+    /// Records that this transfer holds the lock of a part file.
     pub(crate) fn hold(&self, part: String) -> Claim {
         self.claims.lock().insert(part.clone(), self.number);
         Claim { claims: self.claims.clone(), number: self.number, part }
     }
 
-    /// Asks the transfer that holds a part file, if it is another one of this server, to let go of it.
+    /// Asks the holder of a part file to release it, if the holder is another transfer of this server.
     pub(crate) fn contend(&self, part: &str) {
         let holder = self.claims.lock().get(part).copied();
         if let Some(holder) = holder.filter(|holder| *holder != self.number) {
@@ -54,7 +54,7 @@ impl fmt::Debug for Claimant {
     }
 }
 
-/// A part file that a transfer holds, until this is dropped.
+/// A part file that a transfer holds until the claim is dropped.
 #[derive(Debug)]
 pub(crate) struct Claim {
     claims: Claims,
@@ -65,7 +65,7 @@ pub(crate) struct Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut claims = self.claims.lock();
-        // The next one may have locked the file already.
+        // The next transfer may have locked the file already.
         if claims.get(&self.part) == Some(&self.number) {
             claims.remove(&self.part);
         }
@@ -95,7 +95,7 @@ mod tests {
             1,
             "neither itself nor anybody for a file that nobody holds"
         );
-        // Another transfer locks the file before the note of the first one is gone.
+        // Another transfer locks the file before the claim of the first one is removed.
         let _taken = three.hold(".a.part".to_owned());
         drop(held);
         two.contend(".a.part");

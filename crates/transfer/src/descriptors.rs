@@ -1,6 +1,6 @@
 //! One budget for the descriptors that all transfers of a process hold.
 //!
-//! A transfer that has used up its share waits until one of its own files is done. Nothing is refused for it.
+//! A transfer that has used up its share waits until one of its own files is complete. No file is refused for lack of descriptors.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -8,49 +8,49 @@ use crate::protocol::MAX_OPEN_OFFERS;
 
 /// Descriptors left to sockets, timers, records of stored files and the rest of the program.
 const RESERVED: u64 = 64;
-/// Descriptors that the threads of one transfer open for the length of a call, such as the folder of a name.
+/// Descriptors that the threads of one transfer open for the duration of a call, such as the folder of a name.
 const TRANSIENT: u64 = 8;
 /// Smallest share of a transfer. One file takes at most two descriptors.
 const LEAST: u64 = 4;
 /// Largest share of a transfer: a part file and a journal for each open offer.
 const MOST: u64 = 2 * MAX_OPEN_OFFERS as u64;
-/// Budget on systems without a limit that can be read.
+/// Budget on systems whose limit cannot be read.
 #[cfg(not(unix))]
 const UNKNOWN_LIMIT: u64 = 512;
 
-/// The budget. Clones are the same one.
+/// Budget of descriptors. Clones are the same budget.
 #[derive(Clone, Debug)]
 pub(crate) struct Descriptors {
     free: Arc<Mutex<u64>>,
 }
 
-/// A transfer's share; given back when its last clone and everything held of it is dropped.
+/// Share of a transfer; returned when its last clone and all descriptors held from it are dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Share(Arc<Pool>);
 
 #[derive(Debug)]
 struct Pool {
-    /// `None` for a share of its own, which belongs to no budget.
+    /// `None` for a share that belongs to no budget.
     budget: Option<Descriptors>,
     size: u64,
     free: Mutex<u64>,
 }
 
-/// Descriptors in use; given back when dropped.
+/// Descriptors in use; returned to the share when dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     share: Share,
     count: u64,
 }
 
-/// Raises the limit on open files of this process to the most that the system allows it, for programs whose transfers have
-/// many files open. To be called before the first transfer begins.
+/// Raises the limit on open files of this process to the maximum that the system allows, for programs whose transfers have many
+/// files open. To be called before the first transfer begins.
 pub fn raise_open_file_limit() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limit = getrlimit(Resource::Nofile);
-        // A limit that stays lower means smaller shares.
+        // If the limit stays lower, the shares are smaller.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
 }
@@ -64,7 +64,7 @@ fn open_file_limit() -> u64 {
 }
 
 impl Descriptors {
-    /// Returns the budget of this process, which follows from its limit on open files at the first call.
+    /// Returns the budget of this process, derived from its limit on open files at the first call.
     pub(crate) fn of_process() -> Self {
         static BUDGET: OnceLock<Descriptors> = OnceLock::new();
         BUDGET.get_or_init(|| Descriptors::within(open_file_limit())).clone()
@@ -79,8 +79,8 @@ impl Descriptors {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a quarter of what is free, once the least is set aside for `others` that may still come; `None` if there is less
-    /// than the least.
+    /// Returns a quarter of the free descriptors, after [`LEAST`] and [`TRANSIENT`] are reserved for each of `others` that may
+    /// still begin; `None` if fewer than these are left.
     pub(crate) fn share(&self, others: usize) -> Option<Share> {
         let mut free = self.lock();
         let set_aside = (others as u64).saturating_mul(LEAST + TRANSIENT);
@@ -95,7 +95,7 @@ impl Share {
         Share(Arc::new(Pool { budget, size, free: Mutex::new(size) }))
     }
 
-    /// Returns a share for the side that connects, which cannot be refused.
+    /// Returns a share for the connecting side, which is never refused.
     pub(crate) fn of_client() -> Self {
         Descriptors::of_process().share(0).unwrap_or_else(|| Share::new(None, LEAST))
     }
@@ -114,14 +114,14 @@ impl Share {
         self.0.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes descriptors out of the share; `None` if too few are free.
+    /// Takes descriptors from the share; `None` if too few are free.
     pub(crate) fn hold(&self, count: u64) -> Option<Held> {
         let mut free = self.lock();
         *free = free.checked_sub(count)?;
         Some(Held { share: self.clone(), count })
     }
 
-    /// Returns `true` if this number is free.
+    /// Returns `true` if `count` descriptors are free.
     pub(crate) fn has(&self, count: u64) -> bool {
         *self.lock() >= count
     }

@@ -1,4 +1,4 @@
-//! How a transfer ends that does not end well.
+//! Reasons why a transfer fails.
 
 use std::time::Duration;
 
@@ -10,37 +10,37 @@ use crate::protocol::{Failure, ProtocolError, Reason};
 use crate::random::RandomError;
 use crate::text::PeerText;
 
-/// Why a transfer could not be carried through. What has arrived is kept, and sending the same again goes on from there.
+/// Reason why a transfer failed. Content that has arrived is kept, and a transfer of the same content resumes there.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TransferError {
-    /// The association is gone.
+    /// The association was lost.
     #[error("the connection was lost: {0}")]
     Lost(String),
     /// This side ended the association, as at Ctrl-C.
     #[error("this side stopped")]
     StoppedHere,
-    /// The peer ended the association: somebody stopped it.
+    /// The peer ended the association, as its user stopped it.
     #[error("the peer stopped")]
     Stopped,
-    /// The peer has not been heard for so long.
+    /// Nothing was received from the peer for this time.
     #[error("nothing was heard from the peer for {} s", .0.as_secs())]
     Silent(Duration),
-    /// Another association of the same transfer took its place.
+    /// Another association of the same transfer replaced this one.
     #[error("the same transfer goes on over another connection")]
     Replaced,
-    /// It came no further, and gave its place to another transfer.
+    /// The transfer made no progress, and another transfer took its place.
     #[error("it came no further while another transfer needed its place; what has arrived is kept")]
     Preempted,
-    /// Somebody else than before has answered. Nothing was sent to it, and nothing was taken from it.
+    /// The peer is not the one known from earlier transfers. Nothing was sent to it, and nothing was accepted from it.
     #[error("{0}")]
     Untrusted(String),
-    /// The peer does not accept this side, and has proved that it is the peer.
+    /// The peer does not accept this side, and has authenticated itself.
     #[error("{0}")]
     Denied(String),
-    /// What the peer sent makes no sense.
+    /// The peer violated the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The peer offered something that was not asked for.
+    /// The peer offered something that was not requested.
     #[error(
         "the peer offered `{0}`, which was not asked for; the transfer was ended, and nothing of it was stored"
     )]
@@ -50,13 +50,13 @@ pub enum TransferError {
         "the peer offered more than was confirmed: {0}; the transfer was ended, and nothing beyond it was stored"
     )]
     Unconfirmed(PeerText),
-    /// The peer said that it cannot go on.
+    /// The peer reported that it cannot continue.
     #[error("the peer refuses: {0}")]
     Peer(Failure),
 }
 
 impl TransferError {
-    /// Whether it may go better over another association.
+    /// Returns `true` if the transfer may succeed over another association.
     pub fn is_transient(&self) -> bool {
         match self {
             TransferError::Lost(_)
@@ -85,7 +85,7 @@ impl From<ConnectError> for TransferError {
 }
 
 impl From<CloseReason> for TransferError {
-    /// What an association says of lost messages is not true of a transfer, which goes on where it was.
+    /// The association's text about lost messages does not apply to a transfer, which resumes where it was interrupted.
     fn from(ended: CloseReason) -> Self {
         match ended {
             CloseReason::Aborted(AbortReason::ByPeer) => TransferError::Stopped,

@@ -1,4 +1,4 @@
-//! Which names are left out of a transfer, by rsync's rules: the first pattern that fits decides, and what none fits is taken.
+//! Names that are excluded from a transfer, by rsync's rules: the first matching pattern decides; without one a name is included.
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
@@ -7,38 +7,39 @@ use thiserror::Error;
 use crate::name::Name;
 use crate::text::PeerText;
 
-/// Most rules of a transfer.
+/// Maximum number of rules of a transfer.
 pub const MAX_RULES: usize = 256;
-/// Most bytes of a pattern.
+/// Maximum length of a pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 1024;
 
-/// A pattern, and what becomes of the names that it fits.
+/// A pattern, and the decision on the names that match it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Whether they are taken.
+    /// Set if matching names are included.
     pub includes: bool,
-    /// `*`, `?` and `[...]` stand for what they do in a shell, `**` for any number of folders. With a slash at its beginning it
-    /// begins where the transfer does; with one at its end it fits folders only; without one elsewhere it is the last part.
+    /// Pattern in which `*`, `?` and `[...]` have their meaning in a shell, and `**` stands for any number of folders. With a slash
+    /// at its beginning it begins where the transfer does. With a slash at its end it matches folders only. Without a slash
+    /// elsewhere it matches the last part of a name.
     pub pattern: String,
 }
 
-/// Why a rule is not taken.
+/// Reason why a rule is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadRule {
-    /// It is no pattern.
+    /// The pattern cannot be parsed.
     #[error("`{pattern}` is no pattern: {why}")]
     Pattern {
-        /// As it was given.
+        /// The pattern as it was given.
         pattern: PeerText,
-        /// What is wrong with it.
+        /// Message of the parser.
         why: String,
     },
-    /// Too many or too long.
+    /// Too many rules, or a rule that is too long.
     #[error("at most {MAX_RULES} patterns of {MAX_PATTERN_BYTES} B each; use fewer with *")]
     TooMuch,
 }
 
-/// Rules in their order.
+/// Rules in order of evaluation.
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
     rules: Vec<Rule>,
@@ -61,10 +62,10 @@ impl PartialEq for Filters {
 impl Eq for Filters {}
 
 impl Filters {
-    /// Takes rules in their order.
+    /// Creates filters from rules in order of evaluation.
     ///
     /// # Errors
-    /// [`BadRule`] for one that cannot be read, and for too many.
+    /// Returns [`BadRule`] if a rule cannot be parsed, and if there are too many.
     ///
     /// ```
     /// use anabranch_transfer::{Filters, Name, Rule};
@@ -81,19 +82,19 @@ impl Filters {
         Ok(Filters { rules, compiled })
     }
 
-    /// The rules as they were given.
+    /// Returns the rules as they were given.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Whether a name is taken, by the first rule that fits it alone.
+    /// Returns `true` if the rules include the name, without regard to its folders.
     pub fn takes(&self, name: &Name, is_folder: bool) -> bool {
         let fits =
             |rule: &&Compiled| (is_folder || !rule.folders_only) && rule.matcher.is_match(name.as_str());
         self.compiled.iter().find(fits).is_none_or(|rule| rule.includes)
     }
 
-    /// Whether a name and each folder that it is in are taken.
+    /// Returns `true` if a name and each folder that contains it are included.
     pub(crate) fn takes_all_of(&self, name: &Name, is_folder: bool) -> bool {
         let parents = name.parents().filter_map(|parent| Name::new(parent).ok());
         self.takes(name, is_folder) && parents.into_iter().all(|parent| self.takes(&parent, true))
@@ -114,7 +115,7 @@ fn compile(rule: &Rule) -> Result<Compiled, BadRule> {
     if inner.trim_matches('/').is_empty() {
         return Err(bad("it is empty"));
     }
-    // Braces mean nothing to rsync.
+    // Braces have no special meaning in rsync's patterns.
     let escaped = glob.replace('{', "[{]").replace('}', "[}]");
     let glob = GlobBuilder::new(&escaped).literal_separator(true).backslash_escape(true).build();
     let matcher = glob.map_err(|error| bad(&error.kind().to_string()))?.compile_matcher();
@@ -167,7 +168,7 @@ mod tests {
         let rules = [(true, "*/"), (true, "*.c"), (false, "*")];
         assert!(takes(&rules, "d/a.c", false) && takes(&rules, "d", true));
         assert!(!takes(&rules, "d/a.o", false));
-        // What is in a folder that is left out is left out, whatever is said of it.
+        // The content of an excluded folder is excluded, regardless of other rules.
         assert!(!takes(&[(true, "a.c"), (false, "d/")], "d/a.c", false));
     }
 

@@ -1,4 +1,4 @@
-//! Who offers files, as far as unfinished files and records are kept apart by it.
+//! Identity of a sender, which keeps unfinished files and records of different senders apart.
 
 use std::fmt;
 
@@ -6,36 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::{RandomError, token};
 
-/// Random bytes that a side which offers files says first, the same in all its transfers. A receiver keeps unfinished files of
-/// different senders apart by it, and the same sender goes on with its own.
+/// Random bytes that a sender presents first, the same in all its transfers. A receiver keeps unfinished files of different senders
+/// apart by them, and a sender resumes its own.
 ///
-/// It is a bearer value: whoever knows it can go on in the sender's place, and nothing on the way hides it. It is never shown.
+/// It is a bearer value: any host that knows it can resume in the sender's place, and without encryption hosts on the path can read
+/// it. It is never displayed.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderId([u8; SenderId::LEN]);
 
 impl SenderId {
-    /// Bytes of an identity.
+    /// Length of an identity, in bytes.
     pub const LEN: usize = 16;
 
-    /// One that nobody else has.
+    /// Creates a new random identity.
     ///
     /// # Errors
-    /// If the system gives no random bytes.
+    /// Fails if the system provides no random bytes.
     pub fn random() -> Result<Self, RandomError> {
         token().map(SenderId)
     }
 
-    /// One that was kept.
+    /// Creates an identity from stored bytes.
     pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         SenderId(bytes)
     }
 
-    /// To be kept, where nobody else can read it.
+    /// Returns the bytes to store, where no other user can read them.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         self.0
     }
 
-    /// What may be seen of it.
+    /// Returns the pseudonym that may be visible.
     pub(crate) fn owner(self) -> Owner {
         let hash = blake3::derive_key("anabranch transfer v2: owner of unfinished files", &self.0);
         Owner(*hash.first_chunk().expect("a hash is longer"))
@@ -48,7 +49,7 @@ impl fmt::Debug for SenderId {
     }
 }
 
-/// Stands for a [`SenderId`] in names of files and in records; it does not lead back to it.
+/// Pseudonym of a [`SenderId`] in file names and in records; the identity cannot be derived from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Owner([u8; Owner::LEN]);
 
@@ -60,7 +61,7 @@ impl Owner {
     }
 }
 
-/// As hexadecimal digits.
+/// Writes hexadecimal digits.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -1,10 +1,11 @@
-//! Files over an anabranch association: block by block, verified, and resumed where they were interrupted.
+//! Transfer of files over an anabranch association: block by block, verified, and resumed after an interruption.
 //!
-//! The side that connects [sends](push) or [fetches](pull); the side that accepts is a [`Server`]. What arrives in a
+//! The side that connects [sends](push) or [fetches](pull); the side that accepts is a [`Server`]. Content that arrives in a
 //! [`Folder`] is kept in a part file beside a journal until it is complete and verified, and gets its name then. An interrupted
-//! transfer goes on where it was: the receiver tells which blocks it has.
+//! transfer resumes: the receiver reports the blocks that it has.
 //!
-//! Content is neither encrypted nor authenticated; its hashes find errors, not attackers.
+//! An association protected by DTLS encrypts and authenticates content; the hashes of blocks and files detect errors, not
+//! attackers.
 //!
 //! The protocol is in [`protocol`], and in the book's chapter on transfers.
 

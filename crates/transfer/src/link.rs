@@ -1,4 +1,4 @@
-//! An association as a transfer uses it.
+//! Association as a transfer uses it.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use tokio::time::timeout;
 use crate::error::TransferError;
 use crate::protocol::{CONTROL_STREAM, DATA_STREAM, Message, ProtocolError, Segment};
 
-/// How often each side says that it is there.
+/// Interval at which each side reports that it is alive.
 pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(2);
-/// How long a graceful end may take; by then everything that matters was said.
+/// Time limit of a graceful shutdown; all messages that matter were sent before it.
 pub(crate) const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// What comes from the peer.
+/// Message or segment from the peer.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Control(Message),
     Data(Segment),
 }
 
-/// What goes to the peer.
+/// Message or segment to the peer.
 #[derive(Clone, Debug)]
 pub(crate) enum Outgoing {
     Control(Bytes),
@@ -42,7 +42,7 @@ impl Outgoing {
     }
 }
 
-/// Cancel-safe, as [`Association::send`] is.
+/// Sends a message. Cancel-safe, as [`Association::send`] is.
 pub(crate) async fn send(association: &Association, message: Outgoing) -> Result<(), TransferError> {
     let (payload, options) = match message {
         Outgoing::Control(bytes) => {
@@ -55,7 +55,7 @@ pub(crate) async fn send(association: &Association, message: Outgoing) -> Result
     Ok(association.send(payload, options).await?)
 }
 
-/// The next thing that the peer says; `None` after a graceful end. Cancel-safe.
+/// Receives the next message or segment of the peer; `None` after a graceful shutdown. Cancel-safe.
 pub(crate) async fn recv(association: &Association) -> Result<Option<Incoming>, TransferError> {
     match association.recv().await? {
         Some(packet) => parse(packet).map(Some),
@@ -64,7 +64,7 @@ pub(crate) async fn recv(association: &Association) -> Result<Option<Incoming>, 
 }
 
 fn parse(packet: Packet) -> Result<Incoming, TransferError> {
-    // Nothing of this protocol is so long that it would come in pieces.
+    // No message of this protocol is so long that it would arrive in pieces.
     if !packet.beginning || !packet.ending {
         return Err(ProtocolError::Garbled.into());
     }
@@ -78,7 +78,7 @@ fn parse(packet: Packet) -> Result<Incoming, TransferError> {
     }
 }
 
-/// The peer's first message, which may take so long.
+/// Receives the peer's first message within a time limit.
 pub(crate) async fn recv_first(
     association: &Association,
     within: Duration,
@@ -99,7 +99,7 @@ pub(crate) async fn recv_first(
     }
 }
 
-/// Ends the association gracefully, so that the last words arrive.
+/// Ends the association gracefully, so that the last messages arrive.
 pub(crate) async fn end(association: &Association) {
     let drained = async { while let Ok(Some(_)) = association.recv().await {} };
     let both = async { tokio::join!(association.shutdown(), drained) };

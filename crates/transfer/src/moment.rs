@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// When something happened last.
+/// Time of the latest event of a kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment(Arc<Mutex<Instant>>);
 
@@ -16,7 +16,7 @@ impl Moment {
         Moment(Arc::new(Mutex::new(instant)))
     }
 
-    /// It happens again.
+    /// Records that the event occurs now.
     pub(crate) fn mark(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -30,12 +30,12 @@ impl Moment {
     }
 }
 
-/// What a peer has done last.
+/// Times of a peer's latest activity.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
-    /// Anything came from it.
+    /// The latest message from the peer.
     pub(crate) heard: Moment,
-    /// The transfer came further: an offer was accepted, a block held, a file done.
+    /// The latest progress of the transfer: an offer accepted, a block stored, a file completed.
     pub(crate) progress: Moment,
 }
 

@@ -1,4 +1,4 @@
-//! Names as they travel: relative, with `/` between their parts, and never a way out of the folder they are put in.
+//! Names in messages: relative, with `/` between their parts, and never out of the folder they are stored in.
 
 use std::fmt;
 
@@ -6,74 +6,74 @@ use thiserror::Error;
 
 use crate::identity::Owner;
 
-/// Most bytes of a name.
+/// Maximum length of a name, in bytes.
 pub const MAX_NAME_BYTES: usize = 4096;
-/// Most bytes of one part of a name, as file systems have it.
+/// Maximum length of one part of a name, in bytes, as in common file systems.
 pub const MAX_PART_BYTES: usize = 255;
-/// Most parts of a name.
+/// Maximum number of parts of a name.
 pub const MAX_PARTS: usize = 128;
 
-/// Ending of the file that holds what has arrived of another one.
+/// Ending of the part file, which holds the received content of another file.
 pub(crate) const PART_ENDING: &str = ".anabranch-part";
-/// Ending of the file that says which blocks of it are there.
+/// Ending of the journal, which records the blocks in the part file.
 pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
-/// What all names of our own begin with that belong to no other file.
+/// Beginning of all reserved names that belong to no other file.
 pub(crate) const OWN_BEGINNING: &str = ".anabranch-";
-/// The file at the top of a folder that says what is stored in it.
+/// Name of the record of stored files, at the top of a folder.
 pub(crate) const RECORD_NAME: &str = ".anabranch-stored";
-/// What the name of a symbolic link begins with that is to take the place of something else.
+/// Beginning of the temporary name of a symbolic link that is to replace something else.
 pub(crate) const LINK_DRAFT: &str = ".anabranch-link-";
-/// What is kept of a long name in the names of its part file and journal, so that those are not too long.
+/// Number of bytes of a long name that the names of its part file and journal keep, so that those are not too long.
 const KEPT_BYTES: usize = 160;
 
-/// The name of a file or folder, relative to where the transfer begins.
+/// Name of a file or folder, relative to the top of the transfer.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(String);
 
-/// Why a name is not taken.
+/// Reason why a name is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum BadName {
-    /// Nothing, or nothing between two slashes.
+    /// The name is empty, or has an empty part.
     #[error("a part of it is empty")]
     Empty,
-    /// It begins at the root.
+    /// The name is absolute.
     #[error("it is absolute")]
     Absolute,
-    /// `.` or `..`.
+    /// A part is `.` or `..`.
     #[error("it contains `.` or `..`")]
     Dots,
-    /// A NUL byte or another control character.
+    /// The name contains a NUL byte or another control character.
     #[error("it contains a control character")]
     Control,
-    /// Too long for the file systems there are.
+    /// The name is too long for common file systems.
     #[error("it is too long: at most {MAX_PART_BYTES} B a part, {MAX_PARTS} parts and {MAX_NAME_BYTES} B")]
     TooLong,
-    /// A file of our own.
+    /// The name is reserved for the program's own files.
     #[error(
         "names that end in `{PART_ENDING}` or `{JOURNAL_ENDING}` or begin with `{OWN_BEGINNING}` are the program's own"
     )]
     Reserved,
-    /// The name of a device on some systems, with any ending.
+    /// The name is a device on some systems, with any ending.
     #[error("it is the name of a device on Windows")]
     Device,
-    /// A character that some systems do not take.
+    /// The name contains a character that some systems cannot store.
     #[error("it contains `{0}`, which not every system can store")]
     Character(char),
-    /// A dot or a space at the end, which some systems drop.
+    /// A part ends in a dot or a space, which some systems remove.
     #[error("a part of it ends in a dot or a space, which not every system keeps")]
     Trailing,
 }
 
-/// Why a symbolic link is not taken.
+/// Reason why a symbolic link is refused.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum BadLink {
-    /// Its target is empty, too long or holds a control character.
+    /// Its target is empty, too long or contains a control character.
     #[error("its target is nothing that a link can lead to")]
     Target,
-    /// It leads somewhere else.
+    /// It leads out of the transferred folder.
     #[error("it leads out of the folder that is transferred")]
     Outside,
-    /// The target goes up after it has gone down, so where it leads depends on other links.
+    /// The target has `..` behind a name, so where it leads depends on other links.
     #[error("its target has `..` behind a name, so where it leads depends on other links")]
     Winding,
     /// It is in no folder that is transferred with it.
@@ -82,10 +82,10 @@ pub enum BadLink {
 }
 
 impl Name {
-    /// Takes a name if it can be put below a folder.
+    /// Creates a name if it can be stored below a folder.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the reason why the name is refused.
     ///
     /// ```
     /// use anabranch_transfer::{BadName, Name};
@@ -104,12 +104,12 @@ impl Name {
         Ok(Name(text.to_owned()))
     }
 
-    /// As it travels.
+    /// Returns the name as it is sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The last part.
+    /// Returns the last part.
     pub fn last(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
@@ -119,23 +119,23 @@ impl Name {
         self.0.split('/').next().unwrap_or(&self.0)
     }
 
-    /// The folder it is in, if that is not where the transfer begins.
+    /// Returns the name of its folder; `None` at the top of the transfer.
     pub fn parent(&self) -> Option<&str> {
         self.0.rsplit_once('/').map(|(parent, _)| parent)
     }
 
-    /// The name of something in it, if it is a folder.
+    /// Returns the name of an entry of this folder.
     pub(crate) fn below(&self, last: &str) -> Result<Name, BadName> {
         Name::new(&format!("{}/{last}", self.0))
     }
 
-    /// Whether it is this folder or something in it.
+    /// Returns `true` if it is `folder` or below it.
     pub(crate) fn is_at_or_below(&self, folder: &Name) -> bool {
         let rest = self.0.strip_prefix(folder.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// A name in the same folder.
+    /// Returns a name in the same folder.
     pub(crate) fn beside(&self, last: &str) -> String {
         match self.parent() {
             Some(parent) => format!("{parent}/{last}"),
@@ -145,10 +145,10 @@ impl Name {
 
     /// Fails unless a symbolic link of this name that leads to `target` stays in the folder that is the first part of the name.
     ///
-    /// Going up comes first, from a folder that is no link, and then only down; whatever link that meets stays inside, too.
+    /// `..` comes first, from a folder that is no link, and then only names; any link on that way stays inside, too.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the reason why the link is refused.
     ///
     /// ```
     /// use anabranch_transfer::{BadLink, Name};
@@ -176,17 +176,17 @@ impl Name {
         Ok(())
     }
 
-    /// The folders it is in, from the top.
+    /// Returns the folders that contain it, from the top.
     pub(crate) fn parents(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(at, _)| &self.0[..at])
     }
 
-    /// Where what has arrived of it is kept.
+    /// Returns the name of its part file.
     pub(crate) fn part(&self, owner: Owner) -> String {
         self.beside(&hidden(self.last(), owner, PART_ENDING))
     }
 
-    /// Where it is written down what has arrived of it.
+    /// Returns the name of its journal.
     pub(crate) fn journal(&self, owner: Owner) -> String {
         self.beside(&hidden(self.last(), owner, JOURNAL_ENDING))
     }
@@ -216,28 +216,28 @@ fn check_part(part: &str) -> Result<(), BadName> {
     Ok(())
 }
 
-/// A name as file systems compare it that ignore case and characters without a width.
+/// Returns a name as file systems compare it that ignore case and characters without a width.
 fn fold(part: &str) -> String {
     let is_ignored = |c: &char| matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    // Both ways, because some characters agree in one case only, such as the long s.
+    // In both directions, because some characters, such as the long s, agree in one case only.
     part.chars().filter(|c| !is_ignored(c)).collect::<String>().to_uppercase().to_lowercase()
 }
 
-/// Which names a receiver takes, of those that lead nowhere else.
+/// Names that a receiver accepts, among those that stay in its folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameRules {
-    /// Those that this system can store.
+    /// Names that this system can store.
     #[default]
     System,
-    /// Those that every system can store.
+    /// Names that every system can store.
     Portable,
 }
 
 impl NameRules {
-    /// Fails if a name is not taken.
+    /// Checks a name.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the reason why the name is refused.
     ///
     /// ```
     /// use anabranch_transfer::{BadName, Name, NameRules};
@@ -245,7 +245,7 @@ impl NameRules {
     /// assert_eq!(NameRules::Portable.check(&name), Err(BadName::Device));
     /// ```
     pub fn check(self, name: &Name) -> Result<(), BadName> {
-        // Unix systems store whatever a `Name` is.
+        // Unix systems can store every `Name`.
         if self == NameRules::Portable || cfg!(windows) {
             name.as_str().split('/').try_for_each(check_portable)
         } else {
@@ -254,7 +254,7 @@ impl NameRules {
     }
 }
 
-/// What Windows stores, which takes the least.
+/// Checks a part by the rules of Windows, which are the strictest.
 fn check_portable(part: &str) -> Result<(), BadName> {
     if let Some(bad) = part.chars().find(|c| matches!(c, '<' | '>' | ':' | '"' | '|' | '?' | '*' | '\\')) {
         return Err(BadName::Character(bad));
@@ -271,20 +271,20 @@ fn check_portable(part: &str) -> Result<(), BadName> {
     Ok(())
 }
 
-/// Devices have their names in every folder, whatever comes behind a dot.
+/// Returns `true` for the name of a device, which Windows reserves in every folder and with any ending.
 fn is_device(part: &str) -> bool {
     let stem = part.split('.').next().unwrap_or(part).trim_end_matches(' ').to_uppercase();
     let is_numbered = |stem: &str| {
         stem.strip_prefix("COM").or(stem.strip_prefix("LPT")).is_some_and(|number| {
             let mut digits = number.chars();
-            // The superscripts are digits there.
+            // Windows takes the superscripts for digits.
             matches!((digits.next(), digits.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
         })
     };
     matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || is_numbered(&stem)
 }
 
-/// A hidden file's name for `last`, short enough, and another one for another name or another sender.
+/// Returns the name of a hidden file for `last`, which is short enough and differs for each name and sender.
 fn hidden(last: &str, owner: Owner, ending: &str) -> String {
     if last.len() <= KEPT_BYTES {
         return format!(".{last}.{owner}{ending}");
@@ -434,7 +434,7 @@ mod tests {
                 if name.check_link(&target).is_err() {
                     continue;
                 }
-                // As a receiver does it: folders are real ones, and what is there stays.
+                // As a receiver stores it: folders are real ones, and existing entries stay.
                 let is_real = name.parents().all(|parent| {
                     let parent = top.path().join(parent);
                     let _ = std::fs::create_dir(&parent);

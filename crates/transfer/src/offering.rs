@@ -1,4 +1,4 @@
-//! Chosen files and folders that a server offers in place of a folder, and what it says of them beforehand.
+//! Chosen files and folders that a server offers in place of a folder, and the catalogue that describes them.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use crate::protocol::{Kind, MAX_CONTROL_BYTES};
 use crate::send::{Found, SendSource, survey};
 use crate::text::PeerText;
 
-/// Most files and folders that are chosen.
+/// Maximum number of chosen files and folders.
 pub const MAX_OFFERED: usize = 128;
 
-/// What a server offers, by the name under which it is fetched.
+/// Sources that a server offers, by the names under which they are fetched.
 #[derive(Clone, Debug)]
 pub struct Offering {
     catalogue: Catalogue,
     sources: Vec<SendSource>,
 }
 
-/// Why something cannot be offered.
+/// Reason why sources cannot be offered.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum OfferingError {
     /// Too many sources.
@@ -29,16 +29,16 @@ pub enum OfferingError {
     /// Two sources have the same name.
     #[error("two of the files and folders are called {0}: they would be fetched under one name; rename one")]
     SameName(PeerText),
-    /// Nothing can be read there, or everything in it is left out.
+    /// Nothing can be read there, or filters exclude everything in it.
     #[error("{0}")]
     Unreadable(PeerText),
 }
 
 impl Offering {
-    /// Looks what there is. To be called in a tokio runtime.
+    /// Surveys the sources. To be called in a tokio runtime.
     ///
     /// # Errors
-    /// [`OfferingError`]. What cannot be read below a folder is no error: it is told when the folder is fetched.
+    /// Returns [`OfferingError`]. An unreadable entry below a folder is no error: it is reported when the folder is fetched.
     pub async fn survey(sources: Vec<SendSource>) -> Result<Self, OfferingError> {
         if sources.len() > MAX_OFFERED {
             return Err(OfferingError::TooMany);
@@ -62,12 +62,12 @@ impl Offering {
         Self::survey(self.sources.clone()).await
     }
 
-    /// What to tell a peer of it.
+    /// Returns the catalogue to send to a peer.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 
-    /// What goes by these names; everything if there are none. Nothing else is to be had, what is within a folder included.
+    /// Returns the sources of these names; all of them if there are no names. Nothing else is available, even in an offered folder.
     pub(crate) fn wanted(&self, names: &[String]) -> Vec<SendSource> {
         let all = self.catalogue.entries.iter().zip(&self.sources);
         let wanted = all.filter(|(entry, _)| names.is_empty() || names.contains(&entry.name));
@@ -75,7 +75,7 @@ impl Offering {
     }
 }
 
-/// Sums up a source. Whatever is found in it has the source's name as the first part of its own.
+/// Sums up a source. Every name found in it begins with the source's name.
 async fn entry(source: SendSource) -> Result<Entry, OfferingError> {
     let mut sum: Option<Entry> = None;
     let mut found = survey(source);
@@ -91,7 +91,7 @@ async fn entry(source: SendSource) -> Result<Entry, OfferingError> {
     sum.ok_or_else(|| OfferingError::Unreadable("everything in it is left out".into()))
 }
 
-/// What a server says that it offers.
+/// Description of a server's offering.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalogue {
     entries: Vec<Entry>,
@@ -110,8 +110,8 @@ pub enum EntryKind {
     Folder,
 }
 
-/// A file, a stream, or a folder with everything in it. A receiver that has [confirmed](crate::Accept::confirmed) it takes no
-/// more than these numbers say.
+/// A file, a stream, a link, or a folder with everything in it. A receiver that has [confirmed](crate::Accept::confirmed) it
+/// accepts no more than these numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     name: String,
@@ -123,7 +123,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An empty entry whose first offer is of this kind.
+    /// Creates an empty entry whose first offer is of this kind.
     fn new(name: &str, first: &Kind) -> Self {
         let kind = match first {
             Kind::File { .. } => EntryKind::File,
@@ -148,37 +148,37 @@ impl Entry {
         *counter = counter.saturating_add(1);
     }
 
-    /// The name to fetch it by. It can be asked for and stored; to be shown it has to be escaped.
+    /// Returns the name to fetch it by. It can be requested and stored; it has to be escaped for display.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Kind of what has this name; everything else is in a folder.
+    /// Returns the kind of the item with this name; all other items are in a folder.
     pub fn kind(&self) -> EntryKind {
         self.kind
     }
 
-    /// Files in it.
+    /// Number of files in it.
     pub fn files(&self) -> u64 {
         self.files
     }
 
-    /// Folders, itself included.
+    /// Number of folders, itself included.
     pub fn folders(&self) -> u64 {
         self.folders
     }
 
-    /// Symbolic links in it.
+    /// Number of symbolic links in it.
     pub fn links(&self) -> u64 {
         self.links
     }
 
-    /// Bytes of its files; `None` for a stream, whose size is unknown.
+    /// Number of bytes of its files; `None` for a stream, whose size is unknown.
     pub fn bytes(&self) -> Option<u64> {
         (self.kind != EntryKind::Stream).then_some(self.bytes)
     }
 
-    /// Returns `true` if the numbers fit the kind.
+    /// Returns `true` if the numbers match the kind.
     fn is_consistent(&self) -> bool {
         let numbers = (self.files, self.folders, self.links);
         match self.kind {
@@ -191,17 +191,17 @@ impl Entry {
 }
 
 impl Catalogue {
-    /// The entries, with names that differ.
+    /// Returns the entries, with names that differ.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// As bytes.
+    /// Encodes the catalogue.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("all lengths are known")
     }
 
-    /// From bytes; `None` for anything that no [`Offering`] has, such as a name that cannot be asked for.
+    /// Decodes a catalogue; `None` for bytes that no [`Offering`] produces, such as a name that cannot be requested.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MAX_CONTROL_BYTES {
             return None;

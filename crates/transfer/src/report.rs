@@ -1,4 +1,4 @@
-//! How a transfer goes: counters to look at at any time, and events as they come.
+//! Progress of a transfer: counters that can be read at any time, and events.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::protocol::{Failure, Offer, Outcome, Reason};
 use crate::text::PeerText;
 
-/// Counters of a transfer, which one side advances and anybody may read. All are since the transfer began, over all its
-/// associations.
+/// Counters of a transfer, which one side advances and any thread may read. All of them cover all associations of the transfer.
 #[derive(Debug, Default)]
 pub struct Counters {
     found_files: AtomicU64,
@@ -24,7 +23,7 @@ pub struct Counters {
     has_pipe: AtomicBool,
     /// Sizes of files that failed or are only planned.
     unsent_bytes: AtomicU64,
-    /// Bytes of failed files that the receiver keeps, which `held_bytes` counts already.
+    /// Bytes of failed files that the receiver keeps, which `held_bytes` includes.
     kept_bytes: AtomicU64,
     done_files: AtomicU64,
     failed_files: AtomicU64,
@@ -35,36 +34,36 @@ pub struct Counters {
     deletable: AtomicU64,
 }
 
-/// [`Counters`] at a moment.
+/// Snapshot of [`Counters`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Files offered so far.
+    /// Number of files offered so far.
     pub found_files: u64,
-    /// User bytes of them; what comes through a pipe counts as it comes.
+    /// User bytes of them; the content of a pipe counts as it arrives.
     pub found_bytes: u64,
-    /// Whether nothing more will be offered.
+    /// Set once nothing more will be offered.
     pub all_found: bool,
-    /// Files that the source counted ahead of offering them. `None` until it has counted all of them.
+    /// Number of files that the source counted ahead of offering them. `None` until it has counted all of them.
     pub expected_files: Option<u64>,
     /// User bytes of them. `None` until they are counted, and if one of them is a pipe.
     pub expected_bytes: Option<u64>,
-    /// User bytes that will not be sent: the rest of files that failed, and all of those that a dry run plans.
+    /// User bytes that will not be sent: the rest of files that failed, and all bytes of those that a dry run plans.
     pub skipped_bytes: u64,
     /// Set once a pipe is offered, whose size is known only at its end.
     pub has_pipe: bool,
-    /// Files that are there now, complete and verified, or were there already.
+    /// Number of files that the receiver has, complete and verified, including those that it had before.
     pub done_files: u64,
-    /// Files and folders that could not be transferred. Symbolic links that were left out by a rule are not counted.
+    /// Number of files and folders that could not be transferred. Symbolic links that a rule excludes are not counted.
     pub failed_files: u64,
-    /// User bytes that the receiver holds, those that it held before included.
+    /// User bytes that the receiver has, including those that it had before.
     pub held_bytes: u64,
-    /// User bytes that the receiver held before and that were not sent.
+    /// User bytes that the receiver had before and that were not sent.
     pub reused_bytes: u64,
-    /// User bytes that were sent or received as blocks, repetitions of ours included; those of SCTP are not.
+    /// User bytes that were sent or received as blocks, including repetitions by this protocol, but not those by SCTP.
     pub moved_bytes: u64,
-    /// Files, folders and links that were removed because the source does not have them.
+    /// Number of files, folders and links that were removed because the source does not have them.
     pub deleted: u64,
-    /// Those that would be, in a dry run.
+    /// Number of those that a dry run would remove.
     pub deletable: u64,
 }
 
@@ -90,21 +89,21 @@ impl Totals {
     }
 }
 
-/// Something that happened in a transfer.
+/// Event of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A transfer begins at a server: the peer has said what it wants, and may have it.
+    /// A transfer begins at a server: the peer's request is accepted.
     Started {
         /// Set if the peer fetches files, and not if it sends them.
         is_fetched: bool,
-        /// Names that a peer fetches; none for everything.
+        /// Names that a peer fetches; empty for everything.
         names: Vec<PeerText>,
     },
     /// The transfer of a file begins.
     Begun {
         /// Its name.
         name: PeerText,
-        /// Its size, if that is known.
+        /// Its size in bytes, if known.
         size_bytes: Option<u64>,
         /// User bytes that the receiver has already.
         reused_bytes: u64,
@@ -113,36 +112,36 @@ pub enum Event {
     Done {
         /// Its name.
         name: PeerText,
-        /// Its size; `None` for a folder.
+        /// Its size in bytes; `None` for a folder.
         size_bytes: Option<u64>,
         /// Its result.
         outcome: Outcome,
     },
-    /// Something that the peer has, which is all that was asked.
+    /// An offer of the peer, if only a list was requested.
     Listed(Box<Offer>),
-    /// Something was removed, because the source does not have it.
+    /// Something was removed because the source does not have it.
     Deleted {
         /// Its name.
         name: PeerText,
-        /// It would be, and nothing was done: that is all that is asked.
+        /// Set if it would be removed, and nothing was done, as in a dry run.
         is_planned: bool,
     },
     /// Something was not offered.
     Skipped {
         /// Its name.
         name: PeerText,
-        /// Why not.
+        /// Reason why it was not offered.
         failure: Failure,
     },
-    /// Something worth knowing that is no failure.
+    /// Information that is no failure.
     Note(PeerText),
     /// The association was lost; another one is tried.
     Disconnected(PeerText),
-    /// Another association took its place.
+    /// Another association replaced the lost one.
     Reconnected,
 }
 
-/// Where a transfer reports to. Clones report to the same place.
+/// Destination of the events and counters of a transfer. Clones share the same destination.
 #[derive(Clone)]
 pub struct Report {
     counters: Arc<Counters>,
@@ -150,12 +149,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Calls `tell` with each event, on whichever thread it happens; it should return soon.
+    /// Creates a report that calls `tell` with each event, on the thread where it occurs; `tell` should return soon.
     pub fn new(tell: impl Fn(Event) + Send + Sync + 'static) -> Self {
         Report { counters: Arc::default(), tell: Arc::new(tell) }
     }
 
-    /// The counters now.
+    /// Returns the counters.
     pub fn totals(&self) -> Totals {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let known = |is_known: &AtomicBool, counter: &AtomicU64| {
@@ -212,18 +211,18 @@ impl Report {
         add(&self.counters.kept_bytes, bytes);
     }
 
-    /// What was found is found anew.
+    /// Subtracts files that will be found again.
     pub(crate) fn unfound(&self, files: u64, bytes: u64) {
         self.counters.found_files.fetch_sub(files, Ordering::Relaxed);
         self.counters.found_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Tells something worth knowing.
+    /// Emits a note.
     pub fn note(&self, text: impl Into<PeerText>) {
         self.emit(Event::Note(text.into()));
     }
 
-    /// Everything is offered anew, on another association: what was counted of it is forgotten. What was moved stays moved.
+    /// Resets the counters of offers, which are repeated on another association. The bytes that were moved stay counted.
     pub fn forget_all(&self) {
         let counters = &self.counters;
         for counter in [
@@ -241,7 +240,7 @@ impl Report {
         }
     }
 
-    /// The receiver says that it holds `now` bytes of a file of which `before` were counted.
+    /// Replaces `before` counted bytes of a file by `now`, as the receiver reports them.
     pub(crate) fn recount(&self, before: u64, now: u64) {
         self.counters.held_bytes.fetch_add(now, Ordering::Relaxed);
         self.counters.held_bytes.fetch_sub(before, Ordering::Relaxed);
@@ -256,7 +255,7 @@ impl Report {
         add(&self.counters.held_bytes, bytes);
     }
 
-    /// What a file that begins anew, on another association or because it was changed, had brought is not counted twice.
+    /// Subtracts the bytes of a file that restarts, on another association or after a change, so that they are not counted twice.
     pub(crate) fn forget(&self, reused_bytes: u64, held_bytes: u64) {
         self.counters.reused_bytes.fetch_sub(reused_bytes, Ordering::Relaxed);
         self.counters.held_bytes.fetch_sub(reused_bytes + held_bytes, Ordering::Relaxed);
@@ -281,7 +280,7 @@ impl Report {
         self.emit(Event::Done { name: name.into(), size_bytes, outcome });
     }
 
-    /// What would be removed is told anew.
+    /// Resets the number of entries to remove, since they are reported again.
     pub(crate) fn forget_deletable(&self) {
         self.counters.deletable.store(0, Ordering::Relaxed);
     }
@@ -302,7 +301,7 @@ fn add(counter: &AtomicU64, amount: u64) {
 }
 
 impl Default for Report {
-    /// Keeps the counters and tells nobody.
+    /// Creates a report that keeps the counters and discards the events.
     fn default() -> Self {
         Report::new(|_| {})
     }

@@ -1,4 +1,4 @@
-//! Errors of a system that lacks descriptors or memory at the moment, and waiting until it has them again.
+//! Errors of a system that temporarily lacks descriptors or memory, and repetition until it has them again.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// An error that may be one of scarcity.
 pub(crate) trait Scarcity {
-    /// Returns `true` if the same call may succeed once others have let go of descriptors or memory.
+    /// Returns `true` if the same call may succeed once other programs have released descriptors or memory.
     fn is_scarcity(&self) -> bool;
 }
 
@@ -38,14 +38,14 @@ impl Scarcity for Failure {
     }
 }
 
-/// Repeats calls that fail by scarcity, on threads that have nothing else to do. Clones share the token.
+/// Repetition of calls that fail by scarcity, on threads that have nothing else to do. Clones share the token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patience {
     cancel: Cancel,
 }
 
 impl Patience {
-    /// Waits only while this token is not cancelled.
+    /// Creates a repetition that stops once this token is cancelled.
     pub(crate) fn until(cancel: &Cancel) -> Self {
         Patience { cancel: cancel.clone() }
     }

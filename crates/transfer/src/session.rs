@@ -1,4 +1,4 @@
-//! Transfers from the side that connects: over one association after the other, as long as it takes.
+//! Transfers from the side that connects, over successive associations if one is lost.
 
 use std::future::Future;
 use std::time::Duration;
@@ -20,30 +20,30 @@ use crate::send::Sender;
 
 /// Pause between two attempts to connect again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long the reason of a refusal may take.
+/// Time limit of the reason of a refusal.
 const REASON_WITHIN: Duration = Duration::from_secs(5);
 
-/// How patient a transfer is.
+/// Time limits of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Silence after which an association counts as lost and another one is tried.
+    /// Silence after which an association counts as lost and a new one is opened.
     pub silence: Duration,
-    /// How long the peer may be away altogether before the transfer is given up.
+    /// Time without the peer, in total, after which the transfer fails.
     pub retry: Duration,
 }
 
 impl Default for Timeouts {
-    /// 15 s of silence, two minutes altogether.
+    /// 15 s of silence, 120 s in total.
     fn default() -> Self {
         Timeouts { silence: Duration::from_secs(15), retry: Duration::from_secs(120) }
     }
 }
 
-/// Sends what a sender has to whoever accepted `first`. Where that association is lost, `connect` opens another one: it
-/// is called again after a passing error.
+/// Sends the sender's files to the peer of `first`. If that association is lost, `connect` opens another one; it is called again
+/// after a transient error.
 ///
 /// # Errors
-/// Why it could not be carried through. What became of each file is in the report, and no error.
+/// Returns the reason why the transfer failed. The result of each file is in the report, and is no error.
 pub async fn push<C, F, E>(
     sender: &mut Sender,
     first: Association,
@@ -84,16 +84,16 @@ async fn push_once(
     sender.run(association, window_blocks, silence, activity).await
 }
 
-/// What to fetch.
+/// Request to fetch files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What is stored of that which the peer offers.
+    /// Choice of the offered names to store.
     pub accept: Accept,
-    /// What the peer is to do with symbolic links.
+    /// Treatment of symbolic links at the peer.
     pub links: Links,
-    /// What becomes of what it offers.
+    /// Treatment of offers.
     pub mode: Mode,
-    /// To remove from folders that are fetched what the peer does not have in them.
+    /// Set to remove from fetched folders the entries that the peer does not have in them.
     pub delete: bool,
 }
 
@@ -103,11 +103,11 @@ impl From<Accept> for Request {
     }
 }
 
-/// Fetches what is requested from whoever accepted `first`. A peer that offers anything else ends the transfer. Where that
-/// association is lost, `connect` opens another one.
+/// Fetches the requested files from the peer of `first`. A peer that offers anything else ends the transfer. If that association is
+/// lost, `connect` opens another one.
 ///
 /// # Errors
-/// Why it could not be carried through. What became of each file is in the report, and no error.
+/// Returns the reason why the transfer failed. The result of each file is in the report, and is no error.
 pub async fn pull<C, F, E>(
     request: &Request,
     store: Store,
@@ -135,7 +135,7 @@ where
             silence: timeouts.silence,
             report: report.clone(),
             activity: line.activity.clone(),
-            // Whoever fetches waits for as long as he likes.
+            // The user decides how long to wait.
             first_offer_within: None,
             claimant: Claimant::alone(),
             mode: request.mode,
@@ -174,7 +174,7 @@ async fn pull_once(
     receive(association, receiving).await
 }
 
-/// Says what is wanted, and gives what the peer is ready for.
+/// Sends the request, and returns the peer's terms.
 async fn greet(
     association: &Association,
     session: [u8; 16],
@@ -189,7 +189,7 @@ async fn greet(
     }
 }
 
-/// Why the peer is ready for nothing.
+/// Receives the reason of a refusal.
 async fn refusal(association: &Association) -> TransferError {
     match tokio::time::timeout(REASON_WITHIN, link::recv(association)).await {
         Ok(Err(why)) => why,
@@ -197,13 +197,13 @@ async fn refusal(association: &Association) -> TransferError {
     }
 }
 
-/// The way to the peer.
+/// Connection to the peer.
 struct Connection<C> {
     connect: C,
     timeouts: Timeouts,
     report: Report,
     activity: Activity,
-    /// When the association in use was opened.
+    /// Time at which the current association was opened.
     opened: Instant,
 }
 
@@ -218,7 +218,7 @@ where
         Connection { connect, timeouts, report: report.clone(), activity, opened }
     }
 
-    /// Opens another association after an error, if that is passing and the peer has not been away for too long.
+    /// Opens another association after a transient error, unless the peer has been absent for too long.
     async fn again(&mut self, lost: Association, error: TransferError) -> Result<Association, TransferError> {
         if !error.is_transient() {
             link::end(&lost).await;
@@ -228,7 +228,7 @@ where
         drop(lost);
         self.report.emit(Event::Disconnected(error.to_string().into()));
         let mut latest = error;
-        // A peer that opens associations only to end them sets the pace otherwise.
+        // Otherwise a peer that accepts associations only to end them would set the pace.
         tokio::time::sleep_until(self.opened + PAUSE).await;
         loop {
             let Some(left) =

@@ -1,11 +1,11 @@
-//! Text that somebody else wrote. A terminal obeys some of its characters, and others change how the rest reads.
+//! Text from an untrusted source. Some of its characters control a terminal, and others change how the rest is displayed.
 
 use std::fmt::{self, Write};
 
-/// Text from a peer or a file system. It can be shown only with every character escaped that a terminal obeys or that hides or
-/// reorders others.
+/// Text from a peer or a file system. It can be displayed only with every character escaped that controls a terminal or that hides
+/// or reorders others.
 ///
-/// There is no way to get at the text itself outside of this crate, so none to print it by mistake.
+/// The raw text is not accessible outside of this crate, so it cannot be printed by mistake.
 ///
 /// ```
 /// use anabranch_transfer::PeerText;
@@ -15,17 +15,17 @@ use std::fmt::{self, Write};
 pub struct PeerText(String);
 
 impl PeerText {
-    /// The text as it came: for the encoding of messages, and to make a name of it that is checked.
+    /// Returns the raw text, for the encoding of messages and for names that are checked.
     pub(crate) fn raw(&self) -> &str {
         &self.0
     }
 
-    /// Bytes of the text as it came.
+    /// Returns the length of the raw text, in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it is empty.
+    /// Returns `true` if it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -55,7 +55,7 @@ impl fmt::Debug for PeerText {
     }
 }
 
-/// Text with every character escaped that is not to reach a terminal, as `\u{1b}`. Escaping twice changes nothing more.
+/// Returns the text with every unsafe character escaped, as `\u{1b}`. Escaping twice changes nothing more.
 pub fn escape(text: &str) -> String {
     PeerText::from(text).to_string()
 }
@@ -71,7 +71,7 @@ pub(crate) fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Resu
     Ok(())
 }
 
-/// Control characters (C0, DEL, C1), separators of lines, and what is invisible: the characters that Unicode calls
+/// Returns `true` for control characters (C0, DEL, C1), line separators and invisible characters: those that Unicode calls
 /// default-ignorable, which include the controls of writing direction, and interlinear annotations.
 fn is_escaped(character: char) -> bool {
     character.is_control()
@@ -97,7 +97,7 @@ fn is_escaped(character: char) -> bool {
         )
 }
 
-/// Encodes a text as it is: for messages only.
+/// Encodes a raw text: for messages only.
 pub(crate) mod raw {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -112,7 +112,7 @@ pub(crate) mod raw {
     }
 }
 
-/// The same for a text that need not be there.
+/// Encodes an optional raw text.
 pub(crate) mod raw_option {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -128,7 +128,7 @@ pub(crate) mod raw_option {
     }
 }
 
-/// The same for a list of texts.
+/// Encodes a list of raw texts.
 pub(crate) mod raw_list {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,5 +1,5 @@
-//! Transfers one after another leave nothing behind: no memory, no descriptor. Three hundred and sixty here; `make transfers` runs
-//! ten thousand, with `ANABRANCH_TRANSFERS`.
+//! Successive transfers leave no memory and no descriptor behind. 360 of them here; `make transfers` runs 10,000, with
+//! `ANABRANCH_TRANSFERS`.
 
 #![allow(
     clippy::disallowed_macros,
@@ -22,15 +22,16 @@ use tempfile::TempDir;
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Rounds of as many transfers each. Memory that every transfer leaves behind makes every round end with more than it began with.
-/// What is kept for reuse grows in some of them: the spare packet buffers of a thread, up to a limit, as tasks move between threads.
+/// Number of rounds with the same number of transfers each. If every transfer leaked memory, every round would end with more than
+/// it began with. Memory kept for reuse grows in some rounds only: the spare packet buffers of a thread, up to a limit, as tasks
+/// move between threads.
 const ROUNDS: usize = 5;
-/// More than the cookies that one round spends (remembered for their lifetime) and two spare packet buffers take.
+/// More than the used cookies of one round (stored for their lifetime) and two spare packet buffers.
 const SLACK_BYTES: usize = 144 << 10;
-/// Nothing takes this long on any machine.
+/// Time after which the test counts as hanging, generous even for a busy machine.
 const STUCK_AFTER: Duration = Duration::from_secs(120);
 
-/// What the process holds.
+/// Resources of the process.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     bytes: usize,
@@ -81,7 +82,7 @@ impl Rig {
         Rig { host, server, inbox, outbox }
     }
 
-    /// Over a host of its own, as each command has.
+    /// Connects with a new host, as each command does.
     async fn connect(&self) -> Association {
         let local = IpAddr::from([127, 0, 0, 2]);
         let host =
@@ -110,7 +111,7 @@ impl Rig {
         push(&mut sender, first, || self.again(), Timeouts::default(), &report).await.expect("sent");
     }
 
-    /// Stops without a word once a part of the file is there.
+    /// Vanishes without a message once a part of the file has arrived.
     async fn send_and_stop(&self) {
         let report = Report::default();
         let mut sender =
@@ -137,12 +138,12 @@ impl Rig {
         fs::remove_file(self.outbox.path().join("offered")).expect("it was there");
     }
 
-    /// What is held when every transfer and every association is over.
+    /// Returns the resources when every transfer and every association has ended.
     async fn settled(&self) -> Held {
         while self.server.running() > 0 || self.host.statistics().await.associations > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        // Threads end and sockets close a little later than what they served.
+        // Threads end and sockets close a little later than their transfers.
         let mut held = Held::now();
         for _ in 0..20 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -154,7 +155,7 @@ impl Rig {
     }
 }
 
-/// The least that a round added to what was held before it.
+/// Returns the smallest growth of a round over the one before.
 fn least_growth(held: &[Held], of: impl Fn(&Held) -> usize) -> usize {
     held.windows(2).map(|pair| of(&pair[1]).saturating_sub(of(&pair[0]))).min().expect("a round")
 }
@@ -163,7 +164,7 @@ fn least_growth(held: &[Held], of: impl Fn(&Held) -> usize) -> usize {
 fn transfers_one_after_another_leave_nothing_behind() {
     let transfers: usize =
         std::env::var("ANABRANCH_TRANSFERS").map_or(360, |count| count.parse().expect("a number"));
-    // One round more, before the others: whatever is made only once is made by then.
+    // A warm-up round allocates everything that is allocated only once.
     let round = (transfers / (ROUNDS + 1)).max(1);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {

@@ -1,4 +1,4 @@
-//! What a peer makes a server hold that offers without end and reads no answer, against the figure that the book gives.
+//! Memory of a server whose peer sends endless offers and reads no answer, compared with the figure in the book.
 
 #![allow(
     clippy::disallowed_macros,
@@ -17,12 +17,12 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Of offers, if they were taken.
+/// Total bytes of offers, if they were accepted.
 const OFFERED_BYTES: usize = 40 << 20;
-/// 8 MiB of buffer each way for the server's association, as much for a client whose buffers begin with 2 MiB, and what parts of
-/// messages and tables take besides.
+/// 8 MiB of buffer each way for the server's association, as much for a client whose initial buffers are 2 MiB, and the memory of
+/// partial messages and tables.
 const MOST_HELD_BYTES: usize = 32 << 20;
-/// Nothing takes this long on any machine.
+/// Time after which the test counts as hanging, generous even for a busy machine.
 const STUCK_AFTER: Duration = Duration::from_secs(120);
 
 fn held_bytes() -> usize {
@@ -30,7 +30,7 @@ fn held_bytes() -> usize {
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// A server that ends a peer which reads nothing for a second.
+/// Starts a server that ends a peer which reads nothing for 1 s.
 fn serve(dir: &tempfile::TempDir) -> Host {
     let options = ServerOptions { silence: Duration::from_secs(1), ..ServerOptions::default() };
     let mut association = config("cmt").expect("a scheme");
@@ -52,7 +52,7 @@ fn serve(dir: &tempfile::TempDir) -> Host {
     host
 }
 
-/// A client with small buffers of its own, that is welcome to push.
+/// Connects a client with small buffers, whose push request is accepted.
 async fn greet(server: &Host) -> Association {
     let local = IpAddr::from([127, 0, 0, 2]);
     let host = Host::builder(Protection::Insecure).local(SocketAddr::new(local, 0)).bind().expect("bound");

@@ -1,13 +1,13 @@
-//! What the fuzz target calls.
+//! Entry point of the fuzz target.
 
 use bytes::Bytes;
 
 use super::{Message, Segment};
 
-/// Reads bytes in every way in which a peer's bytes are read; what is read as a message must survive being written.
+/// Decodes bytes by every decoder of a peer's bytes. A decoded message must survive being encoded.
 ///
 /// # Panics
-/// If that does not hold.
+/// Panics if that does not hold.
 pub fn decode(bytes: &[u8]) {
     if let Ok(message) = Message::decode(bytes)
         && !matches!(message, Message::Hello { .. } | Message::Welcome { .. })

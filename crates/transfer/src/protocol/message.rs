@@ -9,22 +9,22 @@ use crate::identity::SenderId;
 use crate::name::{MAX_NAME_BYTES, MAX_PART_BYTES};
 use crate::text::{self, PeerText};
 
-/// The version of the protocol that this crate speaks.
+/// Protocol version of this crate.
 pub const PROTOCOL_VERSION: u16 = 5;
 
-/// Most bytes of a control message. Nothing in it can be longer, so this bounds what a message can make us hold.
+/// Maximum length of a control message, in bytes. Nothing in it can be longer, so this bounds the memory that a message can occupy.
 pub const MAX_CONTROL_BYTES: usize = 64 << 10;
-/// Most bytes of a text that a message carries for people.
+/// Maximum length of a text for people in a message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024;
-/// Most runs of blocks in an answer; what is beyond them is sent again.
+/// Maximum number of runs of blocks in an answer; blocks beyond them are sent again.
 pub const MAX_RUNS: usize = 2048;
 
-/// Permission bits that files and links are offered with.
+/// Permission bits of offered files and links.
 pub(crate) const FILE_BITS: u16 = 0o777;
-/// Permission bits that folders are offered with.
+/// Permission bits of offered folders.
 pub(crate) const FOLDER_BITS: u16 = 0o1777;
 
-/// The first bytes of the first message in each direction, before the version.
+/// First bytes of the first message in each direction, before the version.
 const MAGIC: [u8; 4] = *b"ANBT";
 
 /// A run of blocks.
@@ -36,82 +36,82 @@ pub struct Run {
     pub count: u64,
 }
 
-/// What the side that connects asks for.
+/// Request of the side that connects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Intent {
-    /// To offer files.
+    /// It offers files.
     Push {
-        /// The side that offers.
+        /// Identity of the offering side.
         sender: SenderId,
-        /// What it asks of the receiver.
+        /// Its requests to the receiver.
         wishes: Wishes,
     },
-    /// To be offered files, and to take so many blocks at a time.
+    /// It requests offers of files, with a window of so many blocks.
     Pull {
-        /// Blocks that may be on their way or not be stored yet.
+        /// Maximum number of blocks that are in flight or not stored yet.
         window_blocks: u32,
-        /// What to do with symbolic links.
+        /// Treatment of symbolic links.
         links: Links,
-        /// To be told at the end what each folder holds, so that what else is in it here can be removed.
+        /// Set to request the names in each folder at the end, so that other entries of the folder here can be removed.
         delete: bool,
     },
 }
 
-/// What to do where there is another file of the same name. One with the same content is always left as it is.
+/// Treatment of a file whose name is in use by a different one. A file with the same content is always left as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnClash {
-    /// Refuse the new one.
+    /// Refuses the new one.
     #[default]
     Refuse,
-    /// Put the new one beside it, with a number behind its name.
+    /// Stores the new one beside it, with a number behind its name.
     Rename,
-    /// Replace the old one, at once, when the new one is complete.
+    /// Replaces the old one atomically when the new one is complete.
     Overwrite,
 }
 
-/// What a sender asks of a receiver, whose own rules decide.
+/// Requests of a sender to a receiver, whose own rules decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wishes {
-    /// What to do where there is another file.
+    /// Treatment of a file whose name is in use.
     pub on_clash: OnClash,
-    /// To compare the content of every file of the same size, instead of believing what was recorded.
+    /// Set to compare the content of every file of the same size, regardless of the record of stored files.
     pub checksum: bool,
-    /// To say what would be stored, and to store nothing.
+    /// Set to report the names that would be stored, and to store nothing.
     pub dry_run: bool,
-    /// To remove at the end what is in the folders that are sent and not in those of the sender.
+    /// Set to remove at the end all entries of the sent folders that the sender does not have.
     pub delete: bool,
 }
 
-/// What a source does with the symbolic links that it finds.
+/// Treatment of symbolic links at the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Links {
-    /// Offers them as links if they lead to something in the folder that is transferred, and leaves others out.
+    /// Offers links as links if they lead to something in the transferred folder, and excludes others.
     #[default]
     Copy,
-    /// Offers what they lead to.
+    /// Offers the targets of links.
     Follow,
-    /// Leaves them out.
+    /// Excludes links.
     Skip,
 }
 
-/// What the side that accepts agrees to.
+/// Reply of the side that accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terms {
-    /// To be offered files, and to take so many blocks at a time.
+    /// It accepts offers of files, with a window of so many blocks.
     Take {
-        /// Blocks that may be on their way or not be stored yet.
+        /// Maximum number of blocks that are in flight or not stored yet.
         window_blocks: u32,
     },
     /// To offer files.
     Give {
-        /// The side that offers.
+        /// Identity of the offering side.
         sender: SenderId,
     },
-    /// Nothing: the reason follows. It lets a peer of another version see which one this is.
+    /// It refuses; the reason follows. A peer of another version learns this side's version from it.
     Refuse,
 }
 
-/// A time stamp of a file: seconds and nanoseconds since 1970, UTC.
+/// Time stamp of a file: seconds and nanoseconds since 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTime {
     /// Whole seconds, negative before 1970.
@@ -120,80 +120,80 @@ pub struct FileTime {
     pub nanos: u32,
 }
 
-/// What is offered.
+/// Kind of an offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A file.
     File {
-        /// Its size.
+        /// Size in bytes.
         size_bytes: u64,
-        /// The hash of its first block, if it has more than one: a file that was changed in place shows by it.
+        /// Hash of its first block, if it has more than one: it reveals a file that was changed in place.
         first: Option<Hash>,
     },
-    /// What comes through a pipe: its size is known at the end.
+    /// Content of a pipe, whose size is known at its end.
     Stream {
-        /// Drawn at random, and the same when it goes on over another association.
+        /// Random token, the same when the transfer resumes over another association.
         token: [u8; 16],
     },
     /// A symbolic link in a folder.
     Link {
-        /// Where it leads: relative, and to something in the folder at the top of its name.
+        /// Target of the link: relative, and in the folder at the top of its name.
         #[serde(with = "text::raw")]
         target: PeerText,
     },
-    /// A folder, before what is in it.
+    /// A folder, before its content.
     Folder,
-    /// The same folder after what is in it: now it gets its time and permissions.
+    /// The same folder after its content, for its time and permissions.
     FolderEnd,
 }
 
-/// Something that is offered.
+/// Offer of a file, a stream, a link or a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Numbered from 0 in the order of offers.
+    /// Number of the offer, counted from 0 in the order of offers.
     pub id: u32,
-    /// Where to put it; see [`Name`](crate::Name) for what is taken.
+    /// Name to store it under; see [`Name`](crate::Name) for the accepted ones.
     #[serde(with = "text::raw")]
     pub name: PeerText,
-    /// A file, a stream or a folder.
+    /// Kind of the offer.
     pub kind: Kind,
-    /// When its content was changed last.
+    /// Time of the last change of its content.
     pub changed: FileTime,
     /// Permission bits: the lower nine, and for a folder the sticky bit.
     pub mode: u16,
 }
 
-/// What a folder holds at the source, said when everything is done that was offered.
+/// Names in a folder at the source, sent when every offer is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
     /// The folder, which was offered on this association or is in one that was.
     #[serde(with = "text::raw")]
     pub folder: PeerText,
-    /// Names in it without the folder's, in the order of their bytes, also over all listings of that folder.
+    /// Names in it without the folder's, in byte order, also across all listings of that folder.
     #[serde(with = "text::raw_list")]
     pub names: Vec<PeerText>,
-    /// Whether these, with those said before, are all that the folder holds. Only then is anything removed from it.
+    /// Set if these names, with the earlier ones, are all names in the folder. Only then is anything removed from it.
     pub is_complete: bool,
 }
 
-/// What becomes of an offered file.
+/// Answer to an offered file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Send it, except for these blocks, which are here.
+    /// Requests the file, except for these blocks, which the receiver has.
     Take {
         /// In order, with gaps between them.
         have: Vec<Run>,
     },
-    /// Send the root of its hashes only: there is a file of this name and size.
+    /// Requests only the root of its hashes: there is a file of this name and size.
     Compare,
 }
 
-/// The result for an offered file or folder.
+/// Result for an offered file, link or folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It is there, complete and verified.
+    /// It is stored, complete and verified.
     Stored {
-        /// Under this name, if it is not the one that was offered.
+        /// The name it is stored under, if it is not the offered one.
         #[serde(with = "text::raw_option")]
         renamed: Option<PeerText>,
     },
@@ -201,17 +201,17 @@ pub enum Outcome {
     Identical,
     /// It was not stored.
     Failed(Failure),
-    /// It would be stored, and nothing was done: that is all that is asked.
+    /// It would be stored, and nothing was done, as in a dry run.
     Planned,
 }
 
-/// Why something was not transferred.
+/// Reason why something was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[error("{text}")]
 pub struct Failure {
     /// The kind of failure, for programs.
     pub reason: Reason,
-    /// For people: what is wrong with which file, and what to do.
+    /// Text for people: the file, the error, and a remedy.
     #[serde(with = "text::raw")]
     pub text: PeerText,
 }
@@ -219,27 +219,27 @@ pub struct Failure {
 /// Kinds of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// There is another file of that name.
+    /// The name is in use by a different file.
     Clash,
-    /// Somebody else is sending the same file.
+    /// Another sender is transferring the same file.
     Busy,
-    /// The name is not taken.
+    /// The name is refused.
     BadName,
     /// No permission, or a read-only file system.
     Permission,
     /// The disk or the quota is full, or a limit on file sizes is reached.
     NoSpace,
-    /// There is no such file, or it is of a kind that is not transferred.
+    /// There is no such file, or its kind is not transferred.
     NotThere,
     /// The file was changed while it was sent.
     Changed,
-    /// What arrived is not what was sent.
+    /// The received content differs from the sent content.
     Corrupt,
-    /// This side does not take or does not offer files.
+    /// This side does not accept or does not offer files.
     NotAllowed,
     /// The system refused for another reason.
     System,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     Protocol,
     /// It is a symbolic link that is not transferred.
     Link,
@@ -250,88 +250,88 @@ pub enum Reason {
 /// A control message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// First, from the side that connects.
+    /// First message, from the side that connects.
     Hello {
-        /// Drawn at random, and the same for all associations of a transfer: a later one takes an earlier one's place.
+        /// Random number, the same for all associations of a transfer: a later association replaces an earlier one.
         session: [u8; 16],
-        /// What this side asks for.
+        /// Request of this side.
         intent: Intent,
     },
-    /// The answer to it.
+    /// Reply to it.
     Welcome {
-        /// What the side that accepts agrees to.
+        /// Terms of the side that accepts.
         terms: Terms,
     },
-    /// The other answer, and how either side ends a transfer that cannot go on.
+    /// Refusal of the request, and the end of a transfer that either side cannot continue.
     Fail(Failure),
-    /// From a side that pulls, before the names: leave out what this says. From a source, before its first listing: it leaves this
-    /// out, so what it fits stays at the receiver.
+    /// From a side that pulls, before the names: a rule that excludes names. From a source, before its first listing: a rule by
+    /// which it excludes names, so that matching entries stay at the receiver.
     Rule(Rule),
-    /// From a side that pulls: offer this. An empty name is everything.
+    /// From a side that pulls: a name to offer. An empty name stands for everything.
     Want(String),
     /// From a side that pulls: the list of wanted names is complete.
     WantEnd,
-    /// From a side that offers: a file, a stream or a folder.
+    /// From a side that offers: a file, a stream, a link or a folder.
     Offer(Offer),
-    /// What was wanted or found and is not offered.
+    /// Something that was requested or found and is not offered.
     Passed {
         /// Its name.
         #[serde(with = "text::raw")]
         name: PeerText,
-        /// Why it is not offered.
+        /// Reason why it is not offered.
         failure: Failure,
     },
-    /// What a folder holds. Nothing is offered after the first of them.
+    /// Names in a folder. Nothing is offered after the first listing.
     Listing(Listing),
     /// The receiver has removed something that is not at the source, would remove it in a dry run, or could not.
     Deleted {
         /// Its name.
         #[serde(with = "text::raw")]
         name: PeerText,
-        /// Why it is still there, where it should not be.
+        /// Reason why it could not be removed.
         failure: Option<Failure>,
     },
-    /// The receiver is done with a folder whose listing is complete; in the order of those.
+    /// The receiver has handled a folder whose listing is complete; in the order of those listings.
     Compared,
     /// The receiver's answer to an offer that is not done at once.
     Answer {
-        /// The number of the offer.
+        /// Number of the offer.
         id: u32,
-        /// What the receiver needs of it.
+        /// Content that the receiver needs.
         answer: Answer,
     },
     /// Every block of a file was sent.
     End {
-        /// The number of the offer.
+        /// Number of the offer.
         id: u32,
-        /// Size of the file.
+        /// Size of the file, in bytes.
         size_bytes: u64,
-        /// The root over the hashes of all blocks in order, those that the receiver had included.
+        /// Root over the hashes of all blocks in order, including those that the receiver had.
         root: Hash,
     },
-    /// The source gives a file up.
+    /// The source abandons a file.
     GiveUp {
-        /// The number of the offer.
+        /// Number of the offer.
         id: u32,
-        /// Why the source gives it up.
+        /// Reason why the source abandons it.
         failure: Failure,
-        /// Whether it is offered again.
+        /// Set if it is offered again.
         again: bool,
     },
-    /// The receiver holds a block, or did not get it right and wants it again.
+    /// The receiver has stored a block, or has found it corrupt and requests it again.
     Block {
-        /// The number of the offer.
+        /// Number of the offer.
         id: u32,
-        /// The index of the block.
+        /// Index of the block.
         index: u64,
-        /// Whether it is held.
+        /// Set if it is stored.
         good: bool,
     },
     /// An offer is done.
     Done {
-        /// The number of the offer.
+        /// Number of the offer.
         id: u32,
-        /// Whether it was stored.
+        /// Result of the offer.
         outcome: Outcome,
     },
     /// Nothing more is offered, and every offer is done.
@@ -339,7 +339,7 @@ pub enum Message {
     /// Keep-alive, sent every few seconds.
     Alive,
     /// Size of the whole transfer, from the source: once on each association, when it has counted ahead of its offers. It is only
-    /// shown, so a source that was changed meanwhile may offer more or less.
+    /// displayed, so a source that was changed meanwhile may offer more or less.
     Total {
         /// Number of files.
         files: u64,
@@ -348,33 +348,33 @@ pub enum Message {
     },
 }
 
-/// What is wrong with what a peer sent.
+/// Violation of the protocol by a peer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// Not this protocol at all.
+    /// The peer uses a different protocol.
     #[error("the peer does not speak the transfer protocol; check host and port")]
     Stranger,
-    /// Another version of it.
+    /// The peer uses another version of the protocol.
     #[error(
         "the peer speaks version {0} of the transfer protocol and this program version {PROTOCOL_VERSION}; \
          install the same version on both sides"
     )]
     Version(u16),
-    /// A message that is too long, too short, or not one.
+    /// A message that is too long, too short, or malformed.
     #[error("the peer sent a message that cannot be read; install the same version on both sides")]
     Garbled,
-    /// A message that has no place here.
+    /// A message that is not allowed at this point.
     #[error("the peer broke the transfer protocol ({0}); install the same version on both sides")]
     Unexpected(&'static str),
 }
 
 impl Message {
-    /// Whether it is one of those that begin with the version.
+    /// Returns `true` if the message begins with the version.
     fn is_first(&self) -> bool {
         matches!(self, Message::Hello { .. } | Message::Welcome { .. })
     }
 
-    /// As bytes. The first messages say which version this is, in a form that every version can read.
+    /// Encodes the message. The first messages contain the version, in a form that every version can read.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.is_first() {
@@ -384,10 +384,10 @@ impl Message {
         postcard::to_extend(self, bytes).expect("a vector takes everything and all lengths are known")
     }
 
-    /// From bytes, wherever it is not the first.
+    /// Decodes any message except for the first of a side.
     ///
     /// # Errors
-    /// [`ProtocolError::Garbled`] for anything that [`encode`](Self::encode) would not write.
+    /// Returns [`ProtocolError::Garbled`] for anything that [`encode`](Self::encode) would not write.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProtocolError> {
         if bytes.len() > MAX_CONTROL_BYTES {
             return Err(ProtocolError::Garbled);
@@ -397,10 +397,10 @@ impl Message {
         if rest.is_empty() && message.is_within_bounds() { Ok(message) } else { Err(ProtocolError::Garbled) }
     }
 
-    /// The first message of a side.
+    /// Decodes the first message of a side.
     ///
     /// # Errors
-    /// [`ProtocolError::Stranger`] and [`ProtocolError::Version`] besides those of [`decode`](Self::decode).
+    /// Returns [`ProtocolError::Stranger`], [`ProtocolError::Version`] and the errors of [`decode`](Self::decode).
     pub fn decode_first(bytes: &[u8]) -> Result<Self, ProtocolError> {
         let (magic, rest) = bytes.split_first_chunk::<4>().ok_or(ProtocolError::Stranger)?;
         if *magic != MAGIC {
@@ -444,7 +444,7 @@ impl Message {
     }
 }
 
-/// Permission bits that an offer of this kind may have.
+/// Returns the permission bits that an offer of this kind may have.
 fn mode_bits(kind: &Kind) -> u16 {
     match kind {
         Kind::Folder | Kind::FolderEnd => FOLDER_BITS,
@@ -459,7 +459,7 @@ fn is_target_within_bounds(kind: &Kind) -> bool {
     }
 }
 
-/// Whether runs are in order, with gaps between them and nothing beyond what can be counted.
+/// Returns `true` if runs are in order, with gaps between them and within the range of indices.
 fn are_runs(runs: &[Run]) -> bool {
     let mut next = Some(0);
     runs.len() <= MAX_RUNS
@@ -471,7 +471,7 @@ fn are_runs(runs: &[Run]) -> bool {
 }
 
 impl Failure {
-    /// A failure whose text is cut where it gets too long.
+    /// Creates a failure, and truncates a text that is too long.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
         let mut text = text.into();
         let mut end = MAX_TEXT_BYTES;

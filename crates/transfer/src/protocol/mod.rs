@@ -1,7 +1,7 @@
-//! What the two ends say to each other. The book's chapter on transfers has the whole of it.
+//! Messages of the transfer protocol. The book's chapter on transfers describes the whole protocol.
 //!
-//! Control messages go in order on stream [`CONTROL_STREAM`]. [Segments](Segment) of blocks say themselves where they
-//! belong, so they go unordered on stream [`DATA_STREAM`] and a lost one holds up no other.
+//! Control messages are sent in order on stream [`CONTROL_STREAM`]. [Segments](Segment) of blocks contain their position, so they
+//! are sent unordered on stream [`DATA_STREAM`], and a lost one delays no other.
 
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -16,22 +16,22 @@ pub(crate) use message::{FILE_BITS, FOLDER_BITS};
 pub(crate) use segment::{BlockMessages, read_block};
 pub use segment::{MAX_SEGMENT_BYTES, Segment};
 
-/// The stream of control messages.
+/// Stream of control messages.
 pub const CONTROL_STREAM: u16 = 0;
-/// The stream of segments.
+/// Stream of segments.
 pub const DATA_STREAM: u16 = 1;
-/// Most blocks that may be on their way or not be stored yet, whatever the receiver allows.
+/// Maximum number of blocks that may be in flight or not stored yet, even if the receiver allows more.
 pub const MAX_WINDOW_BLOCKS: u32 = 256;
-/// Blocks that a receiver takes at a time unless told otherwise.
+/// Default window of a receiver, in blocks.
 pub const WINDOW_BLOCKS: u32 = 32;
-/// Files and folders that may be offered and not be done yet.
+/// Maximum number of files and folders that may be offered and not done.
 pub const MAX_OPEN_OFFERS: usize = 256;
-/// Names that one transfer may ask for.
+/// Maximum number of names that one transfer may request.
 pub const MAX_WANTED: usize = 4096;
-/// Bytes of these names in all, so that a request makes the other side hold little.
+/// Maximum length of these names in total, in bytes, which bounds the memory that a request occupies.
 pub const MAX_WANTED_BYTES: usize = 256 << 10;
-/// Bytes of the names that listings of one folder may have in all, with [`LISTED_NAME_BYTES`] more for each. A receiver holds those of
-/// one folder at a time.
+/// Maximum length of the names that listings of one folder may have in total, in bytes, with [`LISTED_NAME_BYTES`] more for each. A
+/// receiver stores those of one folder at a time.
 pub const MAX_LISTED_BYTES: usize = 4 << 20;
-/// What a listed name counts besides its bytes.
+/// Bytes that a listed name counts besides its own.
 pub const LISTED_NAME_BYTES: usize = 4;

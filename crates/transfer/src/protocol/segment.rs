@@ -1,4 +1,4 @@
-//! Segments: the pieces of a block that travel.
+//! Segments: the pieces of a block that are sent.
 //!
 //! | field | bytes | |
 //! | --- | --- | --- |
@@ -9,42 +9,41 @@
 //! | content | the rest | at most [`MAX_SEGMENT_BYTES`], at least 1 |
 //! | hash | 32 | of the whole block; only behind content that reaches its end |
 //!
-//! All numbers are big-endian. The hash is behind the content so that a block can be read straight into the buffers that
-//! leave.
+//! All numbers are big-endian. The hash is behind the content so that a block can be read directly into the buffers that are sent.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::block::{BLOCK_BYTES, Hash};
 use crate::protocol::ProtocolError;
 
-/// Most bytes of content in a segment.
+/// Maximum length of the content in a segment, in bytes.
 pub const MAX_SEGMENT_BYTES: usize = 60 << 10;
 
-/// Bytes before the content.
+/// Length of the header before the content, in bytes.
 const HEADER_LEN: usize = 20;
 
-/// A piece of a block.
+/// Piece of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The offer it belongs to.
+    /// Number of the offer it belongs to.
     pub id: u32,
     /// Index of the block.
     pub index: u64,
-    /// Bytes of the block.
+    /// Length of the block, in bytes.
     pub block_len: u32,
-    /// Where in the block the content begins.
+    /// Offset of the content in the block, in bytes.
     pub offset: u32,
-    /// The content.
+    /// Content of the segment.
     pub content: Bytes,
-    /// The hash of the block, with the content that ends it.
+    /// Hash of the block, with the content that ends it.
     pub hash: Option<Hash>,
 }
 
 impl Segment {
-    /// Takes a message apart without copying it.
+    /// Decodes a message without copying it.
     ///
     /// # Errors
-    /// [`ProtocolError::Garbled`] if lengths do not agree or exceed their bounds.
+    /// Returns [`ProtocolError::Garbled`] if lengths do not agree or exceed their bounds.
     pub fn decode(mut bytes: Bytes) -> Result<Self, ProtocolError> {
         if bytes.len() <= HEADER_LEN {
             return Err(ProtocolError::Garbled);
@@ -71,14 +70,14 @@ impl Segment {
     }
 }
 
-/// A block's bytes in messages that are ready to leave.
+/// Content of a block in messages that are ready to send.
 #[derive(Debug)]
 pub(crate) struct BlockMessages {
     pub(crate) messages: Vec<Bytes>,
     pub(crate) hash: Hash,
 }
 
-/// Reads a block into the messages that carry it, and hashes it on the way. `fill` fills the buffer it gets.
+/// Reads a block into the messages that carry it, and hashes it at the same time. `fill` fills the buffer it gets.
 pub(crate) fn read_block<E>(
     id: u32,
     index: u64,
@@ -151,7 +150,7 @@ mod tests {
         let whole = messages(b"content").messages[0].to_vec();
         for length in 0..whole.len() {
             let cut = Segment::decode(Bytes::copy_from_slice(&whole[..length]));
-            // Content that does not reach the end of its block is a segment, too; what claims a hash is not.
+            // Content that does not reach the end of its block is a segment, too; content with an incomplete hash is not.
             let short = length > HEADER_LEN && length < HEADER_LEN + 7;
             assert_eq!(cut.is_ok(), short, "{length}");
         }

@@ -1,4 +1,4 @@
-//! What a source can make a receiver hold.
+//! Tests of the memory that a source can occupy at a receiver.
 
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -62,7 +62,7 @@ fn refused_offer(id: u32) -> Input {
     offer(id, "../file", Kind::File { size_bytes: 1, first: None })
 }
 
-/// The segments of a block.
+/// Returns the segments of a block.
 fn block(id: u32, index: u64, block_len: u32) -> Vec<Input> {
     let fill = |buffer: &mut [u8]| {
         buffer.fill(7);
@@ -91,7 +91,7 @@ fn answers_that_nobody_takes_hold_the_thread_up_until_whoever_would_take_them_is
         machine.take(refused_offer(id)).expect("it is refused, and that is all");
     }
     assert_eq!((outputs.len(), output.capacity()), (most, 0));
-    // Every further answer waits: the thread ends because the answers have nowhere to go any more.
+    // Every further answer waits: the thread ends because its answers have no receiver any more.
     let (input, inputs) = mpsc::channel(100);
     for id in 0..100 {
         input.try_send(refused_offer(1000 + id)).expect("there is room");
@@ -131,7 +131,7 @@ fn blocks_that_wait_for_one_before_them_in_a_pipe_are_within_the_window() {
 fn blocks_that_wait_and_blocks_that_are_incomplete_count_together() {
     let (output, _outputs) = mpsc::channel(1000);
     let mut machine = machine(Store::Pipe(Pipe::new(std::io::sink())), output);
-    // A pipe goes on with the same file, so both offers are open.
+    // A pipe continues with the same file, so both offers are open.
     for id in 0..2 {
         machine.take(offer(id, "file", Kind::Stream { token: [1; 16] })).expect("it is taken");
     }

@@ -1,4 +1,4 @@
-//! What a source has removed from the folders that it sends.
+//! Removal of entries that the source has removed from the folders that it sends.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::store::{self, Folder, ListedNames};
 
 use super::refusals::{excluded, hidden};
 
-/// Most folders that are in no other offered one and in which something may be removed.
+/// Maximum number of folders that are in no other offered one and in which something may be removed.
 const MAX_ROOTS: usize = 4096;
 
-/// What a receiver needs that removes something, besides the listings.
+/// Input of a removal, besides the listings.
 pub(super) struct Context<'a> {
     pub(super) folder: &'a Folder,
     pub(super) accept: &'a Accept,
@@ -26,23 +26,23 @@ pub(super) struct Context<'a> {
     pub(super) say: &'a dyn Fn(&Message),
 }
 
-/// How far the listings are.
+/// Progress of the listings and removals.
 pub(super) struct Deletion {
-    /// Whether the source is told what is removed: it is where it has asked for that, and not where we have.
+    /// Set if the source is told of removals, which it is if it has requested them.
     tells: bool,
     /// Folders that were offered on this association and are in no other such folder.
     roots: BTreeSet<Name>,
     rules: Vec<Rule>,
     begun: Option<Begun>,
-    /// The folder whose listing is not complete, and what was said of it.
+    /// The folder whose listing is not complete, and its names so far.
     open: Option<(Name, ListedNames)>,
 }
 
-/// What is settled once the first listing has come.
+/// State that is settled at the first listing.
 struct Begun {
-    /// What the source leaves out, and what therefore stays.
+    /// Rules by which the source excludes names, which therefore stay.
     filters: Filters,
-    /// Something was not transferred, so nothing is removed.
+    /// Set if something was not transferred, so nothing is removed.
     is_partial: bool,
 }
 
@@ -51,7 +51,7 @@ impl Deletion {
         Deletion { tells, roots: BTreeSet::new(), rules: Vec::new(), begun: None, open: None }
     }
 
-    /// Notes a folder that was offered and taken.
+    /// Records a folder that was offered and accepted.
     pub(super) fn offered(&mut self, name: &Name) {
         if self.roots.len() < MAX_ROOTS && !self.is_offered(name) {
             self.roots.insert(name.clone());
@@ -63,24 +63,24 @@ impl Deletion {
         self.roots.contains(name) || parents.into_iter().any(|parent| self.roots.contains(&parent))
     }
 
-    /// Whether a listing has come, after which nothing is offered.
+    /// Returns `true` if a listing was received, after which nothing is offered.
     pub(super) fn has_begun(&self) -> bool {
         self.begun.is_some()
     }
 
-    /// Whether the listing of a folder is under way.
+    /// Returns `true` if the listing of a folder is incomplete.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Says at the end if nothing was removed for that.
+    /// Reports at the end if nothing was removed because of failed files.
     pub(super) fn tell_if_partial(&self, report: &Report) {
         if self.begun.is_none() && report.totals().failed_files > 0 {
             report.note("nothing was removed, because files were left out");
         }
     }
 
-    /// Takes a pattern of the source.
+    /// Records a pattern of the source.
     pub(super) fn rule(&mut self, rule: Rule) -> Result<(), ProtocolError> {
         if self.begun.is_some() || self.rules.len() >= MAX_RULES {
             return Err(ProtocolError::Unexpected("a pattern out of turn"));
@@ -89,7 +89,7 @@ impl Deletion {
         Ok(())
     }
 
-    /// Takes a listing, and removes what is not in it once it is complete.
+    /// Handles a listing, and removes all other entries once it is complete.
     pub(super) fn listing(&mut self, listing: &Listing, context: &Context<'_>) -> Result<(), TransferError> {
         self.begin(context.report)?;
         let name = self.extend(listing, context)?;
@@ -114,7 +114,7 @@ impl Deletion {
         Ok(())
     }
 
-    /// Adds to the listing that is under way, or begins one.
+    /// Extends the listing in progress, or begins one.
     fn extend(&mut self, listing: &Listing, context: &Context<'_>) -> Result<Name, ProtocolError> {
         let name = context.folder.admit(listing.folder.raw());
         let name = name.map_err(|_| ProtocolError::Unexpected("a listing of no folder"))?;
@@ -126,7 +126,7 @@ impl Deletion {
         Ok(name)
     }
 
-    /// Whether anything may be removed from a folder.
+    /// Checks that entries of a folder may be removed.
     fn check(&self, name: &Name, context: &Context<'_>) -> Result<Result<(), Failure>, TransferError> {
         let refuse = |text: String| Ok(Err(Failure::new(Reason::NotAllowed, text)));
         match context.accept.judge(name, true) {
@@ -149,7 +149,7 @@ impl Deletion {
         name.parent().and_then(|parent| Name::new(parent).ok()).is_some_and(|parent| self.is_offered(&parent))
     }
 
-    /// Removes what has the name of an offer of another kind.
+    /// Removes an entry of another kind that has the name of an offer.
     pub(super) fn make_way(
         &self,
         name: &Name,
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn folders_in_which_something_may_be_removed_are_as_many_as_there_is_memory_for() {
         let mut deletion = Deletion::new(true);
-        // What is in one of them takes no room.
+        // A folder in one of them adds no entry.
         for folder in (0..MAX_ROOTS).flat_map(|number| [format!("{number}"), format!("{number}/inside")]) {
             deletion.offered(&name(&folder));
         }

@@ -1,4 +1,4 @@
-//! What a receiver does with what it hears.
+//! State machine of a receiver.
 
 mod offers;
 
@@ -31,31 +31,31 @@ use crate::store::{Assembly, Block, Committed, Committer, Complete, Content};
 pub(super) struct Machine {
     store: Store,
     accept: Accept,
-    /// `None` unless a person has confirmed what is taken.
+    /// `None` unless a person has confirmed the accepted content.
     tally: Option<Tally>,
     mode: Mode,
     window_blocks: usize,
     report: Report,
-    /// When the transfer came further.
+    /// Time of the latest progress.
     progress: Moment,
     claimant: Claimant,
     output: mpsc::Sender<Outgoing>,
     next_id: u32,
     open: BTreeMap<u32, Open>,
-    /// Open offers that wait for descriptors or memory, and those behind them.
+    /// Open offers that wait for descriptors or memory, and those queued behind them.
     line: BTreeSet<u32>,
-    /// Folders that a dry run would make in the place of something else.
+    /// Folders that a dry run would create in place of something else.
     replaced: BTreeSet<Name>,
-    /// Set once the user knows that the system has run out of them.
+    /// Set once the shortage of descriptors or memory was reported to the user.
     is_scarcity_told: bool,
     assemblies: BTreeMap<(u32, u64), Assembly>,
     /// Folders that were offered, and whose end was not.
     folders: BTreeMap<Name, Result<(), Failure>>,
-    /// Folders that wait for what is in them.
+    /// Folders whose end waits for their content.
     folder_ends: VecDeque<(Name, Offer)>,
     /// Time since which the first of them fails because the system lacks descriptors or memory.
     scarce_since: Option<Instant>,
-    /// A pipe was offered a folder, and takes nothing of what is in it.
+    /// Set once a pipe was offered a folder, whose content it refuses.
     is_folder_refused: bool,
     is_finished: bool,
     /// Set once the source has announced the size of the transfer.
@@ -64,12 +64,12 @@ pub(super) struct Machine {
     committer: Option<Committer>,
     /// `None` unless something may be removed.
     deletion: Option<Deletion>,
-    /// Set when nobody waits for what is computed here any more.
+    /// Cancelled when the results of this receiver are no longer needed.
     cancel: Cancel,
 }
 
 impl Machine {
-    /// `wake` is called when there is something to be done that no input tells of.
+    /// Creates a receiver. It calls `wake` when it has work that no input announces.
     pub(super) fn new(
         receiving: Receiving,
         output: mpsc::Sender<Outgoing>,
@@ -108,7 +108,7 @@ impl Machine {
         }
     }
 
-    /// Runs until everything is done, or nothing more is heard.
+    /// Runs until everything is done, or the inputs end.
     pub(super) fn run(mut self, mut inputs: mpsc::Receiver<Input>) -> Result<(), TransferError> {
         while !self.is_finished {
             let Some(input) = inputs.blocking_recv() else {
@@ -177,7 +177,7 @@ impl Machine {
         }
     }
 
-    /// Shows the size of the transfer. Nothing is allocated or decided by it.
+    /// Displays the size of the transfer. Nothing is allocated or decided by it.
     fn on_total(&mut self, files: u64, bytes: Option<u64>) -> Result<(), ProtocolError> {
         if std::mem::replace(&mut self.has_total, true) {
             return Err(ProtocolError::Unexpected("a second total"));
@@ -193,7 +193,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Calls `remove` with the deletion that this transfer may carry out, if it may.
+    /// Calls `remove` with the deletion that this transfer may perform, if any.
     fn with_deletion<T>(&self, remove: impl FnOnce(&Deletion, &Context<'_>) -> T) -> Option<T> {
         let (Some(deletion), Store::Folder(folder)) = (&self.deletion, &self.store) else { return None };
         let folder = folder.patient(&self.cancel);
@@ -208,7 +208,7 @@ impl Machine {
         Some(remove(deletion, &context))
     }
 
-    /// Nothing is removed as long as anything that was offered may still fail.
+    /// Nothing is removed as long as any offer may still fail.
     fn on_listing(&mut self, listing: &Listing) -> Result<(), TransferError> {
         let mut taken_out = self.deletion.take().filter(|_| !self.has_open_offers());
         let (Some(deletion), Store::Folder(folder)) = (&mut taken_out, &self.store) else {
@@ -233,14 +233,14 @@ impl Machine {
         !self.open.is_empty() || !self.folder_ends.is_empty()
     }
 
-    /// Only what was offered as a folder on this association has an end.
+    /// Handles the end of a folder. Only an entry that was offered as a folder on this association has an end.
     fn on_folder_end(&mut self, name: Name, offer: Offer) {
         match self.folders.remove(&name) {
             Some(Ok(())) => {
                 self.folder_ends.push_back((name, offer));
                 self.end_folders();
             }
-            // It was reported when the folder was offered.
+            // The failure was reported when the folder was offered.
             Some(Err(failure)) => {
                 self.say(&Message::Done { id: offer.id, outcome: Outcome::Failed(failure) });
             }
@@ -255,7 +255,7 @@ impl Machine {
         let (id, index) = (segment.id, segment.index);
         self.report.moved(segment.content.len() as u64);
         let Some(open) = self.open.get_mut(&id) else {
-            // What was under way when the file was given up here.
+            // Segments in flight when this side abandoned the file.
             return if id < self.next_id {
                 Ok(())
             } else {
@@ -284,7 +284,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Blocks that are complete and wait for others before them.
+    /// Number of complete blocks that wait for earlier blocks.
     fn early_blocks(&self) -> usize {
         let early = |open: &Open| match &open.stage {
             Stage::Flow(flow) => flow.early_blocks(),
@@ -301,7 +301,7 @@ impl Machine {
         let written = match &mut open.stage {
             Stage::Part(part) => part.write(index, &block, hash).map(|()| vec![(index, block.len())]),
             Stage::Flow(flow) => flow.write(index, block, hash),
-            // `check` let nothing through.
+            // `check` refuses blocks in these stages.
             Stage::Waiting(_) | Stage::Comparing | Stage::Committing => return,
         };
         match written {
@@ -314,7 +314,7 @@ impl Machine {
                         self.report.found(0, bytes);
                     }
                     let message = Message::Block { id, index, good: true };
-                    // Whoever listened is gone when this fails.
+                    // Sending fails once the transfer has ended.
                     let _ = self.output.blocking_send(Outgoing::from(&message));
                 }
                 self.finish_if_complete(id);
@@ -372,7 +372,7 @@ impl Machine {
         }
     }
 
-    /// Every block of a file is there: it is what its source has, or it is not.
+    /// Completes a part file whose blocks are all stored, if its root is the source's.
     fn finish_part(&mut self, id: u32, size_bytes: u64, root: Hash) {
         let Some(open) = self.open.get_mut(&id) else { return };
         let Stage::Part(part) = &mut open.stage else { return };
@@ -394,7 +394,7 @@ impl Machine {
                 let failure = corrupt(&open.name);
                 self.fail(id, failure, Keep::No);
             }
-            // Not all of it came on this association.
+            // Some of it was stored before this association.
             Ok(_) => self.take_again(id),
             Err(error) => {
                 let failure = self.store.failure(&open.name, &error);
@@ -403,7 +403,7 @@ impl Machine {
         }
     }
 
-    /// A file or link has its name, or has not got it.
+    /// Handles a file or link that got its name, or failed to.
     fn on_committed(&mut self, committed: Committed) {
         let Committed { id, content, given, recorded } = committed;
         tell_unrecorded(&self.report, recorded);
@@ -430,8 +430,8 @@ impl Machine {
         }
     }
 
-    /// What was there of a file is not what its source has, so everything is asked for. This happens once: then nothing is
-    /// there that did not come from this source.
+    /// Requests a file again in full, because the blocks stored before differ from those of the source. This happens once:
+    /// afterwards all blocks come from this source.
     fn take_again(&mut self, id: u32) {
         let Some(Open { name, offer, mut stage, held_bytes, reused_bytes, .. }) = self.open.remove(&id)
         else {
@@ -456,7 +456,7 @@ impl Machine {
 
     fn on_give_up(&mut self, id: u32, failure: Failure, again: bool) {
         if self.open.get(&id).is_some_and(|open| matches!(open.stage, Stage::Committing)) {
-            // All of it is here and verified.
+            // The file is complete and verified.
             return;
         }
         let keep = if failure.reason == Reason::Changed { Keep::No } else { Keep::Yes };
@@ -480,7 +480,7 @@ impl Machine {
         }
     }
 
-    /// Lets go of a file that is not complete.
+    /// Closes a file that is not complete.
     fn close(&mut self, id: u32, keep: Keep) -> Option<Open> {
         self.assemblies.retain(|(of, _), _| *of != id);
         self.line.remove(&id);
@@ -488,7 +488,7 @@ impl Machine {
         if let (Stage::Part(part), Store::Folder(folder)) = (&mut open.stage, &self.store) {
             let is_kept = keep == Keep::Yes && part.is_resumable();
             if is_kept {
-                // There is nothing to be done if this fails, too: then a little more is sent again.
+                // If this fails, too, a few more blocks are sent again.
                 let _ = part.sync();
             } else if let Stage::Part(part) = std::mem::replace(&mut open.stage, Stage::Waiting(Wait::new()))
             {
@@ -502,7 +502,7 @@ impl Machine {
         Some(open)
     }
 
-    /// Brings every journal up to date, before the end.
+    /// Syncs every journal, before the end.
     fn keep(&mut self) {
         self.settle();
         let ids: Vec<u32> = self.open.keys().copied().collect();
@@ -533,7 +533,7 @@ impl Machine {
 
     fn done_with(&mut self, offer: &Offer, size_bytes: Option<u64>, outcome: Outcome) {
         if self.cancel.is_cancelled() && matches!(outcome, Outcome::Failed(_)) {
-            // It was left, and did not fail.
+            // It was skipped, and did not fail.
             return;
         }
         if offer.kind != Kind::FolderEnd || matches!(outcome, Outcome::Failed(_)) {
@@ -546,7 +546,7 @@ impl Machine {
         self.end_folders();
     }
 
-    /// Completes folders whose content is done: everything that was offered before their end.
+    /// Completes folders whose content is done: all offers before their end.
     fn end_folders(&mut self) {
         while let (Some((_, offer)), Store::Folder(_)) = (self.folder_ends.front(), &self.store) {
             if self.open.keys().next().is_some_and(|id| *id < offer.id) {
@@ -570,7 +570,7 @@ impl Machine {
     }
 
     fn say(&self, message: &Message) {
-        // Whoever listened is gone when this fails, and then the inputs end, too.
+        // Sending fails once the transfer has ended, and then the inputs end, too.
         let _ = self.output.blocking_send(Outgoing::from(message));
     }
 }
@@ -581,7 +581,7 @@ enum Keep {
     No,
 }
 
-/// A file that is not recorded is as good as any other, but for the time that it takes to compare it.
+/// Reports a file that could not be recorded. It is as good as any other, except that it is compared the next time.
 fn tell_unrecorded(report: &Report, recorded: io::Result<()>) {
     if let Err(error) = recorded {
         report.note(format!(

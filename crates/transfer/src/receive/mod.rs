@@ -1,7 +1,7 @@
-//! The receiving side.
+//! Receiving side of a transfer.
 //!
-//! What the protocol decides is a plain state machine on a thread of its own ([`Machine`]), where hashing and writing hold up
-//! nobody. A task passes messages between it and the association.
+//! A plain state machine on its own thread ([`Machine`]) makes the decisions of the protocol, so hashing and writing delay no other
+//! task. A task passes messages between it and the association.
 
 #[cfg(test)]
 mod bounds;
@@ -36,22 +36,22 @@ use crate::protocol::{Failure, Message, OnClash, Reason, Wishes};
 use crate::report::Report;
 use crate::store::{Folder, Pipe};
 
-/// Messages that wait for the thread; the association holds the rest back.
+/// Maximum number of messages that wait for the thread; the association holds the rest back.
 const WAITING_MESSAGES: usize = 16;
-/// Messages of the thread that wait to leave. A peer that does not read them holds the thread up, and so, in the end, itself.
+/// Maximum number of the thread's messages that wait to be sent. A peer that does not read them blocks the thread, and thus itself.
 const WAITING_ANSWERS: usize = 16;
 
-/// Where what arrives is put.
+/// Destination of received content.
 #[derive(Clone, Debug)]
 pub enum Store {
-    /// Into a folder, each file under its name.
+    /// A folder, each file under its name.
     Folder(Folder),
-    /// One file into a pipe.
+    /// A pipe, for one file.
     Pipe(Pipe),
 }
 
 impl Store {
-    /// The same store, as this sender puts files into it.
+    /// Returns the same store for files of this sender.
     pub(crate) fn of_sender(&self, sender: SenderId) -> Self {
         match self {
             Store::Folder(folder) => Store::Folder(folder.owned_by(sender.owner())),
@@ -59,7 +59,7 @@ impl Store {
         }
     }
 
-    /// The same store, as the sender wants it to be treated.
+    /// Returns the same store with the sender's requests.
     pub(crate) fn with_wishes(self, wishes: Wishes, decided: Option<OnClash>) -> Self {
         match self {
             Store::Folder(folder) => Store::Folder(folder.with_wishes(wishes, decided)),
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// The same store for a sender without the right to replace files.
+    /// Returns the same store for a sender without the right to replace files.
     pub(crate) fn without_overwriting(self) -> Self {
         match self {
             Store::Folder(folder) => Store::Folder(folder.without_overwriting()),
@@ -75,7 +75,7 @@ impl Store {
         }
     }
 
-    /// The same store, whose files take their descriptors from this share.
+    /// Returns the same store, whose files take their descriptors from this share.
     pub(crate) fn with_descriptors(self, share: Share) -> Self {
         match self {
             Store::Folder(folder) => Store::Folder(folder.with_descriptors(share)),
@@ -83,7 +83,7 @@ impl Store {
         }
     }
 
-    /// The part file of an offered name, by which transfers that want the same one find each other.
+    /// Returns the part file of an offered name, by which transfers of the same name find each other.
     fn part_of(&self, name: &Name) -> String {
         match self {
             Store::Folder(folder) => format!("{}/{}", folder.within(), folder.part_of(name)),
@@ -109,40 +109,40 @@ impl Store {
     }
 }
 
-/// What becomes of what is offered.
+/// Treatment of offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It is stored.
+    /// They are stored.
     #[default]
     Store,
-    /// It is reported what would be stored, and nothing is.
+    /// The names that would be stored are reported, and nothing is stored.
     DryRun,
-    /// It is reported what there is.
+    /// The offers are reported.
     List,
 }
 
-/// Who has asked that what the source does not have be removed.
+/// Side that has requested the removal of entries that the source does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedBy {
     Source,
     Receiver,
 }
 
-/// What the thread is told.
+/// Input of the thread.
 #[derive(Debug)]
 pub(crate) enum Input {
     Heard(Incoming),
-    /// A moment has passed.
+    /// A tick of the timer.
     Tick,
-    /// Something is done that the thread had begun.
+    /// Work that the thread had started elsewhere is done.
     Wake,
 }
 
-/// What a receiver needs to know besides what is sent.
+/// Configuration of a receiver.
 #[derive(Clone)]
 pub(crate) struct Receiving {
     pub(crate) store: Store,
-    /// What is stored of that which is offered.
+    /// Choice of the offered names to store.
     pub(crate) accept: Accept,
     /// Bounds that a person has confirmed, used up by all associations of the transfer.
     pub(crate) tally: Option<Tally>,
@@ -151,21 +151,21 @@ pub(crate) struct Receiving {
     pub(crate) silence: Duration,
     pub(crate) report: Report,
     pub(crate) activity: Activity,
-    /// How long the first offer may take; `None` is for ever.
+    /// Time limit of the first offer; `None` for no limit.
     pub(crate) first_offer_within: Option<Duration>,
     pub(crate) claimant: Claimant,
     pub(crate) mode: Mode,
-    /// `None` where nothing may be removed.
+    /// `None` if nothing may be removed.
     pub(crate) deletion: Option<AskedBy>,
 }
 
-/// The way of what the thread says to the association.
+/// Returns the channel of messages from the thread to the association.
 fn answers() -> (mpsc::Sender<Outgoing>, mpsc::Receiver<Outgoing>) {
     mpsc::channel(WAITING_ANSWERS)
 }
 
-/// Receives what is offered until everything is done. Dropping the future ends the thread, after it has brought its journals up to
-/// date; what it hashes or compares then is left.
+/// Receives all offers until everything is done. Dropping the future ends the thread after it has synced its journals; hashes and
+/// comparisons in progress are abandoned.
 pub(crate) async fn receive(association: &Association, receiving: Receiving) -> Result<(), TransferError> {
     let (input, inputs) = mpsc::channel(WAITING_MESSAGES);
     let (output, mut outputs) = answers();
@@ -175,7 +175,7 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     let (heard, silence) = (receiving.activity.heard.clone(), receiving.silence);
     let waker = input.downgrade();
     let machine = Machine::new(receiving, output, cancel.clone(), move || {
-        // Where this finds no room the thread has something to do, and looks after it.
+        // If the channel is full, the thread has inputs, and checks for finished work with the next one.
         let _ = waker.upgrade().map(|input| input.try_send(Input::Wake));
     });
     let worker = tokio::task::spawn_blocking(move || machine.run(inputs));
@@ -187,10 +187,10 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     if interrupted.is_some() {
         cancel.cancel();
     } else {
-        // What it said last. A peer that does not read that either waits for nothing.
+        // Its last messages. A peer that does not read those either is not waited for.
         let _ = timeout(END_WITHIN, say(association, &mut outputs, END_WITHIN)).await;
     }
-    // From here on nobody reads what the thread says, so a full channel must not hold it up.
+    // From here on the thread's messages are not read, so a full channel must not block it.
     drop(outputs);
     let ended =
         worker.await.unwrap_or_else(|_| Err(TransferError::Lost("the receiver broke off".to_owned())));
@@ -200,7 +200,7 @@ pub(crate) async fn receive(association: &Association, receiving: Receiving) -> 
     }
 }
 
-/// Passes on what comes, until the thread has heard enough.
+/// Passes received messages on, until the thread needs no more.
 async fn hear(
     association: &Association,
     input: mpsc::Sender<Input>,
@@ -219,8 +219,8 @@ async fn hear(
     }
 }
 
-/// Passes on what the thread says, until it has ended. A peer that reads nothing for as long as `timeouts` is gone, or stays away on
-/// purpose: SCTP lets it acknowledge for ever without taking anything.
+/// Sends the thread's messages until it has ended. A peer that reads nothing for `timeouts` is lost or blocks on purpose: SCTP lets
+/// it acknowledge forever without reading.
 async fn say(
     association: &Association,
     outputs: &mut mpsc::Receiver<Outgoing>,
@@ -235,12 +235,12 @@ async fn say(
     Ok(())
 }
 
-/// Says that we are there, looks whether the peer is, and lets the thread know that time passes.
+/// Sends keep-alives, checks that the peer is alive, and sends ticks to the thread.
 struct Watch {
     ticks: mpsc::WeakSender<Input>,
     activity: Activity,
     silence: Duration,
-    /// How long the first offer may take, while that is waited for.
+    /// Time limit of the first offer, until it arrives.
     first_offer_within: Option<Duration>,
     began: Instant,
 }
@@ -263,7 +263,7 @@ impl Watch {
         let (mut said, mut busy) = (Instant::now(), self.began);
         loop {
             tick.tick().await;
-            // While the thread has enough to do, nothing is taken from the peer, and so nothing is heard of it.
+            // While the thread is busy, nothing is read from the peer, so its silence does not count.
             let is_busy = |ticks: mpsc::Sender<_>| {
                 matches!(ticks.try_send(Input::Tick), Err(mpsc::error::TrySendError::Full(_)))
             };
@@ -276,7 +276,7 @@ impl Watch {
             if said.elapsed() >= ALIVE_EVERY {
                 said = Instant::now();
                 let alive = link::send(association, Outgoing::from(&Message::Alive));
-                // Where this finds no room, other messages are on their way and say the same.
+                // If this times out, other messages are queued and show the same.
                 if let Ok(Err(lost)) = timeout(ALIVE_EVERY / 4, alive).await {
                     return lost;
                 }
@@ -284,7 +284,7 @@ impl Watch {
         }
     }
 
-    /// Which limit the peer has kept us waiting for.
+    /// Returns the limit that the peer has exceeded.
     fn silent_for(&self, busy: Instant) -> Option<Duration> {
         if self.activity.heard.elapsed().min(busy.elapsed()) >= self.silence {
             return Some(self.silence);

@@ -1,4 +1,4 @@
-//! An offered file that is not done, and how far it is.
+//! An offered file that is not done, and its progress.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use crate::name::Name;
 use crate::protocol::{Kind, Offer, ProtocolError};
 use crate::store::{FileState, Flow, Part};
 
-/// How far an offered file is.
+/// Stage of an offered file.
 pub(super) enum Stage {
-    /// It cannot proceed at the moment.
+    /// It waits and cannot proceed.
     Waiting(Wait),
-    /// It may be there already; its root will tell.
+    /// The file may be stored already; its root will decide.
     Comparing,
-    /// It arrives in a folder.
+    /// It is received in a folder.
     Part(Box<Part>),
-    /// It arrives in a pipe.
+    /// It is received in a pipe.
     Flow(Box<Flow>),
-    /// All of it is there, and is on its way to the disk and to its name.
+    /// It is complete; it is being synced to the disk and will get its name.
     Committing,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Resume {
     /// The source has answered a comparison with its size and root, and is not asked again.
     Compared {
         end: (u64, Hash),
-        /// State of the last file of that name that was read and has another content.
+        /// State of the last file of that name that was read and has different content.
         different: Option<FileState>,
     },
 }
@@ -56,7 +56,7 @@ pub(super) enum Blocked {
 }
 
 impl Wait {
-    /// Returns the state of an offer that has just come.
+    /// Returns the state of an offer that has just arrived.
     pub(super) fn new() -> Self {
         Wait { resume: Resume::Begin, blocked: None }
     }
@@ -91,12 +91,12 @@ pub(super) struct Open {
     pub(super) end: Option<(u64, Hash)>,
     pub(super) held_bytes: u64,
     pub(super) reused_bytes: u64,
-    /// Says that this transfer holds the part file; dropped with it.
+    /// Claim of this transfer on the part file; dropped with it.
     pub(super) _claim: Option<Claim>,
 }
 
 impl Open {
-    /// Whether a block has a place in this file.
+    /// Checks that a block has a place in this file.
     pub(super) fn check(&self, index: u64, len: u32, window_blocks: usize) -> Result<(), ProtocolError> {
         let is_wanted = match &self.stage {
             Stage::Part(part) => part.admits(index, len),
@@ -112,7 +112,7 @@ impl Open {
         if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
     }
 
-    /// Whether the file system has room for a block there.
+    /// Checks that the file system has room for a block there.
     pub(super) fn check_room(&mut self, index: u64) -> io::Result<()> {
         match &mut self.stage {
             Stage::Part(part) => part.check_room(index),

@@ -1,4 +1,4 @@
-//! What is said of that which is not taken.
+//! Texts of refusals.
 
 use crate::error::TransferError;
 use crate::name::Name;
@@ -9,7 +9,7 @@ pub(super) fn corrupt(name: &Name) -> Failure {
     Failure::new(Reason::Corrupt, text)
 }
 
-/// Refusal of a file that another transfer does not let go of; `shown` is its name for people.
+/// Refusal of a file that another transfer does not release; `shown` is its name for people.
 pub(super) fn busy(shown: &str) -> Failure {
     let text = format!("{shown} is being received from another sender; try again when that is done");
     Failure::new(Reason::Busy, text)
@@ -22,7 +22,7 @@ pub(super) fn hidden(name: &Name) -> Failure {
     Failure::new(Reason::NotAllowed, text)
 }
 
-/// What the peer is told when it ends the transfer by what it sent.
+/// Returns the failure that the peer is told when its message ends the transfer.
 pub(super) fn refusal(error: &TransferError) -> Failure {
     match error {
         TransferError::NotRequested(name) => {

@@ -1,7 +1,7 @@
 //! Upper bounds that a person has confirmed, and their use by offers.
 //!
-//! They hold for the transfer, however many associations it takes. A source offers everything again on each of them, so a name counts
-//! once in all associations.
+//! They apply to the whole transfer, over any number of associations. A source offers everything again on each of them, so a name
+//! counts once in all associations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use crate::name::Name;
 use crate::offering::{Entry, EntryKind};
 use crate::protocol::{Kind, MAX_OPEN_OFFERS};
 
-/// Names that are remembered from one association to the next. Those beyond count again on each of them.
+/// Maximum number of names that are stored from one association to the next. Those beyond count again on each of them.
 const MOST_COUNTED: usize = 1 << 20;
 
-/// Numbers and bytes that may still be offered of each confirmed entry. Clones are the same.
+/// Numbers and bytes of each confirmed entry that may still be offered. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally(Arc<Mutex<Counts>>);
 
@@ -24,18 +24,18 @@ pub(crate) struct Tally(Arc<Mutex<Counts>>);
 struct Counts {
     left: BTreeMap<String, Left>,
     most_stream_bytes: u64,
-    /// Sizes of files that the source gave up to offer them again. An offer of the same name takes the place of the earlier one.
+    /// Sizes of files that the source abandoned in order to offer them again. An offer of the same name replaces the earlier one.
     given_up: BTreeMap<Name, u64>,
     counted: HashMap<[u8; 16], Counted>,
     /// Number of the association.
     association: u32,
 }
 
-/// A name with its kind that has been offered.
+/// An offered name with its kind.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     size_bytes: u64,
-    /// The association in which it was offered last.
+    /// Association in which it was last offered.
     association: u32,
     is_stored: bool,
 }
@@ -84,7 +84,7 @@ impl Tally {
     /// Counts an offer.
     ///
     /// # Errors
-    /// [`TransferError::Unconfirmed`] if it is of another kind than was confirmed, or one too many, or too large.
+    /// Returns [`TransferError::Unconfirmed`] if it is of another kind than was confirmed, or one too many, or too large.
     pub(super) fn offered(&self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
         self.lock().offered(name, kind)
     }
@@ -92,7 +92,7 @@ impl Tally {
     /// Counts a file once more that gets a second name beside the one that it was stored under on an earlier association.
     ///
     /// # Errors
-    /// [`TransferError::Unconfirmed`] if that is one too many, or too large.
+    /// Returns [`TransferError::Unconfirmed`] if that is one too many, or too large.
     pub(super) fn kept_beside(&self, name: &Name, kind: &Kind) -> Result<(), TransferError> {
         let mut counts = self.lock();
         match counts.counted.get(&key(name, kind)) {
@@ -108,7 +108,7 @@ impl Tally {
         }
     }
 
-    /// Notes that the source gives a file up and offers it again. Its next offer replaces this one.
+    /// Records that the source abandons a file and offers it again. Its next offer replaces this one.
     pub(super) fn given_up(&self, name: &Name, kind: &Kind) {
         let given_up = &mut self.lock().given_up;
         if let (Kind::File { size_bytes, .. }, true) = (kind, given_up.len() < MAX_OPEN_OFFERS) {
@@ -119,7 +119,7 @@ impl Tally {
     /// Checks a block of a stream.
     ///
     /// # Errors
-    /// [`TransferError::Unconfirmed`] if it ends behind the bound of streams.
+    /// Returns [`TransferError::Unconfirmed`] if it ends behind the bound of streams.
     pub(super) fn stream_block(&self, name: &Name, index: u64, block_len: u32) -> Result<(), TransferError> {
         let most = self.lock().most_stream_bytes;
         let end = index.saturating_mul(u64::from(BLOCK_BYTES)).saturating_add(u64::from(block_len));
@@ -233,7 +233,7 @@ mod tests {
         Kind::File { size_bytes, first: None }
     }
 
-    /// A folder with two files of 300 B in all.
+    /// Returns the tally of a folder with two files of 300 B in total.
     fn tally() -> Tally {
         let tally = Tally::new(&Confirmed { entries: Vec::new(), most_stream_bytes: 0 });
         let left = Left { kind: EntryKind::Folder, files: 2, folders: 1, links: 0, bytes: 300 };

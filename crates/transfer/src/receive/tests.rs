@@ -1,4 +1,4 @@
-//! What becomes of a file when the disk is full, at each step.
+//! Tests of a full disk at each step of receiving a file.
 
 use std::fs;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Receiver {
             .collect()
     }
 
-    /// Sends the blocks that are missing and the end, and tells how it ended and how many blocks were there already.
+    /// Sends the missing blocks and the end. Returns the outcome and the number of blocks that the receiver had.
     fn send(&mut self, content: &[u8]) -> (Outcome, u64) {
         let kind = Kind::File { size_bytes: content.len() as u64, first: None };
         let have = match self.offer(kind) {
@@ -128,7 +128,7 @@ fn a_full_disk_fails_the_file_with_its_name_and_a_later_attempt_goes_on() {
         (Step::OpenPart, 0),
         (Step::CreateJournal, 0),
         (Step::WriteBlock, 0),
-        // What is on the disk and not in the journal comes again.
+        // Blocks on the disk that are not in the journal are sent again.
         (Step::SyncJournal, 0),
         (Step::Seal, BLOCKS as u64),
         (Step::Commit, BLOCKS as u64),
@@ -184,7 +184,7 @@ fn a_journal_that_cannot_be_written_beside_the_blocks_fails_the_file_and_leaves_
         }
     };
     send_block(&mut receiver, 0);
-    // As ticks come while nothing is heard. A second block that waits for the journal is what they find the failure with.
+    // As ticks come while nothing is received. They detect the failure by a second block that waits for the journal.
     let mut said = receiver.said();
     for tick in 1..600 {
         if let Some(Message::Done { .. }) = said.last() {
@@ -252,7 +252,7 @@ fn a_file_that_does_not_fit_is_refused_and_what_was_kept_of_it_counts() {
     assert_eq!(outcome, Outcome::Stored { renamed: None });
 }
 
-/// Files that are complete at the same time go to the disk together, and one that fails takes no other with it.
+/// Files that are complete at the same time are synced together, and the failure of one affects no other.
 #[test]
 fn files_of_one_batch_get_their_names_each_for_itself() {
     const FILES: u32 = 20;
@@ -275,7 +275,7 @@ fn files_of_one_batch_get_their_names_each_for_itself() {
                 .take(Input::Heard(Incoming::Control(Message::Offer(offer))))
                 .expect("it is taken");
         }
-        // Somebody else is quicker with one of them.
+        // Another program creates one of the names first.
         fs::write(dir.path().join(name(7)), "theirs").expect("written");
         for id in 0..FILES {
             let fill = |buffer: &mut [u8]| {
@@ -308,7 +308,7 @@ fn files_of_one_batch_get_their_names_each_for_itself() {
         }
         let in_all = |path: &str| fs::read_dir(dir.path().join(path)).expect("a folder").count();
         let top = format!("{durability:?}");
-        // With the folder `d`, and without anything that is unfinished.
+        // With the folder `d`, and without unfinished files.
         assert_eq!((in_all(&top), in_all(&format!("{top}/d"))), (11, 10));
     }
 }

@@ -1,4 +1,4 @@
-//! Offers that have to wait, for another transfer or for the system, and what they resume with.
+//! Tests of offers that wait for another transfer or for the system, and of the steps that they resume with.
 
 use std::fs;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::protocol::{
 use crate::report::Report;
 use crate::store::{Begin, Folder, Part};
 
-/// Content of the file that is there, of the one that is offered, and of one of the same size.
+/// Content of the stored file, of the offered one, and of one of the same size.
 const OLD: &[u8] = b"old content";
 const NEW: &[u8] = b"new content";
 const OTHER: &[u8] = b"another one";
@@ -65,7 +65,7 @@ impl Receiver {
         Receiver { machine: Machine::new(receiving, output, Cancel::default(), || {}), outputs }
     }
 
-    /// Hears a message, and returns the messages that answer it.
+    /// Handles a message, and returns the messages that answer it.
     fn hear(&mut self, message: Message) -> Vec<Message> {
         self.take(Input::Heard(Incoming::Control(message)))
     }
@@ -121,7 +121,7 @@ fn stored(id: u32) -> Message {
     Message::Done { id, outcome: Outcome::Stored { renamed: None } }
 }
 
-/// Has a file compared that differs, while another transfer holds its part file.
+/// Starts the comparison of a file that differs, while another transfer holds its part file.
 fn compare_busy(dir: &TempDir, folder: &Folder) -> (Receiver, Box<Part>) {
     fs::write(dir.path().join("file"), OLD).expect("written");
     let part = hold(folder, &offer(0, "file", file(NEW)));
@@ -201,7 +201,7 @@ fn busy_part_holds_up_folder_end_and_deletion_and_no_other_offer() {
     let ends = receiver.send(1, NEW);
     assert!(ends.contains(&stored(1)) && ends.ends_with(&[stored(4)]), "{ends:?}");
     fs::write(dir.path().join("d/surplus"), "").expect("written");
-    // A part file that another transfer holds stays, and holds up no deletion.
+    // A part file that another transfer holds stays, and blocks no deletion.
     let _held = hold(&folder, &offer(9, "d/unfinished", file(NEW)));
     let names = ["busy", "file", "link"].map(Into::into).to_vec();
     let listing = Listing { folder: "d".into(), names, is_complete: true };
@@ -221,7 +221,7 @@ fn offers_beyond_the_share_of_descriptors_wait_in_order_and_all_are_stored() {
         said.extend(receiver.hear(Message::Offer(offer(id, &format!("d/{id}"), file(NEW)))));
     }
     assert_eq!(said, [take_all(1), take_all(2)]);
-    // Behind those that wait.
+    // They are offered behind those that wait.
     said.extend(receiver.hear(Message::Offer(offer(FILES + 1, "d/e", Kind::Folder))));
     said.extend(receiver.hear(Message::Offer(offer(FILES + 2, "d/e", Kind::FolderEnd))));
     said.extend(receiver.hear(Message::Offer(offer(FILES + 3, "d", Kind::FolderEnd))));

@@ -1,7 +1,7 @@
 //! Counts files and bytes ahead of the walk, so that both ends know the size of the transfer early.
 //!
-//! The walk stops where the receiver's window of open offers ends. Counting reads names and sizes only. It holds the names of folders
-//! that it has still to read, and one open directory.
+//! The walk pauses when the receiver's window of open offers is full. Counting reads names and sizes only. It stores the names of
+//! folders that are still to be read, and opens one directory at a time.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::protocol::{Links, Message};
 use crate::report::Report;
 use crate::store::{Folder, identity_of};
 
-/// Most folders that wait to be read. Beyond it the size is unknown until the walk is complete.
+/// Maximum number of folders that wait to be read. Beyond it the size is unknown until the walk is complete.
 const MAX_WAITING_FOLDERS: usize = 1 << 16;
 
 /// Number of files of a transfer, and their user bytes.
@@ -34,7 +34,7 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Starts to count on a thread of its own. Call it in a tokio runtime.
+    /// Starts to count on its own thread. Call it in a tokio runtime.
     pub(super) fn new(sources: &[SendSource]) -> Self {
         let (caller, counting) = oneshot::channel();
         let sources = sources.to_vec();
@@ -53,7 +53,7 @@ impl Total {
         self.is_announced = false;
     }
 
-    /// Takes the size from a complete walk where counting has not returned one.
+    /// Takes the size from a complete walk if counting has not returned one.
     pub(super) fn walked(&mut self, report: &Report) {
         let totals = report.totals();
         let bytes = (!self.has_pipe).then_some(totals.found_bytes);
@@ -80,7 +80,7 @@ impl Total {
     }
 }
 
-/// Counts the files that the walk offers. Returns `None` if the caller has gone or too many folders wait.
+/// Counts the files that the walk offers. Returns `None` if it is cancelled or too many folders wait.
 fn count(sources: &[SendSource], max_waiting: usize, is_cancelled: &dyn Fn() -> bool) -> Option<Count> {
     let mut total = Count { files: 0, bytes: Some(0) };
     for source in sources {
@@ -90,15 +90,15 @@ fn count(sources: &[SendSource], max_waiting: usize, is_cancelled: &dyn Fn() -> 
     Some(total)
 }
 
-/// A folder that is read.
+/// A folder to read.
 struct OpenFolder {
     place: Place,
     name: String,
-    /// The folder and those that it is in, which a link may lead back to.
+    /// Identities of the folder and of those that contain it, which a link may lead back to.
     within: Vec<(u64, u64)>,
 }
 
-/// A name in a folder that is to be read.
+/// A name in a folder that waits to be read.
 struct Waiting {
     parent: Rc<OpenFolder>,
     last: String,
@@ -108,7 +108,7 @@ struct Waiting {
 enum Inspected {
     File(u64),
     Folder(Box<OpenFolder>),
-    /// Neither, or nothing that is offered.
+    /// Anything else, or an entry that is not offered.
     Other,
 }
 
@@ -179,7 +179,7 @@ impl Counter<'_> {
             let Ok(last) = entry.file_name().into_string() else { continue };
             match self.inspect_below(&folder, &last) {
                 Inspected::File(size_bytes) => self.add(size_bytes),
-                // Only its name waits, so that no descriptor does.
+                // Only its name waits, so that no descriptor stays open.
                 Inspected::Folder(_) => waiting.push(Waiting { parent: Rc::clone(&folder), last }),
                 Inspected::Other => {}
             }

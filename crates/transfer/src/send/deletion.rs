@@ -1,4 +1,4 @@
-//! Has the receiver remove what is not here.
+//! Removal at the receiver of entries that the source does not have.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -12,17 +12,17 @@ use crate::protocol::{Failure, Message, Outcome, ProtocolError, Reason};
 use crate::report::Report;
 use crate::text::PeerText;
 
-/// Folders that are listed and that the receiver has not answered.
+/// Maximum number of listed folders that the receiver has not answered.
 const MOST_UNANSWERED: usize = 16;
 
-/// The last thing that a sender does, when everything else is done and nothing was left out.
+/// Last step of a sender, when everything else is done and nothing was excluded by a failure.
 pub(super) struct Deletion {
     is_wanted: bool,
     is_dry: bool,
     roots: Roots,
-    /// `None` if sources leave out different things: no receiver could tell what it is to keep.
+    /// `None` if sources have different filters: no receiver could tell which entries to keep.
     rules: Option<Vec<Rule>>,
-    /// Whether everything was transferred, on all associations until this began.
+    /// Set if everything was transferred, on all associations until this began.
     is_whole: Option<bool>,
     stage: Stage,
 }
@@ -51,14 +51,14 @@ impl Deletion {
         !self.is_wanted || matches!(self.stage, Stage::Done)
     }
 
-    /// Goes back to the beginning, on another association, unless it is done: the receiver knows nothing of earlier listings.
+    /// Restarts on another association, unless it is done: the receiver has no record of earlier listings.
     pub(super) fn restart(&mut self) {
         if !self.is_done() {
             self.stage = Stage::Waiting;
         }
     }
 
-    /// Returns `true` if one list of patterns says what stays at the receiver.
+    /// Returns `true` if one list of patterns determines the entries that stay at the receiver.
     pub(super) fn has_common_rules(&self) -> bool {
         self.rules.is_some()
     }
@@ -69,7 +69,7 @@ impl Deletion {
         rules.cloned().map(Message::Rule).collect()
     }
 
-    /// Begins, unless it has begun. To be called when nothing that was offered is open any more.
+    /// Begins, unless it has begun. To be called when no offer is open.
     pub(super) fn begin(&mut self, report: &Report) {
         if !self.is_wanted || !matches!(self.stage, Stage::Waiting) {
             return;
@@ -92,7 +92,7 @@ impl Deletion {
         self.stage = Stage::Done;
     }
 
-    /// What is to be said next; waits for ever while there is nothing. Cancel-safe.
+    /// Returns the next item to send; waits forever while there is none. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<Listed> {
         match &mut self.stage {
             Stage::Listing { listed: Some(listed), unanswered } if *unanswered < MOST_UNANSWERED => {
@@ -102,7 +102,7 @@ impl Deletion {
         }
     }
 
-    /// What to say of something that [`next`](Self::next) gave.
+    /// Returns the message for an item that [`next`](Self::next) returned.
     pub(super) fn on_listed(&mut self, item: Option<Listed>, report: &Report) -> Option<Message> {
         let Stage::Listing { listed, unanswered } = &mut self.stage else { return None };
         let message = match item {
@@ -123,7 +123,7 @@ impl Deletion {
         message
     }
 
-    /// The receiver is done with the first folder that it has not answered.
+    /// Records that the receiver is done with the first folder that it has not answered.
     pub(super) fn on_compared(&mut self) -> Result<(), ProtocolError> {
         *self.unanswered()? -= 1;
         self.settle();
@@ -160,7 +160,7 @@ impl Deletion {
     }
 }
 
-/// A name that two folders were sent under, each of which would have removed what the other one has.
+/// Returns a name that two different folders were sent under: each would remove the entries of the other.
 fn merged(roots: &[Root]) -> Option<String> {
     let mut identities = BTreeMap::new();
     for root in roots {
@@ -171,7 +171,7 @@ fn merged(roots: &[Root]) -> Option<String> {
     None
 }
 
-/// What all of these leave out, if that is the same.
+/// Returns the filters of these sources, if they are the same.
 pub(super) fn common_rules(sources: &[SendSource]) -> Option<Vec<Rule>> {
     let mut filters = sources.iter().map(SendSource::filters);
     let first = filters.next().map_or_else(Filters::default, Filters::clone);

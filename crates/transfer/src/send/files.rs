@@ -1,4 +1,4 @@
-//! An offered file, and how far it is.
+//! An offered file, and its progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -16,7 +16,7 @@ use super::walk::Origin;
 /// Maximum number of requests for a file's blocks on one association: one, and another if the receiver's kept blocks were wrong.
 const MOST_TAKES: u32 = 2;
 
-/// What was offered and is not done.
+/// An offer that is not done.
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) kind: Kind,
@@ -24,25 +24,25 @@ pub(super) struct Entry {
     pub(super) mode: u16,
     pub(super) origin: Origin,
     pub(super) stage: Stage,
-    /// How often it has changed while it was sent.
+    /// Number of times that it changed while it was sent.
     pub(super) changes: u32,
-    /// User bytes that the receiver holds of it, as far as was counted.
+    /// User bytes that the receiver has of it, as counted so far.
     pub(super) counted_bytes: u64,
-    /// User bytes that were reported as there before.
+    /// User bytes that were reported as present before.
     pub(super) reused_bytes: u64,
-    /// How often the receiver asked for its blocks on this association.
+    /// Number of times that the receiver requested its blocks on this association.
     pub(super) takes: u32,
-    /// Whether what the receiver had before we began was counted.
+    /// Set once the bytes that the receiver had before were counted.
     pub(super) is_counted: bool,
-    /// Blocks that are being read or that the receiver has not confirmed.
+    /// Number of blocks that are being read or that the receiver has not confirmed.
     pub(super) in_flight: usize,
-    /// Those of them that were read and handed over to leave: what the receiver can know of.
+    /// Blocks of these that were read and queued for sending: the receiver can know of no others.
     pub(super) under_way: BTreeSet<u64>,
-    /// How many blocks arrived wrong.
+    /// Number of blocks that arrived corrupt.
     pub(super) wrong: u32,
-    /// Blocks that are read again because of that.
+    /// Blocks that are read again for that reason.
     pub(super) repeats: BTreeSet<u64>,
-    /// What has been read from a pipe and may have to be sent again.
+    /// Content that was read from a pipe and may have to be sent again.
     pub(super) kept: Kept,
     /// Descriptor of the file while it is open.
     pub(super) held: Option<Held>,
@@ -50,32 +50,32 @@ pub(super) struct Entry {
     pub(super) scarce_since: Option<Instant>,
 }
 
-/// How far an offer is.
+/// Stage of an offer.
 pub(super) enum Stage {
     /// The receiver has not answered.
     Offered,
-    /// It is being opened, to be sent except for these blocks. What is to be compared is not sent at all.
+    /// It is being opened, to be sent except for these blocks. A file to compare is not sent at all.
     Opening(Vec<Run>),
     /// Its blocks are read, and sent except for those that the receiver has.
     Sending(Sending),
-    /// Everything was read; it is looked at whether it is still the same.
+    /// Everything was read; the reader checks that the file is unchanged.
     Checking(Root),
-    /// The receiver has the last word.
+    /// The sender is done, and the receiver's result is missing.
     Ended,
 }
 
-/// Where the sending of blocks is.
+/// Progress of sending blocks.
 pub(super) struct Sending {
     pub(super) have: Vec<Run>,
-    /// The next block that is asked of the reader.
+    /// Next block to request from the reader.
     pub(super) next: u64,
-    /// Blocks that were asked of the reader for the first time and have not come.
+    /// Number of blocks that were requested from the reader for the first time and have not been read.
     pub(super) reading: usize,
-    /// Over all blocks read, those that the receiver has included: only so it learns that what it kept is something else.
+    /// Root over all blocks read, including those that the receiver has: it reveals if the receiver kept different content.
     pub(super) root: Root,
 }
 
-/// What is to be done with a block.
+/// Treatment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Sent(u64),
@@ -83,17 +83,17 @@ pub(super) enum Wanted {
     Hashed(u64),
 }
 
-/// What was read from a pipe.
+/// Content that was read from a pipe.
 #[derive(Default)]
 pub(super) struct Kept {
     /// Blocks that the receiver has not confirmed, with their lengths.
     pub(super) blocks: BTreeMap<u64, (BlockMessages, u32)>,
-    /// Over all blocks read.
+    /// Root over all blocks read.
     pub(super) root: Root,
-    /// How many were read, and how many bytes.
+    /// Number of blocks that were read, and number of bytes.
     pub(super) read: u64,
     pub(super) bytes: u64,
-    /// A block is being read.
+    /// Set while a block is being read.
     pub(super) is_reading: bool,
     pub(super) is_at_end: bool,
 }
@@ -122,7 +122,7 @@ impl Entry {
         }
     }
 
-    /// Returns `true` if it waits to be opened, and has not failed to be for too long.
+    /// Returns `true` if it waits to be opened, and the time limit for that has not passed.
     pub(super) fn may_wait(&mut self) -> bool {
         let since = *self.scarce_since.get_or_insert_with(Instant::now);
         matches!(self.stage, Stage::Opening(_)) && since.elapsed() < SCARCE_FOR
@@ -160,7 +160,7 @@ impl Entry {
         Offer { id, name: name.as_str().into(), kind: kind.clone(), changed: *changed, mode: *mode }
     }
 
-    /// Its size; `None` for folders and as long as a pipe is open.
+    /// Size in bytes; `None` for folders and as long as a pipe is open.
     pub(super) fn size_bytes(&self) -> Option<u64> {
         match self.kind {
             Kind::File { size_bytes, .. } => Some(size_bytes),
@@ -169,7 +169,7 @@ impl Entry {
         }
     }
 
-    /// Reports the result, and the bytes that the receiver keeps where the file failed.
+    /// Reports the result, and the bytes that the receiver keeps if the file failed.
     pub(super) fn report_end(&self, report: &Report, outcome: Outcome) {
         if matches!(outcome, Outcome::Failed(_)) {
             report.kept(self.counted_bytes);
@@ -188,7 +188,7 @@ impl Entry {
         }
     }
 
-    /// User bytes in these blocks. A receiver may claim any: those that there are not count as nothing.
+    /// Returns the user bytes in these blocks. A receiver may claim any: blocks that do not exist count as 0.
     pub(super) fn bytes_in(&self, runs: &[Run]) -> u64 {
         let Kind::File { size_bytes, .. } = self.kind else {
             let read = self.kept.read;
@@ -212,7 +212,7 @@ impl Sending {
         Sending { have, next: 0, reading: 0, root: Root::default() }
     }
 
-    /// The next block to read of a file with so many.
+    /// Returns the next block to read of a file with `blocks` blocks.
     pub(super) fn take(&mut self, blocks: u64) -> Option<Wanted> {
         if self.next >= blocks {
             return None;
@@ -223,7 +223,7 @@ impl Sending {
         Some(if self.has(index) { Wanted::Hashed(index) } else { Wanted::Sent(index) })
     }
 
-    /// Whether every block of a file with so many has been read.
+    /// Returns `true` if every block of a file with `blocks` blocks has been read.
     pub(super) fn is_read(&self, blocks: u64) -> bool {
         self.next >= blocks && self.reading == 0
     }

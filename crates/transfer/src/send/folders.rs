@@ -1,16 +1,16 @@
-//! Folders that were offered and whose end is not done.
+//! Offered folders whose end is not done.
 
 use crate::protocol::{FileTime, Kind};
 
 use super::files::Entry;
 use super::walk::Origin;
 
-/// They are offered again on another association, where their ends would otherwise come from nowhere. A walk goes depth first, so
-/// these are as many as a name has parts, and those whose ends are under way.
+/// They are offered again on another association, where their ends would otherwise have no beginning. A walk goes depth first, so
+/// these are as many as a name has parts, and those whose ends are in flight.
 #[derive(Default)]
 pub(super) struct OpenFolders {
     open: Vec<OpenFolder>,
-    /// Those that are done and were in no other one.
+    /// Folders that are done and were in no other one.
     roots: Vec<OpenFolder>,
 }
 
@@ -18,7 +18,7 @@ struct OpenFolder {
     name: String,
     changed: FileTime,
     mode: u16,
-    /// The receiver did not take it, and has said why.
+    /// Set if the receiver has refused it, with the reason.
     is_refused: bool,
 }
 
@@ -33,7 +33,7 @@ impl OpenFolders {
         }
     }
 
-    /// Its end is done. Whether it had been refused.
+    /// Records that its end is done. Returns `true` if it had been refused.
     pub(super) fn end(&mut self, name: &str) -> bool {
         let Some(at) = self.open.iter().rposition(|folder| folder.name == name) else { return false };
         let folder = self.open.remove(at);
@@ -44,8 +44,8 @@ impl OpenFolders {
         is_refused
     }
 
-    /// All of them, those first that others are in, to be offered again; with the ones that are done and were in no other one, if
-    /// something is still to be said of those.
+    /// Returns the offers of all open folders, containing ones first, to be repeated. `with_roots` adds the folders that are done
+    /// and were in no other one, for messages about those.
     pub(super) fn offers(&self, with_roots: bool) -> Vec<Entry> {
         let roots = self.roots.iter().filter(|_| with_roots);
         let roots = roots.flat_map(|root| [root.entry(Kind::Folder), root.entry(Kind::FolderEnd)]);
@@ -57,7 +57,7 @@ impl OpenFolder {
     fn entry(&self, kind: Kind) -> Entry {
         let OpenFolder { name, changed, mode, .. } = self;
         let mut entry = Entry::new(name.clone(), kind, *changed, *mode, Origin::None);
-        // It was reported when it was offered first.
+        // It was reported when it was first offered.
         entry.is_counted = true;
         entry
     }

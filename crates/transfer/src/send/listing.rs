@@ -1,4 +1,4 @@
-//! What the folders that were sent hold, said once everything in them is done.
+//! Listings of the sent folders, sent once everything in them is done.
 
 use std::io;
 
@@ -12,35 +12,35 @@ use crate::protocol::{
 use crate::scarcity::{Patience, Scarcity};
 use crate::store::identity_of;
 
-/// Listings that wait to be said.
+/// Number of listings that wait to be sent.
 const WAITING_LISTINGS: usize = 16;
-/// Bytes of names in one message, so that it stays below the limit with their lengths and the folder's name.
+/// Maximum length of the names in one message, in bytes, so that it stays below the limit with their lengths and the folder's name.
 const MESSAGE_BYTES: usize = MAX_CONTROL_BYTES / 2;
 
-/// What is to be said of a folder.
+/// Result of listing a folder.
 pub(super) enum Listed {
     Names(Listing),
-    /// It is not known as a whole what it holds.
+    /// The folder could not be read completely.
     Failed {
         name: String,
         failure: Failure,
     },
 }
 
-/// A folder that is to be listed.
+/// A folder to list.
 struct Folder {
     place: Place,
     name: String,
-    /// The folders it is in, which a link may lead back to.
+    /// Identities of the folders that contain it, which a link may lead back to.
     within: Vec<(u64, u64)>,
 }
 
-/// Starts to list folders and those in them, on a thread of its own.
+/// Starts to list folders and those in them, on its own thread.
 pub(super) fn list(roots: Vec<Root>) -> mpsc::Receiver<Listed> {
     let (out, listed) = mpsc::channel(WAITING_LISTINGS);
     tokio::task::spawn_blocking(move || {
         let lister = Lister { out, patience: Patience::default() };
-        // Whoever listened may be gone, and then there is nothing more to do.
+        // An error means that the caller has dropped the channel.
         let _ = roots.iter().try_for_each(|root| lister.root(root));
     });
     listed
@@ -105,7 +105,7 @@ impl Lister {
     }
 }
 
-/// The names in a folder in their order, whether or not they were offered; fails unless all are known.
+/// Returns the names in a folder in order, whether or not they were offered; fails unless all are known.
 fn entries(place: &Place) -> Result<Vec<String>, Failure> {
     let failed = |error: io::Error| unseen(place, &error);
     let (mut names, mut bytes) = (Vec::new(), 0);
@@ -115,7 +115,7 @@ fn entries(place: &Place) -> Result<Vec<String>, Failure> {
             let text = format!("{}: a name in it is no UTF-8; rename it", place.show());
             return Err(Failure::new(Reason::BadName, text));
         };
-        // What is unfinished is not a file yet, and the receiver leaves its own alone.
+        // An unfinished file is not a file yet, and the receiver keeps its own.
         if Name::new(&name) == Err(BadName::Reserved) {
             continue;
         }

@@ -1,7 +1,7 @@
-//! The sending side.
+//! Sending side of a transfer.
 //!
-//! A walker finds what is to be offered, a reader opens, reads and hashes, each on a thread of its own. A task decides what
-//! goes when, and passes messages.
+//! A walker finds the entries to offer, and a reader opens, reads and hashes files, each on its own thread. A task schedules offers
+//! and blocks, and exchanges messages with the receiver.
 
 mod count;
 mod deletion;

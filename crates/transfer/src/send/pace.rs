@@ -1,33 +1,33 @@
-//! A limit on how fast data leaves.
+//! Rate limit of a sender.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A sender that comes too late, because a timer or the machine was, makes up for as much. Without it every segment is late by
-/// up to a tick of the timer, one after the other, and fast limits are missed by half.
+/// Maximum delay, of a timer or of the machine, that a sender makes up for. Without it every segment is late by up to a tick of the
+/// timer, one after the other, and the rate stays at half of a high limit.
 const CATCH_UP: Duration = Duration::from_millis(100);
 
-/// Most user bytes per second.
+/// Maximum number of user bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit(pub NonZeroU64);
 
 impl RateLimit {
-    /// How long so many bytes take.
+    /// Returns the time that so many bytes take at the limit.
     fn time_of(self, bytes: usize) -> Duration {
         let nanos = bytes as u128 * 1_000_000_000 / u128::from(self.0.get());
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 
-/// When the next segment may leave: once the time that its bytes take at the limit has passed.
+/// Time at which the next segment may be sent: once the time that its bytes take at the limit has passed.
 #[derive(Debug)]
 pub(super) struct Pace {
     rate: Option<RateLimit>,
-    /// When the latest segment was to leave.
+    /// Time at which the latest segment was due.
     last: Instant,
-    /// When the one that waits may leave.
+    /// Time at which the waiting segment may be sent.
     next: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ impl Pace {
         Pace { rate, last: now, next: None }
     }
 
-    /// When the segment that waits may leave; `None` is at once. It stays so however often it is asked.
+    /// Returns the time at which the waiting segment may be sent; `None` for immediately. Repeated calls return the same time.
     fn leaves(&mut self, bytes: usize, now: Instant) -> Option<Instant> {
         let rate = self.rate?;
         let since = self.last.max(now.checked_sub(CATCH_UP).unwrap_or(now));
@@ -47,7 +47,7 @@ impl Pace {
         self.last = self.next.take().unwrap_or(self.last);
     }
 
-    /// Comes when the segment that waits, of so many bytes, may leave. Cancel-safe.
+    /// Waits until the waiting segment of `bytes` bytes may be sent. Cancel-safe.
     pub(super) async fn ready(&mut self, bytes: usize) {
         if let Some(leaves) = self.leaves(bytes, Instant::now()) {
             tokio::time::sleep_until(leaves).await;
@@ -66,13 +66,13 @@ mod tests {
         Pace::new(NonZeroU64::new(bits_per_second / 8).map(RateLimit), now)
     }
 
-    /// When a timer of tokio's is over: at the next millisecond, and later still where others keep the processor.
+    /// Returns the time at which a timer of tokio's expires: at the next millisecond, and later on a busy machine.
     fn over(start: Instant, deadline: Instant, late: Duration) -> Instant {
         let millis = deadline.duration_since(start).as_nanos().div_ceil(MILLISECOND.as_nanos());
         start + MILLISECOND * u32::try_from(millis).expect("a short test") + late
     }
 
-    /// Bits per second that a sender reaches which always has something to send.
+    /// Returns the bits per second of a sender that always has something to send.
     fn reached(bits_per_second: u64, mut late: impl FnMut() -> Duration) -> f64 {
         let start = Instant::now();
         let (mut now, mut pace, mut bytes) = (start, pace(bits_per_second, start), 0);

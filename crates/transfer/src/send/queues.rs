@@ -1,4 +1,4 @@
-//! Messages of a sender that wait to leave.
+//! Messages of a sender that wait to be sent.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use crate::error::TransferError;
 use crate::link::{self, Outgoing};
 use crate::protocol::{MAX_OPEN_OFFERS, MAX_WINDOW_BLOCKS, Message};
 
-/// Control messages that wait to leave before the peer is heard again: one that has us answer, and does not read the answers, waits
-/// for itself. Peers that keep to the protocol stay far below: each of the open offers has an end or two to be told.
+/// Maximum number of control messages that wait to be sent before the peer is read again. A peer that causes answers and does not
+/// read them blocks itself. Peers that follow the protocol stay far below: each of the open offers has at most two ends to report.
 pub(super) const MOST_CONTROL: usize = 4 * MAX_OPEN_OFFERS;
 
 /// Messages that wait to be sent on one association, and its window.
@@ -50,7 +50,7 @@ impl SendQueues {
         self.control.push_back(Outgoing::from(message));
     }
 
-    /// Sends the next message, and returns the bytes of blocks in it. Waits for ever if there is none. Cancel-safe: a message that
+    /// Sends the next message, and returns the bytes of blocks in it. Waits forever if there is none. Cancel-safe: a message that
     /// was not sent stays in its queue.
     pub(super) async fn send_next(&mut self, association: &Association) -> Result<u64, TransferError> {
         if let Some(message) = self.control.front() {

@@ -1,4 +1,4 @@
-//! Opens, reads and hashes files on a thread of its own.
+//! Opens, reads and hashes files on its own thread.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,26 +13,26 @@ use crate::protocol::{BlockMessages, FileTime, Kind, read_block};
 use crate::scarcity::Patience;
 use crate::store::from_system_time;
 
-/// What is asked of the reader.
+/// Request to the reader.
 pub(super) enum Request {
-    /// Open a file that was found like this, or tell that it has changed.
+    /// Open a file that was found in this state, or report that it has changed.
     Open { id: u32, origin: Origin, kind: Kind, changed: FileTime },
     /// Read a block of a file that is open.
     Block { id: u32, index: u64, block_len: u32 },
     /// Hash a block of a file that is open.
     Hash { id: u32, index: u64, block_len: u32 },
-    /// Look whether it is still as it was found.
+    /// Check that the file is still in the state in which it was found.
     Check { id: u32, kind: Kind, changed: FileTime },
-    /// Read what comes next through a pipe.
+    /// Read the next block of a pipe.
     Next { id: u32, index: u64, from: Pipe },
-    /// Let go of a file.
+    /// Close a file.
     Close { id: u32 },
 }
 
-/// What comes of it.
+/// Reply of the reader.
 pub(super) struct Reply {
     pub(super) id: u32,
-    /// Whether a block was asked for.
+    /// Set if a block was requested.
     pub(super) is_block: bool,
     pub(super) what: What,
 }
@@ -43,7 +43,7 @@ pub(super) enum What {
         index: u64,
         block: BlockMessages,
     },
-    /// A block through a pipe, with its length, and whether it is the last one.
+    /// A block of a pipe, with its length, and a flag for the last one.
     Next {
         index: u64,
         block: BlockMessages,
@@ -52,31 +52,31 @@ pub(super) enum What {
     },
     Hashed(Hash),
     Checked,
-    /// The file was let go of.
+    /// The file was closed.
     Closed,
-    /// It is not what was found; what it is now, if that can be told.
+    /// The file has changed; its present state, if it can be determined.
     Changed(Option<(Kind, FileTime)>),
     Failed(io::Error),
 }
 
-/// Starts a reader; it ends when nobody can ask any more.
+/// Starts a reader; it ends when all senders of requests are dropped.
 pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
     let (requests, asked) = mpsc::channel();
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || {
         let mut files = Files::new();
         for request in asked {
-            // A pipe may have nothing to read for long, which holds up no other file.
+            // A pipe may have nothing to read for long, which delays no other file.
             if let Request::Next { id, index, from } = request {
                 let replies = replies.clone();
                 runtime.spawn_blocking(move || {
                     let what = next(id, index, &from).unwrap_or_else(What::Failed);
-                    // The sender may be gone.
+                    // The sender may have been dropped.
                     let _ = replies.send(Reply { id, is_block: true, what });
                 });
                 continue;
             }
-            // As many replies wait as requests were made, and the sender bounds those.
+            // At most as many replies wait as requests were made, and the sender bounds those.
             if replies.send(answer(&mut files, request)).is_err() {
                 return;
             }
@@ -85,7 +85,7 @@ pub(super) fn start(replies: UnboundedSender<Reply>) -> mpsc::Sender<Request> {
     requests
 }
 
-/// The files that are open.
+/// Open files, by offer.
 type Files = BTreeMap<u32, (File, Origin)>;
 
 fn answer(files: &mut Files, request: Request) -> Reply {
@@ -112,12 +112,12 @@ fn answer(files: &mut Files, request: Request) -> Reply {
         }
     };
     let what = what.unwrap_or_else(|error| match error.kind() {
-        // It has become shorter.
+        // The file has become shorter.
         ErrorKind::UnexpectedEof => What::Changed(None),
         _ => What::Failed(error),
     });
     let what = match what {
-        // The old one is closed before the new one is opened.
+        // The old file is closed before the new one is opened.
         What::Changed(None) => match files.remove(&id).map(|(_, origin)| look_again(&origin)) {
             Some(Ok(now)) => What::Changed(now),
             Some(Err(error)) => What::Failed(error),
@@ -146,14 +146,14 @@ fn is_same(file: &File, kind: &Kind, changed: FileTime) -> io::Result<bool> {
     Ok(is_size && from_system_time(metadata.modified()?) == changed)
 }
 
-/// Returns `true` if nothing can be read behind the size that a file is said to have.
+/// Returns `true` if nothing can be read behind the size that a file reports.
 fn ends_at_size(mut file: &File, kind: &Kind) -> io::Result<bool> {
     let Kind::File { size_bytes, .. } = kind else { return Ok(true) };
     file.seek(SeekFrom::Start(*size_bytes))?;
     Ok(file.read(&mut [0])? == 0)
 }
 
-/// A file as it is now.
+/// Returns the present state of a file.
 fn look_again(origin: &Origin) -> io::Result<Option<(Kind, FileTime)>> {
     let Origin::File { folder, path } = origin else { return Ok(None) };
     let file = Patience::default().retry(|| folder.open_file(path))?;
@@ -176,7 +176,7 @@ fn hash(mut file: &File, index: u64, block_len: u32) -> io::Result<Hash> {
     Ok(Hash::of(&content))
 }
 
-/// Reads until a block is full or nothing more comes.
+/// Reads until a block is full or the pipe ends.
 fn next(id: u32, index: u64, from: &Pipe) -> io::Result<What> {
     let mut content = Vec::new();
     let mut from = from.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Decides what is offered and sent when.
+//! Schedule of offers and blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -32,45 +32,45 @@ use crate::report::{Event, Report};
 use crate::scarcity::Scarcity;
 use crate::store::explain;
 
-/// Most blocks that are read ahead of what has left.
+/// Maximum number of blocks that are read ahead of sending.
 const READ_AHEAD: usize = 4;
-/// Most segments that wait to leave before further blocks are read.
+/// Maximum number of segments that wait to be sent before further blocks are read.
 const WAITING_SEGMENTS: usize = 40;
-/// With as many blocks of memory a sender reads ahead as far as it is of use.
+/// Memory with which a sender reads ahead as far as is useful, in blocks.
 pub(crate) const SENDER_BLOCKS: u32 = 8;
-/// Control messages that wait to leave before further items are offered.
+/// Number of control messages that wait to be sent before further items are offered.
 const WAITING_CONTROL: usize = 64;
-/// Requests that wait for the reader before further items are offered.
+/// Number of requests that wait for the reader before further items are offered.
 const MOST_ASKED: usize = 4 * MAX_OPEN_OFFERS;
-/// How often a file is offered anew because it was changed while it was sent.
+/// Maximum number of times that a file is offered again because it was changed while it was sent.
 const MOST_CHANGES: u32 = 3;
-/// How many blocks of a file may arrive wrong.
+/// Maximum number of blocks of a file that may arrive corrupt.
 const MOST_WRONG: u32 = 16;
 
-/// Sends files, over one association after the other if need be.
+/// Sender of files, over successive associations if one is lost.
 pub struct Sender {
     items: mpsc::Receiver<Item>,
     is_walked: bool,
     total: Total,
-    /// What was offered and is not done, in the order of offers.
+    /// Offers that are not done, in order.
     open: BTreeMap<u32, Entry>,
     folders: OpenFolders,
     deletion: Deletion,
     next_id: u32,
-    /// Files that are to be opened, in turn.
+    /// Files that wait to be opened, in round-robin order.
     opening: VecDeque<u32>,
     descriptors: Share,
-    /// Ends the search for what there is to send.
+    /// Cancels the walk of the sources.
     _cancel_on_drop: CancelOnDrop,
-    /// Files whose blocks are to be read, in turn.
+    /// Files whose blocks are to be read, in round-robin order.
     sending: VecDeque<u32>,
     reader: requests::Sender<Request>,
     replies: mpsc::UnboundedReceiver<Reply>,
-    /// Blocks asked of the reader.
+    /// Number of blocks requested from the reader.
     reading: usize,
-    /// Requests of any kind that it has not answered.
+    /// Number of requests of any kind that the reader has not answered.
     asked: usize,
-    /// Blocks that arrived wrong and are to be read again.
+    /// Blocks that arrived corrupt and are to be read again.
     wrong: VecDeque<(u32, u64)>,
     ahead: Ahead,
     rate: Option<RateLimit>,
@@ -79,7 +79,7 @@ pub struct Sender {
     report: Report,
 }
 
-/// How far it is read ahead.
+/// Limits of reading ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ahead {
     blocks: usize,
@@ -87,7 +87,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// As far as this memory goes: segments that wait, and blocks that come from the reader on top of them.
+    /// Returns the limits for this memory: segments that wait, and blocks that the reader adds to them.
     fn within(blocks: u32) -> Ahead {
         let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
         Ahead {
@@ -98,7 +98,7 @@ impl Ahead {
 }
 
 impl Sender {
-    /// Begins to look for what there is to send. To be called in a tokio runtime.
+    /// Creates a sender, and starts the walk of its sources. To be called in a tokio runtime.
     pub fn new(sources: Vec<SendSource>, rate: Option<RateLimit>, report: Report) -> Self {
         let (reply, replies) = mpsc::unbounded_channel();
         let rules = common_rules(&sources);
@@ -130,15 +130,15 @@ impl Sender {
         }
     }
 
-    /// Says who sends, so that a later sender with the same identity goes on with what this one leaves unfinished. Without it,
-    /// one is drawn that only this sender has.
+    /// Sets the identity, so that a later sender with the same one resumes the unfinished files of this sender. The default is a
+    /// random identity that only this sender has.
     #[must_use]
     pub fn with_identity(mut self, identity: SenderId) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Asks this of whoever receives.
+    /// Sets the requests to the receiver.
     #[must_use]
     pub fn with_wishes(mut self, mut wishes: Wishes) -> Self {
         if wishes.delete && !self.deletion.has_common_rules() {
@@ -161,18 +161,17 @@ impl Sender {
         }
     }
 
-    /// With these descriptors for files that are open at a time.
+    /// Sets the descriptors for files that are open at the same time.
     pub(crate) fn with_descriptors(self, descriptors: Share) -> Self {
         Sender { descriptors, ..self }
     }
 
-    /// With memory for so many blocks of 1 MiB to be read ahead.
+    /// Sets the memory for reading ahead, in blocks of 1 MiB.
     pub(crate) fn with_memory(self, blocks: u32) -> Self {
         Sender { ahead: Ahead::within(blocks), ..self }
     }
 
-    /// Offers and sends until everything is done. After an error that is passing it may be called again with another
-    /// association, and goes on.
+    /// Offers and sends until everything is done. After a transient error it may be called with another association, and resumes.
     pub(crate) async fn run(
         &mut self,
         association: &Association,
@@ -243,8 +242,8 @@ impl Sender {
         self.is_all_offered_done() && self.deletion.is_done()
     }
 
-    /// Offers what was not done on an earlier association. What was asked of the reader for files then has no meaning any more,
-    /// so those get new numbers; what comes through a pipe cannot be read again and keeps its own.
+    /// Repeats offers that were not done on an earlier association. Replies of the reader for files are obsolete then, so those get
+    /// new numbers. The content of a pipe cannot be read again, and keeps its number.
     fn offer_again(&mut self, link: &mut SendQueues) {
         self.sending.clear();
         self.opening.clear();
@@ -275,7 +274,7 @@ impl Sender {
 
     fn ask(&mut self, request: Request) {
         self.asked += 1;
-        // A reader that is gone answers nothing, and its thread has said why.
+        // A reader that has ended answers nothing, and its thread has reported the reason.
         let _ = self.reader.send(request);
     }
 
@@ -318,7 +317,7 @@ impl Sender {
         }
     }
 
-    /// Whether the transfer came further by it.
+    /// Handles a message of the receiver, and returns whether the transfer made progress.
     fn on_message(&mut self, link: &mut SendQueues, message: Incoming) -> Result<Step, ProtocolError> {
         let Incoming::Control(message) = message else {
             return Err(ProtocolError::Unexpected("data from a receiver"));
@@ -394,7 +393,7 @@ impl Sender {
         }
     }
 
-    /// What comes through a pipe is read once, so all that the receiver has not got must be here still.
+    /// Starts or resumes the content of a pipe. It is read once, so all blocks that the receiver lacks are kept here.
     fn begin_stream(&mut self, link: &mut SendQueues, id: u32, have: Vec<Run>) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let sending = Sending::new(have);
@@ -423,7 +422,7 @@ impl Sender {
         self.open_files();
     }
 
-    /// Has files opened, in turn, as far as there are descriptors for them.
+    /// Requests that files be opened, in round-robin order, as far as there are descriptors for them.
     fn open_files(&mut self) {
         while let Some(&id) = self.opening.front() {
             if let Some(entry) = self.open.get_mut(&id) {
@@ -440,7 +439,7 @@ impl Sender {
         }
     }
 
-    /// Lets go of the file of an offer, so that another one can be opened.
+    /// Closes the file of an offer, so that another one can be opened.
     fn close_file(&mut self, id: u32) {
         self.ask(Request::Close { id });
         if let Some(entry) = self.open.get_mut(&id) {
@@ -449,7 +448,7 @@ impl Sender {
         self.open_files();
     }
 
-    /// Has blocks read as far as the receiver has room for them.
+    /// Requests blocks from the reader as far as the receiver has room for them.
     fn ask_for_blocks(&mut self, link: &mut SendQueues) {
         while self.reading < self.ahead.blocks && link.data.len() < self.ahead.segments {
             if let Some((id, index)) = self.wrong.pop_front() {
@@ -464,7 +463,7 @@ impl Sender {
                 self.sending.pop_front();
                 continue;
             };
-            // What is only hashed is never on its way.
+            // A block that is only hashed is never in flight.
             if !matches!(request, Request::Hash { .. })
                 && let Some(entry) = self.open.get_mut(&id)
             {
@@ -493,7 +492,7 @@ impl Sender {
             }
             (What::Block { index, block }, Stage::Sending(sending)) => {
                 entry.under_way.insert(index);
-                // The reader answers in the order in which it was asked, so the root comes out right.
+                // The reader answers in the order of requests, so the root is over the blocks in order.
                 sending.root.add(block.hash);
                 sending.reading -= 1;
                 link.data.extend(block.messages.into_iter().map(Outgoing::Data));
@@ -517,7 +516,7 @@ impl Sender {
         }
     }
 
-    /// Takes what was read from a pipe, on whichever association that is sent.
+    /// Handles a block that was read from a pipe, on any association.
     fn on_piped(
         &mut self,
         link: &mut SendQueues,
@@ -555,7 +554,7 @@ impl Sender {
         self.end_if_read(link, id);
     }
 
-    /// Looks whether all of a file was read, and then whether it is still the same.
+    /// Checks whether all of a file was read, and then requests a check that it is unchanged.
     fn end_if_read(&mut self, link: &mut SendQueues, id: u32) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         let Stage::Sending(sending) = &mut entry.stage else { return };
@@ -581,7 +580,7 @@ impl Sender {
             entry.stage = Stage::Ended;
         }
         link.say(&Message::End { id, size_bytes, root });
-        // A file that was compared may wait long at the receiver, and is opened again if that takes it.
+        // A compared file may wait long at the receiver, and is opened again if the receiver requests it.
         if self.open.get(&id).is_some_and(|entry| entry.takes == 0) {
             self.close_file(id);
         }
@@ -601,7 +600,7 @@ impl Sender {
                 Err(ProtocolError::Unexpected("a block of no offer"))
             };
         };
-        // Neither what was never sent nor what was confirmed counts, whatever the receiver says of it.
+        // Neither blocks that were never sent nor those that were confirmed count, even if the receiver claims so.
         if !entry.under_way.remove(&index) {
             return Err(ProtocolError::Unexpected("a block that was not sent"));
         }
@@ -617,7 +616,7 @@ impl Sender {
         self.send_again(link, id, index)
     }
 
-    /// Sends a block again that arrived wrong.
+    /// Sends a block again that arrived corrupt.
     fn send_again(&mut self, link: &mut SendQueues, id: u32, index: u64) -> Result<(), ProtocolError> {
         let Some(entry) = self.open.get_mut(&id) else { return Ok(()) };
         entry.wrong += 1;
@@ -636,7 +635,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Reads a block again, when there is room for it.
+    /// Reads a block again, when the window has room for it.
     fn read_again(&mut self, link: &mut SendQueues, id: u32, index: u64) {
         let Some(entry) = self.open.get_mut(&id) else { return };
         if entry.is_stream() {
@@ -681,7 +680,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Lets go of an offer.
+    /// Removes an offer and its queued work.
     fn close(&mut self, link: &mut SendQueues, id: u32) -> Option<Entry> {
         let mut entry = self.open.remove(&id)?;
         link.in_flight = link.in_flight.saturating_sub(entry.in_flight);
@@ -714,11 +713,11 @@ impl Sender {
         self.give_up(link, id, explain(&shown, error));
     }
 
-    /// A file is not what it was: it is offered anew, a few times.
+    /// Handles a file that has changed: it is offered again, a limited number of times.
     fn on_changed(&mut self, link: &mut SendQueues, id: u32, now: Option<(Kind, FileTime)>) {
         let Some(entry) = self.close(link, id) else { return };
         let text = format!("{} was changed while it was sent", entry.name);
-        // A file that has not changed, and holds less or more than its size says, is read as a pipe is.
+        // A file that is unchanged, but has less or more content than its size, is read like a pipe.
         let now = match now {
             Some(same) if same == (entry.kind.clone(), entry.changed) => {
                 stream_kind().ok().map(|kind| (kind, entry.changed))
@@ -751,10 +750,10 @@ impl Sender {
     }
 }
 
-/// What a message did for the transfer.
+/// Effect of a message on the transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// It came further.
+    /// The transfer made progress.
     Forward,
     None,
 }

@@ -1,4 +1,4 @@
-//! Files that are read as pipes are, because their size does not say how much can be read from them.
+//! Files that are read like pipes, because their size differs from the amount of data that can be read from them.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

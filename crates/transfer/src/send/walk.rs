@@ -1,4 +1,4 @@
-//! What is to be offered, found as it goes, so that no list of all files is ever held.
+//! Walk of the sources, which finds entries one by one, so that no list of all files is stored.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,10 +20,10 @@ use crate::scarcity::{Patience, Scarcity};
 use crate::store::{Folder, explain, from_system_time, identity_of};
 use crate::text::PeerText;
 
-/// Entries that wait to be offered.
+/// Number of entries that wait to be offered.
 const WAITING_ITEMS: usize = 16;
 
-/// Something to send.
+/// Source of a transfer.
 #[derive(Clone)]
 pub struct SendSource {
     pub(super) what: What,
@@ -42,17 +42,17 @@ pub(super) enum What {
 pub(super) type Pipe = Arc<Mutex<Box<dyn Read + Send>>>;
 
 impl SendSource {
-    /// A file or a folder with all that is in it, offered under its last name.
+    /// Creates a source from a file or a folder with its content, offered under its last name.
     pub fn path(path: impl Into<PathBuf>) -> Self {
         SendSource::of(What::Path(path.into()))
     }
 
-    /// What a folder holds under a name; everything in it if the name is empty.
+    /// Creates a source from the entry of a folder; from its whole content if the name is empty.
     pub fn inside(folder: Folder, name: impl Into<String>) -> Self {
         SendSource::of(What::Inside { folder: folder.unnamed(), name: name.into() })
     }
 
-    /// What can be read from `from`, offered as a file called `name`.
+    /// Creates a source that is read from `from` and offered as a file called `name`.
     pub fn stream(name: impl Into<String>, from: impl Read + Send + 'static) -> Self {
         SendSource::of(What::Stream { name: name.into(), from: Arc::new(Mutex::new(Box::new(from))) })
     }
@@ -76,7 +76,7 @@ impl SendSource {
         SendSource { what, links: Links::default(), filters: Filters::default() }
     }
 
-    /// The same, with symbolic links in it treated like this. What is [inside](Self::inside) a folder never leads out of it.
+    /// Sets the treatment of symbolic links. An entry [inside](Self::inside) a folder never leads out of it.
     #[must_use]
     pub fn with_links(mut self, links: Links) -> Self {
         self.links = links;
@@ -91,7 +91,7 @@ impl SendSource {
         &self.filters
     }
 
-    /// The same, without what these leave out.
+    /// Sets the filters.
     #[must_use]
     pub fn with_filters(mut self, filters: Filters) -> Self {
         self.filters = filters;
@@ -109,7 +109,7 @@ impl fmt::Debug for SendSource {
     }
 }
 
-/// Where the content of an offer is.
+/// Origin of the content of an offer.
 #[derive(Clone)]
 pub(super) enum Origin {
     File {
@@ -117,7 +117,7 @@ pub(super) enum Origin {
         path: String,
     },
     Stream(Pipe),
-    /// A folder or a link, which has none.
+    /// A folder or a link, which has no content.
     None,
 }
 
@@ -134,20 +134,20 @@ impl Origin {
     }
 }
 
-/// Returns the kind of something whose size is known at its end.
+/// Returns the kind of an offer whose size is known at its end.
 pub(super) fn stream_kind() -> io::Result<Kind> {
     let mut token = [0; 16];
     getrandom::fill(&mut token).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(Kind::Stream { token })
 }
 
-/// Something that was found.
+/// Result of the walk for one entry.
 pub(super) enum Item {
     Found { name: String, kind: Kind, changed: FileTime, mode: u16, origin: Box<Origin> },
     Skipped { name: String, failure: Failure },
 }
 
-/// Whoever listened is gone.
+/// Error: the caller has dropped the channel.
 pub(super) struct Gone;
 
 /// A folder that was found and is in no other one of its source.
@@ -155,15 +155,15 @@ pub(super) struct Gone;
 pub(super) struct Root {
     pub(super) place: Place,
     pub(super) name: String,
-    /// Which folder it was.
+    /// Device and inode of the folder.
     pub(super) identity: (u64, u64),
     pub(super) selection: Selection,
 }
 
-/// All of them, as far as was walked.
+/// All root folders found so far.
 pub(super) type Roots = Arc<Mutex<Vec<Root>>>;
 
-/// Starts to find what there is, on a thread of its own.
+/// Starts to walk the sources on its own thread.
 pub(super) fn walk(sources: Vec<SendSource>, cancel: &Cancel) -> (mpsc::Receiver<Item>, Roots) {
     let ((items, found), roots) = (mpsc::channel(WAITING_ITEMS), Roots::default());
     let (for_thread, patience) = (Arc::clone(&roots), Patience::until(cancel));
@@ -182,13 +182,13 @@ pub(super) fn walk(sources: Vec<SendSource>, cancel: &Cancel) -> (mpsc::Receiver
     (found, roots)
 }
 
-/// What a [`survey`] finds.
+/// Result of a [`survey`].
 pub(crate) enum Found {
     Item { name: String, kind: Kind },
     Skipped { why: PeerText },
 }
 
-/// Finds what a source offers, without offering it.
+/// Finds the entries that a source offers, without offering them.
 pub(crate) fn survey(source: SendSource) -> mpsc::Receiver<Found> {
     let cancel = Cancel::default();
     let (mut items, _) = walk(vec![source], &cancel);
@@ -208,7 +208,7 @@ pub(crate) fn survey(source: SendSource) -> mpsc::Receiver<Found> {
     receiver
 }
 
-/// What of a source is offered.
+/// Choice of the entries of a source to offer.
 #[derive(Clone)]
 pub(super) struct Selection {
     pub(super) links: Links,
@@ -223,8 +223,8 @@ struct Walker {
     opened: Opened,
 }
 
-/// The folder outside of those that are walked that was opened last. Files that are named one by one, or that links lead to, are
-/// often in the same one, and each of their offers keeps it open.
+/// The most recently opened folder outside the walked ones. Files that are named one by one, or that links lead to, are often in
+/// the same one, and each of their offers keeps it open.
 #[derive(Default)]
 pub(super) struct Opened(Option<(PathBuf, Folder)>);
 
@@ -241,11 +241,11 @@ impl Opened {
     }
 }
 
-/// Where something is.
+/// Location of an entry.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) folder: Folder,
-    /// The folder's own place, where links may be followed out of it.
+    /// The folder's own location, if links may be followed out of it.
     pub(super) root: Option<PathBuf>,
     pub(super) path: String,
 }
@@ -260,7 +260,7 @@ impl Place {
     }
 }
 
-/// A folder that is being walked.
+/// A folder whose entries are being walked.
 struct Level {
     entries: std::vec::IntoIter<io::Result<OsString>>,
     place: Place,
@@ -270,7 +270,7 @@ struct Level {
 }
 
 impl Selection {
-    /// Returns `true` if a name is taken, as what is there: a folder or something else. Fails by scarcity only.
+    /// Returns `true` if the filters include an entry of this name and kind. Fails by scarcity only.
     pub(super) fn takes(&self, place: &Place, name: &Name) -> io::Result<bool> {
         let found = match self.links {
             Links::Follow => place.folder.metadata_behind(&place.path),
@@ -282,7 +282,7 @@ impl Selection {
         }
     }
 
-    /// What is there, links followed if that is wanted.
+    /// Inspects an entry, and follows links if requested.
     pub(super) fn look(&self, place: &Place, name: &Name) -> Result<Seen, Failure> {
         self.look_with(place, name, &mut Opened::default())
     }
@@ -386,7 +386,7 @@ impl Walker {
         }
     }
 
-    /// A file, or a folder and all that is in it, depth first.
+    /// Offers a file, or a folder and its content, depth first.
     fn tree(&mut self, place: Place, name: String) -> Result<(), Gone> {
         let mut levels: Vec<Level> = self.enter(place, name, &[])?.into_iter().collect();
         while let Some(level) = levels.last_mut() {
@@ -409,7 +409,7 @@ impl Walker {
 
     fn entry_name(&self, entry: io::Result<OsString>, shown: &str) -> Result<Option<String>, Gone> {
         match entry.map(OsString::into_string) {
-            // What others left unfinished is nobody's. Nothing is told of it, so this asks whether anybody listens.
+            // Unfinished files of other transfers are no content, and are not reported, so this checks that the channel is open.
             Ok(Ok(name)) if Name::new(&name) == Err(crate::BadName::Reserved) => {
                 if self.items.is_closed() {
                     Err(Gone)
@@ -427,7 +427,7 @@ impl Walker {
         }
     }
 
-    /// Tells of one thing, and gives the folder that is to be walked if it is one.
+    /// Offers one entry, and returns the folder to walk if it is one.
     fn enter(&mut self, place: Place, name: String, within: &[Level]) -> Result<Option<Level>, Gone> {
         let checked = match Name::new(&name) {
             Ok(checked) => checked,
@@ -436,7 +436,7 @@ impl Walker {
                 return self.pass(name, Failure::new(Reason::BadName, text)).map(|()| None);
             }
         };
-        // What is left out is not told, so this asks whether anybody listens.
+        // Excluded entries are not reported, so this checks that the channel is open.
         match self.patience.retry(|| self.selection.takes(&place, &checked)) {
             Ok(true) => {}
             Ok(false) => return if self.items.is_closed() { Err(Gone) } else { Ok(None) },
@@ -506,14 +506,14 @@ pub(super) fn unseen(place: &Place, error: &io::Error) -> Failure {
     }
 }
 
-/// What a look at a name found.
+/// Result of inspecting a name.
 pub(super) enum Seen {
     Place(Place),
     Link {
         target: String,
         changed: FileTime,
     },
-    /// Something that nobody wants to know of.
+    /// An entry that is neither offered nor reported.
     Nothing,
 }
 
@@ -531,7 +531,7 @@ enum Described {
     },
 }
 
-/// Returns where a link leads: below the same folder, or elsewhere if it may; or why that cannot be read, if the system says so.
+/// Returns the target of a link: below the same folder, or elsewhere if allowed. Fails with the system's error, if there is one.
 fn follow(place: &Place, opened: &mut Opened) -> Result<Place, Option<io::Error>> {
     let error = match place.folder.metadata_behind(&place.path) {
         Ok(_) => return Ok(place.clone()),
@@ -545,7 +545,7 @@ fn follow(place: &Place, opened: &mut Opened) -> Result<Place, Option<io::Error>
     Ok(Place { folder, root: Some(root.to_owned()), path: path.to_owned() })
 }
 
-/// A file or folder, links followed; `None` for anything else.
+/// Describes a file or folder, following links; `None` for any other kind.
 fn describe_place(place: &Place) -> io::Result<Option<Described>> {
     let Place { folder, path, .. } = place;
     let metadata = folder.metadata_behind(path)?;
@@ -562,7 +562,7 @@ fn describe_place(place: &Place) -> io::Result<Option<Described>> {
     Ok(Some(Described::File { kind, changed, mode }))
 }
 
-/// The names in a folder, sorted; what cannot be read comes last.
+/// Returns the names in a folder, sorted; errors come last.
 fn in_order(entries: ReadDir) -> std::vec::IntoIter<io::Result<OsString>> {
     let mut names: Vec<io::Result<OsString>> =
         entries.map(|entry| entry.map(|entry| entry.file_name())).collect();
@@ -573,7 +573,7 @@ fn in_order(entries: ReadDir) -> std::vec::IntoIter<io::Result<OsString>> {
     names.into_iter()
 }
 
-/// A file as it is offered.
+/// Returns the kind of a file as it is offered.
 pub(super) fn describe(mut file: &File, size_bytes: u64) -> io::Result<Kind> {
     if size_bytes == 0 && has_content(file)? {
         return stream_kind();
@@ -606,8 +606,8 @@ impl Scarcity for (String, Failure) {
     }
 }
 
-/// The folder that a path's last part is in, its name there, and the name it is offered under. A link is followed here, where
-/// somebody has asked for it by name.
+/// Returns the folder of a path's last part, its name there, and the offered name. A link is followed, because the user has named
+/// it.
 pub(super) fn locate(path: &Path, opened: &mut Opened) -> Result<(Place, String), (String, Failure)> {
     let shown = path.display().to_string();
     let refuse = |failure| (shown.clone(), failure);

@@ -1,21 +1,21 @@
-//! What the associations of a server may take besides the memory of its transfers.
+//! Limits of a server's associations, besides the memory of its transfers.
 
 use anabranch_net::{AssociationConfig, DEFAULT_RECV_BUFFER, DEFAULT_SEND_BUFFER};
 
 use super::ServerOptions;
 
-/// Associations that may end, be refused or not have said anything yet besides twice the transfers.
+/// Associations that may be ending, refused or without a first message, besides twice the number of transfers.
 const SPARE_ASSOCIATIONS: usize = 16;
 
 impl ServerOptions {
-    /// The most associations that a host for this server needs at a time: those that transfer, as many that have said nothing yet,
-    /// and some that are being refused or replaced. Each holds buffers of its own, so a host should accept no more.
+    /// Maximum number of associations that a host for this server needs at the same time: those that transfer, as many without a
+    /// first message, and some that are being refused or replaced. Each has its own buffers, so a host should accept no more.
     pub fn most_associations(&self) -> usize {
         self.most_transfers.saturating_mul(2).saturating_add(SPARE_ASSOCIATIONS)
     }
 
-    /// Bounds what associations buffer: those of all transfers together may receive as many bytes ahead as the transfers may
-    /// hold, and as many may wait to be acknowledged, but none gets less than what it begins with.
+    /// Bounds the buffers of associations. Those of all transfers together may receive as many bytes ahead as the transfers may
+    /// hold, and as many may wait for acknowledgement, but none gets less than its initial buffer.
     pub fn share_buffers(&self, config: &mut AssociationConfig) {
         if let Some(growth) = &mut config.buffer_growth {
             let share = self.memory_bytes / (self.most_transfers as u64).max(1);

@@ -4,25 +4,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::block::BLOCK_BYTES;
 
-/// The smallest window of a transfer.
+/// Minimum window of a transfer.
 const LEAST_WINDOW_BLOCKS: u64 = 2;
-/// What a transfer holds besides its window: messages that wait for the thread, and answers that wait to leave.
+/// Memory of a transfer besides its window: messages that wait for the thread, and answers that wait to be sent.
 const FIXED_BLOCKS: u64 = 1;
 
-/// The budget. Clones are the same one.
+/// Budget of blocks. Clones are the same budget.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     free_blocks: Arc<Mutex<u64>>,
 }
 
-/// A transfer's share; given back when dropped.
+/// Share of a transfer; returned when dropped.
 #[derive(Debug)]
 pub(super) struct Grant {
     memory: Memory,
     window_blocks: u64,
 }
 
-/// The smallest budget with which so many transfers can run at a time.
+/// Returns the minimum budget for `transfers` concurrent transfers, in bytes.
 pub(super) fn least_memory_bytes(transfers: usize) -> u64 {
     (transfers as u64).saturating_mul((LEAST_WINDOW_BLOCKS + FIXED_BLOCKS) * u64::from(BLOCK_BYTES))
 }
@@ -36,8 +36,8 @@ impl Memory {
         self.free_blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A quarter of what is free, once the least is set aside for as many others as may still come, and at most
-    /// `most_blocks`; `None` if there is less than the least.
+    /// Returns a quarter of the free blocks, after the minimum is reserved for each of `others` that may still begin, and at most
+    /// `most_blocks`; `None` if less than the minimum is left.
     pub(super) fn grant(&self, most_blocks: u32, others: usize) -> Option<Grant> {
         let mut free = self.lock();
         let set_aside = (others as u64).saturating_mul(LEAST_WINDOW_BLOCKS + FIXED_BLOCKS);

@@ -1,4 +1,4 @@
-//! Transfers from the side that accepts: any number at a time.
+//! Server side: any number of concurrent transfers with peers that connect.
 
 mod buffers;
 mod memory;
@@ -34,13 +34,13 @@ use crate::report::{Event, Report};
 use crate::send::{RateLimit, SENDER_BLOCKS, SendSource, Sender};
 use crate::store::{Folder, Pipe};
 
-/// How long an earlier association of a transfer may take to let go.
+/// Time in which an earlier association of a transfer has to release its files.
 const REPLACED_WITHIN: Duration = Duration::from_secs(10);
 
 const NO_MEMORY: &str = "the memory for transfers is used up; try again later";
 const NO_DESCRIPTORS: &str = "too many files are open there for another transfer; try again later";
 
-/// What peers may do.
+/// Permissions of peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allow {
     /// Send files here and fetch files from here.
@@ -51,7 +51,7 @@ pub enum Allow {
     Read,
 }
 
-/// What a finished association transferred.
+/// Direction of a finished transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The peer sent files.
@@ -63,33 +63,34 @@ pub enum Served {
 /// Limits and rules of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// What peers may do.
+    /// Permissions of peers.
     pub allow: Allow,
-    /// What is stored of that which peers offer.
+    /// Choice of the offered names to store.
     pub accept: Accept,
-    /// What to do where there is another file; `None` leaves that to whoever sends.
+    /// Treatment of a file whose name is in use; `None` leaves that to the sender.
     pub on_clash: Option<OnClash>,
-    /// Whether a sender may have removed from the folders that it sends what it does not have in them.
+    /// Set if a sender may request the removal of entries that it does not have from the folders that it sends.
     pub allow_delete: bool,
     /// Silence after which an association counts as lost.
     pub silence: Duration,
-    /// Transfers at a time; further ones are refused, unless one that comes no further gives way.
+    /// Maximum number of concurrent transfers; further ones are refused, unless one without progress gives way.
     pub most_transfers: usize,
-    /// Transfers at a time from one IPv4 address or one IPv6 network of 64 bits.
+    /// Maximum number of concurrent transfers from one IPv4 address or one IPv6 network of 64 bits.
     pub most_per_address: usize,
-    /// What all transfers together may hold of blocks that are not written yet or wait to leave, in bytes. With less than
+    /// Memory of all transfers together for blocks that are not written yet or wait to be sent, in bytes. With less than
     /// [`least_memory_bytes`](Self::least_memory_bytes) some of them are refused.
     pub memory_bytes: u64,
-    /// When a peer has to do what.
+    /// Time limits of a peer.
     pub deadlines: Deadlines,
-    /// A limit on what leaves, for each transfer.
+    /// Rate limit of each transfer that sends.
     pub rate: Option<RateLimit>,
-    /// Who offers what is fetched. Without one, one is drawn for each transfer, and none is resumed by another one.
+    /// Identity of the server as a sender. The default is a random one for each transfer, so that no other transfer resumes it.
     pub sender: Option<SenderId>,
 }
 
 impl Default for ServerOptions {
-    /// Both ways, everything but hidden names, clashes as the sender asks, nothing removed, a minute of silence, 64 transfers of which 16 from one address, 512 MiB.
+    /// Both directions, everything but hidden names, clashes as the sender requests, no removal, 60 s of silence, 64 transfers of
+    /// which 16 from one address, 512 MiB.
     fn default() -> Self {
         ServerOptions {
             allow: Allow::Both,
@@ -108,25 +109,25 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// The smallest budget with which so many transfers can run at a time.
+    /// Returns the minimum budget for `most_transfers` concurrent transfers, in bytes.
     pub fn least_memory_bytes(most_transfers: usize) -> u64 {
         memory::least_memory_bytes(most_transfers)
     }
 }
 
-/// When a peer has to do what.
+/// Time limits of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// How long its first message may take, then the names it asks for, or its first offer.
+    /// Time limit of its first message, then of the names that it requests, or of its first offer.
     pub start: Duration,
-    /// Silence after which it has to let go of a file that another transfer needs.
+    /// Silence after which it has to release a file that another transfer needs.
     pub contended: Duration,
-    /// How long it may come no further before it has to give way to a transfer that finds no place.
+    /// Time without progress after which it has to give way to a transfer that is refused otherwise.
     pub give_way: Duration,
 }
 
 impl Default for Deadlines {
-    /// 15 s to begin, 5 s of silence where another one needs the same file, 30 s without progress.
+    /// 15 s to begin, 5 s of silence if another transfer needs the same file, 30 s without progress.
     fn default() -> Self {
         Deadlines {
             start: Duration::from_secs(15),
@@ -136,11 +137,11 @@ impl Default for Deadlines {
     }
 }
 
-/// Serves associations: takes files into a store, and offers those of a folder. Clones are the same server.
+/// Server of associations: receives files into a store, and offers those of a folder. Clones are the same server.
 #[derive(Clone)]
 pub struct Server {
     store: Store,
-    /// What is to be had in place of what is in the store.
+    /// Sources that peers can fetch in place of the store's content.
     offering: Option<Arc<Offering>>,
     options: ServerOptions,
     transfers: Arc<Mutex<Transfers>>,
@@ -162,18 +163,18 @@ struct Running {
     fate: Fate,
 }
 
-/// What is to become of a transfer.
+/// Decision on the end of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It ends by itself.
     Own,
-    /// A later association of it took its place.
+    /// A later association of the same transfer replaces it.
     Replaced,
-    /// It came no further, and another one needed its place.
+    /// It made no progress, and another transfer needed its place.
     GivesWay,
 }
 
-/// An association's place, before and while it transfers; given back when dropped.
+/// Place of an association, before and during its transfer; returned when dropped.
 struct Place {
     number: u64,
     activity: Activity,
@@ -197,7 +198,7 @@ fn busy(text: &str) -> Failure {
 }
 
 impl Server {
-    /// A server that puts what it takes into `store`, and offers what is there if that is a folder.
+    /// Creates a server that stores received files in `store`, and offers its content if it is a folder.
     pub fn new(store: Store, options: ServerOptions) -> Self {
         let limits = Limits {
             most: options.most_transfers,
@@ -222,17 +223,17 @@ impl Server {
         }
     }
 
-    /// A server that takes nothing, and lets peers fetch this and nothing else.
+    /// Creates a server that receives nothing, and lets peers fetch only this offering.
     pub fn offering(offering: Offering, options: ServerOptions) -> Self {
         let options = ServerOptions { allow: Allow::Read, ..options };
         let server = Self::new(Store::Pipe(Pipe::new(std::io::sink())), options);
         Server { offering: Some(Arc::new(offering)), ..server }
     }
 
-    /// Serves an association to its end.
+    /// Serves an association until it ends.
     ///
     /// # Errors
-    /// Why the transfer was not carried through. What has arrived is kept.
+    /// Returns the reason why the transfer failed. Content that has arrived is kept.
     pub async fn serve(&self, association: Association, report: &Report) -> Result<Served, TransferError> {
         self.serve_with(association, &Rights::default(), report).await
     }
@@ -270,22 +271,22 @@ impl Server {
         served
     }
 
-    /// Ends all transfers; what has arrived is kept.
+    /// Ends all transfers; content that has arrived is kept.
     pub fn abort_all(&self) {
         lock(&self.transfers).running.values().for_each(|running| running.association.abort());
     }
 
-    /// Transfers that run now.
+    /// Returns the number of running transfers.
     pub fn running(&self) -> usize {
         lock(&self.transfers).running.len()
     }
 
-    /// Bytes of the budget that no transfer has.
+    /// Returns the part of the budget that no transfer has, in bytes.
     pub fn free_memory_bytes(&self) -> u64 {
         self.memory.free_bytes()
     }
 
-    /// Associations that are served now, those that have said nothing yet included.
+    /// Returns the number of associations that are served, including those without a first message.
     pub fn present(&self) -> usize {
         lock(&self.transfers).slots.len()
     }
@@ -314,7 +315,7 @@ impl Server {
         let (session, intent) = self.hear_hello(association).await?;
         self.replace(session).await;
         if !self.begin(&place, session, association) {
-            // Nothing but the answer is left to do, and that is bounded elsewhere.
+            // Only the answer is left to send, and that is bounded elsewhere.
             drop(place);
             let text = "too many transfers at a time; try again later";
             return Err(self.refuse(association, busy(text)).await);
@@ -343,15 +344,15 @@ impl Server {
             Err(error) => Err(error),
         };
         if let Err(TransferError::Protocol(_)) = heard {
-            // A peer of another version understands the first bytes of a welcome, and so which version this is. The reason
-            // follows. Later a second welcome would be read as a message without a version.
+            // A peer of another version reads the version from the first bytes of a welcome. The reason follows. A second welcome
+            // at a later point would be decoded as a message without a version.
             let welcome = Message::Welcome { terms: Terms::Refuse };
             let _ = link::send(association, Outgoing::from(&welcome)).await;
         }
         heard
     }
 
-    /// A place for an association that has said nothing yet.
+    /// Returns a place for an association without a first message.
     async fn enter(&self, association: &Association) -> Option<Place> {
         // The handshake has shown that the peer is at the first path's address.
         let site = Source::from(association.paths().await.first()?.remote.ip());
@@ -359,7 +360,7 @@ impl Server {
         Some(Place { number, activity: Activity::now(), transfers: Arc::clone(&self.transfers) })
     }
 
-    /// Makes a transfer of it, unless there are too many; the one that gives way to it is ended.
+    /// Registers a transfer, unless there are too many; a transfer that gives way to it is ended.
     fn begin(&self, place: &Place, session: [u8; 16], association: &Association) -> bool {
         place.activity.heard.mark();
         place.activity.progress.mark();
@@ -384,7 +385,7 @@ impl Server {
         lock(&self.transfers).running.get(&place.number).map_or(Fate::Own, |running| running.fate)
     }
 
-    /// What peers may fetch from.
+    /// Returns the sources that peers may fetch.
     fn offered(&self) -> Option<Offered> {
         match (&self.offering, &self.store, self.options.allow) {
             (_, _, Allow::Write) => None,
@@ -394,7 +395,7 @@ impl Server {
         }
     }
 
-    /// The store as a peer with these rights sees it.
+    /// Returns the store for a peer with these rights.
     async fn store_for(&self, rights: &Rights) -> Result<Store, Failure> {
         let Store::Folder(folder) = &self.store else { return Ok(self.store.clone()) };
         if rights.folder.is_none() && rights.quota_bytes.is_none() {
@@ -407,13 +408,13 @@ impl Server {
         opened.unwrap_or_else(|_| Err(ended())).map(Store::Folder)
     }
 
-    /// A share of the memory for one more transfer.
+    /// Returns a share of the memory for one more transfer.
     fn grant(&self, most_blocks: u32) -> Option<Grant> {
         let others = lock(&self.transfers).slots.free();
         self.memory.grant(most_blocks, others)
     }
 
-    /// Ends earlier associations of the same transfer, and waits until they have let go of their files.
+    /// Ends earlier associations of the same transfer, and waits until they have released their files.
     async fn replace(&self, session: [u8; 16]) {
         let is_there = || {
             let mut transfers = lock(&self.transfers);
@@ -430,7 +431,7 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        // If it does not let go, the files say so: somebody else is receiving them.
+        // If an association does not release its files, their locks report it as another receiver.
         let _ = timeout(REPLACED_WITHIN, gone).await;
     }
 
@@ -542,7 +543,7 @@ impl Server {
     }
 }
 
-/// Where what peers fetch comes from.
+/// Origin of fetched files.
 enum Offered {
     Folder(Folder),
     Chosen(Arc<Offering>),
@@ -557,8 +558,7 @@ impl Offered {
     }
 }
 
-/// Ends a transfer that holds a file which another one needs, if it has not been heard for a while: one that was killed says no
-/// goodbye, and would hold the file for long.
+/// Ends a silent transfer that holds a file which another one needs: a killed peer sends no shutdown, and would keep the file.
 fn end_silent(transfers: &Mutex<Transfers>, holder: u64, silence: Duration) {
     if let Some(running) = lock(transfers).running.get(&holder)
         && running.activity.heard.elapsed() >= silence
@@ -567,7 +567,7 @@ fn end_silent(transfers: &Mutex<Transfers>, holder: u64, silence: Duration) {
     }
 }
 
-/// The names that a peer wants, and what it wants to be left out.
+/// Receives the names that a peer requests, and the rules by which it excludes names.
 async fn wanted(association: &Association) -> Result<(Vec<String>, Vec<Rule>), TransferError> {
     let (mut names, mut rules, mut bytes) = (Vec::new(), Vec::new(), 0);
     loop {

@@ -10,17 +10,17 @@ use crate::store::{Folder, Usage, explain};
 /// Rights of one peer. They narrow the options of the server and never extend them. The default narrows nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rights {
-    /// Fetch files.
+    /// The peer may fetch files.
     pub read: bool,
-    /// Store new files.
+    /// The peer may store new files.
     pub write: bool,
-    /// Replace files that are there.
+    /// The peer may replace existing files.
     pub overwrite: bool,
-    /// Have removed what it does not have itself.
+    /// The peer may have entries removed that it does not have itself.
     pub delete: bool,
-    /// Folder below the served one that the peer sees as the whole. It is made if it is not there.
+    /// Folder below the served one that is the peer's root. It is created if it does not exist.
     pub folder: Option<Name>,
-    /// Bytes that files in that folder may have: sizes of regular files, and allocated bytes of unfinished ones.
+    /// Quota of the files in that folder, in bytes: sizes of regular files, and allocated bytes of unfinished ones.
     pub quota_bytes: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn lacks(what: &str, right: &str) -> Failure {
 pub(super) struct Rooms(Arc<Mutex<BTreeMap<String, (Folder, Usage)>>>);
 
 impl Rooms {
-    /// Opens the folder that a peer with these rights sees. May count the files in it, so it belongs on a thread that may wait.
+    /// Opens the folder that a peer with these rights sees. May count the files in it, so call it on a blocking thread.
     pub(super) fn open(&self, served: &Folder, rights: &Rights) -> Result<Folder, Failure> {
         let name = rights.folder.as_ref().map_or("", Name::as_str);
         let (folder, usage) = self.room(served, rights, name)?;

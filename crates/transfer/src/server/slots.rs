@@ -1,4 +1,4 @@
-//! How many transfers run at a time, in all and from one address, and which one gives way when there are as many.
+//! Limits of concurrent transfers, in total and per address, and the choice of the one that gives way.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,22 +10,22 @@ use crate::moment::Moment;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Transfers in all. As many associations may not have begun one.
+    /// Maximum number of transfers. As many associations may not have begun one.
     pub(super) most: usize,
-    /// Transfers of a site, and associations of it that have not begun one.
+    /// Maximum number of transfers of a site, and of its associations that have not begun one.
     pub(super) most_per_site: usize,
-    /// How long a transfer may come no further before it has to give way to another one.
+    /// Time without progress after which a transfer has to give way to another one.
     pub(super) give_way_after: Duration,
 }
 
-/// How far an association is.
+/// Stage of an association.
 #[derive(Clone, Debug)]
 enum Stage {
-    /// It has not said what it wants.
+    /// It has sent no request.
     Greeting,
-    /// It transfers, and came further then.
+    /// It transfers, and last made progress then.
     Running(Moment),
-    /// It has to give way, and ends what it does.
+    /// It has to give way, and is ending.
     Leaving,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct Slots {
     next: u64,
 }
 
-/// Whether a transfer may begin.
+/// Decision on the begin of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     /// It may begin.
     Runs,
-    /// It may begin, and this one has to end.
+    /// It may begin, and the transfer with this number has to end.
     RunsFor(u64),
     /// Every slot is taken.
     Full,
@@ -52,7 +52,7 @@ impl Slots {
         Slots { limits, slots: BTreeMap::new(), next: 0 }
     }
 
-    /// A number for an association that has said nothing yet, if there is room for it.
+    /// Returns a number for an association without a request, if there is room for it.
     pub(super) fn enter(&mut self, site: Source) -> Option<u64> {
         let greeting = |stage: &Stage| matches!(stage, Stage::Greeting);
         let is_full = self.count(greeting, None) >= self.limits.most
@@ -66,8 +66,7 @@ impl Slots {
         Some(number)
     }
 
-    /// Lets an association that entered begin its transfer, in the place of one that has come no further for the longest time if
-    /// there is no other.
+    /// Lets an association begin its transfer. If no slot is free, the transfer without progress for the longest time gives way.
     pub(super) fn begin(&mut self, number: u64, progress: Moment, now: Instant) -> Begin {
         let Some((site, _)) = self.slots.get(&number) else { return Begin::Full };
         let site = *site;
@@ -95,12 +94,12 @@ impl Slots {
         self.slots.remove(&number);
     }
 
-    /// Associations that have begun a transfer or not.
+    /// Number of associations that are present, with or without a transfer.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Transfers that may still begin.
+    /// Number of transfers that may still begin.
     pub(super) fn free(&self) -> usize {
         let running = self.count(|stage| !matches!(stage, Stage::Greeting), None);
         self.limits.most.saturating_sub(running)
@@ -139,7 +138,7 @@ mod tests {
         Slots::new(Limits { most, most_per_site, give_way_after: IDLE })
     }
 
-    /// An association from `address` that begins a transfer `seconds` after the start.
+    /// Enters an association from `address`, which begins a transfer `seconds` after the start.
     fn begin(slots: &mut Slots, start: Instant, seconds: u64, address: &str) -> (u64, Begin) {
         let number = slots.enter(site(address)).expect("room to say something");
         let now = start + Duration::from_secs(seconds);
@@ -189,7 +188,7 @@ mod tests {
             "nobody was idle for long enough"
         );
         assert_eq!(begin(&mut slots, start, 30, "192.0.2.3").1, Begin::RunsFor(first));
-        // Who leaves already is not chosen again, and counts no more.
+        // A transfer that is leaving is not chosen again, and does not count.
         assert_eq!(begin(&mut slots, start, 31, "192.0.2.3").1, Begin::RunsFor(second));
         assert_eq!(
             begin(&mut slots, start, 40, "192.0.2.3").1,

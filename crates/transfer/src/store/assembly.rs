@@ -1,4 +1,4 @@
-//! A block that is being put together.
+//! Assembly of a block from its segments.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::block::Hash;
 use crate::protocol::{MAX_SEGMENT_BYTES, ProtocolError, Segment};
 
-/// The segments of a block that have arrived.
+/// Segments of a block that have arrived.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     block_len: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Assembly {
     hash: Option<Hash>,
 }
 
-/// A block that is complete, whatever it holds.
+/// A complete block, whose content is not verified.
 #[derive(Debug)]
 pub(crate) struct Block {
     pieces: Vec<Bytes>,
@@ -29,8 +29,8 @@ impl Assembly {
         Assembly { block_len, pieces: vec![None; count], missing: count, hash: None }
     }
 
-    /// Takes a segment in; gives the block with the last one. A block is cut in one way only, so that the number of its pieces
-    /// is bounded.
+    /// Adds a segment, and returns the block with the last one. A block has one division only, so the number of its pieces is
+    /// bounded.
     pub(crate) fn take(&mut self, segment: Segment) -> Result<Option<Block>, ProtocolError> {
         let at = segment.offset as usize / MAX_SEGMENT_BYTES;
         let expected = (self.block_len as usize - at * MAX_SEGMENT_BYTES).min(MAX_SEGMENT_BYTES);
@@ -56,7 +56,7 @@ impl Assembly {
 }
 
 impl Block {
-    /// Its hash, if it is the one that came with it.
+    /// Returns the block's hash, if it equals the one that was sent with it.
     pub(crate) fn verified(&self) -> Option<Hash> {
         let mut hasher = blake3::Hasher::new();
         self.pieces.iter().for_each(|piece| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
-/// Most bytes of the names of folders that one level has read and not visited yet.
+/// Maximum length of the names of folders that one level has read and not visited, in bytes.
 pub(super) const MAX_BATCH_BYTES: usize = 32 << 10;
 
 /// The next folders of one level in the order of their names.
@@ -13,12 +13,12 @@ pub(super) struct Batch {
     bytes: usize,
     /// Set if the level has further folders behind these.
     is_cut: bool,
-    /// The name that was taken last.
+    /// The most recently taken name.
     taken: Option<OsString>,
 }
 
 impl Batch {
-    /// Adds a folder that it admits.
+    /// Adds a folder if it is admitted.
     pub(super) fn add(&mut self, name: &OsStr) {
         if !self.admits(name) || !self.names.insert(name.to_owned()) {
             return;

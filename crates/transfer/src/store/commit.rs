@@ -1,8 +1,8 @@
-//! Gives complete files their names, as many at a time as have come, on a thread of its own.
+//! Gives complete files their names, all that are waiting at a time, on its own thread.
 //!
-//! Bringing one file and its folder to the disk costs a disk as much as bringing a hundred. So files wait for as long as those
-//! before them are on their way, and go together then: first the content of all of them, then their names, then the folders, then
-//! the record. None is told to be stored before all of that is on the disk.
+//! Syncing one file and its folder costs a disk as much as syncing a hundred. So files wait while earlier ones are being synced,
+//! and form the next batch: first the content of all of them is synced, then come their names, then the folders, then the record.
+//! None is reported as stored before all of that is on the disk.
 
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
@@ -20,10 +20,10 @@ use super::record::Provenance;
 use crate::name::Name;
 use crate::protocol::{Failure, Offer};
 
-/// From so many files or folders on, the file system is asked for all of them at once.
+/// Number of files or folders from which on the whole file system is synced instead.
 const MANY: usize = 4;
 
-/// Something that is to get its name.
+/// A file or link that is to get its name.
 #[derive(Debug)]
 pub(crate) struct Complete {
     pub(crate) id: u32,
@@ -34,9 +34,9 @@ pub(crate) struct Complete {
 
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// A file of which every block has arrived and agrees with its hash.
+    /// A file whose blocks have all arrived and match their hashes.
     File { part: Box<Part>, size_bytes: u64 },
-    /// A symbolic link that leads there.
+    /// A symbolic link with this target.
     Link { target: String },
 }
 
@@ -49,38 +49,38 @@ impl Content {
     }
 }
 
-/// What came of it.
+/// Result of a commit.
 #[derive(Debug)]
 pub(crate) struct Committed {
     pub(crate) id: u32,
     pub(crate) content: Content,
-    /// The name it got, if that is another one than was offered.
+    /// The name it got, if it differs from the offered one.
     pub(crate) given: Result<Option<String>, Failure>,
-    /// Why it could not be recorded; it will be compared the next time.
+    /// Error of the record, if any; the file will be compared the next time.
     pub(crate) recorded: io::Result<()>,
 }
 
-/// Commits the files of one transfer.
+/// Committer of the files of one transfer.
 #[derive(Debug)]
 pub(crate) struct Committer {
     folder: Folder,
     waiting: Vec<Complete>,
     is_busy: bool,
-    /// `None` where the system has no thread for it: then files are committed where they come.
+    /// `None` if the system has no thread for it: then the caller's thread commits files.
     worker: Option<Worker>,
 }
 
 #[derive(Debug)]
 struct Worker {
-    /// `None` while it is dropped.
+    /// `None` while the worker is dropped.
     batches: Option<SyncSender<Vec<Complete>>>,
-    /// What came of each batch. A panic goes on where the results are taken, or nobody would ever hear of the files.
+    /// Results of each batch. A panic is resumed where the results are taken, as they would be lost otherwise.
     done: Receiver<std::thread::Result<Vec<Committed>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Committer {
-    /// `wake` is called when something is done.
+    /// Creates a committer. It calls `wake` when results are available.
     pub(crate) fn new(folder: Folder, wake: impl Fn() + Send + 'static) -> Self {
         let shared = folder.clone();
         let worker = Worker::start(move |batch| commit(&shared, batch), wake).ok();
@@ -91,7 +91,7 @@ impl Committer {
         self.waiting.push(complete);
     }
 
-    /// What is done, without waiting for anything; what waits goes on its way if nothing else is.
+    /// Returns the available results without waiting, and starts the next batch if none is in progress.
     pub(crate) fn poll(&mut self) -> Vec<Committed> {
         let Some(worker) = &self.worker else {
             return commit(&self.folder, std::mem::take(&mut self.waiting));
@@ -112,7 +112,7 @@ impl Committer {
         done
     }
 
-    /// What is done, after waiting for all of it.
+    /// Returns all results, after waiting for them.
     pub(crate) fn settle(&mut self) -> Vec<Committed> {
         let mut done = self.poll();
         while let (true, Some(worker)) = (self.is_busy, &self.worker) {
@@ -148,14 +148,14 @@ impl Worker {
         Ok(Worker { batches: Some(batches), done, thread: Some(thread) })
     }
 
-    /// Whether the thread is there and has taken it.
+    /// Sends a batch to the thread. Returns `true` if the thread exists and has accepted it.
     fn take(&self, batch: Vec<Complete>) -> bool {
         self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_ok())
     }
 }
 
 impl Drop for Worker {
-    /// The thread holds locks on part files, so that nobody else can have them before it has ended.
+    /// Waits for the thread, which holds locks on part files, so that they are released.
     fn drop(&mut self) {
         self.batches = None;
         if let Some(thread) = self.thread.take() {
@@ -211,7 +211,7 @@ fn give_name(folder: &Folder, complete: &Complete) -> Result<Option<String>, Fai
     }
 }
 
-/// Brings the folders of those that got their names to the disk, each once and one after the other.
+/// Syncs the folders of the files that got their names, one by one and each once.
 fn sync_parents(folder: &Folder, batch: &[Complete], given: &mut [Result<Option<String>, Failure>]) {
     if cfg!(not(unix)) {
         return;
@@ -233,7 +233,7 @@ fn sync_parents(folder: &Folder, batch: &[Complete], given: &mut [Result<Option<
     }
 }
 
-/// Brings one folder to the disk; `inside` is a file that just got its name in it.
+/// Syncs one folder to the disk; `inside` is a file that just got its name in it.
 fn sync_folder(
     folder: &Folder,
     path: &str,
@@ -241,7 +241,7 @@ fn sync_folder(
     file_systems: &mut Option<FileSystems>,
 ) -> io::Result<()> {
     let opened = match folder.patience.retry(|| folder.open_file(path)) {
-        // A folder that may be written to and not read cannot be opened for it.
+        // A folder with write but no read permission cannot be opened to be synced.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return match inside {
                 Some(file) if FileSystems::default().sync(file) => Ok(()),
@@ -255,7 +255,7 @@ fn sync_folder(
     if is_synced { Ok(()) } else { opened.sync_all() }
 }
 
-/// Records those that are stored under the name that was offered. After everything that changes their state.
+/// Records the files that are stored under the offered name. To be called after everything that changes their state.
 fn record(
     folder: &Folder,
     batch: &[Complete],
@@ -271,11 +271,11 @@ fn record(
         }
     }
     let mut failed = folder.record_all(&states, Provenance::Stored).err();
-    // One line about it is enough.
+    // One report of the error is enough.
     batch.iter().map(|_| failed.take().map_or(Ok(()), Err)).collect()
 }
 
-/// Brings files to the disk, and returns for each whether it is there.
+/// Syncs files to the disk, and returns the result for each.
 fn sync_all(files: &[&File]) -> Vec<io::Result<()>> {
     let mut file_systems = FileSystems::default();
     if files.len() >= MANY && files.iter().all(|file| file_systems.sync(file)) {
@@ -284,7 +284,7 @@ fn sync_all(files: &[&File]) -> Vec<io::Result<()>> {
     files.iter().map(|file| file.sync_all()).collect()
 }
 
-/// File systems that were brought to the disk as a whole.
+/// File systems that were synced as a whole.
 #[derive(Debug, Default)]
 struct FileSystems {
     #[cfg(target_os = "linux")]
@@ -292,8 +292,8 @@ struct FileSystems {
 }
 
 impl FileSystems {
-    /// Brings the file system of a file to the disk, once; `false` where that cannot be or has failed, and nothing is known of
-    /// any file.
+    /// Syncs the file system of a file, once. Returns `false` if that is impossible or failed, and the state of every file is
+    /// unknown.
     #[cfg(target_os = "linux")]
     fn sync(&mut self, file: &File) -> bool {
         use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! Folders that this program made for a transfer, and that are not sealed yet.
+//! Folders that this program created for a transfer, and that are not sealed yet.
 
 use std::collections::VecDeque;
 use std::fs::Metadata;
@@ -8,22 +8,22 @@ use super::directory::identity_of;
 use crate::identity::Owner;
 use crate::name::Name;
 
-/// Most folders that are remembered; of those made before them the time and permissions stay as they were made.
+/// Maximum number of stored folders; earlier ones keep the time and permissions of their creation.
 const MOST_MADE: usize = 4096;
 
-/// A folder that was made, told from any other one that takes its name later.
+/// Identity of a created folder, which distinguishes it from another one that takes its name later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CreatedFolder {
     device: u64,
     inode: u64,
 }
 
-/// What was made, over all associations with a store: a transfer that goes on over another one seals what it made before.
+/// Folders created over all associations with a store: a transfer that resumes over another one seals those it created before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CreatedFolders(Arc<Mutex<VecDeque<(Owner, Name, CreatedFolder)>>>);
 
 impl CreatedFolder {
-    /// Of a folder that was looked up.
+    /// Returns the identity of a folder that was looked up.
     pub(super) fn of_found(metadata: &cap_std::fs::Metadata) -> Self {
         let (device, inode) = identity_of(metadata);
         CreatedFolder { device, inode }
@@ -35,7 +35,7 @@ impl CreatedFolder {
         CreatedFolder { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// Other systems are not asked: a name that was made is taken for the folder that was made.
+    /// Other systems provide no identity: any folder with the name counts as the created one.
     #[cfg(not(unix))]
     pub(super) fn of(_metadata: &Metadata) -> Self {
         CreatedFolder { device: 0, inode: 0 }
@@ -52,14 +52,14 @@ impl CreatedFolders {
         list.push_back((owner, name.clone(), made));
     }
 
-    /// Returns the folder that was made for this sender under a name.
+    /// Returns the folder that was created for this sender under a name.
     pub(super) fn of(&self, owner: Owner, name: &Name) -> Option<CreatedFolder> {
         let list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |(by, other, _): &&(Owner, Name, CreatedFolder)| (by, other) == (&owner, name);
         list.iter().rfind(is_it).map(|(_, _, made)| *made)
     }
 
-    /// Forgets what was made for this sender under a name.
+    /// Removes the entry for a folder that was created for this sender under a name.
     pub(super) fn forget(&self, owner: Owner, name: &Name) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain(|(by, other, _)| (by, other) != (&owner, name));

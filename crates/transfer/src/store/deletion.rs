@@ -1,4 +1,4 @@
-//! Removing from a folder what its source does not have.
+//! Removal of entries from a folder that its source does not have.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,38 +14,38 @@ use crate::cancel::Cancel;
 use crate::name::Name;
 use crate::protocol::{Failure, OnClash};
 
-/// How a folder is made to hold no more than its source.
+/// Rules for removing entries that the source does not have.
 pub(crate) struct Deletion<'a> {
-    /// What the source holds.
+    /// Names at the source.
     pub(crate) listed: &'a ListedNames,
-    /// Whether something stays although the source does not have it; told its name and whether it is a folder.
+    /// Returns `true` for an entry that stays although the source does not have it; called with its name and `true` for a folder.
     pub(crate) protects: &'a dyn Fn(&Name, bool) -> bool,
-    /// Nothing is removed: it is only told what would be.
+    /// Set to report removals without performing them.
     pub(crate) is_dry: bool,
     pub(crate) cancel: &'a Cancel,
-    /// Told what was removed, or why it could not be.
+    /// Called with each removed entry, or with the reason why it could not be removed.
     pub(crate) tell: &'a mut dyn FnMut(&Name, Option<Failure>),
 }
 
-/// A folder that is emptied. It has no descriptor open while a folder in it is emptied, so the depth of a tree costs none.
+/// A folder that is being emptied. Its descriptor is closed while one in it is emptied, so they do not limit the depth of a tree.
 struct Level {
     name: Name,
     identity: (u64, u64),
-    /// Set once something stays in it, so that it cannot be removed.
+    /// Set once an entry stays in it, so that it cannot be removed.
     keeps: bool,
     folders: Batch,
 }
 
 impl Folder {
-    /// Removes from one of its folders all entries that `deletion` does not list. Every removal is from a handle on the folder that
-    /// the entry was found in, and no handle was opened through a link, so other programs cannot redirect a removal.
+    /// Removes from one of its folders all entries that `deletion` does not list. Each removal uses a handle on the folder that the
+    /// entry was found in, and no handle was opened through a link, so other programs cannot redirect a removal.
     ///
     /// # Errors
-    /// The failure to read the folder itself. Removals until then have been reported.
+    /// Fails if the folder itself cannot be read. Removals until then have been reported.
     pub(crate) fn delete_unlisted(&self, name: &Name, deletion: &mut Deletion<'_>) -> Result<(), Failure> {
         let delete = |deletion: &mut Deletion<'_>| {
             let opened = match self.patience.retry(|| self.open_without_links(name)) {
-                // A dry run leaves what a folder would have replaced.
+                // A dry run keeps the file that a folder would have replaced.
                 Err(error) if deletion.is_dry && is_no_folder(&error) => None,
                 opened => opened?,
             };
@@ -69,11 +69,11 @@ impl Folder {
         delete(deletion).map_err(|error: io::Error| self.failure(name, &error))
     }
 
-    /// Removes what has the name of an offer of another kind: a folder with what is in it for a file or link, or a file or link
-    /// for a folder.
+    /// Removes an entry of another kind that has the name of an offer: a folder with its content for a file or link, or a file or
+    /// link for a folder.
     ///
     /// # Errors
-    /// The reason for which the name is still in use.
+    /// Returns the reason why the name is still in use.
     pub(crate) fn make_way(
         &self,
         name: &Name,
@@ -112,7 +112,7 @@ impl Folder {
         }
     }
 
-    /// Returns a handle on the folder that something is in.
+    /// Returns a handle on the folder that contains an entry.
     fn open_parent(&self, name: &Name) -> io::Result<Dir> {
         let parent = name.parent().and_then(|parent| Name::new(parent).ok());
         match parent {
@@ -121,7 +121,7 @@ impl Folder {
         }
     }
 
-    /// A handle on one of its folders; `None` if there is none of that name. Fails if the name leads through a link.
+    /// Returns a handle on one of its folders; `None` if there is none of that name. Fails if the name leads through a link.
     fn open_without_links(&self, name: &Name) -> io::Result<Option<Dir>> {
         let mut dir = self.files.dir.try_clone()?;
         for part in name.as_str().split('/') {
@@ -179,7 +179,7 @@ impl Folder {
         deletion: &mut Deletion<'_>,
     ) {
         let last = entry.file_name();
-        // A name that cannot be offered is none that a source has removed.
+        // A name that cannot be offered cannot have been removed by a source.
         let Some((last, name)) = last.to_str().and_then(|last| Some((last, level.name.below(last).ok()?)))
         else {
             level.keeps = true;
@@ -232,7 +232,7 @@ impl Folder {
         }
     }
 
-    /// Opens the folder of a level again. Fails if its name leads to another folder by now.
+    /// Opens the folder of a level again. Fails if its name now leads to another folder.
     fn reopen(&self, level: &Level) -> io::Result<Dir> {
         let dir = self.open_without_links(&level.name)?.ok_or(ErrorKind::NotFound)?;
         if identity_of(&dir.dir_metadata()?) != level.identity {
@@ -252,13 +252,13 @@ impl Folder {
         };
         match removed {
             Ok(()) => (deletion.tell)(&done.name, None),
-            // Something in it stays, or was added meanwhile.
+            // An entry in it stays, or was added meanwhile.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => above.keeps = true,
             Err(error) => self.keep(above, &done.name, &error, deletion),
         }
     }
 
-    /// Reports that an entry of a level stays, unless it is gone already.
+    /// Reports that an entry of a level stays, unless it no longer exists.
     fn keep(&self, level: &mut Level, name: &Name, error: &io::Error, deletion: &mut Deletion<'_>) {
         if error.kind() != ErrorKind::NotFound {
             level.keeps = true;
@@ -272,7 +272,7 @@ impl Folder {
         (deletion.tell)(&level.name, Some(self.failure(&level.name, error)));
     }
 
-    /// Whether `--on-clash rename` may have given this name to something that the source has under another one.
+    /// Returns `true` if `--on-clash rename` may have given this name to an entry that the source has under another one.
     fn is_renamed(&self, last: &str, listed: &ListedNames) -> bool {
         let numbered = last.rsplit_once('.').filter(|_| self.on_clash == OnClash::Rename);
         numbered.is_some_and(|(name, number)| {
@@ -284,7 +284,7 @@ impl Folder {
     }
 }
 
-/// Returns `true` if a file or a link was found where a folder was looked for.
+/// Returns `true` if a file or a link has the name of a folder to open.
 fn is_no_folder(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
@@ -297,8 +297,8 @@ fn remove(deletion: &Deletion<'_>, removal: impl FnOnce() -> io::Result<()>) -> 
     if deletion.is_dry { Ok(()) } else { removal() }
 }
 
-/// The entries of a folder that listed names lead to without being them: on file systems that ignore case, or store accents in
-/// another form.
+/// Returns the entries of a folder that listed names lead to although their names differ: on file systems that ignore case, or
+/// store accents in another form.
 fn aliases(dir: &Dir, deletion: &Deletion<'_>) -> io::Result<BTreeSet<(u64, u64)>> {
     let mut is_found = vec![false; deletion.listed.len()];
     for entry in dir.entries()? {
@@ -313,7 +313,7 @@ fn aliases(dir: &Dir, deletion: &Deletion<'_>) -> io::Result<BTreeSet<(u64, u64)
     for at in others {
         match dir.symlink_metadata(deletion.listed.get(at)) {
             Ok(metadata) => aliases.insert(identity_of(&metadata)),
-            // A name that the file system cannot have leads to nothing.
+            // A name that the file system cannot store leads to no entry.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => false,
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! The directory that files are put into, and how its part files are opened and locked.
+//! Directory that stores files, and access to its locked part files.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -13,7 +13,7 @@ use super::mode::Umask;
 use crate::identity::Owner;
 use crate::name::Name;
 
-/// How often it is tried to get hold of a part file that others rename or remove at the same time.
+/// Number of attempts to lock a part file that other transfers rename or remove at the same time.
 const LOCK_TRIES: usize = 8;
 
 /// A directory. All paths in it are resolved below it, symbolic links too (by `cap-std`).
@@ -21,7 +21,7 @@ const LOCK_TRIES: usize = 8;
 pub(super) struct Directory {
     pub(super) dir: Arc<Dir>,
     pub(super) disk: Disk,
-    /// Whose unfinished files these are.
+    /// Owner of the unfinished files.
     pub(super) owner: Owner,
     pub(super) umask: Umask,
 }
@@ -30,7 +30,7 @@ impl Directory {
     /// Opens a directory that exists.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(path, ambient_authority())?;
-        // Opening tells nothing of a directory that was a file.
+        // Opening reports no error for a directory that was a file.
         dir.dir_metadata()?;
         Ok(Directory {
             dir: Arc::new(dir),
@@ -40,7 +40,7 @@ impl Directory {
         })
     }
 
-    /// Opens a directory below it, which is made if it is not there. Follows no link, neither there nor on the way.
+    /// Opens a directory below it, which is created if it does not exist. Follows no link, neither there nor on the way.
     pub(super) fn below(&self, name: &Name) -> io::Result<Self> {
         let mut dir = self.dir.try_clone()?;
         for part in name.as_str().split('/') {
@@ -52,27 +52,27 @@ impl Directory {
         Ok(Directory { dir: Arc::new(dir), ..self.clone() })
     }
 
-    /// The same directory, as this sender puts files into it.
+    /// Returns the same directory for files of this sender.
     pub(super) fn owned_by(&self, owner: Owner) -> Self {
         Directory { owner, ..self.clone() }
     }
 
-    /// Where what has arrived of a name is kept.
+    /// Returns the path of the part file of a name.
     pub(super) fn part_of(&self, name: &Name) -> String {
         name.part(self.owner)
     }
 
-    /// Where it is written down what has arrived of a name.
+    /// Returns the path of the journal of a name.
     pub(super) fn journal_of(&self, name: &Name) -> String {
         name.journal(self.owner)
     }
 
-    /// Opens a file in it to read.
+    /// Opens a file in it for reading.
     pub(super) fn open_file(&self, name: &str) -> io::Result<File> {
         Ok(self.dir.open(name)?.into_std())
     }
 
-    /// The part file of a name, created if need be, for us alone; `None` if somebody else holds it.
+    /// Opens the part file of a name, created if necessary, under an exclusive lock; `None` if another transfer holds it.
     pub(super) fn lock_part(&self, name: &Name) -> io::Result<Option<File>> {
         let path = self.part_of(name);
         for _ in 0..LOCK_TRIES {
@@ -84,9 +84,9 @@ impl Directory {
             }
             match self.is_only_name(&path, &file) {
                 Ok(OnlyName::Yes) => return Ok(Some(file)),
-                // Whoever held it before has given it its name or taken it away: this one is no part any more.
+                // The last holder has given it its name or removed it: this file is no part file any more.
                 Ok(OnlyName::Gone) => {}
-                // A crash between giving it its name and taking this one away.
+                // A crash occurred after it got its name and before this name was removed.
                 Ok(OnlyName::HasAnother) => self.remove_if_there(&path)?,
                 Err(error) => return Err(error),
             }
@@ -114,7 +114,7 @@ impl Directory {
         Ok(if self.dir.exists(path) { OnlyName::Yes } else { OnlyName::Gone })
     }
 
-    /// Opens a part file, one that was given the permissions of its source before it could be given its name, too.
+    /// Opens a part file, including one that got the permissions of its source before its name.
     fn open_part(&self, path: &str) -> io::Result<File> {
         match self.open_or_create(path) {
             #[cfg(unix)]
@@ -140,13 +140,13 @@ impl Directory {
         #[cfg(unix)]
         {
             use cap_std::fs::OpenOptionsExt;
-            // Whom it is for is known only when it is complete.
+            // Its permissions are set only when it is complete.
             options.mode(0o600);
         }
         Ok(self.dir.open_with(path, &options)?.into_std())
     }
 
-    /// Opens or makes a regular file at the top; `None` if something else has the name, such as a link.
+    /// Opens or creates a regular file at the top; `None` if another entry has the name, such as a link.
     pub(super) fn open_plain(&self, name: &str) -> io::Result<Option<File>> {
         match self.dir.symlink_metadata(name) {
             Ok(there) if !there.is_file() => return Ok(None),
@@ -156,7 +156,7 @@ impl Directory {
         self.open_or_create(name).map(Some)
     }
 
-    /// Makes a symbolic link, whose target was looked at before.
+    /// Creates a symbolic link, whose target was checked before.
     #[cfg(unix)]
     pub(super) fn symlink(&self, target: &str, name: &str) -> io::Result<()> {
         self.dir.symlink_contents(target, name)
@@ -180,14 +180,14 @@ pub(super) fn open_dir_nofollow(dir: Dir, last: impl AsRef<Path>) -> io::Result<
     cap_primitives::fs::open_dir_nofollow(&dir.into_std_file(), last.as_ref()).map(Dir::from_std_file)
 }
 
-/// What a file or folder is told from others by, whatever name it is looked up under.
+/// Returns the identity of a file or folder, which is the same under all its names.
 #[cfg(unix)]
 pub(crate) fn identity_of(metadata: &Metadata) -> (u64, u64) {
     use cap_std::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
-/// Other systems are not asked: there everything is taken for the same.
+/// Other systems provide no identity: all files count as the same.
 #[cfg(not(unix))]
 pub(crate) fn identity_of(_metadata: &Metadata) -> (u64, u64) {
     (0, 0)

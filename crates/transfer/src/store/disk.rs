@@ -1,9 +1,9 @@
-//! The file system that a folder is on: how much room it has, and, in tests, where it fails.
+//! File system of a folder: its free space and, in tests, its failures.
 
 use std::fs::File;
 use std::io;
 
-/// What is about to be done to the disk.
+/// Step that is about to access the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     OpenPart,
@@ -15,14 +15,14 @@ pub(crate) enum Step {
     Record,
 }
 
-/// Clones are the same one.
+/// Access to the disk. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk {
     #[cfg(test)]
     faults: std::sync::Arc<std::sync::Mutex<Faults>>,
 }
 
-/// What a test has decided.
+/// Failures that a test has set.
 #[cfg(test)]
 #[derive(Debug, Default)]
 struct Faults {
@@ -31,14 +31,14 @@ struct Faults {
 }
 
 impl Disk {
-    /// To be called before each step, which fails if this does.
+    /// To be called before each step, which fails with its error.
     #[cfg(not(test))]
     #[allow(clippy::unused_self)]
     pub(super) fn before(&self, _step: Step) -> io::Result<()> {
         Ok(())
     }
 
-    /// Bytes that may be written by whoever we are to the file system of an open file or folder; `None` if it does not say.
+    /// Returns the bytes that this user may write to the file system of an open file or folder; `None` if it reports no size.
     #[cfg(not(test))]
     #[allow(clippy::unused_self)]
     pub(super) fn free_bytes(&self, on: &File) -> Option<u64> {
@@ -49,7 +49,7 @@ impl Disk {
 #[cfg(unix)]
 fn system_free_bytes(on: &File) -> Option<u64> {
     let system = rustix::fs::fstatvfs(on).ok()?;
-    // File systems without a size of their own, such as some over a network, report nothing at all.
+    // File systems without a size of their own, such as some network file systems, report 0.
     (system.f_blocks > 0).then(|| system.f_bavail.saturating_mul(system.f_frsize))
 }
 
@@ -71,7 +71,7 @@ impl Disk {
         self.faults.lock().expect("no test panicked").free_bytes.or_else(|| system_free_bytes(on))
     }
 
-    /// From now on the disk is full whenever this is done.
+    /// Makes the disk full at this step from now on.
     pub(crate) fn fill_at(&self, step: Option<Step>) {
         self.faults.lock().expect("no test panicked").full_at = step;
     }

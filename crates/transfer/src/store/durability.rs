@@ -1,11 +1,11 @@
-//! When a file is on the disk.
+//! Time at which a file is synced to the disk.
 
-/// What waits to be on the disk before a file counts as stored.
+/// Unit of files that is synced before a file counts as stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The files that are complete together, all at once.
+    /// Files that are complete at the same time are synced together.
     #[default]
     Batch,
-    /// Each file alone, with its folder.
+    /// Each file is synced alone, with its folder.
     Each,
 }

@@ -1,4 +1,4 @@
-//! A folder that files are put into, and nothing outside of it.
+//! Folder that stores files, and nothing outside of it.
 
 use std::fs::{File, FileTimes};
 use std::io::{self, ErrorKind, Read};
@@ -25,53 +25,53 @@ use crate::name::{BadName, JOURNAL_ENDING, LINK_DRAFT, Name, NameRules, PART_END
 use crate::protocol::{Failure, Kind, Offer, OnClash, Reason, Wishes};
 use crate::scarcity::{Patience, Scarcity};
 
-/// The most files of one name that are told apart by a number.
+/// Maximum number of files of one name that are distinguished by a number.
 pub(super) const MOST_RENAMED: u32 = 9999;
 
-/// A folder. All paths in it are resolved below it, symbolic links too (by `cap-std`); what is received goes through no link.
+/// A folder. All paths in it are resolved below it, including symbolic links (by `cap-std`); received files follow no link.
 #[derive(Clone, Debug)]
 pub struct Folder {
     pub(super) files: Directory,
     shown: String,
     pub(super) on_clash: OnClash,
     names: NameRules,
-    /// Folders that were made in it and are not sealed.
+    /// Folders that were created in it and are not sealed.
     made: CreatedFolders,
     record: Record,
     durability: Durability,
-    /// Files of the same size are compared whatever is recorded.
+    /// Set to compare files of the same size regardless of the record.
     checksum: bool,
-    /// What a sender or user may do about a clash.
+    /// Remedy for a clash, for the sender or user.
     advice: &'static str,
-    /// Its name below the folder that is served; empty for that one.
+    /// Its name below the served folder; empty for that one.
     within: String,
-    /// Bytes that files in it may have, where they are bounded.
+    /// Quota of the files in it, if any.
     quota: Option<Quota>,
-    /// Descriptors that its files may take at a time.
+    /// Share of descriptors for its files.
     descriptors: Share,
-    /// Repeats what fails because the system lacks resources, on threads that may wait.
+    /// Repeats calls that fail because the system lacks resources, on blocking threads.
     pub(super) patience: Patience,
 }
 
-/// What came of comparing a file with what is offered.
+/// Result of comparing a file with an offer.
 #[derive(Debug)]
 pub(crate) enum Comparison {
     /// They are the same, which was recorded unless that failed.
     Same(io::Result<()>),
-    /// The file had this state when it was read.
+    /// They differ; the file had this state when it was read.
     Different(FileState),
 }
 
-/// What is unfinished in a folder.
+/// Unfinished files in a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Files of which a part has arrived.
+    /// Number of files of which a part has arrived.
     pub files: u64,
-    /// What those parts take.
+    /// Bytes that those parts occupy on the disk.
     pub bytes: u64,
-    /// When the one that was left alone longest was last written to.
+    /// Time of the last write to the file that was unchanged for the longest time.
     pub oldest: Option<SystemTime>,
-    /// Whether the whole folder was looked at.
+    /// Set if the whole folder was read.
     pub is_all: bool,
 }
 
@@ -81,7 +81,7 @@ impl Unfinished {
             self.files += 1;
             self.bytes += metadata.len();
         }
-        // Part files have a time stamp that tells nothing.
+        // The time stamp of a part file is a mark, and does not show its last write.
         if name.ends_with(JOURNAL_ENDING)
             && let Ok(written) = metadata.modified()
         {
@@ -91,25 +91,25 @@ impl Unfinished {
     }
 }
 
-/// What would become of an offer.
+/// Predicted treatment of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preview {
     /// It would be received.
     Take,
-    /// It would be compared with the file that is there.
+    /// It would be compared with the existing file.
     Compare,
-    /// It is there.
+    /// The existing entry is the offered one.
     Same,
 }
 
-/// What to do about an offer.
+/// Treatment of an offer.
 #[derive(Debug)]
 pub(crate) enum Begin {
     /// Receive it into this part file.
     Take(Box<Part>),
-    /// Compare it with the file that is there.
+    /// Compare it with the existing file.
     Compare,
-    /// The file that is there is the offered one, and has its time and permissions unless that failed.
+    /// The existing file is the offered one, and has its time and permissions unless that failed.
     Identical(io::Result<()>),
     /// Another transfer holds its part file.
     Busy,
@@ -121,7 +121,7 @@ impl Folder {
     /// Opens a folder that exists.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// Returns the system's error if it cannot be opened.
     pub fn open(path: &Path, on_clash: OnClash) -> io::Result<Self> {
         Ok(Folder {
             files: Directory::open(path)?,
@@ -140,28 +140,28 @@ impl Folder {
         })
     }
 
-    /// The same folder with other rules for names.
+    /// Returns the same folder with other rules for names.
     #[must_use]
     pub fn with_names(mut self, names: NameRules) -> Self {
         self.names = names;
         self
     }
 
-    /// The same folder, with files brought to the disk in another way.
+    /// Returns the same folder with another durability.
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// The same folder, where the content of files is compared whatever was recorded of them.
+    /// Returns the same folder, in which files are compared regardless of the record if `checksum` is set.
     #[must_use]
     pub fn with_checksum(mut self, checksum: bool) -> Self {
         self.checksum = checksum;
         self
     }
 
-    /// The same folder, as a sender wants it to be treated, whose wish counts for clashes unless the receiver has decided.
+    /// Returns the same folder with the sender's requests. Its request decides on clashes unless the receiver has `decided`.
     pub(crate) fn with_wishes(mut self, wishes: Wishes, decided: Option<OnClash>) -> Self {
         self.on_clash = decided.unwrap_or(wishes.on_clash);
         self.checksum |= wishes.checksum;
@@ -172,7 +172,7 @@ impl Folder {
         self
     }
 
-    /// The same folder for a sender without the right to replace files.
+    /// Returns the same folder for a sender without the right to replace files.
     pub(crate) fn without_overwriting(mut self) -> Self {
         if self.on_clash == OnClash::Overwrite {
             self.on_clash = OnClash::Refuse;
@@ -182,17 +182,17 @@ impl Folder {
         self
     }
 
-    /// A folder in it as a folder of its own, which is made if it is not there.
+    /// Returns a folder in it as a folder of its own, which is created if it does not exist.
     ///
     /// # Errors
-    /// The error of making or opening it; a symbolic link is not followed.
+    /// Returns the error of creating or opening it; a symbolic link is not followed.
     pub(crate) fn below(&self, name: &Name) -> io::Result<Self> {
         let files = self.files.below(name)?;
         let (made, record, within) = (CreatedFolders::default(), Record::default(), name.as_str().to_owned());
         Ok(Folder { files, made, record, within, ..self.clone() })
     }
 
-    /// Its name below the folder that is served.
+    /// Returns its name below the served folder.
     pub(crate) fn within(&self) -> &str {
         &self.within
     }
@@ -203,13 +203,13 @@ impl Folder {
         self
     }
 
-    /// The same folder, whose files take their descriptors from this share.
+    /// Returns the same folder, whose files take their descriptors from this share.
     pub(crate) fn with_descriptors(mut self, share: Share) -> Self {
         self.descriptors = share;
         self
     }
 
-    /// The same folder for a thread that may wait, until this is cancelled, where the system lacks resources.
+    /// Returns the same folder for a blocking thread, which waits until `cancel` if the system lacks resources.
     pub(crate) fn patient(&self, cancel: &Cancel) -> Self {
         Folder { patience: Patience::until(cancel), ..self.clone() }
     }
@@ -223,24 +223,24 @@ impl Folder {
         self.durability
     }
 
-    /// The same folder, whose own name no message tells: what is said of it goes to peers.
+    /// Returns the same folder without its own name in messages, since they are sent to peers.
     pub(crate) fn unnamed(mut self) -> Self {
         ".".clone_into(&mut self.shown);
         self
     }
 
-    /// Takes a name that a peer sent, if it can be stored in it.
+    /// Checks a name that a peer sent: it can be stored in this folder.
     pub(crate) fn admit(&self, name: &str) -> Result<Name, BadName> {
         let name = Name::new(name)?;
         self.names.check(&name).map(|()| name)
     }
 
-    /// The same folder, as this sender puts files into it.
+    /// Returns the same folder for files of this sender.
     pub(crate) fn owned_by(&self, owner: Owner) -> Self {
         Folder { files: self.files.owned_by(owner), ..self.clone() }
     }
 
-    /// Where what has arrived of a name is kept.
+    /// Returns the path of the part file of a name.
     pub(crate) fn part_of(&self, name: &Name) -> String {
         self.files.part_of(name)
     }
@@ -250,17 +250,17 @@ impl Folder {
         &self.files.disk
     }
 
-    /// Opens a file in it to read.
+    /// Opens a file in it for reading.
     pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
         self.files.open_file(name)
     }
 
-    /// Takes a part away, with what was written down of it.
+    /// Removes a part file and its journal.
     pub(crate) fn discard(&self, part: Part) -> io::Result<()> {
         part.discard(&self.files)
     }
 
-    /// A name in it as people should see it.
+    /// Returns the path of an entry for display.
     pub(crate) fn show(&self, name: &str) -> String {
         match self.shown.as_str() {
             "." => name.to_owned(),
@@ -268,12 +268,12 @@ impl Folder {
         }
     }
 
-    /// A failure of the system, in words that name the file.
+    /// Converts an error of the system to a failure that names the file.
     pub(crate) fn failure(&self, name: &Name, error: &io::Error) -> Failure {
         explain(&self.show(name.as_str()), error)
     }
 
-    /// Begins with an offered file or stream.
+    /// Begins an offered file or stream.
     pub(crate) fn begin(
         &self,
         name: &Name,
@@ -292,7 +292,7 @@ impl Folder {
         }
     }
 
-    /// Returns what an offered file, link or stream needs. A folder of that name is no obstacle if it `makes_way`. Changes
+    /// Returns the treatment of an offered file, link or stream. An existing folder is no obstacle if it `makes_way`. Changes
     /// nothing.
     pub(crate) fn preview(&self, name: &Name, offer: &Offer, makes_way: bool) -> Result<Preview, Failure> {
         self.check_parents(name)?;
@@ -316,7 +316,7 @@ impl Folder {
         Ok(Preview::Take)
     }
 
-    /// Fails unless an offered folder could be made or is there, or what has its name `makes_way`. Changes nothing.
+    /// Fails unless an offered folder exists or could be created, or the entry of its name `makes_way`. Changes nothing.
     pub(crate) fn preview_folder(&self, name: &Name, makes_way: bool) -> Result<(), Failure> {
         self.check_parents(name)?;
         match self.present(name).map_err(|error| self.failure(name, &error))? {
@@ -328,7 +328,7 @@ impl Folder {
         }
     }
 
-    /// Takes an offer whatever is there of that name; what the policy for clashes says has been asked.
+    /// Accepts an offer whether or not its name is in use; the policy for clashes was checked before.
     pub(crate) fn take(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
         let system = |error: io::Error| self.failure(name, &error);
         let there = self.allocated_bytes(&self.part_of(name));
@@ -351,7 +351,7 @@ impl Folder {
         Ok(Begin::Take(part))
     }
 
-    /// Returns `true` if a file is known, without reading it, to be what is offered.
+    /// Returns `true` if the record shows, without reading the file, that it is the offered one.
     fn is_recorded(&self, name: &Name, offer: &Offer) -> bool {
         let found = self.files.dir.symlink_metadata(name.as_str());
         found.is_ok_and(|found| self.provenance(name, offer, FileState::of_found(&found)).is_some())
@@ -361,8 +361,8 @@ impl Folder {
         self.record.find(&self.files, &Version { owner: self.files.owner, name, offer }, state)
     }
 
-    /// Gives a file that has the content of an offer its time and permissions as well, if it was stored from this sender or may
-    /// be overwritten. A file of others keeps its own.
+    /// Sets the time and permissions of an offer on a file with the same content, if it was stored from this sender or may be
+    /// overwritten. A file of another origin keeps its own.
     fn refresh(&self, name: &Name, offer: &Offer) -> io::Result<()> {
         let found = self.files.dir.symlink_metadata(name.as_str())?;
         let mode = self.files.umask.of_file(offer.mode);
@@ -386,10 +386,10 @@ impl Folder {
         self.record_all(&[(name, offer, FileState::of(&file.metadata()?))], Provenance::Stored)
     }
 
-    /// Records that files are what was offered, so that they need not be read when they are offered again.
+    /// Records that files are the offered ones, so that they need not be read when they are offered again.
     ///
     /// # Errors
-    /// Why they were not recorded; they will be compared then.
+    /// Returns the error of recording them; they will be compared the next time.
     pub(super) fn record_all(
         &self,
         files: &[(&Name, &Offer, FileState)],
@@ -417,7 +417,7 @@ impl Folder {
         found.is_ok_and(|found| FileState::of_found(&found) == state)
     }
 
-    /// Compares a file that is there with what is offered, and says why if it could not be recorded that they are the same.
+    /// Compares an existing file with an offer, and returns the error of the record if they are the same.
     pub(crate) fn compare(
         &self,
         name: &Name,
@@ -427,7 +427,7 @@ impl Folder {
         cancel: &Cancel,
     ) -> io::Result<Comparison> {
         let file = self.open_file(name.as_str())?;
-        // Before it is read: what is changed meanwhile must not be recorded.
+        // Taken before it is read, because a state after a concurrent change must not be recorded.
         let before = FileState::of(&file.metadata()?);
         if before != FileState::of_found(&self.files.dir.symlink_metadata(name.as_str())?) {
             return Err(io::Error::other("it was replaced while it was compared"));
@@ -439,20 +439,20 @@ impl Folder {
         })
     }
 
-    /// Records a file that was compared, and gives it the time and permissions of the offer if it may.
+    /// Records a compared file, and sets the time and permissions of the offer if that is allowed.
     fn settle_same(&self, name: &Name, offer: &Offer, state: FileState) -> io::Result<()> {
         self.refresh(name, offer)?;
         let found = FileState::of_found(&self.files.dir.symlink_metadata(name.as_str())?);
-        // A file that was refreshed is recorded.
+        // A refreshed file is already recorded.
         if found == state { self.record_all(&[(name, offer, state)], Provenance::Equal) } else { Ok(()) }
     }
 
-    /// Fails if the missing bytes of a file do not fit beside what there is.
+    /// Fails if the missing bytes of a file exceed the free space.
     fn check_room(&self, name: &Name, missing: u64) -> Result<(), Failure> {
         if missing == 0 {
             return Ok(());
         }
-        // A handle that only resolves names, so that a folder without read permission has room, too.
+        // This handle only resolves names, so it can be opened for a folder without read permission, too.
         let parent = self.files.dir.open_dir(name.parent().unwrap_or("."));
         let parent = parent.map_err(|error| self.failure(name, &error))?.into_std_file();
         let Some(free) = self.files.disk.free_bytes(&parent) else { return Ok(()) };
@@ -463,12 +463,12 @@ impl Folder {
         Err(explain(&self.show(name.as_str()), &io::Error::new(ErrorKind::StorageFull, text)))
     }
 
-    /// Returns the bytes that a file takes on the disk; 0 if there is none.
+    /// Returns the bytes that a file occupies on the disk; 0 if there is none.
     fn allocated_bytes(&self, path: &str) -> u64 {
         self.files.dir.symlink_metadata(path).map_or(0, |metadata| allocated_bytes(&metadata))
     }
 
-    /// Fails unless files that differ from what is there may come.
+    /// Fails if the policy refuses a file that differs from the existing entry.
     pub(crate) fn check_clash(&self, name: &Name, what: &str) -> Result<(), Failure> {
         match self.on_clash {
             OnClash::Refuse => Err(self.clash(name, what)),
@@ -476,7 +476,7 @@ impl Folder {
         }
     }
 
-    /// Nothing of this name can be stored here, whatever is asked.
+    /// Returns the failure for a name that no policy can store.
     pub(super) fn in_the_way(&self, name: &Name, what: &str) -> Failure {
         let text =
             format!("{} {what}; it was left as it is: move one of them away", self.show(name.as_str()));
@@ -503,7 +503,7 @@ impl Folder {
         Ok(Present::File { size_bytes: metadata.len() })
     }
 
-    /// Makes the folders that a name is in; nothing happens to those that are there.
+    /// Creates the missing folders that contain a name.
     fn make_parents(&self, name: &Name) -> Result<(), Failure> {
         for parent in name.parents() {
             let made = match self.files.dir.symlink_metadata(parent) {
@@ -518,7 +518,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes a folder; another transfer may make it at the same time.
+    /// Creates a folder; another transfer may create it at the same time.
     fn make_unless_there(&self, name: &str) -> io::Result<()> {
         match self.files.dir.create_dir(name) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -533,13 +533,13 @@ impl Folder {
         Failure::new(Reason::Clash, text)
     }
 
-    /// Fails if a name leads through a symbolic link: a receiver follows none, whoever made it.
+    /// Fails if a name leads through a symbolic link: a receiver follows none, regardless of its owner.
     pub(super) fn check_parents(&self, name: &Name) -> Result<(), Failure> {
         for parent in name.parents() {
             match self.files.dir.symlink_metadata(parent) {
                 Ok(there) if there.is_symlink() => return Err(self.leads_through(name, parent)),
                 Ok(_) => {}
-                // What is below is not there, either.
+                // Folders below it do not exist either.
                 Err(error) if error.kind() == ErrorKind::NotFound => break,
                 Err(error) => return Err(explain(&self.show(parent), &error)),
             }
@@ -556,7 +556,7 @@ impl Folder {
         Failure::new(Reason::Clash, text)
     }
 
-    /// Whether a symbolic link is to be made, because there is none that leads there.
+    /// Returns `true` if a symbolic link is to be created, because none with this target exists.
     pub(crate) fn begin_link(&self, name: &Name, target: &str, makes_way: bool) -> Result<bool, Failure> {
         let preview = self.preview_link(name, target, makes_way)?;
         self.make_parents(name)?;
@@ -584,7 +584,7 @@ impl Folder {
                 match self.files.dir.read_link_contents(name.as_str()) {
                     Ok(there) if there == Path::new(target) => return Ok(Preview::Same),
                     Err(error) if error.is_scarcity() => return Err(self.failure(name, &error)),
-                    // Something that is neither a file nor a link has no target.
+                    // An entry that is neither a file nor a link has no target.
                     Ok(_) | Err(_) => self.check_clash(name, "is there already, and leads elsewhere")?,
                 }
             }
@@ -592,20 +592,20 @@ impl Folder {
         Ok(Preview::Take)
     }
 
-    /// Makes a symbolic link that [`begin_link`](Self::begin_link) has let pass, and tells its name if that is another one.
+    /// Creates a symbolic link that [`begin_link`](Self::begin_link) has admitted, and returns its name if it differs.
     pub(super) fn make_link(&self, name: &Name, target: &str) -> Result<Option<String>, Failure> {
         self.patience.retry(|| self.check_parents(name))?;
         let system = |error: io::Error| self.failure(name, &error);
         let symlink = |at: &str| self.patience.retry(|| self.files.symlink(target, at));
         match self.on_clash {
             OnClash::Overwrite => {
-                // It takes the place of what is there in one step.
+                // It replaces the existing entry atomically.
                 let draft = name.beside(&format!("{LINK_DRAFT}{:016x}", random_number().map_err(system)?));
                 symlink(&draft).map_err(system)?;
                 let renamed =
                     self.patience.retry(|| self.files.dir.rename(&draft, &self.files.dir, name.as_str()));
                 if renamed.is_err() {
-                    // Nothing is lost with it.
+                    // The draft holds no data.
                     let _ = self.files.remove_if_there(&draft);
                 }
                 renamed.map(|()| None).map_err(system)
@@ -620,7 +620,7 @@ impl Folder {
         }
     }
 
-    /// Makes an offered folder, unless it is there.
+    /// Creates an offered folder, unless it exists.
     pub(crate) fn make_folder(&self, name: &Name) -> Result<(), Failure> {
         self.make_parents(name)?;
         let make = || match self.files.dir.create_dir(name.as_str()) {
@@ -640,8 +640,8 @@ impl Folder {
         })
     }
 
-    /// Gives a folder its time and permissions, when everything is in it, if it is one that [`make_folder`](Self::make_folder)
-    /// made: what others made keeps its own.
+    /// Sets the time and permissions of a folder once its content is complete, if [`make_folder`](Self::make_folder) created it:
+    /// folders of another origin keep their own.
     pub(crate) fn seal_folder(&self, name: &Name, offer: &Offer) -> Result<(), Failure> {
         self.check_parents(name)?;
         let seal = || {
@@ -650,7 +650,7 @@ impl Folder {
                 return Err(ErrorKind::NotADirectory.into());
             }
             let Some(made) = self.made.of(self.files.owner, name) else { return Ok(()) };
-            // `open_dir` gives handles that can do nothing but resolve names.
+            // `open_dir` returns handles that can only resolve names.
             let folder = self.open_file(name.as_str())?;
             if CreatedFolder::of(&folder.metadata()?) != made {
                 return Ok(());
@@ -667,7 +667,7 @@ impl Folder {
         }
     }
 
-    /// Takes away what is left of a name whose file is complete, as after a crash at the very end.
+    /// Removes the part file and journal of a complete file, as after a crash at the very end.
     fn tidy(&self, name: &Name) -> io::Result<()> {
         if self.files.dir.symlink_metadata(self.part_of(name)).is_ok()
             && let Some(_held) = self.files.lock_part(name)?
@@ -678,7 +678,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a sealed part its name, and tells it if it is another one than was offered. It is not on the disk yet.
+    /// Gives a sealed part its name, and returns the name if it differs from the offered one. It is not synced yet.
     pub(super) fn give_name(&self, part: &Part) -> Result<Option<String>, Failure> {
         let name = part.name();
         let system = |error: io::Error| self.failure(name, &error);
@@ -711,7 +711,7 @@ impl Folder {
         Ok(given)
     }
 
-    /// Gives a name, or that with the first number behind it that nothing has; `give` tells whether it did.
+    /// Gives a name, or that with the first unused number behind it; `give` returns `true` if it did.
     fn beside(&self, name: &Name, give: impl Fn(&str) -> io::Result<bool>) -> io::Result<Option<String>> {
         if give(name.as_str())? {
             return Ok(None);
@@ -725,12 +725,12 @@ impl Folder {
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// Gives a file a second name, if nothing has it: unlike renaming, this never replaces a file. Whether it did.
+    /// Gives a file a second name, if it is unused: unlike renaming, this never replaces a file. Returns `true` if it did.
     fn link(&self, from: &str, to: &str) -> io::Result<bool> {
         match self.files.dir.hard_link(from, &self.files.dir, to) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            // File systems without hard links.
+            // The file system has no hard links.
             Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied) => {
                 match self.files.dir.symlink_metadata(to) {
                     Ok(_) => Ok(false),
@@ -744,10 +744,10 @@ impl Folder {
         }
     }
 
-    /// Returns counts of the unfinished files below it, of which at most this number of files and folders are read.
+    /// Counts the unfinished files below it. At most `most_entries` files and folders are read.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if it cannot be read.
     pub fn unfinished(&self, most_entries: usize) -> io::Result<Unfinished> {
         let mut found = Unfinished::default();
         let is_all = read_tree(&self.files.dir, most_entries, |entry| {
@@ -759,7 +759,7 @@ impl Folder {
         Ok(Unfinished { is_all, ..found })
     }
 
-    /// The whole of it, to be offered.
+    /// Returns the entries of a folder in it; of the folder itself if the name is empty.
     pub(crate) fn entries(&self, name: &str) -> io::Result<cap_std::fs::ReadDir> {
         self.files.dir.read_dir(if name.is_empty() { "." } else { name })
     }
@@ -768,18 +768,18 @@ impl Folder {
         self.files.dir.symlink_metadata(name)
     }
 
-    /// The same of what a symbolic link leads to, if that is in it.
+    /// Returns the metadata of a symbolic link's target, if that is in the folder.
     pub(crate) fn metadata_behind(&self, name: &str) -> io::Result<cap_std::fs::Metadata> {
         self.files.dir.metadata(name)
     }
 
-    /// Where a symbolic link leads, as it is written in it.
+    /// Returns the target of a symbolic link, as it is written in it.
     pub(crate) fn link_target(&self, name: &str) -> io::Result<PathBuf> {
         self.files.dir.read_link_contents(name)
     }
 }
 
-/// Returns the bytes that a file takes on the disk.
+/// Returns the bytes that a file occupies on the disk.
 pub(super) fn allocated_bytes(metadata: &cap_std::fs::Metadata) -> u64 {
     #[cfg(unix)]
     {
@@ -792,7 +792,7 @@ pub(super) fn allocated_bytes(metadata: &cap_std::fs::Metadata) -> u64 {
     }
 }
 
-/// Whether something was made, because nothing had its name.
+/// Returns `true` if the entry was created, because its name was unused.
 fn is_new(made: io::Result<()>) -> io::Result<bool> {
     match made {
         Ok(()) => Ok(true),
@@ -801,7 +801,7 @@ fn is_new(made: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// Returns the permissions of a file; `None` on systems that have none.
+/// Returns the permissions of a file; `None` on systems without permissions.
 fn mode_of(found: &cap_std::fs::Metadata) -> Option<u16> {
     #[cfg(unix)]
     {
@@ -826,7 +826,7 @@ enum Present {
     Other,
 }
 
-/// The size of a file as it is, and the root over its blocks. Fails once it is cancelled.
+/// Returns the size of a file, and the root over its blocks. Fails once it is cancelled.
 fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
     let (mut root, mut size, mut block) = (Root::default(), 0, Vec::new());
     loop {
@@ -841,7 +841,7 @@ fn file_root(mut file: &File, cancel: &Cancel) -> io::Result<(u64, Hash)> {
     }
 }
 
-/// What the system said about a file, as a failure.
+/// Converts an error of the system for a file to a failure.
 pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
     let (reason, remedy) = match error.kind() {
         _ if error.is_scarcity() => {

@@ -1,18 +1,17 @@
-//! Which blocks of a file are held.
+//! Blocks of a file that the receiver has.
 
 use rangemap::RangeSet;
 
 use crate::block::{BLOCK_BYTES, block_at, block_len, blocks_of};
 use crate::protocol::Run;
 
-/// The blocks that a part file holds, each counted once. What it costs is bounded by what was received: a range takes at least
-/// one block.
+/// The blocks that a part file holds, each counted once. Its memory is bounded by the received blocks: a range takes at least one.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBlocks {
     blocks: RangeSet<u64>,
     count: u64,
     bytes: u64,
-    /// The last block and its length, if it is shorter than the others.
+    /// Index and length of the last block, if it is shorter than the others.
     short: Option<(u64, u32)>,
 }
 
@@ -29,7 +28,7 @@ impl HeldBlocks {
         self.bytes
     }
 
-    /// Whether a block of a file of this size, or of a stream whose size is not known, has a place beside those held.
+    /// Returns `true` if a block of a file of this size, or of a stream of unknown size, is valid beside those held.
     pub(crate) fn admits(&self, size_bytes: Option<u64>, index: u64, len: u32) -> bool {
         let fits = match size_bytes {
             Some(size) => index < blocks_of(size) && len == block_len(size, index),
@@ -38,7 +37,7 @@ impl HeldBlocks {
         fits && len > 0 && !self.contains(index)
     }
 
-    /// A stream has at most one short block, and nothing behind it.
+    /// Returns `true` if the block fits a stream, which has at most one short block, and nothing behind it.
     fn fits_stream(&self, index: u64, len: u32) -> bool {
         let is_in_range = index < u64::MAX / u64::from(BLOCK_BYTES) && len <= BLOCK_BYTES;
         let is_before_end = self.short.is_none_or(|(short, _)| index < short);
@@ -51,7 +50,7 @@ impl HeldBlocks {
         self.blocks.last().map(|range| range.end - 1)
     }
 
-    /// Where the last of them ends.
+    /// Returns the end of the last one, in bytes.
     pub(crate) fn end_bytes(&self) -> u64 {
         let last_len = self.short.map_or(BLOCK_BYTES, |(_, len)| len);
         self.last().map_or(0, |last| block_at(last).saturating_add(u64::from(last_len)))
@@ -68,26 +67,26 @@ impl HeldBlocks {
         }
     }
 
-    /// Whether these are all blocks of a file of this size.
+    /// Returns `true` if these are all blocks of a file of this size.
     pub(crate) fn is_all_of(&self, size_bytes: u64) -> bool {
         let blocks = blocks_of(size_bytes);
         self.bytes == size_bytes && self.blocks.gaps(&(0..blocks)).next().is_none()
     }
 
-    /// Whether all of these have a place in a file of this size.
+    /// Returns `true` if all of these are valid in a file of this size.
     pub(crate) fn is_within(&self, size_bytes: u64) -> bool {
         let last_len = self.short.map_or(BLOCK_BYTES, |(_, len)| len);
         self.last().is_none_or(|last| block_len(size_bytes, last) == last_len)
     }
 
-    /// As runs in order, at most so many.
+    /// Returns at most `most` runs, in order.
     pub(crate) fn runs(&self, most: usize) -> Vec<Run> {
         let run = |range: &std::ops::Range<u64>| Run { first: range.start, count: range.end - range.start };
         self.blocks.iter().take(most).map(run).collect()
     }
 }
 
-/// Whether a block is in one of these runs, which are in order.
+/// Returns `true` if a block is in one of these runs, which are in order.
 pub(crate) fn contain(runs: &[Run], index: u64) -> bool {
     let behind = runs.partition_point(|run| run.first <= index);
     behind.checked_sub(1).is_some_and(|at| index - runs[at].first < runs[at].count)

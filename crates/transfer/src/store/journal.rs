@@ -1,8 +1,8 @@
 //! The journal of an unfinished file: a record with the hash of each block that is in its part file, in the order of arrival.
 //!
-//! A header says which source the file comes from. Records only ever go to the end, so a journal is as long as what was received
-//! and no longer, whatever the blocks' indices are. Records have one length and a checksum each: one that was half written, or
-//! belongs to another header, counts as missing.
+//! A header identifies the source of the file. Records are only appended, so the length of a journal is bounded by the received
+//! blocks, regardless of their indices. Records have one length and a checksum each: one that was written in part, or belongs to
+//! another header, counts as missing.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,14 +20,14 @@ const HASH_AT: usize = 12;
 const ENTRY_LEN: usize = HASH_AT + Hash::LEN;
 const RECORD_LEN: usize = ENTRY_LEN + SUM_LEN;
 
-/// Hashes that are kept in memory while the root is computed, because blocks before theirs come later in the journal.
+/// Maximum number of hashes in memory while the root is computed, because earlier blocks come later in the journal.
 const MOST_WAITING: usize = 1 << 16;
 
-/// What a record tells: this block is in the part file.
+/// Record of a block in the part file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) index: u64,
-    /// Bytes of the block.
+    /// Length of the block, in bytes.
     pub(super) len: u32,
     pub(super) hash: Hash,
 }
@@ -35,15 +35,15 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Journal {
     file: File,
-    /// What records are checked with: of another source's records none passes.
+    /// Key of the checksums: records of another source do not match it.
     key: [u8; 32],
     mark: u64,
-    /// Where the next record goes.
+    /// Offset of the next record, in bytes.
     end: u64,
 }
 
 impl Journal {
-    /// Opens the journal of the source with this identity, if that is what the file holds.
+    /// Opens the journal of the source with this identity, if the file contains one.
     pub(super) fn open(mut file: File, identity: &Hash) -> io::Result<Result<Self, File>> {
         let mut header = [0; HEADER_LEN];
         file.seek(SeekFrom::Start(0))?;
@@ -59,19 +59,19 @@ impl Journal {
             return Ok(Err(file));
         }
         let mark = u64::from_be_bytes(header[MARK_AT..SUM_AT].try_into().expect("eight bytes"));
-        // What was half written at the end is overwritten.
+        // A partial record at the end is overwritten.
         let records = (file.metadata()?.len() - HEADER_LEN as u64) / RECORD_LEN as u64;
         Ok(Ok(Journal::with(file, identity, mark, records)))
     }
 
-    /// Begins an empty journal. `mark` is the time in seconds that the part file shows while nobody but us has changed it.
+    /// Creates an empty journal. `mark` is the time stamp of the part file in seconds, as long as only this program has changed it.
     pub(super) fn create(file: File, identity: &Hash, mark: u64) -> io::Result<Self> {
         let mut journal = Journal::with(file, identity, mark, 0);
         journal.restart(identity, mark)?;
         Ok(journal)
     }
 
-    /// Forgets everything, and belongs to this source from now on.
+    /// Removes all records, and assigns the journal to this source.
     pub(super) fn restart(&mut self, identity: &Hash, mark: u64) -> io::Result<()> {
         self.file.set_len(0)?;
         let mut header = [&MAGIC[..], &identity.0, &mark.to_be_bytes()].concat();
@@ -90,7 +90,7 @@ impl Journal {
         self.mark
     }
 
-    /// Adds a record. After an error the same place is written again.
+    /// Appends a record. After an error the same place is written again.
     pub(super) fn append(&mut self, entry: &Entry) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(self.end))?;
         self.file.write_all(&entry.encode(&self.key))?;
@@ -98,18 +98,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes the record at a place out again.
+    /// Erases the record at an offset.
     pub(super) fn erase(&mut self, at: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         self.file.write_all(&[0; RECORD_LEN])
     }
 
-    /// What was written is on the disk when this returns.
+    /// Syncs the journal to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Calls `see` with each record and its place, in the order of arrival, until that fails or it is cancelled.
+    /// Calls `see` with each record and its offset, in the order of arrival, until that fails or it is cancelled.
     pub(super) fn scan(
         &mut self,
         cancel: &Cancel,
@@ -134,13 +134,13 @@ impl Journal {
         Ok(())
     }
 
-    /// The root over the hashes of all blocks of a file that has so many; `None` if one is missing.
+    /// Returns the root over the hashes of all blocks of a file with `blocks` blocks; `None` if one is missing.
     pub(super) fn root(&mut self, blocks: u64, cancel: &Cancel) -> io::Result<Option<Hash>> {
         self.root_within(blocks, cancel, MOST_WAITING)
     }
 
-    /// Blocks arrive nearly in order, so that reading the journal once is enough with little memory. Where it is not, what is
-    /// furthest away is forgotten and read again.
+    /// Blocks arrive nearly in order, so one pass over the journal is enough with little memory. Otherwise the hashes furthest
+    /// ahead are dropped and read again.
     fn root_within(&mut self, blocks: u64, cancel: &Cancel, most: usize) -> io::Result<Option<Hash>> {
         let (mut root, mut next) = (Root::default(), 0);
         let mut waiting = Waiting::new(most);
@@ -165,7 +165,7 @@ impl Journal {
     }
 }
 
-/// Hashes of blocks before which others are missing.
+/// Hashes of blocks behind missing ones.
 struct Waiting {
     hashes: BTreeMap<u64, Hash>,
     most: usize,
@@ -184,7 +184,7 @@ impl Waiting {
         self.hashes.remove(&index)
     }
 
-    /// To be called after each insertion, so that one too many is all there can be.
+    /// Drops the furthest hash if there is one too many. To be called after each insertion.
     fn forget_furthest(&mut self) {
         if self.hashes.len() > self.most {
             self.hashes.pop_last();

@@ -1,12 +1,12 @@
-//! The names that a folder holds at the source.
+//! Names in a folder at the source.
 
 use crate::protocol::{LISTED_NAME_BYTES, MAX_LISTED_BYTES, ProtocolError};
 
-/// Names in the order of their bytes, one behind the other: that costs no more than what is counted of them.
+/// Names in byte order, stored contiguously: their memory is what [`LISTED_NAME_BYTES`] and the limits count.
 #[derive(Debug, Default)]
 pub(crate) struct ListedNames {
     text: String,
-    /// Where each of them ends.
+    /// End of each name in `text`.
     ends: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl ListedNames {
         &self.text[begin..self.ends[at] as usize]
     }
 
-    /// Where a name is in the list.
+    /// Returns the index of a name in the list.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let (mut begin, mut end) = (0, self.len());
         while begin < end {

@@ -1,4 +1,4 @@
-//! Where what arrives is put: into a folder, or into a pipe.
+//! Destinations of received content: a folder or a pipe.
 
 mod assembly;
 mod batch;

@@ -1,15 +1,15 @@
-//! Permissions of what is stored.
+//! Permissions of stored files and folders.
 //!
-//! The lower nine bits come from the source, less those of the receiver's file mode creation mask (umask), as for every other
-//! program. Set-uid and set-gid are never taken: they would lend rights of the receiving user or group. The sticky bit is kept on
-//! folders, where it only takes rights away; without it a folder that everyone may write to would let everyone remove everything.
+//! The lower nine bits come from the source, less those of the receiver's file mode creation mask (umask), as for other programs.
+//! Set-uid and set-gid are never set: they would lend rights of the receiving user or group. The sticky bit is kept on folders,
+//! where it only restricts rights; without it any user could remove every entry of a world-writable folder.
 
 use std::fs::File;
 use std::io;
 
 use crate::protocol::{FILE_BITS, FOLDER_BITS};
 
-/// Rights that the owner of a folder keeps, so that an interrupted transfer resumes and what was received can be removed.
+/// Rights that the owner of a folder keeps, so that an interrupted transfer resumes and received entries can be removed.
 const OWNER_RIGHTS: u16 = 0o700;
 
 /// File mode creation mask of this process.
@@ -22,7 +22,7 @@ impl Umask {
         use std::sync::{Mutex, PoisonError};
 
         use rustix::fs::Mode;
-        // It can only be read by setting it. What is made in between is private.
+        // It can only be read by setting it. A file created in between is private.
         static READING: Mutex<()> = Mutex::new(());
         let _reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
         let mask = rustix::process::umask(Mode::from_raw_mode(0o077));
@@ -40,12 +40,12 @@ impl Umask {
         Umask(mask)
     }
 
-    /// Returns the permissions of a file that is offered with these.
+    /// Returns the permissions of a file from the offered ones.
     pub(super) fn of_file(self, offered: u16) -> u16 {
         offered & FILE_BITS & !self.0
     }
 
-    /// Returns the permissions of a folder that is offered with these.
+    /// Returns the permissions of a folder from the offered ones.
     pub(super) fn of_folder(self, offered: u16) -> u16 {
         (offered & FOLDER_BITS & !self.0) | OWNER_RIGHTS
     }
@@ -57,7 +57,7 @@ pub(super) fn set_file_mode(file: &File, mode: u16) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(u32::from(mode)))
 }
 
-/// Sets permissions of a folder, which keeps the set-gid bit that it may have from the folder it was made in.
+/// Sets permissions of a folder. It keeps the set-gid bit that it may have inherited from its parent.
 #[cfg(unix)]
 pub(super) fn set_folder_mode(folder: &File, mode: u16) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

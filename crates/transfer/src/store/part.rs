@@ -1,8 +1,8 @@
-//! A file on its way: what has arrived is in a part file, and a journal says which blocks that are.
+//! File that is being received: a part file holds the received content, and a journal records which blocks that is.
 //!
-//! A block is written, the part file synchronised, and only then the journal: a record never tells of bytes that a crash could
-//! take back. After each write the part file gets a time stamp of ours, the *mark*. As long as it shows that one, nobody else has
-//! written to it, and the journal is believed without reading what it tells of.
+//! A block is written, the part file is synced, and only then the journal: a record never describes bytes that a crash could lose.
+//! After each write the part file gets a chosen time stamp, the *mark*. As long as the file has that mark, no other program has
+//! written to it, and the journal is trusted without reading the blocks that it records.
 
 use std::collections::VecDeque;
 use std::fs::{File, FileTimes, Metadata};
@@ -26,51 +26,51 @@ use crate::name::Name;
 use crate::protocol::{Kind, MAX_RUNS, Offer, Run};
 use crate::store::Block;
 
-/// Bytes written before the journal is brought up to date, at most.
+/// Maximum number of bytes that are written before the journal is synced.
 const SYNC_BYTES: u64 = 32 << 20;
-/// Time between two updates of the journal, at most, while blocks arrive.
+/// Maximum time between two syncs of the journal, while blocks arrive.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// Blocks whose content is looked at before a journal is believed.
+/// Number of blocks whose content is verified before a journal is trusted.
 const SAMPLED: usize = 4;
-/// Seconds since 1970 that marks begin with: long ago, so that no clock shows them.
+/// Earliest mark, in seconds since 1970: so long ago that no clock shows it.
 const MARKS_FROM: u64 = 100_000_000;
 
-/// What is known of a file that begins or goes on.
+/// State of a file that is being received, new or resumed.
 #[derive(Debug)]
 pub(crate) struct Part {
     name: Name,
     file: Arc<File>,
-    /// Files of one block have none.
+    /// `None` for files of one block.
     journal: Option<SharedJournal>,
     /// Started with the first batch.
     syncer: Option<Syncer>,
     mark: SystemTime,
     held: HeldBlocks,
-    /// Blocks that were there at the beginning, as the source was told.
+    /// Blocks that were present at the beginning, as the source was told.
     told: Vec<Run>,
     told_bytes: u64,
     size_bytes: Option<u64>,
     /// Set if the size was unknown when it was offered.
     is_stream: bool,
-    /// Blocks of a stream below this index are known to have room.
+    /// Number of blocks of a stream that are known to have room.
     room_blocks: u64,
-    /// Written, and not in the journal yet.
+    /// Blocks that are written, and not in the journal yet.
     unsynced: Batch,
     unsynced_bytes: u64,
     last_sync: Instant,
     /// The only block of a file without a journal.
     single: Option<Hash>,
-    /// A part of another version of the source was thrown away.
+    /// Set if a part of another version of the source was discarded.
     pub(crate) restarted: bool,
     disk: Disk,
     umask: Umask,
     cancel: Cancel,
     /// Descriptors of the file and the journal.
     _held: Held,
-    /// Its share of a quota, where there is one.
+    /// Its share of a quota, if there is one.
     charge: Option<Charge>,
     is_discarded: bool,
-    /// Bytes of the file that it has replaced; set when it has its name.
+    /// Size of the file that it has replaced, in bytes; set when it has its name.
     replaced: OnceLock<u64>,
 }
 
@@ -81,7 +81,7 @@ impl Drop for Part {
             _ if self.is_discarded => 0,
             Ok(metadata) if self.replaced.get().is_some() => metadata.len(),
             Ok(metadata) => allocated_bytes(&metadata),
-            // The charge stays until the folder is counted again.
+            // The charge stays until the files of the folder are counted again.
             Err(_) => self.size_bytes.unwrap_or(0),
         };
         charge.settle(now, self.replaced.get().copied().unwrap_or(0));
@@ -98,7 +98,7 @@ fn allocated_bytes(metadata: &Metadata) -> u64 {
     metadata.len()
 }
 
-/// The identity of a source: where it changes, what was taken of it is of no use.
+/// Returns the identity of a source: if it changes, the blocks stored before are useless.
 fn identity(offer: &Offer) -> Hash {
     let bytes = postcard::to_stdvec(&(offer.name.raw(), &offer.kind, offer.changed));
     Hash::of(&bytes.expect("a vector takes everything"))
@@ -111,7 +111,7 @@ fn size_of(offer: &Offer) -> Option<u64> {
     }
 }
 
-/// Returns the number of descriptors that an offer takes while it is received.
+/// Returns the number of descriptors that an offer uses while it is received.
 pub(super) fn descriptors_of(offer: &Offer) -> u64 {
     match offer.kind {
         Kind::File { size_bytes, .. } if blocks_of(size_bytes) <= 1 => 1,
@@ -121,7 +121,7 @@ pub(super) fn descriptors_of(offer: &Offer) -> u64 {
 }
 
 impl Part {
-    /// Opens the part of an offered file or stream, new or with what is there of it; `None` if somebody else has it open.
+    /// Opens the part file of an offered file or stream, new or with its stored blocks; `None` if another transfer holds it.
     pub(super) fn open(
         folder: &Directory,
         name: Name,
@@ -189,7 +189,7 @@ impl Part {
         self.journal = Some(Arc::new(Mutex::new(journal)));
     }
 
-    /// Finds out which blocks are there.
+    /// Determines which blocks the part file holds.
     fn take_over(&mut self, journal: &mut Journal) -> io::Result<()> {
         let is_untouched = self.file.metadata()?.modified()? == self.mark;
         let is_believed = is_untouched && self.load(journal)? && self.samples_are_right(journal)?;
@@ -206,7 +206,7 @@ impl Part {
         Ok(())
     }
 
-    /// Reads the journal. Whether every record has a place; one block in two records has none.
+    /// Reads the journal. Returns `true` if every record is valid; two records of one block are not.
     fn load(&mut self, journal: &mut Journal) -> io::Result<bool> {
         let (mut held, mut is_sound, size_bytes) = (HeldBlocks::default(), true, self.size_bytes);
         journal.scan(&self.cancel, |_, Entry { index, len, .. }| {
@@ -221,7 +221,7 @@ impl Part {
         Ok(is_sound)
     }
 
-    /// Whether the last blocks of the journal, which are those written last, are in the file.
+    /// Returns `true` if the last blocks of the journal, which were written last, are in the file.
     fn samples_are_right(&self, journal: &mut Journal) -> io::Result<bool> {
         let mut last = VecDeque::new();
         journal.scan(&self.cancel, |_, entry| {
@@ -240,7 +240,7 @@ impl Part {
         Ok(true)
     }
 
-    /// Takes every record out of the journal whose block is not in the file, or has another record.
+    /// Erases every record from the journal whose block is not in the file, or has another record.
     fn erase_wrong(&self, journal: &mut Journal) -> io::Result<()> {
         let mut held = HeldBlocks::default();
         self.erase_where(journal, |entry, content| {
@@ -254,7 +254,7 @@ impl Part {
         })
     }
 
-    /// Blocks that the source is not told of come again, so their records must not stay.
+    /// Erases the records of blocks that the source is not told of, because these are sent again.
     fn erase_untold(&self, journal: &mut Journal) -> io::Result<()> {
         self.erase_where(journal, |entry, _| Ok(!contain(&self.told, entry.index)))
     }
@@ -286,32 +286,32 @@ impl Part {
         Ok(Hash::of(content))
     }
 
-    /// Has its bytes counted in a quota.
+    /// Charges its bytes to a quota.
     pub(super) fn charged(&mut self, charge: Charge) {
         self.charge = Some(charge);
     }
 
-    /// Notes that it has its name, and the bytes of the file that it has replaced.
+    /// Records that it has its name, and the size of the file that it has replaced.
     pub(super) fn named(&self, replaced_bytes: u64) {
         let _ = self.replaced.set(replaced_bytes);
     }
 
-    /// The blocks that were there at the beginning.
+    /// Returns the blocks that were present at the beginning.
     pub(crate) fn told(&self) -> &[Run] {
         &self.told
     }
 
-    /// User bytes of the blocks that were there at the beginning.
+    /// Returns the user bytes of the blocks that were present at the beginning.
     pub(crate) fn reused_bytes(&self) -> u64 {
         self.told_bytes
     }
 
-    /// Whether a block has a place in it, and is not there yet.
+    /// Returns `true` if a block is valid in this file, and not stored yet.
     pub(crate) fn admits(&self, index: u64, len: u32) -> bool {
         self.held.admits(self.size_bytes, index, len)
     }
 
-    /// Whether a file of this size can be what arrives.
+    /// Returns `true` if a file of this size can be the received one.
     pub(crate) fn may_end_at(&self, size_bytes: u64) -> bool {
         self.size_bytes.is_none_or(|size| size == size_bytes) && self.held.is_within(size_bytes)
     }
@@ -321,8 +321,8 @@ impl Part {
         self.size_bytes = Some(size_bytes);
     }
 
-    /// Fails if a block of a stream lies further out than the file system has room for: holes cost nothing, so an index alone
-    /// is no reason for it to fail later. Files were asked for their room when they were offered.
+    /// Fails if a block of a stream lies beyond the free space of the file system: holes occupy no space, so a high index alone
+    /// would not fail later. The space for files was checked when they were offered.
     pub(crate) fn check_room(&mut self, index: u64) -> io::Result<()> {
         if self.size_bytes.is_some() || index < self.room_blocks {
             return Ok(());
@@ -335,7 +335,7 @@ impl Part {
 
     /// Writes a verified block.
     pub(crate) fn write(&mut self, index: u64, block: &Block, hash: Hash) -> io::Result<()> {
-        // The end of a stream may be known before all of its blocks are here.
+        // The end of a stream may be known before all of its blocks have arrived.
         if let (true, Some(charge)) = (self.is_stream, &mut self.charge) {
             charge.grow(block.len())?;
         }
@@ -346,10 +346,10 @@ impl Part {
             written = block.write_to(&mut file);
         }
         if written.is_err() {
-            // Half a block is of no use, and on a full disk the journal needs the room.
+            // A partial block is useless, and on a full disk the journal needs the space.
             let _ = self.file.set_len(self.held.end_bytes());
         }
-        // What was half written is no stranger's doing, either.
+        // The mark also covers a partial write.
         self.set_mark()?;
         written?;
         let len = u32::try_from(block.len()).unwrap_or(BLOCK_BYTES);
@@ -359,7 +359,7 @@ impl Part {
             return Ok(());
         }
         self.unsynced.push(Entry { index, len, hash });
-        // Blocks of a stream may be as short as its source likes, and their records are as long as others.
+        // Blocks of a stream may be arbitrarily short, and their records are as long as others.
         self.unsynced_bytes += u64::from(BLOCK_BYTES);
         if self.unsynced_bytes >= SYNC_BYTES { self.sync_beside() } else { self.sync_if_due() }
     }
@@ -371,7 +371,7 @@ impl Part {
         }
     }
 
-    /// Begins to bring the journal up to date, unless that is under way: then later, and after twice the bytes at once.
+    /// Starts to sync the journal, unless a sync is in progress: then it does so later, and waits after twice the bytes.
     pub(crate) fn sync_beside(&mut self) -> io::Result<()> {
         let Some(journal) = &self.journal else { return Ok(()) };
         let syncer = match &mut self.syncer {
@@ -388,7 +388,7 @@ impl Part {
         Ok(())
     }
 
-    /// Brings the journal up to date.
+    /// Syncs the journal.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if !self.unsynced.is_empty() {
             self.unsynced_bytes = 2 * SYNC_BYTES;
@@ -397,18 +397,18 @@ impl Part {
         self.syncer.as_mut().map_or(Ok(()), Syncer::wait)
     }
 
-    /// The same where the last time is long ago; to be called now and then, because blocks may stop arriving.
+    /// Syncs the journal if the last sync is long ago; to be called at regular intervals, because blocks may stop arriving.
     pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
         let is_due = !self.unsynced.is_empty() && self.last_sync.elapsed() >= SYNC_EVERY;
         if is_due { self.sync_beside() } else { Ok(()) }
     }
 
-    /// Whether all blocks of a file of this size are there.
+    /// Returns `true` if all blocks of a file of this size are stored.
     pub(crate) fn is_complete(&self, size_bytes: u64) -> bool {
         self.held.is_all_of(size_bytes)
     }
 
-    /// The root over all blocks, those that were there at the beginning included; `None` if one is missing.
+    /// Returns the root over all blocks, including those that were present at the beginning; `None` if one is missing.
     pub(crate) fn root(&mut self, size_bytes: u64) -> io::Result<Option<Hash>> {
         self.sync()?;
         match &self.journal {
@@ -424,9 +424,9 @@ impl Part {
         }
     }
 
-    /// Throws away what has arrived and begins anew, with the part file still ours.
+    /// Discards the received content and restarts, still holding the part file.
     pub(crate) fn restart(&mut self, offer: &Offer) -> io::Result<()> {
-        // Why the journal could not be brought up to date does not matter any more.
+        // An error of syncing the journal is irrelevant here.
         let _ = self.sync();
         self.syncer = None;
         self.unsynced.clear();
@@ -442,7 +442,7 @@ impl Part {
         self.set_mark()
     }
 
-    /// Gives the file its length, time and permissions. It has to be brought to the disk before it gets its name.
+    /// Sets the length, time and permissions of the file. It has to be synced before it gets its name.
     pub(super) fn seal(&self, size_bytes: u64, offer: &Offer) -> io::Result<()> {
         self.disk.before(Step::Seal)?;
         self.file.set_len(size_bytes)?;
@@ -450,12 +450,12 @@ impl Part {
         self.file.set_times(FileTimes::new().set_modified(to_system_time(offer.changed)))
     }
 
-    /// What has arrived, as it is.
+    /// Returns the part file.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
-    /// The state of the file as it is.
+    /// Returns the present state of the file.
     pub(crate) fn state(&self) -> io::Result<FileState> {
         self.file.metadata().map(|metadata| FileState::of(&metadata))
     }
@@ -464,20 +464,20 @@ impl Part {
         &self.name
     }
 
-    /// Throws away what has arrived.
+    /// Removes the part file and its journal.
     pub(super) fn discard(mut self, folder: &Directory) -> io::Result<()> {
         folder.remove_if_there(&folder.part_of(&self.name))?;
         self.is_discarded = true;
         folder.remove_if_there(&folder.journal_of(&self.name))
     }
 
-    /// Whether it is worth keeping.
+    /// Returns `true` if a later transfer can resume it.
     pub(crate) fn is_resumable(&self) -> bool {
         self.journal.is_some() && self.held.count() > 0
     }
 }
 
-/// Even seconds, as the coarsest file systems keep them.
+/// Returns a random mark of even seconds, which the coarsest file systems can store.
 fn new_mark() -> io::Result<u64> {
     let random = getrandom::u32().map_err(|error| io::Error::other(error.to_string()))?;
     Ok(MARKS_FROM + 2 * u64::from(random >> 4))
@@ -496,10 +496,10 @@ mod tests {
     use crate::protocol::{FileTime, Segment, read_block};
     use crate::store::Assembly;
 
-    /// The most records that wait to be in the journal: those of 64 MiB.
+    /// Maximum number of records that wait for the journal: those of 64 MiB.
     const MOST_RECORDS: usize = 64;
 
-    /// A stream, whose blocks may be short, that is brought up to date because of its blocks and not because of the time.
+    /// Returns a stream, whose blocks may be short, and whose syncs are triggered by blocks and not by time.
     fn part(dir: &tempfile::TempDir) -> Part {
         let folder = Directory::open(dir.path()).expect("a folder");
         let changed = FileTime { seconds: 5, nanos: 0 };
@@ -562,7 +562,7 @@ mod tests {
         assert!(part.unsynced.is_empty() && part.syncer.is_some());
     }
 
-    /// Changes a byte of the part file, and leaves the time at which it was changed as it was.
+    /// Changes a byte of the part file, and keeps the time of its last change.
     fn change_behind_its_back(part: &Part, index: u64) {
         let mut file = &*part.file;
         file.seek(SeekFrom::Start(block_at(index))).expect("a place");
@@ -575,7 +575,7 @@ mod tests {
         let blocks = SAMPLED as u64 + 2;
         let all = Run { first: 0, count: blocks };
         for (changed, told) in [
-            // What the samples do not show is found when the root over all blocks is compared.
+            // Errors that the samples miss are found when the root over all blocks is compared.
             (Some(1), vec![all]),
             (Some(blocks - 1), vec![Run { first: 0, count: blocks - 1 }]),
             (Some(2), vec![Run { first: 0, count: 2 }, Run { first: 3, count: blocks - 3 }]),
@@ -600,7 +600,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // Half of them begin to be brought to the disk.
+                // The first half of them starts a sync.
                 let most = MOST_RECORDS as u64;
                 write(&mut part, 0..most / 2 + most - 1);
                 tell.send(part.unsynced.len()).expect("it is waited for");
@@ -608,7 +608,7 @@ mod tests {
                 tell.send(part.unsynced.len()).expect("it is waited for");
             });
             assert_eq!(told.recv(), Ok(MOST_RECORDS - 1));
-            // Never said in time if the bound is there, on whichever machine.
+            // With the bound this message never arrives in time, however fast the machine is.
             assert!(told.recv_timeout(Duration::from_millis(200)).is_err(), "it was not held up");
             drop(slow);
             assert_eq!(told.recv(), Ok(0));

@@ -1,4 +1,4 @@
-//! A pipe or terminal that one file is written to, in order.
+//! Pipe or terminal that one file is written to, in order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,35 +9,35 @@ use crate::block::{Hash, Root, block_at};
 use crate::protocol::{Offer, Run};
 use crate::store::Block;
 
-/// Takes one file and writes it as it comes, such as to standard output. Clones are the same one, and it keeps its place from one
-/// association to the next.
+/// Destination that accepts one file and writes it as it arrives, such as to standard output. Clones share it, and it keeps its
+/// position from one association to the next.
 #[derive(Clone)]
 pub struct Pipe(Arc<Mutex<State>>);
 
 struct State {
     out: Box<dyn Write + Send>,
-    /// What is written to it, once something is.
+    /// Offer of the file that is written to it, once one is accepted.
     source: Option<Offer>,
-    /// Blocks written.
+    /// Number of blocks written.
     next: u64,
     bytes: u64,
-    /// Over the blocks written.
+    /// Root over the blocks written.
     root: Root,
     is_done: bool,
 }
 
-/// A file on its way into the pipe.
+/// File that is being received into the pipe.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pipe: Pipe,
-    /// Blocks that were written at the beginning.
+    /// Number of blocks that were written at the beginning.
     pub(crate) from: u64,
-    /// Blocks that others must be written before.
+    /// Blocks that wait for earlier ones.
     early: BTreeMap<u64, (Block, Hash)>,
 }
 
 impl Pipe {
-    /// Writes to `out`.
+    /// Creates a pipe that writes to `out`.
     pub fn new(out: impl Write + Send + 'static) -> Self {
         let state = State {
             out: Box::new(out),
@@ -54,7 +54,7 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an offer: goes on where it is the same as before, begins where it is the first, and otherwise refuses.
+    /// Accepts an offer if it is the first one, or the same as before, which resumes; refuses any other.
     pub(crate) fn open(&self, offer: &Offer) -> Option<Flow> {
         let mut state = self.lock();
         let is_same = |source: &Offer| {
@@ -69,7 +69,7 @@ impl Pipe {
         Some(Flow { pipe: self.clone(), from, early: BTreeMap::new() })
     }
 
-    /// Whether something was written that cannot be taken back.
+    /// Returns `true` if something was written, which cannot be undone.
     pub(crate) fn is_begun(&self) -> bool {
         self.lock().next > 0
     }
@@ -80,7 +80,7 @@ impl Flow {
         if self.from == 0 { Vec::new() } else { vec![Run { first: 0, count: self.from }] }
     }
 
-    /// Takes a verified block, writes what is due, and tells which blocks that were, with the bytes of each.
+    /// Accepts a verified block, writes all blocks that are due, and returns their indices and bytes.
     pub(crate) fn write(&mut self, index: u64, block: Block, hash: Hash) -> io::Result<Vec<(u64, u64)>> {
         self.early.insert(index, (block, hash));
         let mut state = self.pipe.lock();
@@ -96,15 +96,15 @@ impl Flow {
         Ok(written)
     }
 
-    /// Whether a block may come. What is confirmed was written, so a source that keeps to the window sends nothing further
-    /// ahead of that, and no more than the window waits in memory.
+    /// Returns `true` if a block is allowed. Confirmed blocks are written, so a source that follows the window sends nothing beyond
+    /// it, and at most a window waits in memory.
     pub(crate) fn admits(&self, index: u64, window_blocks: usize) -> bool {
         let next = self.pipe.lock().next;
         let ahead = index.checked_sub(next).and_then(|ahead| usize::try_from(ahead).ok());
         ahead.is_some_and(|ahead| ahead < window_blocks) && !self.early.contains_key(&index)
     }
 
-    /// Blocks that are held until those before them are written.
+    /// Number of blocks that wait for earlier ones.
     pub(crate) fn early_blocks(&self) -> usize {
         self.early.len()
     }
@@ -117,7 +117,7 @@ impl Flow {
         self.pipe.lock().bytes >= size_bytes
     }
 
-    /// Ends it if these are the root over all that was written, on whichever association, and the size of it.
+    /// Ends the file. Returns `true` if these are the size and the root of everything that was written, over all associations.
     pub(crate) fn finish(&mut self, size_bytes: u64, root: Hash) -> bool {
         let mut state = self.pipe.lock();
         state.is_done = true;

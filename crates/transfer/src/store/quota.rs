@@ -1,8 +1,8 @@
-//! Quota of a folder: bytes that its files may have.
+//! Quota of a folder: maximum number of bytes of its files.
 //!
-//! Counted are the sizes of regular files below the folder, and the allocated bytes of unfinished ones. Names, folders, symbolic links
-//! and the program's own records are not counted. The count is taken from the folder itself when a transfer begins and no other one is
-//! counting, so it survives restarts and follows what others remove.
+//! Sizes of regular files below the folder and allocated bytes of unfinished ones are counted. Names, folders, symbolic links and
+//! the program's own records are not. The count is taken from the folder itself when a transfer begins and no other one is
+//! counting, so it survives restarts and includes removals by other programs.
 
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Quota {
     /// Charges a file of which `there` bytes are counted and `missing` are not.
     ///
     /// # Errors
-    /// [`ErrorKind::QuotaExceeded`] if they are too many.
+    /// Returns [`ErrorKind::QuotaExceeded`] if they are too many.
     pub(super) fn charge(&self, there: u64, missing: u64) -> io::Result<Charge> {
         let mut charge = Charge { quota: self.clone(), there, charged: 0 };
         charge.grow(missing)?;
@@ -73,7 +73,7 @@ impl Charge {
     /// Charges more, for a stream that grows.
     ///
     /// # Errors
-    /// [`ErrorKind::QuotaExceeded`] if it is too much.
+    /// Returns [`ErrorKind::QuotaExceeded`] if it is too much.
     pub(super) fn grow(&mut self, bytes: u64) -> io::Result<()> {
         let Counting { usage, limit } = &*self.quota.0;
         let mut counted = usage.lock();
@@ -90,7 +90,7 @@ impl Charge {
         Ok(())
     }
 
-    /// Counts the bytes that the file has now in place of what was charged, less those of the file that it has replaced.
+    /// Counts the present bytes of the file in place of what was charged, less those of the file that it has replaced.
     pub(super) fn settle(&mut self, now: u64, replaced: u64) {
         let mut counted = self.quota.0.usage.lock();
         let before = counted.bytes.saturating_sub(self.charged).saturating_sub(self.there);
@@ -100,7 +100,7 @@ impl Charge {
 }
 
 impl Drop for Charge {
-    /// Without a settlement nothing of the file has come.
+    /// Without a settlement nothing of the file has arrived.
     fn drop(&mut self) {
         let mut counted = self.quota.0.usage.lock();
         counted.bytes = counted.bytes.saturating_sub(self.charged);

@@ -1,12 +1,12 @@
-//! Which files of a folder are known to be what a sender has, without reading them.
+//! Record of the files of a folder that are known, without reading them, to equal a sender's.
 //!
-//! A file at the top of the folder holds, for each name, a digest of who sent it, of the version that was offered (size and time)
-//! and of the state that the file had when it was stored or compared. The state includes the inode and the time of its last
-//! change of any kind, which no program can set, so whatever is done to the file later makes the digest another one. What is not
-//! recorded is compared; so a record that is missing, damaged, full or out of date costs time and never a file.
+//! A file at the top of the folder holds, for each name, a digest of the sender, of the offered version (size and time) and of the
+//! state that the file had when it was stored or compared. The state includes the inode and the time of its last change of any
+//! kind, which no program can set, so any later access that changes the file also changes the digest. A file without an entry is
+//! compared. So a record that is missing, damaged, full or out of date costs time, but never a file.
 //!
-//! Entries only ever go to the end, under a lock, so that several processes may share a folder. An entry carries no checksum of
-//! its own: its digest is one, and a garbled one agrees with no file.
+//! Entries are only appended, under a lock, so that several processes may share a folder. An entry needs no separate checksum: a
+//! damaged digest matches no file.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, TryLockError};
@@ -28,19 +28,19 @@ const SUM_LEN: usize = 8;
 const PLACE_LEN: usize = 8;
 const DIGEST_LEN: usize = 16;
 const ENTRY_LEN: usize = PLACE_LEN + DIGEST_LEN;
-/// Most entries of a record; then the older half is dropped.
+/// Maximum number of entries of a record; beyond it the older half is dropped.
 const MOST_ENTRIES: usize = 1 << 20;
-/// Time for which another process may hold the record before it is done without.
+/// Time for which another process may hold the record before a transfer continues without it.
 const LOCKED_FOR: Duration = Duration::from_secs(1);
 /// Pause between two attempts to lock it.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// Time after which a record that could not be opened is tried again.
+/// Time after which a record that could not be opened is retried.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 type Place = [u8; PLACE_LEN];
 type Digest = [u8; DIGEST_LEN];
 
-/// The record of a folder. Clones are the same one.
+/// Record of a folder. Clones are the same record.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     state: Arc<Mutex<State>>,
@@ -49,22 +49,22 @@ pub(super) struct Record {
 
 #[derive(Debug)]
 enum State {
-    /// It has not been read, or cannot be before this time.
+    /// It has not been read, or is not read again before this time.
     Unread {
         not_before: Option<Instant>,
     },
     Open(Table),
-    /// The file is not ours, or cannot be used: everything is compared.
+    /// The file is not a record, or is unusable: all files are compared.
     None,
 }
 
-/// What has been read of the file.
+/// Content of the file that has been read.
 #[derive(Debug)]
 struct Table {
     file: File,
     key: [u8; KEY_LEN],
     entries: BTreeMap<Place, Digest>,
-    /// Bytes of the file that were read.
+    /// Number of bytes of the file that were read.
     read: u64,
 }
 
@@ -74,16 +74,16 @@ impl Default for Record {
     }
 }
 
-/// Origin of a file that is recorded.
+/// Origin of a recorded file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Provenance {
     /// The sender's offer was stored under this name.
     Stored,
-    /// It was there, and has the content of the offer.
+    /// The file existed, and has the content of the offer.
     Equal,
 }
 
-/// What a file has to be to count as a version of a sender's.
+/// Version of a sender's file, which a stored file is compared with.
 pub(super) struct Version<'a> {
     pub(super) owner: Owner,
     pub(super) name: &'a Name,
@@ -91,7 +91,7 @@ pub(super) struct Version<'a> {
 }
 
 impl Record {
-    /// Returns the provenance of a file that was recorded as this version, if nothing was done to it since.
+    /// Returns the provenance of a file that was recorded as this version, if it is unchanged since.
     pub(super) fn find(
         &self,
         folder: &Directory,
@@ -99,12 +99,12 @@ impl Record {
         file: FileState,
     ) -> Option<Provenance> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever only looks makes no record.
+        // A lookup creates no record.
         if matches!(*state, State::Unread { .. }) && folder.dir.symlink_metadata(RECORD_NAME).is_err() {
             return None;
         }
         let table = state.table(folder)?;
-        // Another process may have written it.
+        // Another process may have added it.
         table.find(version, file).or_else(|| table.catch_up().ok().and_then(|()| table.find(version, file)))
     }
 
@@ -152,7 +152,7 @@ impl State {
 }
 
 impl Table {
-    /// Opens the record or makes it; `None` if something else has its name.
+    /// Opens or creates the record; `None` if another file has its name.
     fn open(folder: &Directory) -> io::Result<Option<Self>> {
         let file = match folder.open_plain(RECORD_NAME)? {
             Some(file) => file,
@@ -184,7 +184,7 @@ impl Table {
         Ok(Some(Table { file, key, entries: BTreeMap::new(), read: HEADER_LEN as u64 }))
     }
 
-    /// Begins anew where a header of ours is damaged, and leaves alone what never was one.
+    /// Restarts a record whose header is damaged, and leaves any other file unchanged.
     fn retake(mut file: File) -> io::Result<Option<Self>> {
         let mut magic = [0; MAGIC.len()];
         file.seek(SeekFrom::Start(0))?;
@@ -201,16 +201,16 @@ impl Table {
         Ok(Table { file, key, entries: BTreeMap::new(), read: HEADER_LEN as u64 })
     }
 
-    /// Reads what was added since the last time, by whomever.
+    /// Reads entries that were added since the last time, by any process.
     fn catch_up(&mut self) -> io::Result<()> {
         let len = self.file.metadata()?.len();
         if len < self.read {
-            // It was begun anew or made shorter.
+            // It was restarted or truncated.
             self.entries.clear();
             self.read = HEADER_LEN as u64;
         }
         let (whole, most) = ((len.saturating_sub(self.read)) / ENTRY_LEN as u64, MOST_ENTRIES as u64);
-        // More than it ever holds is none of ours; the latest count.
+        // More than the maximum was not written by this program; the latest entries count.
         self.read += whole.saturating_sub(most) * ENTRY_LEN as u64;
         self.file.seek(SeekFrom::Start(self.read))?;
         let mut entries = io::BufReader::new(&self.file).take(whole.min(most) * ENTRY_LEN as u64);
@@ -225,7 +225,7 @@ impl Table {
         Ok(())
     }
 
-    /// Adds entries, which are few beside `most`. The file is locked.
+    /// Adds entries, which are few compared with `most`. The file is locked.
     fn append(&mut self, entries: &[(Place, Digest)], most: usize) -> io::Result<()> {
         self.catch_up()?;
         let is_new = |(place, digest): &&(Place, Digest)| self.entries.get(place) != Some(digest);
@@ -235,7 +235,7 @@ impl Table {
         }
         let bytes: Vec<u8> =
             fresh.iter().flat_map(|(place, digest)| place.iter().chain(digest)).copied().collect();
-        // What another process wrote by half is overwritten.
+        // A partial entry of another process is overwritten.
         self.file.seek(SeekFrom::Start(self.read))?;
         self.file.write_all(&bytes)?;
         self.entries.extend(fresh);
@@ -243,7 +243,7 @@ impl Table {
         Ok(())
     }
 
-    /// Keeps this many of the latest entries. A crash meanwhile loses entries, and no more than that.
+    /// Keeps this many of the latest entries. A crash during this loses entries, but no files.
     fn drop_older(&mut self, kept: usize) -> io::Result<()> {
         let kept_bytes = (kept * ENTRY_LEN) as u64;
         self.file.seek(SeekFrom::Start(self.read - kept_bytes))?;
@@ -265,7 +265,7 @@ impl Table {
         [Provenance::Stored, Provenance::Equal].into_iter().find(is_recorded)
     }
 
-    /// Returns what is recorded of a file; `None` where the system does not say whether it was changed.
+    /// Returns the entry of a file; `None` if the system does not report whether it was changed.
     fn entry(
         &self,
         version: &Version<'_>,
@@ -280,7 +280,7 @@ impl Table {
         let mut digest = blake3::Hasher::new_keyed(&self.key);
         let label: &[u8] = match provenance {
             Provenance::Stored => b"stored",
-            // The label of all entries before provenance was recorded.
+            // Label of all entries in the format without provenance.
             Provenance::Equal => b"state",
         };
         digest.update(label).update(place.as_bytes()).update(&offered);
@@ -292,7 +292,7 @@ impl Table {
     }
 }
 
-/// Locks the record. Other processes hold it for moments only; one that was stopped with it holds up no transfer.
+/// Locks the record. Other processes hold it briefly; a process that is stopped while it holds the lock delays no transfer.
 fn lock(file: &File) -> io::Result<()> {
     let since = Instant::now();
     loop {
@@ -316,13 +316,13 @@ fn header_of(key: &[u8; KEY_LEN]) -> [u8; HEADER_LEN] {
     header
 }
 
-/// The state of a file: its size, where it is, and when its content and anything about it were changed last. `None` on systems
-/// that have no time which programs cannot set: there nothing is believed.
+/// State of a file: its size, device and inode, and the times of the last change of its content and of its metadata. `None` on
+/// systems without a time that programs cannot set: there no record is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileState(Option<[u64; 7]>);
 
 impl FileState {
-    /// Of a file that is open.
+    /// Returns the state of an open file.
     pub(crate) fn of(file: &Metadata) -> Self {
         #[cfg(unix)]
         {
@@ -337,7 +337,7 @@ impl FileState {
         }
     }
 
-    /// Of a file that was looked up, which need not be readable.
+    /// Returns the state of a file that was looked up, which need not be readable.
     pub(super) fn of_found(file: &cap_std::fs::Metadata) -> Self {
         #[cfg(unix)]
         {
@@ -372,7 +372,7 @@ mod tests {
     use crate::SenderId;
     use crate::protocol::{FileTime, Kind};
 
-    /// A folder with a file of this name, as one process sees it.
+    /// A folder with a file of this name, from the view of one process.
     struct Process {
         folder: Directory,
         record: Record,
@@ -416,7 +416,7 @@ mod tests {
         dir
     }
 
-    /// Does something to a file until its clock has moved on, and hides it as well as a program can.
+    /// Changes a file until its time stamps differ, and hides that as well as a program can.
     fn tamper(path: &Path, change: impl Fn()) {
         let before = fs::metadata(path).expect("metadata");
         while FileState::of(&fs::metadata(path).expect("metadata")) == FileState::of(&before) {

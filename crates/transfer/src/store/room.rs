@@ -1,4 +1,4 @@
-//! Checks of a folder before anything is asked of a peer.
+//! Checks of a folder before anything is requested from a peer.
 
 use std::io;
 
@@ -8,17 +8,17 @@ use super::folder::{Folder, allocated_bytes};
 use super::tree::read_tree;
 use crate::name::{JOURNAL_ENDING, OWN_BEGINNING, PART_ENDING};
 
-/// Name of the file that shows that a folder can be written to. It is removed at once.
+/// Beginning of the name of a temporary file, which shows that a folder is writable.
 const PROBE: &str = ".anabranch-probe-";
 
-/// Most entries of a folder that are read for one estimate.
+/// Maximum number of entries of a folder that are read for one estimate.
 const MOST_READ: usize = 1_000_000;
 
 impl Folder {
-    /// Makes a file in it and removes that again.
+    /// Creates a file in the folder and removes it again.
     ///
     /// # Errors
-    /// The error of writing to it.
+    /// Returns the error of writing to it.
     pub fn check_writable(&self) -> io::Result<()> {
         let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let probe = format!("{PROBE}{number:016x}");
@@ -26,15 +26,15 @@ impl Folder {
         self.files.remove_if_there(&probe)
     }
 
-    /// Returns the free bytes if files of `needed` bytes in all, below these names, have no room. Files that are there already, and
-    /// parts of files, count as if they belonged to them.
+    /// Returns the free bytes if files of `needed` bytes in total, below these names, have no room. Existing files, and parts of
+    /// files, count as if they belonged to them.
     pub fn missing_room(&self, needed: u64, names: &[&str]) -> Option<u64> {
         self.missing_beside(needed, |name, is_top| {
             !is_top || name.ends_with(PART_ENDING) || names.contains(&name)
         })
     }
 
-    /// Returns the free bytes if files of `needed` bytes in all have no room, even if all files here are part of them.
+    /// Returns the free bytes if files of `needed` bytes in total have no room, even if all existing files are part of them.
     pub(crate) fn missing_room_for_any(&self, needed: u64) -> Option<u64> {
         self.missing_beside(needed, |_, _| true)
     }
@@ -59,12 +59,12 @@ impl Folder {
         self.sum_below(|_, _| true, size)
     }
 
-    /// Sums up files below it, as far as `counts` picks names at the top and below.
+    /// Sums up files below it, as far as `counts` selects names at the top and below.
     fn sum_below(&self, counts: impl Fn(&str, bool) -> bool, size: impl Fn(&str, &Metadata) -> u64) -> u64 {
         let mut bytes = 0_u64;
-        // What cannot be read takes no room that is known.
+        // Entries that cannot be read count as 0.
         let _ = read_tree(&self.files.dir, MOST_READ, |entry| {
-            // Names that are no text come from elsewhere.
+            // Names that are not UTF-8 were created by other programs.
             let name = entry.name.to_string_lossy();
             let is_counted = counts(&name, entry.is_top);
             if is_counted && entry.metadata.is_file() {

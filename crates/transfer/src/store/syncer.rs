@@ -1,4 +1,4 @@
-//! Brings a journal up to date on a thread of its own, so that blocks are written meanwhile.
+//! Syncs a journal on its own thread, so that blocks are written at the same time.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ pub(super) type SharedJournal = Arc<Mutex<Journal>>;
 /// Blocks that were written, and are not in the journal.
 pub(super) type Batch = Vec<Entry>;
 
-/// Synchronises one batch at a time, on a thread if the system has one for it.
+/// Syncs one batch at a time, on a thread if the system has one for it.
 #[derive(Debug)]
 pub(super) struct Syncer {
     journal: Journaled,
@@ -32,7 +32,7 @@ struct Journaled {
 
 #[derive(Debug)]
 struct Worker {
-    /// `None` while it is dropped.
+    /// `None` while the worker is dropped.
     batches: Option<SyncSender<Batch>>,
     done: Receiver<io::Result<()>>,
     is_busy: bool,
@@ -40,26 +40,26 @@ struct Worker {
 }
 
 impl Syncer {
-    /// Starts the thread, which has ended when this is dropped.
+    /// Starts the thread, which has ended when the syncer is dropped.
     pub(super) fn start(part: Arc<File>, journal: SharedJournal, disk: Disk) -> Self {
         let journal = Journaled { part, journal, disk };
         Syncer { worker: Worker::start(journal.clone()).ok(), journal }
     }
 
-    /// Returns `true` if it would take a batch at once.
+    /// Returns `true` if it would accept a batch without waiting.
     ///
     /// # Errors
-    /// The error of the last batch.
+    /// Returns the error of the last batch.
     pub(super) fn is_free(&mut self) -> io::Result<bool> {
         self.worker.as_mut().map_or(Ok(true), Worker::is_free)
     }
 
-    /// Waits until the batch under way is done.
+    /// Waits until the current batch is done.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         self.worker.as_mut().map_or(Ok(()), Worker::wait)
     }
 
-    /// Takes a batch, after the one under way.
+    /// Accepts a batch, after waiting for the current one.
     pub(super) fn take(&mut self, batch: Batch) -> io::Result<()> {
         match &mut self.worker {
             Some(worker) => worker.take(batch),
@@ -109,7 +109,7 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// The thread shares the lock on the part file, so that nobody else can have it before the thread has ended.
+    /// Waits for the thread, which shares the lock on the part file, so that the lock is released.
     fn drop(&mut self) {
         self.batches = None;
         if let Some(thread) = self.thread.take() {
@@ -120,7 +120,7 @@ impl Drop for Worker {
 }
 
 impl Journaled {
-    /// Synchronises first what the journal tells of, then the journal.
+    /// Syncs the blocks first, then the journal that records them.
     fn sync(&self, batch: &Batch) -> io::Result<()> {
         self.part.sync_data()?;
         self.disk.before(Step::SyncJournal)?;

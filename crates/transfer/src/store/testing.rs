@@ -1,4 +1,4 @@
-//! Observations that several tests share.
+//! Helpers that several tests share.
 
 use std::fs;
 use std::path::Path;

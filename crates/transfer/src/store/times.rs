@@ -1,15 +1,14 @@
-//! Time stamps of files as the protocol has them.
+//! Conversion of time stamps between the protocol and the system.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::protocol::FileTime;
 
-/// The furthest from 1970 that a file's time is set to: some 34,000 years. File systems that keep 64 bits keep anything, and what
-/// reads such a time may not be able to count with it: `cap-std` panics at the smallest number, so that one offer would make a
-/// name, or a whole folder, unusable for good.
+/// Maximum distance of a file's time from 1970: about 34,000 years. File systems with 64-bit times store any value, but readers may
+/// overflow: `cap-std` panics at the smallest number, so that one offer would make a name, or a whole folder, permanently unusable.
 const FURTHEST_SECONDS: i64 = 1 << 40;
 
-/// A time stamp as a file gets it, or the nearest one that a file may have.
+/// Returns the time stamp for a file, limited to the allowed range.
 pub(crate) fn to_system_time(changed: FileTime) -> SystemTime {
     let seconds = changed.seconds.clamp(-FURTHEST_SECONDS, FURTHEST_SECONDS);
     let whole = Duration::from_secs(seconds.unsigned_abs());

@@ -1,4 +1,4 @@
-//! Reading of a whole tree with a fixed number of descriptors, whatever its depth.
+//! Traversal of a whole tree with a fixed number of descriptors at any depth.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,18 +19,18 @@ pub(super) struct TreeEntry<'a> {
     pub(super) is_top: bool,
 }
 
-/// A folder that is read. No descriptor is open for it while a folder in it is read.
+/// A folder that is being read. No descriptor is open for it while a folder in it is read.
 struct Level {
     path: PathBuf,
     folders: Batch,
 }
 
-/// Passes each entry below a folder to `see`, which returns `true` for each folder whose entries are to follow. Symbolic links are not
-/// followed, and what cannot be read is left out. Returns `false` if the tree has more than `most_entries`, or is deeper than a
+/// Passes each entry below a folder to `see`, which returns `true` for each folder whose entries are to follow. Symbolic links are
+/// not followed, and unreadable entries are skipped. Returns `false` if the tree has more than `most_entries`, or is deeper than a
 /// name can be.
 ///
 /// # Errors
-/// The folder itself cannot be read.
+/// Fails if the folder itself cannot be read.
 pub(super) fn read_tree(
     root: &Dir,
     most_entries: usize,
@@ -58,9 +58,9 @@ pub(super) fn read_tree(
 
 struct Reading<'a> {
     root: &'a Dir,
-    /// Entries that may still be read.
+    /// Number of entries that may still be read.
     left: usize,
-    /// Set once there was one entry more.
+    /// Set if there was one entry more.
     is_over: bool,
     is_whole: bool,
     see: &'a mut dyn FnMut(TreeEntry<'_>) -> bool,
@@ -75,7 +75,7 @@ impl Reading<'_> {
 
     fn entries(&mut self, level: &mut Level) -> io::Result<()> {
         let is_top = level.path.as_os_str().is_empty();
-        // Files were seen when the level was read for the first time.
+        // Files were passed when the level was read for the first time.
         let is_first = level.folders.is_first();
         for entry in self.open(&level.path)?.entries()? {
             if is_first && self.left == 0 {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::protocol::OnClash;
 
-    /// Paths below a folder, as deep as a name can be.
+    /// Creates paths below a folder, as deep as a name can be.
     fn deep() -> TempDir {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("x/".repeat(MAX_PARTS - 1));

@@ -1,4 +1,4 @@
-//! Times and permissions of what is stored.
+//! Times and permissions of stored files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ fn unchanged_content_gets_new_time_and_mode_of_its_own_sender() {
         let from = tempfile::tempdir().expect("a folder");
         let (file, stored) = (from.path().join("file"), serving.dir.path().join("file"));
         fs::write(&file, "content").expect("written");
-        // Only the mode, only the time, both, neither.
+        // In order: only the mode, only the time, both, neither.
         for (mode, seconds) in [(0o600, 1000), (0o500, 1000), (0o500, 2000), (0o700, 3000), (0o700, 3000)] {
             set(&file, mode, seconds);
             let (ended, totals, events) = serving.send(vec![SendSource::path(&file)]).await;
@@ -53,7 +53,7 @@ fn equal_file_of_others_keeps_time_and_mode_unless_it_may_be_overwritten() {
             }
             set(&file, 0o700, 1000);
             set(&there, 0o600, 2000);
-            // The second time it is known without a comparison.
+            // The second time the file is found in the record, without a comparison.
             for _ in 0..2 {
                 let (ended, totals, _) = serving.send(vec![SendSource::path(&file)]).await;
                 ended.expect("sent");

@@ -1,4 +1,4 @@
-//! A file whose part another program holds makes its own offer wait, and nothing else.
+//! A part file that another program holds delays its own offer, and no other.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use anabranch_transfer::{OnClash, SendSource, ServerOptions};
 use crate::support::{PART_ENDING, Serving, folder, identity, names, noise, rate, run, unfinished};
 
 const BYTES: usize = 6 << 20;
-/// Longer than several attempts of the receiver, and shorter than it waits.
+/// Longer than several attempts of the receiver, and shorter than its time limit.
 const HELD_FOR: Duration = Duration::from_secs(2);
 
 /// Locks the only part file in a folder.
@@ -67,7 +67,7 @@ fn interrupted_overwrite_with_busy_part_resumes_when_fetched() {
             fetched = serving.fetch(&["file"], store()) => panic!("too soon: {:?}", fetched.0),
             () = has_part => {}
         }
-        // The interrupted transfer lets go of its part a little later.
+        // The interrupted transfer releases its part file a little later.
         serving.idle().await;
         let held = loop {
             let part = File::open(to.path().join(unfinished(to.path(), PART_ENDING))).expect("open");

@@ -1,4 +1,4 @@
-//! A receiver takes no more than was confirmed.
+//! A receiver accepts no more than was confirmed.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::failures::Rogue;
 use crate::requests::{fetch, fetch_from, file};
 use crate::support::{connect, folder, listener, names, run};
 
-/// Catalogue of `film.mkv` with 1000 B, of `photos` with two files of 300 B in all, and of a stream.
+/// Returns a catalogue of `film.mkv` with 1000 B, of `photos` with two files of 300 B in total, and of a stream.
 async fn catalogue() -> Catalogue {
     let dir = tempfile::tempdir().expect("a folder");
     fs::write(dir.path().join("film.mkv"), [0; 1000]).expect("written");

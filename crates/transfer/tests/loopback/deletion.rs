@@ -1,4 +1,4 @@
-//! What a receiver has and its source has not is removed where both want that, and never after a transfer that was not whole.
+//! Entries without a counterpart at the source are removed if both sides request it, and never after an incomplete transfer.
 
 use std::fs;
 use std::io::Read;
@@ -20,12 +20,12 @@ use crate::support::{Events, Serving, connect, folder, identity, listener, names
 
 const DELETE: Wishes = Wishes { on_clash: OnClash::Overwrite, checksum: false, dry_run: false, delete: true };
 
-/// A server that lets senders remove things.
+/// Starts a server that allows senders to remove entries.
 fn serving() -> Serving {
     Serving::start(OnClash::Overwrite, ServerOptions { allow_delete: true, ..ServerOptions::default() })
 }
 
-/// Writes files, each with its name in it, below a folder.
+/// Writes files below a folder, each with its name as content.
 fn fill<'a>(dir: &Path, files: impl IntoIterator<Item = &'a str>) {
     for file in files {
         let path = dir.join(file);
@@ -40,7 +40,7 @@ fn source(files: &[&str]) -> TempDir {
     dir
 }
 
-/// Everything below a folder, in order.
+/// Returns everything below a folder, in order.
 fn tree(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for name in names(dir) {
@@ -218,11 +218,11 @@ fn nothing_is_removed_after_a_transfer_in_which_something_was_left_out() {
         assert_eq!((totals.failed_files, totals.deleted), (1, 0));
         assert!(events.text().contains("because files were left out"), "{}", events.text());
         assert!(serving.dir.path().join("t/old").exists());
-        // Once that is mended it is.
+        // Without the socket, the file is removed.
         fs::remove_file(&socket).expect("removed");
         send(&serving, sources(), DELETE).await.0.expect("sent");
         assert_eq!(tree(serving.dir.path()), ["t", "t/file"]);
-        // A source that is not there is something that was left out, too.
+        // A missing source counts as a failed file, too.
         fill(serving.dir.path(), ["t/old"]);
         let mut sources = sources();
         sources.push(SendSource::path(from.path().join("missing")));
@@ -290,7 +290,7 @@ fn a_sender_that_was_interrupted_removes_nothing_and_one_that_connects_again_doe
     });
 }
 
-/// Takes everything as if it were there, answers so many listings, and is gone when the next one comes.
+/// Reports every offer as present, answers so many listings, and vanishes when the next one arrives.
 async fn vanish_amid_listings(host: &Host, answered: usize) {
     let rogue = Rogue(host.accept().await.expect("an association"));
     rogue.0.recv().await.expect("open").expect("a hello");
@@ -337,12 +337,12 @@ fn a_sender_that_loses_the_association_amid_its_listings_says_all_of_them_on_the
     });
 }
 
-/// A stream that ends when it is told to.
+/// A stream that ends on request.
 struct Gate(mpsc::Receiver<()>);
 
 impl Read for Gate {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        // The thread that reads it reads files, too, so it must not wait.
+        // Its thread reads files, too, so it must not wait.
         buffer.fill(7);
         Ok(if self.0.try_recv().is_ok() { 0 } else { buffer.len() })
     }

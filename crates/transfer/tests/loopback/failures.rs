@@ -1,4 +1,4 @@
-//! What goes wrong is said, and nothing is lost or half written under its final name.
+//! Failures are reported, and no file is lost or partially written under its final name.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,7 @@ fn a_clash_is_settled_as_the_receiver_wants() {
     run(async {
         let from = tempfile::tempdir().expect("a folder");
         let file = from.path().join("file");
-        // The same size: only the content differs.
+        // Both have the same size, and differ in their content.
         let (old, new) = (noise(1, 1_200_000), noise(2, 1_200_000));
         fs::write(&file, &new).expect("written");
         for (on_clash, expected) in [
@@ -99,7 +99,7 @@ fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
 
 #[test]
 fn a_folder_that_cannot_be_written_to_and_a_file_that_cannot_be_read_are_named() {
-    // Permissions mean nothing to root.
+    // Root ignores permissions.
     let is_root = fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
     if is_root {
         return;
@@ -137,12 +137,12 @@ fn a_server_does_only_what_it_is_allowed_to() {
     });
 }
 
-/// As the honest sender says it: whoever sees the packets can say the same.
+/// The request of the honest sender: any host that sees the packets can repeat it.
 fn push() -> Intent {
     Intent::Push { sender: identity(), wishes: Wishes::default() }
 }
 
-/// A peer that says what it likes.
+/// A peer that sends arbitrary messages.
 pub(crate) struct Rogue(pub(crate) Association);
 
 impl Rogue {
@@ -158,14 +158,14 @@ impl Rogue {
         rogue
     }
 
-    /// Says that it wants to push, and hears nothing yet.
+    /// Sends its request to push, and receives nothing yet.
     pub(crate) async fn connect_as(serving: &Serving, session: u8) -> Rogue {
         let rogue = Rogue(connect(&serving.host).await);
         rogue.say(&Message::Hello { session: [session; 16], intent: push() }).await;
         rogue
     }
 
-    /// Takes in the one who connects to fetch, and hears out what it asks for.
+    /// Accepts a peer that fetches, and receives its request.
     pub(crate) async fn welcome(host: &Host) -> Rogue {
         let rogue = Rogue(host.accept().await.expect("an association"));
         let hello = rogue.0.recv().await.expect("open").expect("a message");
@@ -188,7 +188,7 @@ impl Rogue {
         rogue
     }
 
-    /// Listens to the end, and tells why it was refused if it was.
+    /// Receives until the association ends, and returns the reason of a refusal, if any.
     pub(crate) async fn last_failure(&self) -> Option<Reason> {
         let mut reason = None;
         while let Ok(Some(packet)) = self.0.recv().await {
@@ -228,7 +228,7 @@ impl Rogue {
         }
     }
 
-    /// Ends the association at once.
+    /// Aborts the association.
     pub(crate) fn end(&self) {
         self.0.abort();
     }
@@ -285,7 +285,7 @@ fn a_block_that_arrives_wrong_is_asked_for_again_and_never_stored() {
         assert_eq!(rogue.hear().await, Message::Block { id: 0, index: 0, good: false });
         rogue.data(segment(b"good", Hash::of(b"good"))).await;
         assert_eq!(rogue.hear().await, Message::Block { id: 0, index: 0, good: true });
-        // A root that does not fit is not stored either.
+        // A file with a wrong root is not stored either.
         rogue.say(&Message::End { id: 0, size_bytes: 4, root: Hash::of(b"something else") }).await;
         assert_eq!(rogue.refused().await, Reason::Corrupt);
         assert!(names(serving.dir.path()).is_empty());
@@ -318,7 +318,7 @@ fn garbage_ends_only_its_own_transfer_and_is_told_what_is_wrong() {
     });
 }
 
-/// Who breaks the protocol in the middle of a transfer hears why, in a message that it can read there.
+/// A peer that violates the protocol during a transfer receives the reason in a message that it can decode.
 #[test]
 fn a_peer_that_is_garbled_in_the_middle_of_a_transfer_hears_the_reason_and_no_second_welcome() {
     run(async {

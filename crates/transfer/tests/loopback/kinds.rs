@@ -1,4 +1,4 @@
-//! Names that have become something of another kind at the source.
+//! Names whose kind has changed at the source.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use crate::support::{Serving, run};
 
 const KINDS: [&str; 3] = ["file", "folder", "link"];
 
-/// Makes something of this kind.
+/// Creates an entry of this kind.
 fn make(path: &Path, kind: &str) {
     match kind {
         "file" => fs::write(path, "content").expect("written"),
@@ -42,7 +42,7 @@ fn wishes(dry_run: bool) -> Wishes {
     Wishes { on_clash: OnClash::Refuse, checksum: false, dry_run, delete: true }
 }
 
-/// A folder `t` with something of this kind, and what it may lead to.
+/// Creates a folder `t` with an entry of this kind, and the target of a link.
 fn source(kind: &str) -> tempfile::TempDir {
     let from = tempfile::tempdir().expect("a folder");
     fs::create_dir(from.path().join("t")).expect("made");
@@ -56,7 +56,7 @@ fn delete_converges_after_a_name_became_another_kind() {
     run(async {
         for before in KINDS {
             for after in KINDS.into_iter().filter(|after| *after != before) {
-                // A folder and something else are no clash of contents; a file and a link are one, which the policy decides.
+                // A folder and another kind are no clash of contents; a file and a link are one, which the policy decides.
                 if before != "folder" && after != "folder" {
                     continue;
                 }

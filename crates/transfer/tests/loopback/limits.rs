@@ -1,4 +1,4 @@
-//! What one peer does, or does not do, costs a bounded share, and no other peer.
+//! The actions or inaction of one peer cost a bounded share of resources, and affect no other peer.
 
 use std::fs;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn short(start_ms: u64, contended_ms: u64, give_way_ms: u64) -> Deadlines {
     Deadlines { start, contended, give_way }
 }
 
-/// A folder with a file of this name.
+/// Creates a folder with a file of this name.
 fn one_file(name: &str) -> tempfile::TempDir {
     let from = tempfile::tempdir().expect("a folder");
     fs::write(from.path().join(name), "content").expect("written");
@@ -116,7 +116,7 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
         );
         let rogue = Rogue::greet_as(&serving, 1).await;
         let mut taken_bytes = 0_usize;
-        // Each offer is refused with a text that is longer than the offer. 40 MB of them would go through if nothing held them up.
+        // Each offer is refused with a text that is longer than the offer. Without back pressure 40 MB of them would be accepted.
         for id in 0..1_000_000 {
             let changed = FileTime { seconds: 5, nanos: 0 };
             let name = format!("../{}", "x".repeat(200));
@@ -128,7 +128,7 @@ fn a_peer_that_does_not_read_is_not_answered_without_limit() {
             }
             taken_bytes += length;
         }
-        // What fills every buffer on the way there and back: the association's on both sides, and two short queues.
+        // Capacity of all buffers in both directions: those of the association on both sides, and two short queues.
         assert!(taken_bytes < 40 << 20, "{taken_bytes} B were taken");
         serving.idle().await;
     });

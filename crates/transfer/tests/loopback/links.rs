@@ -1,4 +1,4 @@
-//! Symbolic links: what becomes of them, and that nothing that is received goes through one.
+//! Treatment of symbolic links; received files never go through one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use anabranch_transfer::{
 use crate::failures::Rogue;
 use crate::support::{Serving, connect, folder, names, run};
 
-/// A folder `tree` with a file, a folder, a link to each of them, one that leads out and one to the folder it is in.
+/// Creates a folder `tree` with a file, a folder, a link to each of them, one that leads out and one to its own folder.
 fn tree() -> tempfile::TempDir {
     let from = tempfile::tempdir().expect("a folder");
     let tree = from.path().join("tree");
@@ -98,7 +98,7 @@ fn whoever_fetches_chooses_and_a_server_follows_no_link_out_of_its_folder() {
             let copied =
                 std::process::Command::new("cp").arg("-a").arg(from.path().join("tree")).arg(&to).status();
             assert!(copied.expect("cp").success());
-            // By a whole path, and by one that goes up.
+            // By an absolute path, and by one that goes up.
             symlink(from.path().join("outside"), to.join("absolute")).expect("linked");
             symlink("../../../../../../etc/passwd", to.join("far")).expect("linked");
             let inbox = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! What a sender may ask, and what whoever fetches may choose.
+//! Requests of a sender, and options of the side that fetches.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ async fn fetch(serving: &Serving, request: &Request, store: Store) -> (Totals, E
     (report.totals(), events)
 }
 
-/// A server that leaves clashes to whoever sends, unless `decided` says otherwise.
+/// Starts a server that leaves clashes to the sender unless `decided` is set.
 fn serving(decided: Option<OnClash>) -> Serving {
     let mut serving = Serving::usual();
     let (host, store) = (crate::support::listener(), folder(serving.dir.path(), OnClash::Refuse));
@@ -55,7 +55,7 @@ fn filters(rules: &[(bool, &str)]) -> Filters {
     Filters::new(rules.iter().map(rule).collect()).expect("patterns")
 }
 
-/// Every file below a folder.
+/// Returns every file below a folder.
 fn files(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for name in names(dir) {
@@ -136,7 +136,7 @@ fn a_dry_run_says_what_would_happen_and_changes_nothing() {
         let (totals, events) = send(&serving, vec![SendSource::path(&tree)], wishes).await;
         assert_eq!((totals.failed_files, totals.moved_bytes), (1, 0), "{}", events.text());
         check(serving.dir.path(), &events);
-        // And the other way.
+        // The same in the other direction.
         let (server, to) = (
             Serving::start_in(from, OnClash::Refuse, ServerOptions::default()),
             tempfile::tempdir().expect("a folder"),

@@ -1,4 +1,4 @@
-//! Only what was asked for is stored.
+//! Only requested files are stored.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ pub(crate) fn file(size_bytes: u64) -> Kind {
     Kind::File { size_bytes, first: None }
 }
 
-/// Fetches from a source that offers these whatever it is asked for; tells how that ended and the reason that the source was given.
+/// Fetches from a source that makes these offers regardless of the request. Returns the result, and the source's refusal.
 pub(crate) async fn fetch(
     accept: &Accept,
     store: Store,
@@ -167,7 +167,7 @@ fn a_list_of_names_that_never_ends_is_cut_off() {
     run(async {
         let serving = Serving::usual();
         let rogue = Rogue::ask(&serving).await;
-        // 300 names of 1000 bytes are more than a transfer may ask for.
+        // 300 names of 1000 bytes exceed the limit of a request.
         for _ in 0..300 {
             let want = Message::Want("a".repeat(1000)).encode();
             if rogue.0.send(want, SendOptions::default()).await.is_err() {
@@ -202,7 +202,7 @@ fn a_peer_that_ends_every_association_does_not_set_the_pace_of_new_ones() {
             ended = fetches => panic!("{ended:?}"),
             () = tokio::time::sleep(Duration::from_secs(2)) => {}
         }
-        // One at once, and one each half second.
+        // One immediately, and one every 500 ms.
         assert!((1..=5).contains(&greeted), "{greeted}");
     });
 }

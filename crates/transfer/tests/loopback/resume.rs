@@ -1,4 +1,4 @@
-//! What was interrupted goes on where it was, and never ends in a wrong file.
+//! An interrupted transfer resumes where it was, and never ends in a wrong file.
 
 use std::cell::Cell;
 use std::fs;
@@ -29,7 +29,7 @@ fn a_second_sender_sends_only_what_is_missing() {
         ended.expect("sent");
         assert!(second.reused_bytes >= first.held_bytes, "{first:?} {second:?}");
         assert_eq!(second.held_bytes, content.len() as u64);
-        // The receiver may hold more than the first sender has heard of.
+        // The receiver may hold more than the first sender was told.
         let twice = (second.moved_bytes + first.held_bytes).saturating_sub(content.len() as u64);
         assert!(twice as usize * 20 < content.len(), "{twice} B were sent twice");
         assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);
@@ -85,7 +85,7 @@ fn a_sender_that_somebody_else_answers_does_not_ask_again() {
         let asked = Cell::new(0);
         let again = || async {
             asked.set(asked.get() + 1);
-            // What may pass is tried again.
+            // A transient error is retried.
             let error = if asked.get() == 1 { TransferError::Lost } else { TransferError::Untrusted };
             Err::<Association, _>(error("another key".to_owned()))
         };
@@ -148,7 +148,7 @@ fn a_part_of_another_version_is_of_no_use() {
     });
 }
 
-/// What a crash, a bad disk or somebody may do to what is kept.
+/// Damages stored state like a crash, a faulty disk or another program.
 fn damage(dir: &Path, random: &mut fastrand::Rng) {
     for ending in [JOURNAL_ENDING, PART_ENDING] {
         let path = dir.join(unfinished(dir, ending));
@@ -208,7 +208,7 @@ fn a_crash_between_naming_and_tidying_up_costs_no_file() {
         let file = from.path().join("file");
         let (old, new) = (noise(1, 3 * MIB), noise(2, 2 * MIB));
         fs::write(&file, &old).expect("written");
-        // The name of its part file is that of an earlier attempt.
+        // Its part file has the name of an earlier attempt.
         serving.send_until(vec![SendSource::path(&file)], rate(2_000_000), 1 << 20).await;
         let part = unfinished(serving.dir.path(), PART_ENDING);
         serving.send(vec![SendSource::path(&file)]).await.0.expect("sent");

@@ -1,4 +1,4 @@
-//! Rights of a peer narrow what a server allows.
+//! Rights of a peer restrict what a server allows.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::failures::Rogue;
 use crate::support::{Events, Serving, connect, folder, listener, names, noise, run};
 
-/// Server whose peers have these rights.
+/// Starts a server whose peers have these rights.
 fn serving(dir: TempDir, options: ServerOptions, rights: Rights) -> Serving {
     Serving::start_as(dir, options, rights)
 }
@@ -22,7 +22,7 @@ fn dir() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Options that leave clashes to the sender.
+/// Returns options that leave clashes to the sender.
 fn options() -> ServerOptions {
     ServerOptions { allow: Allow::Both, allow_delete: true, ..ServerOptions::default() }
 }
@@ -41,7 +41,7 @@ fn file(dir: &Path, name: &str, length: usize) -> SendSource {
     SendSource::path(dir.join(name))
 }
 
-/// Sends with wishes, and returns the result and the events as text.
+/// Sends with requests, and returns the result and the events as text.
 async fn send_with(
     serving: &Serving,
     sources: Vec<SendSource>,
@@ -200,7 +200,7 @@ fn quota_ends_a_stream_and_survives_a_restart() {
             })
             .sum();
         assert!(there <= (3 << 20) + (64 << 10), "{there}");
-        // Another server on the same folder counts the same.
+        // Another server on the same folder has the same count.
         let inbox = Folder::open(serving.dir.path(), OnClash::Refuse).expect("a folder");
         let (host, server) = (listener(), Server::new(Store::Folder(inbox), options()));
         let serve = async {
@@ -229,7 +229,7 @@ fn files_at_the_same_time_share_a_quota() {
         let (ended, totals, _) = serving.send(sources).await;
         ended.expect("a transfer");
         assert_eq!((totals.done_files, totals.failed_files), (3, 2));
-        // An overwritten file makes room for what replaces it.
+        // An overwritten file makes room for the new one.
         serving.idle().await;
         let wishes = Wishes { on_clash: OnClash::Overwrite, ..Wishes::default() };
         let serving =
@@ -253,7 +253,7 @@ fn quota_counts_blocks_of_a_stream_whose_end_came_first() {
         assert!(matches!(rogue.hear().await, Message::Answer { .. }));
         let (content, root) = (b"sixsix", Hash::of(b"any"));
         rogue.say(&Message::End { id: 0, size_bytes: 6, root }).await;
-        // The end has to be there first.
+        // The end has to arrive first.
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         let header = [0_u32, 0, 0, 6, 0].map(u32::to_be_bytes).concat();
         rogue.data([&header[..], content, blake3::hash(content).as_bytes()].concat()).await;

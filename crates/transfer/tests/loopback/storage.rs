@@ -1,4 +1,4 @@
-//! What a peer cannot do to the files and the disk of a receiver.
+//! A peer cannot harm the files and the disk of a receiver.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, r
 
 const MIB: usize = BLOCK_BYTES as usize;
 
-/// Much longer than it takes to stop, and much less than what is stopped would take.
+/// Much longer than stopping takes, and much shorter than the stopped operation.
 const LET_GO_WITHIN: Duration = Duration::from_secs(20);
 
 impl Rogue {
@@ -28,7 +28,7 @@ impl Rogue {
         }
     }
 
-    /// A block, cut as it should be.
+    /// Sends a block in segments of the standard size.
     async fn block(&self, id: u32, index: u64, content: &[u8]) {
         for (at, piece) in content.chunks(60 << 10).enumerate() {
             let offset = (at * (60 << 10)) as u32;
@@ -41,7 +41,7 @@ impl Rogue {
                 bytes.extend(Hash::of(content).0);
             }
             let options = SendOptions { stream: 1, unordered: true, ..SendOptions::default() };
-            // Whoever refuses the first piece may have ended the association before the others are sent.
+            // A server that refuses the first segment may end the association before the others are sent.
             let _ = self.0.send(bytes, options).await;
         }
     }
@@ -169,7 +169,7 @@ fn a_block_that_is_held_or_behind_the_end_does_not_come() {
             let serving = Serving::usual();
             let rogue = Rogue::greet(&serving).await;
             rogue.stream(0, "piped").await;
-            // The second one is the end.
+            // The second block is the last one.
             for (index, content) in [(0, &full), (1, &short)] {
                 rogue.block(0, index, content).await;
                 assert!(matches!(rogue.hear().await, Message::Block { good: true, .. }));
@@ -184,7 +184,7 @@ fn a_block_that_is_held_or_behind_the_end_does_not_come() {
 fn a_comparison_ends_with_its_association() {
     run(async {
         let serving = Serving::usual();
-        // It takes no room, and longer to read than any test.
+        // It occupies no space, and takes longer to read than any test.
         let size_bytes = 1 << 42;
         let made = fs::File::create(serving.dir.path().join("huge")).expect("made");
         if made.set_len(size_bytes).is_err() {
@@ -212,7 +212,7 @@ fn blocks_that_were_planted_are_found_out_and_the_file_begins_anew() {
         let content = noise(1, 4 * MIB);
         fs::write(&file, &content).expect("written");
         set_time(&file, 5);
-        // All that it takes is what the sender says aloud.
+        // An attacker needs only what the sender transmits in the clear.
         let rogue = Rogue::greet(&serving).await;
         let first = Some(Hash::of(&content[..MIB]));
         rogue.offer(0, "file", Kind::File { size_bytes: 4 << 20, first }).await;
@@ -271,7 +271,7 @@ fn a_stored_file_that_was_changed_and_dated_back_is_not_taken_for_the_same() {
         set_time(&file, 1_000_000);
         serving.send(vec![SendSource::path(&file)]).await.0.expect("sent");
         let there = serving.dir.path().join("file");
-        // The clock of the file system may need a moment to move on.
+        // The file system's clock may need a moment to advance.
         tokio::time::sleep(Duration::from_millis(50)).await;
         fs::write(&there, noise(2, 2 * MIB)).expect("written");
         set_time(&there, 1_000_000);

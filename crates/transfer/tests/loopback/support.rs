@@ -14,7 +14,7 @@ use anabranch_transfer::{
 };
 use tempfile::TempDir;
 
-/// Longer than anything here takes, on any machine.
+/// Longer than any test takes, even on a busy machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
@@ -24,7 +24,7 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
-/// What the credentials of a [`Mode`] make of a host.
+/// Returns the protection for the credentials of a [`Mode`].
 fn protection(credentials: Option<Credentials>) -> Protection {
     credentials.map_or(Protection::Insecure, Protection::dtls)
 }
@@ -37,7 +37,7 @@ pub(crate) fn in_both_modes(test: impl AsyncFn(Mode)) {
     }
 }
 
-/// A host that accepts at two addresses.
+/// Returns a host that accepts at two addresses.
 pub(crate) fn listener() -> Host {
     listener_in(Mode::Plain)
 }
@@ -58,7 +58,7 @@ pub(crate) async fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// An association with it over two paths.
+/// Connects to the server over two paths.
 pub(crate) async fn connect(server: &Host) -> Association {
     connect_in(Mode::Plain, server).await
 }
@@ -77,24 +77,24 @@ async fn connect_in(mode: Mode, server: &Host) -> Association {
     host.connect(Peer::new(routes), config("cmt").expect("a scheme")).await.expect("connected")
 }
 
-/// Who sends, in every transfer.
+/// Returns the identity of the sender in every transfer.
 pub(crate) fn identity() -> SenderId {
     SenderId::from_bytes([7; SenderId::LEN])
 }
 
-/// Ending of a file that keeps what has arrived of another one.
+/// Ending of a part file.
 pub(crate) const PART_ENDING: &str = ".anabranch-part";
 /// Ending of its journal.
 pub(crate) const JOURNAL_ENDING: &str = ".anabranch-journal";
 
-/// The only name in a folder with this ending.
+/// Returns the only name in a folder with this ending.
 pub(crate) fn unfinished(dir: &Path, ending: &str) -> String {
     let mut found: Vec<String> = names(dir).into_iter().filter(|name| name.ends_with(ending)).collect();
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
 }
 
-/// A server on a folder, and what it reports.
+/// A server on a folder, and its reports.
 pub(crate) struct Serving {
     pub(crate) host: Host,
     pub(crate) server: Server,
@@ -103,7 +103,7 @@ pub(crate) struct Serving {
     mode: Mode,
 }
 
-/// Events as they came.
+/// Events in order of arrival.
 #[derive(Clone, Default)]
 pub(crate) struct Events(Arc<Mutex<Vec<Event>>>);
 
@@ -136,20 +136,20 @@ impl Serving {
         Serving::start_with(Mode::Plain, dir, on_clash, options)
     }
 
-    /// In this mode.
+    /// Starts a server in this mode.
     pub(crate) fn with(mode: Mode, options: ServerOptions) -> Serving {
         let dir = tempfile::tempdir().expect("a folder");
         Serving::start_with(mode, dir, OnClash::Refuse, options)
     }
 
-    /// For peers with these rights. Options decide about clashes.
+    /// Starts a server for peers with these rights. Its options decide about clashes.
     pub(crate) fn start_as(dir: TempDir, options: ServerOptions, rights: Rights) -> Serving {
         let server = Server::new(folder(dir.path(), OnClash::Refuse), options);
         Serving::serve(Mode::Plain, dir, server, rights)
     }
 
     fn start_with(mode: Mode, dir: TempDir, on_clash: OnClash, options: ServerOptions) -> Serving {
-        // What senders ask is asked for where a test is about that.
+        // Tests of the sender's requests set their own options.
         let options = ServerOptions { on_clash: Some(on_clash), ..options };
         let server = Server::new(folder(dir.path(), on_clash), options);
         Serving::serve(mode, dir, server, Rights::default())
@@ -171,7 +171,7 @@ impl Serving {
         Serving::start(OnClash::Refuse, ServerOptions::default())
     }
 
-    /// Sends, and tells what came of it.
+    /// Sends, and returns the result.
     pub(crate) async fn send(&self, sources: Vec<SendSource>) -> (Result<(), TransferError>, Totals, Events) {
         self.send_at(sources, None).await
     }
@@ -217,7 +217,7 @@ impl Serving {
         (ended, report.totals(), events)
     }
 
-    /// Begins to send and stops as if killed, once the receiver holds so many bytes.
+    /// Begins to send, and stops as if killed once the receiver holds so many bytes.
     pub(crate) async fn send_until(
         &self,
         sources: Vec<SendSource>,
@@ -249,19 +249,19 @@ impl Serving {
     }
 }
 
-/// So many bytes in a second.
+/// Returns a limit in bytes per second.
 pub(crate) fn rate(bytes: u64) -> RateLimit {
     RateLimit(std::num::NonZeroU64::new(bytes).expect("more than nothing"))
 }
 
-/// Bytes that are the same for the same seed.
+/// Returns bytes that are the same for the same seed.
 pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     fastrand::Rng::with_seed(seed).fill(&mut bytes);
     bytes
 }
 
-/// Every name in a folder, hidden ones too, in order, but for the record of what is stored in it.
+/// Returns every name in a folder, including hidden ones, in order, except for the record of stored files.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .expect("a folder")

@@ -1,4 +1,4 @@
-//! Files whose size does not say how much can be read from them, and paths that are pipes.
+//! Files whose size differs from the amount of data that can be read from them, and paths that are pipes.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::support::{Serving, names, noise, run};
 fn files_of_proc_and_sys_arrive_with_their_content() {
     run(async {
         let serving = Serving::usual();
-        // Empty by its size, and shorter than its size says.
+        // The first is empty by its size; the others are shorter than their size.
         let paths =
             ["/proc/sys/kernel/ostype", "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/version"];
         let paths = paths.into_iter().filter(|path| fs::metadata(path).is_ok());
@@ -54,7 +54,7 @@ fn named_pipe_on_the_command_line_is_sent_and_holds_up_no_other_file() {
         let content = noise(1, 3_000_000);
         let (to, bytes, stored) = (pipe.clone(), content.clone(), serving.dir.path().join("file"));
         let writer = std::thread::spawn(move || {
-            // It is written to only when the file behind it has arrived.
+            // The pipe is written to only when the file behind it has arrived.
             while !stored.exists() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }

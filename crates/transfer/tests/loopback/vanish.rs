@@ -1,4 +1,4 @@
-//! A peer that is gone without a word, wherever the transfer was: its place, its memory and its files are free soon after.
+//! A peer vanishes without a message at any stage of a transfer: its place, its memory and its files are free soon after.
 
 use std::fs;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::failures::Rogue;
 use crate::support::{Serving, connect, folder, identity, listener, names, run};
 
 const SILENCE: Duration = Duration::from_secs(1);
-/// Deadlines, with much room for a machine that is busy.
+/// The deadlines, with a large margin for a busy machine.
 const FREE_WITHIN: Duration = Duration::from_secs(20);
 
-/// Where a peer that connects is gone.
+/// Stage at which a peer that connects vanishes.
 #[derive(Clone, Copy, Debug)]
 enum Point {
     BeforeHello,
@@ -48,7 +48,7 @@ const POINTS: [Point; 11] = [
     Point::MidFetch,
 ];
 
-/// Runs `peer` on a runtime of its own, and takes that away when it is done: no packet says so.
+/// Runs `peer` on its own runtime, and drops that when it is done: the other side receives no packet.
 async fn vanish<F: Future<Output = Rogue>>(peer: impl FnOnce() -> F + Send + 'static) {
     let gone = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -69,7 +69,7 @@ fn half_a_block() -> Vec<u8> {
     bytes
 }
 
-/// Goes as far as this point.
+/// Proceeds to this stage.
 async fn advance(host: anabranch_net::Host, point: Point, number: u8) -> Rogue {
     let rogue = Rogue(connect(&host).await);
     if let Point::BeforeHello = point {
@@ -143,7 +143,7 @@ fn a_client_that_is_gone_holds_nothing_for_long() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(serving.server.free_memory_bytes(), all);
-        // Another sender gets every file at once.
+        // Another sender can store every file immediately.
         let from = tempfile::tempdir().expect("a folder");
         let files: Vec<_> = (4..=6).map(|number| from.path().join(format!("file-{number}"))).collect();
         files.iter().for_each(|file| fs::write(file, "content").expect("written"));
@@ -153,7 +153,7 @@ fn a_client_that_is_gone_holds_nothing_for_long() {
     });
 }
 
-/// Accepts and goes so far, or is gone from the beginning.
+/// Accepts and proceeds by so many steps, or vanishes at the beginning.
 async fn accept(host: anabranch_net::Host, steps: u8) -> Rogue {
     let rogue = Rogue(host.accept().await.expect("an association"));
     if steps >= 1 {
@@ -199,7 +199,7 @@ fn a_server_that_is_gone_is_given_up_in_time() {
                 assert!(began.elapsed() < FREE_WITHIN);
             };
             tokio::join!(server, client);
-            // What is unfinished is nobody's now.
+            // No transfer holds the unfinished file any more.
             let serving = Serving::usual();
             fs::write(serving.dir.path().join("file"), "content").expect("written");
             serving.fetch(&["file"], folder(to.path(), OnClash::Refuse)).await.0.expect("fetched");
@@ -226,7 +226,7 @@ fn a_receiver_that_is_gone_is_given_up_in_time() {
                     rogue.say(&Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
                 }
                 if steps >= 2 {
-                    // On a busy machine the sender says before that it is there.
+                    // On a busy machine the sender sends a keep-alive before.
                     assert!(matches!(rogue.hear().await, Message::Offer(_)));
                     rogue.say(&Message::Answer { id: 0, answer: Answer::Take { have: Vec::new() } }).await;
                     rogue.0.recv().await.expect("open").expect("data");
@@ -257,7 +257,7 @@ fn a_client_that_says_nothing_is_not_waited_for() {
         let mute = Rogue(connect(&serving.host).await);
         while let Ok(Some(_)) = mute.0.recv().await {}
         let idle = Rogue::greet(&serving).await;
-        // It says that it is there, and offers nothing.
+        // It sends keep-alives, and offers nothing.
         while idle.0.send(Message::Alive.encode(), SendOptions::default()).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

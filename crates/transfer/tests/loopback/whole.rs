@@ -1,4 +1,4 @@
-//! What is sent arrives, with its name, time and permissions.
+//! Sent files arrive, with their names, times and permissions.
 
 use std::fs;
 use std::io::Write;
@@ -47,11 +47,11 @@ fn a_tree_arrives_with_times_and_permissions() {
         assert_eq!(names(&there.join("sub")), ["b", "empty", "none"]);
         assert_eq!((totals.found_files, totals.done_files, totals.failed_files), (3, 3, 0));
         assert_eq!((totals.found_bytes, totals.held_bytes, totals.reused_bytes), (3_500_005, 3_500_005, 0));
-        // A second time there is nothing to send.
+        // The second time there is nothing to send.
         let (ended, totals, _) = serving.send(vec![SendSource::path(&tree)]).await;
         ended.expect("all there");
         assert_eq!((totals.done_files, totals.reused_bytes, totals.moved_bytes), (3, 3_500_005, 0));
-        // Let the folder be removed.
+        // So that the folder can be removed.
         fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o700)).expect("set");
     });
 }
@@ -127,7 +127,7 @@ fn what_a_server_offers_is_fetched_by_name_or_altogether() {
     });
 }
 
-/// What is written can be looked at.
+/// A writer whose content the test can inspect.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 

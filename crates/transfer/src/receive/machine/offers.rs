@@ -20,7 +20,8 @@ use crate::store::{Begin, Comparison, Complete, Content, FileState, Folder, Prev
 /// Time for which another transfer may hold a part file before the offer of the same name is refused.
 const BUSY_FOR: Duration = Duration::from_secs(12);
 
-/// Most folders that may be offered without their end. Those that contain each other are fewer than [`MAX_PARTS`](crate::MAX_PARTS).
+/// Maximum number of folders that may be offered without their end. Those that contain each other are fewer than
+/// [`MAX_PARTS`](crate::MAX_PARTS).
 const MAX_OPEN_FOLDERS: usize = 1024;
 
 /// Result of a step.
@@ -97,7 +98,7 @@ impl Machine {
             Verdict::Accepted if self.mode == Mode::List => self.list(offer),
             Verdict::Accepted => {
                 self.count(&offer);
-                // Folders come before what is in them, so offers pass no other one that waits for the system.
+                // Folders come before their content, so no offer passes another one that waits for the system.
                 if self.line.is_empty() {
                     self.advance(name, offer, Wait::new())?;
                 } else {
@@ -133,7 +134,7 @@ impl Machine {
         }
     }
 
-    /// Takes the step that `wait` resumes with.
+    /// Performs the step that `wait` resumes with.
     pub(super) fn advance(&mut self, name: Name, offer: Offer, wait: Wait) -> Result<(), TransferError> {
         let next = match wait.resume {
             Resume::Compared { end, different } => self.after_comparison(&name, &offer, end, different),
@@ -165,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// Counts a file that is going to be kept beside one of the same name from an earlier association.
+    /// Counts a file that will be kept beside one of the same name from an earlier association.
     fn count_copy(&self, name: &Name, offer: &Offer, stage: &Stage) -> Result<(), TransferError> {
         match (&self.tally, &self.store, stage) {
             (Some(tally), Store::Folder(folder), Stage::Part(_)) if folder.keeps_both() => {
@@ -184,7 +185,7 @@ impl Machine {
         }
     }
 
-    /// Begins with an offer that is to be stored.
+    /// Begins an offer that is to be stored.
     fn begin(&mut self, name: &Name, offer: &Offer) -> Next {
         let folder = match &self.store {
             Store::Folder(folder) => folder,
@@ -269,8 +270,8 @@ impl Machine {
         }
     }
 
-    /// Compares the file of that name with the root that the source has sent, and takes the offer if they differ. `different` is
-    /// a state of the file in which that is known already. The file may have become another one while the offer waited.
+    /// Compares the file of that name with the root that the source has sent, and accepts the offer if they differ. `different` is
+    /// a state of the file that is known to differ. The file may have been replaced while the offer waited.
     fn after_comparison(
         &mut self,
         name: &Name,
@@ -309,14 +310,14 @@ impl Machine {
         Next::begun(folder, name, resume, folder.take(name, offer, &self.cancel), &self.report)
     }
 
-    /// Returns `true` if something of another kind is removed for this offer: where the sender may delete, and either in a folder
-    /// that it has offered or if it may overwrite.
+    /// Returns `true` if an entry of another kind is removed for this offer: if the sender may delete, and the name is in a folder
+    /// that it has offered, or it may overwrite.
     fn makes_way(&self, name: &Name) -> bool {
         let (Some(deletion), Store::Folder(folder)) = (&self.deletion, &self.store) else { return false };
         deletion.is_inside_offered(name) || folder.overwrites()
     }
 
-    /// Removes what has the name of an offer of another kind, if that is allowed.
+    /// Removes an entry of another kind that has the name of an offer, if that is allowed.
     pub(super) fn make_way(&self, name: &Name, is_folder: bool) -> Result<(), Failure> {
         if !self.makes_way(name) {
             return Ok(());
@@ -354,7 +355,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Registers an offer that is under way, and says what is needed of it.
+    /// Registers an offer in progress, and sends the answer that requests its content.
     pub(super) fn open_offer(&mut self, name: Name, offer: Offer, stage: Stage, answer: Option<Answer>) {
         let id = offer.id;
         let reused_bytes = match &stage {
@@ -400,7 +401,7 @@ impl Machine {
         self.open_offer(name, offer, Stage::Waiting(wait), None);
     }
 
-    /// Resumes offers that wait for part files of other transfers. To be called now and then.
+    /// Resumes offers that wait for part files of other transfers. To be called at regular intervals.
     pub(super) fn resume_contended(&mut self) -> Result<(), TransferError> {
         let is_contended = |open: &Open| matches!(&open.stage, Stage::Waiting(wait) if !wait.is_in_line());
         let ids: Vec<u32> =
@@ -408,8 +409,8 @@ impl Machine {
         ids.into_iter().try_for_each(|id| self.resume(id))
     }
 
-    /// Resumes offers that wait for descriptors or memory, in their order, until one has to wait again. Where the system itself
-    /// has none left, only `is_due` has it asked again.
+    /// Resumes offers that wait for descriptors or memory, in order, until one has to wait again. If the system itself has none
+    /// left, an offer is resumed only if `is_due` is set.
     pub(super) fn resume_line(&mut self, is_due: bool) -> Result<(), TransferError> {
         while let Some(&id) = self.line.first() {
             let may_resume = |open: &Open| {

@@ -1,4 +1,4 @@
-//! What a receiver can make a sender hold, and what the sender makes of its answers.
+//! Tests of the memory that a receiver can occupy at a sender, and of the sender's reactions to its answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,13 +11,13 @@ use super::*;
 use crate::block::{BLOCK_BYTES, Root};
 use crate::protocol::MAX_SEGMENT_BYTES;
 
-/// Segments of a block.
+/// Number of segments of a block.
 const SEGMENTS: usize = (BLOCK_BYTES as usize).div_ceil(MAX_SEGMENT_BYTES);
 const WINDOW_BLOCKS: u32 = 32;
-/// Blocks that come through a pipe before it ends.
+/// Number of blocks that a pipe yields before it ends.
 const PIPED_BLOCKS: u64 = 2;
 
-/// A sender of which nothing leaves, and whose reader answers when it is told to.
+/// A sender that sends nothing, and whose reader answers on request.
 struct Stalled {
     sender: Sender,
     link: SendQueues,
@@ -32,7 +32,7 @@ impl Stalled {
         Stalled { sender, link: SendQueues::new(WINDOW_BLOCKS, None), requests }
     }
 
-    /// Takes a file up if the sender would.
+    /// Offers a file if the sender would.
     fn offer(&mut self, blocks: u64) -> bool {
         let may_offer = self.sender.may_offer(&self.link);
         if may_offer {
@@ -61,7 +61,7 @@ impl Stalled {
         self.hear(Message::Block { id, index, good: true }).expect("it was sent");
     }
 
-    /// What waits to be said, which then has left.
+    /// Removes and returns the messages that wait to be sent.
     fn said(&mut self) -> Vec<Message> {
         self.link
             .control
@@ -73,7 +73,7 @@ impl Stalled {
             .collect()
     }
 
-    /// Lets the reader answer until nothing is asked of it, and tells how many blocks it read.
+    /// Answers all requests to the reader, and returns the number of blocks that it read.
     fn read(&mut self) -> usize {
         let mut blocks = 0;
         self.sender.ask_for_blocks(&mut self.link);
@@ -86,7 +86,7 @@ impl Stalled {
         blocks
     }
 
-    /// The same, with everything that waits leaving at once.
+    /// Does the same, and sends all queued segments immediately.
     fn read_all(&mut self) -> usize {
         let mut blocks = 0;
         loop {
@@ -121,7 +121,7 @@ fn answer(request: &Request) -> Reply {
     }
 }
 
-/// The end of a file of so many blocks as [`answer`] gives them.
+/// Returns the end of a file of `blocks` blocks, with the hashes that [`answer`] returns.
 fn end_of(id: u32, blocks: u64) -> Message {
     let mut root = Root::default();
     (0..blocks).for_each(|_| root.add(Hash::of(b"block")));
@@ -272,7 +272,7 @@ async fn a_reader_that_answers_nothing_has_few_requests_waiting() {
         stalled.hear_take(id);
         let outcome = Outcome::Failed(Failure::new(Reason::Clash, "there is another one"));
         stalled.hear(Message::Done { id, outcome }).expect("it was offered");
-        // Everything that is said leaves.
+        // All messages are sent.
         stalled.link.control.clear();
     }
     let waiting = stalled.requests.try_iter().count();
@@ -285,7 +285,7 @@ async fn no_more_is_offered_at_a_time_than_the_protocol_allows() {
     let mut stalled = Stalled::new(SENDER_BLOCKS);
     for _ in 0..1000 {
         stalled.offer(1);
-        // Everything that is said leaves, and nothing is answered.
+        // All messages are sent, and none is answered.
         stalled.link.control.clear();
     }
     assert_eq!(stalled.sender.open.len(), MAX_OPEN_OFFERS);
@@ -315,7 +315,7 @@ async fn what_came_through_a_pipe_is_sent_once_and_ends_with_its_size_and_root()
     stalled.find(Kind::Stream { token: [1; 16] }, Origin::Stream(Arc::new(Mutex::new(nothing))));
     stalled.hear_take(0);
     stalled.said();
-    // The last block that is read is empty, and tells of the end.
+    // The last block that is read is empty, and marks the end.
     assert_eq!(stalled.read(), PIPED_BLOCKS as usize + 1);
     assert_eq!(stalled.link.data.len(), PIPED_BLOCKS as usize * SEGMENTS);
     assert_eq!(stalled.link.in_flight, PIPED_BLOCKS as usize);

@@ -1,4 +1,4 @@
-//! What is removed from a folder, and what stays.
+//! Tests of the entries that are removed from a folder, and of those that stay.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use super::super::testing::open_below;
 use super::*;
 use crate::protocol::Reason;
 
-/// A folder with these files, and folders for those that end in a slash.
+/// Creates a folder with these files, and folders for names that end in a slash.
 fn folder(files: &[&str]) -> TempDir {
     let dir = tempfile::tempdir().expect("a folder");
     fs::create_dir(dir.path().join("d")).expect("made");
@@ -30,7 +30,7 @@ fn folder(files: &[&str]) -> TempDir {
     dir
 }
 
-/// Everything below `d`, folders with a slash behind their names.
+/// Returns everything below `d`, with a slash behind the names of folders.
 fn names(dir: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut left = vec![dir.join("d")];
@@ -46,7 +46,7 @@ fn names(dir: &Path) -> BTreeSet<String> {
     found
 }
 
-/// What is told, with a question mark behind what could not be removed.
+/// Returns the reported names, with a question mark behind those that could not be removed.
 fn delete(
     dir: &Path,
     on_clash: OnClash,
@@ -108,7 +108,7 @@ fn links_are_removed_and_never_followed() {
     delete(dir.path(), OnClash::Refuse, false, &[], &nothing).expect("looked at");
     assert!(names(dir.path()).is_empty());
     assert!(dir.path().join("e/inside").exists() && outside.path().join("d/precious").exists());
-    // A folder that has become a link is not entered, wherever that leads.
+    // A folder that has become a link is not entered, regardless of its target.
     for target in [outside.path().join("d"), dir.path().join("e")] {
         fs::remove_dir_all(dir.path().join("d"))
             .or_else(|_| fs::remove_file(dir.path().join("d")))
@@ -145,7 +145,7 @@ fn what_was_stored_beside_another_file_stays_where_that_is_the_rule() {
 
 #[test]
 fn what_a_listed_name_leads_to_stays_whatever_it_is_called_here() {
-    // As on a file system that ignores case: the name is another one, and leads to the same file.
+    // As on a file system that ignores case: the name differs, and leads to the same file.
     let dir = folder(&["d/same", "d/other"]);
     let told = delete(dir.path(), OnClash::Refuse, false, &["./same"], &nothing);
     assert_eq!(told, Ok(vec!["d/other".to_owned()]));
@@ -157,7 +157,7 @@ fn a_folder_that_is_not_there_has_nothing_to_be_removed() {
     fs::remove_dir(dir.path().join("d")).expect("removed");
     assert_eq!(delete(dir.path(), OnClash::Refuse, true, &[], &nothing), Ok(Vec::new()));
     fs::write(dir.path().join("d"), "a file").expect("written");
-    // A dry run leaves the file, which would have made way.
+    // A dry run keeps the file, which would have been replaced.
     assert_eq!(delete(dir.path(), OnClash::Refuse, true, &[], &nothing), Ok(Vec::new()));
     let failure = delete(dir.path(), OnClash::Refuse, false, &[], &nothing).expect_err("it is a file");
     assert_eq!(failure.reason, Reason::Clash);
