@@ -1,10 +1,10 @@
-"""Quality of real-time video: clips, their coding, what becomes of each frame, and how good the rest looks.
+"""Quality of real-time video: clips, their coding, the fate of each frame, and the quality of the shown pictures.
 
     clip = video.write_coded("photographs", Path("out/photographs"))
     evaluation = video.evaluate(clip, [video.Run("cmt", Path("cmt.csv"))], deadline_ms=150)
     print(evaluation.runs[0].quality.mean("psnr_db"))
 
-Needs `pip install 'anabranch[video]'`. What knows frames and packets only, as `deliveries`, needs nothing more.
+Needs `pip install 'anabranch[video]'`. Functions on frames and packets alone, such as `deliveries`, need no more.
 """
 
 from __future__ import annotations

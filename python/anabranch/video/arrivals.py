@@ -1,6 +1,6 @@
-"""When packets arrived, as a simulation or a receiver on real sockets writes it down.
+"""Arrival times of packets, as a simulation or a receiver on real sockets records them.
 
-Columns: `packet`, the number that `packetise` gives it; `arrival_ms`, on the clock of the trace, on which the first
+Columns: `packet`, the number that `packetise` assigns; `arrival_ms`, on the clock of the trace, on which the first
 frame is handed to the sender at 0. A packet without a row, or with an empty time, was lost.
 """
 
@@ -16,17 +16,17 @@ from anabranch.video.packets import Packet
 from anabranch.video.tables import Row, read_rows, time_of, whole, write_table
 
 _NEEDED = ("packet", "arrival_ms")
-# A receiver may note copies of a packet as well.
+# A receiver may record copies of a packet as well.
 _MOST_ROWS_PER_PACKET = 16
 
 
 def write_arrivals(path: Path, arrivals_ms: Mapping[int, float]) -> None:
-    """Writes .csv or .parquet: the packets that arrived."""
+    """Writes the packets that arrived as .csv or .parquet."""
     write_table(path, {"packet": list(arrivals_ms), "arrival_ms": list(arrivals_ms.values())})
 
 
 def read_arrivals(path: Path, frames: Sequence[Frame], packets: Sequence[Packet]) -> dict[int, float]:
-    """The first arrival of each packet that arrived, in milliseconds. Raises `VideoError` about a row that is wrong."""
+    """Returns the first arrival of each received packet, in milliseconds. Raises `VideoError` about a wrong row."""
     first: dict[int, float] = {}
     for index, row in enumerate(read_rows(path, _NEEDED, len(packets) * _MOST_ROWS_PER_PACKET)):
         where = f"{path}: row {index + 1}"

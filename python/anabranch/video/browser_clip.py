@@ -1,4 +1,4 @@
-"""A clip as a file that browsers play."""
+"""Clip files that browsers play."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from anabranch.video.encoder import raw_input
 from anabranch.video.format import FrameFormat, most_frames
 from anabranch.video.raw import RawFrames, write_frames
 
-# Hardly to be told from the frames that it shows, so that the damage seen is that of the network.
+# Visually almost lossless, so that the visible damage is that of the network.
 _QUALITY = ("-preset", "veryfast", "-crf", "18")
 
 
-# Frames a second of a clip whose own rate varies: each of its frames is shown until the next is due.
+# Frames a second for a clip whose own rate varies: each of its frames is repeated until the next is due.
 _GRID = Fraction(60)
 
 
 def write_browser_clip(clip: RawFrames, path: Path) -> None:
-    """Writes H.264 in MP4, which plays while it is loaded. Raises `VideoError`."""
+    """Writes H.264 in MP4 that plays while it loads. Raises `VideoError`."""
     ffmpeg.require("encoders", "libx264")
     if clip.format.times_us is not None:
         with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
@@ -33,7 +33,7 @@ def write_browser_clip(clip: RawFrames, path: Path) -> None:
 
 
 def _on_grid(clip: RawFrames, path: Path) -> RawFrames:
-    """Repeats each frame for as long as it is shown."""
+    """Repeats each frame for the time that it is shown."""
     shape = clip.format
     times_s = np.array([shape.time_ms(place) / 1000 for place in range(clip.count + 1)])
     ticks = np.arange(max(1, min(math.ceil(times_s[-1] * _GRID), most_frames(shape)))) / float(_GRID)

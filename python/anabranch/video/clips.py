@@ -1,4 +1,4 @@
-"""The clips that come with the package, and a user's own."""
+"""Clips of the package, and files of the user."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from anabranch.video.synthetic import synthetic_frames
 from anabranch.video.user_clip import Reading, read_clip
 from anabranch.video.y4m import FRAME_LINE, header
 
-# As many as Highway has, the clip of CMT-QA's experiment.
+# Frames of Highway, the clip of CMT-QA's experiment.
 DEFAULT_FRAMES = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A clip that is computed."""
+    """Clip that is computed."""
 
     about: str
     frames: Callable[[FrameFormat, int], Iterator[bytes]]
@@ -35,7 +35,7 @@ Step = Callable[[], object]
 
 
 def make_clip(name: str, out: Path, reading: Reading | None = None, step: Step | None = None) -> RawFrames:
-    """Writes the clip of this name, or else the file of this name, as raw frames to `out`.
+    """Writes the clip of this name, or the file of this name, as raw frames to `out`.
 
     `step` is called after each computed frame. Raises `VideoError`.
     """
@@ -60,7 +60,7 @@ def _counted(frames: Iterator[bytes], step: Step | None) -> Iterator[bytes]:
 
 
 def as_y4m(clip: RawFrames) -> Iterator[bytes | Samples]:
-    """The clip as a file of YUV4MPEG2, which says its size and rate, part by part."""
+    """Yields the clip as YUV4MPEG2, whose header contains size and rate: the header, then each frame."""
     yield header(clip.format)
     for row in clip.samples():
         yield FRAME_LINE

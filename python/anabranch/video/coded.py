@@ -1,7 +1,7 @@
-"""A coded clip as a folder: the source's frames, the bitstream, traces for a sender, and a manifest.
+"""Coded clip as a folder: the source's frames, the bitstream, traces for a sender, and a manifest.
 
 `source.yuv` has the raw frames, `stream.m4v` the elementary stream, `trace.csv` a row for each frame and `packets.csv`
-one for each packet, and `manifest.json`, which is written last, says how all of it came about.
+one for each packet. `manifest.json`, which is written last, records how they were made.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from anabranch.video.user_clip import Reading
 MANIFEST, SOURCE, STREAM, TRACE, PACKETS = "manifest.json", "source.yuv", "stream.m4v", "trace.csv", "packets.csv"
 FORMAT = "anabranch-video-1"
 _AGAIN = "encode the clip again with `anabranch video encode`"
-# The times of all frames of a clip whose rate varies are in it.
+# The manifest of a clip with a variable rate has the times of all frames.
 _LARGEST_MANIFEST_BYTES = 1 << 22
 _KEYS = {
     "format": str,
@@ -48,7 +48,7 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class CodedClip:
-    """What is in such a folder. `coded` says where each frame is in `stream`, `frames` when it is sent."""
+    """Content of such a folder. `coded` has the place of each frame in `stream`, `frames` its time of transmission."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -68,7 +68,7 @@ def write_coded(
     payload_bytes: int = DEFAULT_PAYLOAD_BYTES,
     step: Step | None = None,
 ) -> CodedClip:
-    """Makes or reads the clip `name`, encodes it, and writes all of it into `folder`. Raises `VideoError`."""
+    """Makes or reads the clip `name`, encodes it, and writes the results into `folder`. Raises `VideoError`."""
     coding = (coding or Coding()).checked()
     check_payload(payload_bytes)
     _make_folder(folder)
@@ -90,13 +90,13 @@ def write_coded(
 
 
 def _make_folder(folder: Path) -> None:
-    """Raises `VideoError` if the folder holds something else than a coded clip."""
+    """Makes the folder and removes an old manifest. Raises `VideoError` if the folder has other content."""
     folder.mkdir(parents=True, exist_ok=True)
     ours = (MANIFEST, SOURCE, STREAM, TRACE, PACKETS)
     other = sorted(entry.name for entry in folder.iterdir() if not entry.name.lstrip(".").startswith(ours))
     if other and not (folder / MANIFEST).exists():
         raise VideoError(f"{folder}: holds other things (`{ffmpeg.escaped(other[0])}`): name another folder")
-    # What is written now does not go with the manifest of before.
+    # An old manifest would not match the new files.
     (folder / MANIFEST).unlink(missing_ok=True)
 
 
@@ -118,7 +118,7 @@ def _write_packets(path: Path, frames: list[Frame], packets: list[Packet]) -> No
 def _of_source(name: str, source: RawFrames) -> dict[str, Any]:
     computed = {"clip": name, "scikit_image": metadata.version("scikit-image")} if name == "photographs" else {}
     return {
-        # The file's name, and not where somebody keeps it.
+        # The file's name without its folder.
         "clip": name if name in SOURCES else Path(name).name,
         **computed,
         "width": source.format.width,
@@ -146,7 +146,7 @@ def _of_stream(stream: bytes, frames: list[Frame], packets: list[Packet], payloa
 
 
 def read_coded(folder: Path) -> CodedClip:
-    """Reads what `write_coded` wrote. Raises `VideoError` about the file that is missing, damaged or was changed."""
+    """Reads a folder of `write_coded`. Raises `VideoError` about a file that is missing, damaged or changed."""
     manifest = _manifest(folder / MANIFEST)
     source = RawFrames.open(folder / SOURCE, _format(manifest, folder / MANIFEST))
     stream = _read(folder / STREAM, MOST_BITSTREAM_BYTES)

@@ -1,8 +1,8 @@
 """Coded frames of an MPEG-4 part 2 elementary stream (ISO/IEC 14496-2).
 
-Each part of the stream begins with a start code: 00 00 01 and a byte that says what follows. A coded picture is a
-video object plane (VOP), whose first two bits after the start code are its type. Headers before a VOP (of the
-sequence, the object, the layer, or a group of VOPs) belong to the frame that they precede.
+Each part of the stream begins with a start code: 00 00 01 and a byte with the kind of the part. A coded picture is a
+video object plane (VOP), whose first two bits after the start code are its type. Headers before a VOP (of the sequence,
+the object, the layer, or a group of VOPs) belong to the frame that they precede.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _PREFIX = b"\x00\x00\x01"
 # Table 6-3, start code values.
 _VOP = 0xB6
 _START_CODE_BYTES = 4
-# vop_coding_type, in the upper two bits; 3 is a sprite, which no profile here has.
+# vop_coding_type, in the upper two bits; 3 is a sprite, which no supported profile has.
 _TYPES = {0: FrameType.I, 1: FrameType.P, 2: FrameType.B}
 
 
 @dataclass(frozen=True, slots=True)
 class CodedFrame:
-    """A frame's bytes in the stream: `header_bytes` of headers, then the VOP."""
+    """Place of a frame in the stream: `header_bytes` of headers, then the VOP."""
 
     type: FrameType
     offset_bytes: int
@@ -36,7 +36,7 @@ class CodedFrame:
 
 
 def split(stream: bytes, name: str) -> list[CodedFrame]:
-    """The frames of a stream in coding order. They are all of the stream, without gaps.
+    """Returns the frames of a stream in coding order. Together they cover the stream without gaps.
 
     Raises `VideoError` about the file `name` if the stream is empty, damaged or too large.
     """
@@ -62,7 +62,7 @@ def split(stream: bytes, name: str) -> list[CodedFrame]:
 
 
 def _start_codes(stream: bytes) -> Iterator[tuple[int, int]]:
-    """Offset and value of each start code."""
+    """Yields offset and value of each start code."""
     at = stream.find(_PREFIX)
     while at >= 0 and at + _START_CODE_BYTES <= len(stream):
         yield at, stream[at + _START_CODE_BYTES - 1]

@@ -1,4 +1,4 @@
-"""Encodes raw frames as MPEG-4 part 2, with the structure of the video in CMT-QA's experiment."""
+"""MPEG-4 part 2 encoder and decoder, with the structure of the video in CMT-QA's experiment."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from anabranch.video.elementary import split
 from anabranch.video.frame import FrameType
 from anabranch.video.raw import RawFrames
 
-# The same arithmetic on every processor, as ffmpeg's own regression tests ask for it.
+# Options of ffmpeg's own regression tests that make the arithmetic equal on every processor.
 BIT_EXACT = ("-flags", "+bitexact", "-idct", "simple")
 _BIT_EXACT_ENCODER = (*BIT_EXACT, "-fflags", "+bitexact", "-dct", "fastint")
-# A cut in the clip makes no I frame: the structure is the same for every clip.
+# A cut in the clip starts no I frame, so that every clip has the same structure.
 _NO_SCENE_CUTS = ("-sc_threshold", "1000000000")
 _MOST_GOP_FRAMES = 600
 _MOST_B_FRAMES = 8
@@ -26,15 +26,15 @@ _QUANTISERS = range(1, 32)
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """What the encoder is asked for. The defaults give the paper's counts: 2000 frames in about 2250 packets."""
+    """Parameters of the encoder. The defaults give the paper's counts: 2000 frames in about 2250 packets."""
 
     gop_frames: int = 9
     b_frames: int = 2
-    # The same for all frames: rate control would make the quality of a frame depend on those before it.
+    # Constant for all frames: rate control would make the quality of a frame depend on those before it.
     quantiser: int = 8
 
     def checked(self) -> Coding:
-        """Raises `VideoError` for what the encoder would refuse, or silently change."""
+        """Returns the parameters. Raises `VideoError` for values that the encoder would refuse or silently change."""
         if not 1 <= self.gop_frames <= _MOST_GOP_FRAMES:
             raise VideoError(f"a GOP of {self.gop_frames} frames: give 1 to {_MOST_GOP_FRAMES} with --gop")
         if not 0 <= self.b_frames <= _MOST_B_FRAMES or self.gop_frames % (self.b_frames + 1):
@@ -47,23 +47,23 @@ class Coding:
         return self
 
     def expected(self, frames: int) -> Counter[FrameType]:
-        """How many frames of each type so many frames have. The last frame is a reference, wherever it is."""
+        """Returns the frames of each type in a clip of `frames` frames. The last frame is always a reference."""
         distance = self.b_frames + 1
         references = (frames - 1) // distance + 1
         rest = (frames - 1) % distance
-        # Frames after the last full group: the last of them ends the clip, so it is a reference.
+        # The last frame after the last full group ends the clip, so it is a reference.
         references += rest > 0
         intra = (frames - 1) // self.gop_frames + 1
-        # A group that a full distance would overrun ends early in ffmpeg, unless it is the first.
+        # ffmpeg ends a group early if the last distance would cross its end, unless it is the first group.
         into_group = (frames - 1) % self.gop_frames
         intra += rest > 0 and frames > self.gop_frames and into_group >= self.gop_frames - self.b_frames
         return Counter({FrameType.I: intra, FrameType.P: references - intra, FrameType.B: frames - references})
 
 
 def encode(clip: RawFrames, out: Path, coding: Coding | None = None) -> bytes:
-    """Writes the elementary stream of the clip to `out`, and gives it.
+    """Writes the elementary stream of the clip to `out`, and returns it.
 
-    Raises `VideoError` if ffmpeg fails, or makes frames of other types than were asked for.
+    Raises `VideoError` if ffmpeg fails, or if its frames have other types than expected.
     """
     coding = (coding or Coding()).checked()
     ffmpeg.require("encoders", "mpeg4")
@@ -97,7 +97,7 @@ def _arguments(clip: RawFrames, coding: Coding) -> list[str]:
 
 
 def raw_input(clip: RawFrames) -> list[str]:
-    """ffmpeg's options that read the frames of a clip."""
+    """Returns ffmpeg's options that read the frames of a clip."""
     shape = clip.format
     return [
         *("-f", "rawvideo", "-pix_fmt", "yuv420p", "-video_size", shape.size, "-framerate", str(shape.rate)),
@@ -108,7 +108,7 @@ def raw_input(clip: RawFrames) -> list[str]:
 def decode(stream: Path, clip: RawFrames, out: Path, frames: int | None = None) -> RawFrames:
     """Writes the frames of an elementary stream of `clip` to `out`, in display order.
 
-    Raises `VideoError` unless ffmpeg gives as many frames as the stream has: `frames`, or those of the clip.
+    Raises `VideoError` unless ffmpeg decodes `frames` frames (default: those of the clip).
     """
     expected = clip.count if frames is None else frames
     ffmpeg.require("decoders", "mpeg4")
@@ -117,7 +117,7 @@ def decode(stream: Path, clip: RawFrames, out: Path, frames: int | None = None) 
         *("-max_pixels", str(MOST_FRAME_PIXELS), *BIT_EXACT, *ffmpeg.SINGLE_THREAD),
         *("-f", "m4v", "-i", ffmpeg.file_url(stream)),
         *("-fps_mode", "passthrough", "-frames:v", str(expected + 1)),
-        # A stream of another host may have other frames than it is said to have, and grow as it is decoded.
+        # A stream of another host may have other frames than described, and grow as it is decoded.
         *("-fs", str((expected + 1) * clip.format.frame_bytes)),
         *("-f", "rawvideo", "-pix_fmt", "yuv420p", ffmpeg.file_url(out)),
     ]

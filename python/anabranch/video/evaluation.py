@@ -1,4 +1,4 @@
-"""Evaluates runs of a coded clip: fates by arrivals, the clip that is shown, and its quality."""
+"""Evaluation of runs of a coded clip: fates by arrivals, the clip that is shown, and its quality."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import rebuild, shown_frames
 from anabranch.video.stills import Column, frames_that_differ, write_stills
 
-# The clip without any loss, as it left the encoder.
+# Label of the clip without any loss, as the encoder made it.
 SENT = "sent"
 STILLS = "stills.png"
 # A label is part of a file's name.
@@ -36,7 +36,7 @@ Step = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A label, as the name of a scheme, and the file with its arrivals."""
+    """Label of a run, such as the name of a scheme, and the file with its arrivals."""
 
     label: str
     arrivals: Path
@@ -44,7 +44,7 @@ class Run:
 
 @dataclass(frozen=True)
 class EvaluatedRun:
-    """`quality` is None if no frame was decodable: there is no picture to compare."""
+    """Results of one run. `quality` is None if no frame was decodable, so that there is no picture to compare."""
 
     label: str
     deliveries: list[Delivery]
@@ -55,7 +55,7 @@ class EvaluatedRun:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`coding` is the quality of the clip without loss."""
+    """Results of all runs. `coding` is the quality of the clip without loss."""
 
     clip: CodedClip
     deadline_ms: float
@@ -73,14 +73,14 @@ def evaluate(
     pictures: Path | None = None,
     step: Step | None = None,
 ) -> Evaluation:
-    """Fates and quality of each run; stills and a clip of each run go to the folder `pictures` if there is one.
+    """Computes fates and quality of each run. Writes stills and a clip of each run to the folder `pictures`, if given.
 
-    `against` is what quality is relative to: the source, which includes what coding lost, or the clip as sent. `step`
-    is called after each of `steps(runs)`. Raises `VideoError`.
+    `against` selects the reference of the quality: the source, which includes the loss by coding, or the clip as sent.
+    `step` is called after each of `steps(runs)`. Raises `VideoError`.
     """
     check_labels(runs)
     playout = Playout.of(deadline_ms)
-    # All files are read before anything is computed: a mistake in the last one should not cost minutes.
+    # All files are read before anything is computed, so that an error in the last one is reported at once.
     delivered = [
         deliveries(clip.frames, clip.packets, read_arrivals(run.arrivals, clip.frames, clip.packets), playout)
         for run in runs
@@ -94,12 +94,12 @@ def evaluate(
 
 
 def steps(runs: Sequence[Run]) -> int:
-    """How often `evaluate` calls `step`: once for the clip as sent, and once for each run."""
+    """Returns the number of calls of `step` by `evaluate`: one for the clip as sent, and one for each run."""
     return 1 + len(runs)
 
 
 def check_labels(runs: Sequence[Run]) -> None:
-    """Raises `VideoError` for labels that no file can have, that occur twice, and for too many runs."""
+    """Raises `VideoError` for labels that no file can have, for labels that occur twice, and for too many runs."""
     if not 1 <= len(runs) <= MOST_RUNS:
         raise VideoError(f"{len(runs)} runs: give 1 to {MOST_RUNS} files of arrivals")
     seen: set[str] = set()
@@ -115,7 +115,7 @@ def check_labels(runs: Sequence[Run]) -> None:
 
 
 class _Judge:
-    """Decodes the clip once, and compares what each run shows of it."""
+    """Decodes the clip once, and compares the frames that each run shows."""
 
     def __init__(self, clip: CodedClip, folder: Path, against: Against, pictures: Path | None, step: Step) -> None:
         self._clip = clip

@@ -1,7 +1,7 @@
-"""Reads traces of EvalVid's sender: lines of frame number, type, size in bytes, packets, and time in seconds.
+"""Reader of traces of EvalVid's sender: lines of frame number, type, size in bytes, packets, and time in seconds.
 
-Lines of type H are headers, which go out with the frame after them here as in an elementary stream. Numbers of packets
-are not taken over: they depend on the payload that EvalVid was given. Times count from the first frame.
+Lines of type H are headers, which are sent with the frame after them here, as in an elementary stream. The numbers of
+packets are ignored: they depend on the payload size in EvalVid. Times count from the first frame.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from anabranch.video.trace import checked, frame_type
 _HEADER = "H"
 _FIELDS = ("number", "type", "size_bytes", "packets", "time_s")
 _LONGEST_LINE_CHARACTERS = 512
-# A line of headers before each frame.
+# One line of headers before each frame.
 _MOST_LINES = 2 * MOST_FRAMES
 
 
 def read_evalvid(path: Path) -> list[Frame]:
-    """The frames in coding order. Raises `VideoError` about the line that is wrong."""
+    """Returns the frames in coding order. Raises `VideoError` about a wrong line."""
     frames: list[Frame] = []
     header_bytes = 0
     first_s: float | None = None
@@ -36,7 +36,7 @@ def read_evalvid(path: Path) -> list[Frame]:
         time_s = time_of(row, "time_s", where)
         first_s = time_s if first_s is None else first_s
         kind = frame_type(str(row["type"]), where)
-        # Microseconds, as EvalVid writes them.
+        # EvalVid writes microseconds.
         milliseconds = round((time_s - first_s) * 1e6) / 1000
         frames.append(Frame(len(frames), len(frames), kind, size_bytes + header_bytes, milliseconds))
         header_bytes = 0

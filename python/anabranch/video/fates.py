@@ -1,17 +1,17 @@
-"""What becomes of each frame, by when its packets arrived and by what it is predicted from.
+"""Fate of each frame, by the arrival of its packets and by the frames that it is predicted from.
 
-A frame is *lost* if one of its packets did not arrive, *late* if one arrived after its playout, *undecodable* if all
-are there in time but a frame that it is predicted from is not good, and otherwise *good*:
+A frame is *lost* if one of its packets did not arrive, and *late* if one arrived after its playout. It is *undecodable*
+if all arrived in time but a frame that it is predicted from is not good. Otherwise it is *good*:
 
 * An I frame is predicted from nothing.
 * A P frame is predicted from the reference (I or P) before it in coding order.
 * A B frame is predicted from the two references before it in coding order, between which it is displayed. So the last
   B frames of a group need the I frame of the next.
 
-A late frame is discarded, as EvalVid does it: frames that are predicted from it are undecodable, even if a decoder
-that kept it could have used it for them.
+A late frame is discarded, as in EvalVid: frames that are predicted from it are undecodable, even if a decoder that kept
+it could have used it for them.
 
-The native module computes it, here as in runs of a scenario with a video flow.
+The native module computes fates, here as in runs of a scenario with a video flow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anabranch.video.packets import Packet
 
 
 class Fate(Enum):
-    """What became of a frame."""
+    """Outcome of the transmission of a frame."""
 
     GOOD = "good"
     LOST = "lost"
@@ -38,7 +38,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A frame's fate, and when the last of its packets arrived; None if one did not."""
+    """Fate of a frame, and the arrival time of the last of its packets; None if one did not arrive."""
 
     frame: Frame
     fate: Fate
@@ -46,7 +46,7 @@ class Delivery:
 
     @property
     def delay_ms(self) -> float | None:
-        """From when the frame is handed to the sender until it is complete."""
+        """Time from the hand-over of the frame to the sender until it is complete."""
         return None if self.complete_ms is None else self.complete_ms - self.frame.time_ms
 
 
@@ -55,28 +55,27 @@ class Playout:
     """Times at which frames are shown: frame `d` of the display `deadline_ms` and the reordering after its time.
 
     The time of frame `d` is that of the `d`-th hand-over. The reordering is the longest time by which coding delays a
-    frame, so that each frame has at least the deadline from when it is handed to the sender, and those that others are
-    predicted from have more.
+    frame. So each frame has at least the deadline from its hand-over to the sender, and references have more.
     """
 
     deadline_ms: float
 
     @classmethod
     def of(cls, deadline_ms: float) -> Playout:
-        """Raises `VideoError` for a deadline that is none."""
+        """Returns the playout for a deadline. Raises `VideoError` if it is out of bounds."""
         if not 0 < deadline_ms <= MOST_DEADLINE_MS:
             raise VideoError(f"a deadline of {deadline_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s")
         return cls(deadline_ms)
 
     def due_ms(self, frames: Sequence[Frame]) -> list[float]:
-        """When each frame of a clip is shown."""
+        """Returns the time at which each frame of a clip is shown."""
         return _native.video_due_ms(as_native(frames), self.deadline_ms)
 
 
 def deliveries(
     frames: Sequence[Frame], packets: Sequence[Packet], arrivals_ms: Mapping[int, float], playout: Playout
 ) -> list[Delivery]:
-    """The fate of each frame in coding order, by the first arrival of each packet that arrived."""
+    """Returns the fate of each frame in coding order, by the first arrival of each received packet."""
     found = _native.video_fates(
         as_native(frames),
         [packet.frame for packet in packets],
@@ -87,5 +86,5 @@ def deliveries(
 
 
 def as_native(frames: Sequence[Frame]) -> list[tuple[str, int, float]]:
-    """Frames as the native module takes them."""
+    """Returns frames in the form of the native module."""
     return [(frame.type.value, frame.display, frame.time_ms) for frame in frames]

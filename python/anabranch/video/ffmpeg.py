@@ -1,4 +1,4 @@
-"""Calls of ffmpeg, the one that the package imageio-ffmpeg brings along."""
+"""Calls of ffmpeg, by default the one in the package imageio-ffmpeg."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from anabranch.errors import VideoError
 
 INSTALL = "pip install 'anabranch[video]'"
 
-# The end of what ffmpeg says about a failure, which is where the cause is.
+# The end of ffmpeg's errors, which has the cause.
 _TAIL_BYTES = 4096
 _TAIL_LINES = 3
 _ASK_LIMIT_S = 60.0
-# No questions, errors only, one thread: the same input gives the same output, and the clock of one core counts.
+# One thread: the same input gives the same output, and the time limit is that of one core.
 _COMMON = ("-hide_banner", "-nostdin", "-y", "-loglevel", "error")
 SINGLE_THREAD = ("-threads", "1", "-filter_threads", "1", "-filter_complex_threads", "1")
 
@@ -26,7 +26,7 @@ Kind = Literal["encoders", "decoders", "filters"]
 
 @lru_cache(maxsize=1)
 def executable() -> str:
-    """The path of ffmpeg. Raises `VideoError` with the line that installs it."""
+    """Returns the path of ffmpeg. Raises `VideoError` with the command that installs it."""
     try:
         import imageio_ffmpeg
     except ImportError as error:
@@ -39,7 +39,7 @@ def executable() -> str:
 
 @lru_cache(maxsize=1)
 def version() -> str:
-    """The first line of `ffmpeg -version`, which identifies the build."""
+    """Returns the first line of `ffmpeg -version`, which identifies the build."""
     return _asked("version").splitlines()[0].strip()
 
 
@@ -78,7 +78,7 @@ def run(
 ) -> None:
     """Runs ffmpeg in `folder`. Raises `VideoError` about `name` if it fails, or takes longer than `limit_s`.
 
-    If it has to be `silent`, an error that it reports and then conceals is a failure as well.
+    With `silent`, an error that ffmpeg reports and then conceals counts as a failure.
     """
     with tempfile.TemporaryFile() as errors:
         try:
@@ -102,7 +102,7 @@ def run(
 
 
 def _tail(errors: IO[bytes]) -> str:
-    """The last lines that ffmpeg wrote, on one line. A file may put anything into them, so they are escaped."""
+    """Returns the last lines that ffmpeg wrote, on one line. A file may control their content, so they are escaped."""
     errors.seek(0, 2)
     errors.seek(max(errors.tell() - _TAIL_BYTES, 0))
     lines = errors.read().decode("utf-8", "replace").splitlines()
@@ -111,10 +111,10 @@ def _tail(errors: IO[bytes]) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text with what a terminal would not print as it stands written as an escape sequence."""
+    """Returns the text with characters that are not printable replaced by escape sequences."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
 def file_url(path: Path) -> str:
-    """A path as ffmpeg takes it: never an option, never another protocol."""
+    """Returns a path that ffmpeg takes neither for an option nor for another protocol."""
     return f"file:{path.absolute()}"

@@ -12,10 +12,10 @@ from anabranch.video import bounds
 
 @dataclass(frozen=True, slots=True)
 class FrameFormat:
-    """Format of a clip's frames. The values are within the bounds once `checked` has seen them.
+    """Format of a clip's frames. The values are within the bounds after `checked`.
 
-    `rate` is in frames a second. A clip whose rate varies has `times_us`, the time of each frame in the order of
-    display from the first one on, and `rate` is the mean.
+    `rate` is in frames a second. A clip with a variable rate has `times_us`, the time of each frame in the order of
+    display, from the first one on; its `rate` is the mean.
     """
 
     width: int
@@ -45,7 +45,7 @@ class FrameFormat:
         return f"{self.width}x{self.height}"
 
     def checked(self, name: str) -> FrameFormat:
-        """This format. Raises `VideoError`, which names the clip, if it is out of bounds or has an odd size."""
+        """Returns this format. Raises `VideoError`, which names the clip, if it is out of bounds or has an odd size."""
         _check_size(self, name)
         if not 0 < self.rate <= bounds.MOST_RATE_PER_S:
             raise VideoError(
@@ -83,7 +83,7 @@ def _check_times(times_us: tuple[int, ...], name: str) -> None:
 
 
 def check_frame_count(frame: FrameFormat, frames: int, name: str) -> None:
-    """Raises `VideoError` unless the clip has frames, and no more than may be read."""
+    """Raises `VideoError` unless the clip has frames, and no more than allowed."""
     if frames < 1:
         raise VideoError(f"{name}: holds no frame: give another file")
     most = most_frames(frame)
@@ -92,5 +92,5 @@ def check_frame_count(frame: FrameFormat, frames: int, name: str) -> None:
 
 
 def most_frames(frame: FrameFormat) -> int:
-    """How many frames of this size may be read."""
+    """Returns the maximum number of frames of this size."""
     return min(bounds.MOST_FRAMES, bounds.MOST_RAW_BYTES // frame.frame_bytes)

@@ -1,4 +1,4 @@
-"""Coded frames as a network sees them: type, size and when each is handed to the sender."""
+"""Coded frames as the network carries them: type, size and time of the hand-over to the sender."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anabranch.video.format import FrameFormat
 
 
 class FrameType(Enum):
-    """How a frame is predicted: not at all, from the reference before it, or from those around it."""
+    """Prediction of a frame: none (I), from the reference before it (P), or from both references around it (B)."""
 
     I = "I"  # noqa: E741
     P = "P"
@@ -18,15 +18,15 @@ class FrameType(Enum):
 
     @property
     def is_reference(self) -> bool:
-        """Whether other frames are predicted from it."""
+        """`True` if other frames are predicted from it."""
         return self is not FrameType.B
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`number` counts in coding order, which is the order of transmission, and `display` in that of display.
+    """Coded frame: `number` counts in coding order, which is the order of transmission, `display` in that of display.
 
-    `time_ms` is when the frame is handed to the sender; the first frame's is 0.
+    `time_ms` is the time of the hand-over to the sender; that of the first frame is 0.
     """
 
     number: int
@@ -37,9 +37,9 @@ class Frame:
 
 
 def display_order(types: Sequence[FrameType]) -> list[int]:
-    """The display index of each frame in coding order.
+    """Returns the display index of each frame in coding order.
 
-    A reference is displayed once the B frames that follow it in coding order have been: they lie before it.
+    A reference is displayed after the B frames that follow it in coding order.
     """
     display = [0] * len(types)
     held: int | None = None
@@ -59,7 +59,7 @@ def display_order(types: Sequence[FrameType]) -> list[int]:
 
 
 def scheduled(types: Sequence[FrameType], sizes_bytes: Sequence[int], shape: FrameFormat) -> list[Frame]:
-    """Frames in coding order, handed over at the intervals of their display, as a live encoder emits them."""
+    """Returns frames in coding order, handed over at the intervals of their display, as a live encoder emits them."""
     display = display_order(types)
     return [
         Frame(number, display[number], kind, size, shape.time_ms(number))

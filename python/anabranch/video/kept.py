@@ -1,7 +1,7 @@
-"""Coded clips that are kept in the user's folder of caches, so that a clip is encoded once.
+"""Coded clips in the user's cache folder, so that a clip is encoded once.
 
-A clip stands in a folder that is called after everything that its bytes depend on. It is written beside its place and
-moved there, so that nobody reads half of one.
+The name of a clip's folder is a digest of everything that its bytes depend on. The folder is written under a temporary
+name and then renamed, so that no reader finds an incomplete one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VARIABLE = "ANABRANCH_CLIPS"
 
 
 def clips_folder() -> Path:
-    """Where coded clips are kept: `$ANABRANCH_CLIPS`, or the user's folder of caches."""
+    """Returns the folder of coded clips: `$ANABRANCH_CLIPS`, or one in the user's cache folder."""
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen)
     return Path(platformdirs.user_cache_dir("anabranch", appauthor=False)) / "clips"
@@ -43,10 +43,10 @@ def kept_clip(
     coding: Coding | None = None,
     payload_bytes: int = DEFAULT_PAYLOAD_BYTES,
 ) -> CodedClip:
-    """The clip `name`, a computed one or a file, as it was kept, or encoded now. Raises `VideoError`."""
+    """Returns the clip `name`, a computed one or a file, from the cache. Encodes it if needed. Raises `VideoError`."""
     reading, coding = reading or Reading(), (coding or Coding()).checked()
     place = clips_folder() / _key(name, reading, coding, payload_bytes)
-    # One that is damaged is made anew.
+    # A damaged clip is encoded again.
     with contextlib.suppress(VideoError):
         return read_coded(place)
     try:
@@ -55,7 +55,7 @@ def kept_clip(
         try:
             write_coded(name, made, reading=reading, coding=coding, payload_bytes=payload_bytes)
             shutil.rmtree(place, ignore_errors=True)
-            # Another process may have been faster; its clip is the same.
+            # Another process may have been faster. Its clip is the same.
             with contextlib.suppress(OSError):
                 made.rename(place)
         finally:
@@ -81,7 +81,7 @@ def _key(name: str, reading: Reading, coding: Coding, payload_bytes: int) -> str
 
 
 def _version(package: str) -> str:
-    """Empty for one that is missing: what needs it says so."""
+    """Returns the version, or an empty text if the package is missing. The code that needs it raises the error."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

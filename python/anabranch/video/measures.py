@@ -25,7 +25,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMeasures:
-    """`fates` counts frames by type and fate. A stall is a stretch in which an older frame is shown."""
+    """Measures of one run. `fates` counts frames by type and fate. In a stall an older frame is shown."""
 
     fates: Mapping[FrameType, Mapping[Fate, int]]
     stalls: int
@@ -38,21 +38,21 @@ class DeliveryMeasures:
         return sum(sum(counts.values()) for counts in self.fates.values())
 
     def count(self, fate: Fate) -> int:
-        """Frames of this fate."""
+        """Returns the number of frames with this fate."""
         return sum(counts[fate] for counts in self.fates.values())
 
     def dropped(self, kind: FrameType) -> int:
-        """Frames of this type that are not shown, for whatever reason."""
+        """Returns the number of frames of this type that are not shown, for any reason."""
         return sum(count for fate, count in self.fates[kind].items() if fate is not Fate.GOOD)
 
     @property
     def decodable_ratio(self) -> float:
-        """Good frames in all frames."""
+        """Ratio of good frames to all frames."""
         return self.count(Fate.GOOD) / self.frames
 
 
 def delivery_measures(deliveries: Sequence[Delivery]) -> DeliveryMeasures:
-    """The measures of one run, computed as those of a scenario with a video flow are."""
+    """Returns the measures of one run, computed as those of a scenario with a video flow."""
     frames = as_native([each.frame for each in deliveries])
     fates = [(each.fate.value, each.complete_ms) for each in deliveries]
     found = json.loads(_native.video_measures(frames, fates))

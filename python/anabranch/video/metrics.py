@@ -1,7 +1,7 @@
-"""PSNR, SSIM, VMAF and VQM of each frame of a clip against a reference, frame by frame.
+"""PSNR, SSIM, VMAF and VQM of each frame of a clip against a reference.
 
-PSNR, SSIM and VMAF come from ffmpeg's filters `psnr`, `ssim` and `libvmaf`, VQM from `vqm`. All look at luma; VMAF has
-no other model. The two clips have as many frames as each other, and frame for frame the same place in time.
+PSNR, SSIM and VMAF come from ffmpeg's filters `psnr`, `ssim` and `libvmaf`, VQM from `vqm`. All use luma only; VMAF has
+no other model. Both clips have the same number of frames at the same times.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from anabranch.video.encoder import raw_input
 from anabranch.video.raw import RawFrames
 from anabranch.video.vqm import frame_vqm
 
-# PSNR of identical frames is infinite, and so would be each mean with one of them. MSU's tool says 100 dB as well.
+# PSNR of identical frames is infinite, and would make each mean infinite. MSU's tool reports 100 dB as well.
 IDENTICAL_PSNR_DB = 100.0
 
 FilterMetric = Literal["psnr_db", "ssim"]
 SpatialMetric = Literal[FilterMetric, "vqm"]
 SPATIAL_METRICS: tuple[SpatialMetric, ...] = get_args(SpatialMetric)
-"""Metrics of a frame that look at nothing but that frame."""
+"""Metrics of a frame that depend on that frame only."""
 Metric = Literal[SpatialMetric, "vmaf"]
 METRICS: tuple[Metric, ...] = (*SPATIAL_METRICS, "vmaf")
 Values: TypeAlias = npt.NDArray[np.float64]
@@ -38,7 +38,7 @@ Values: TypeAlias = npt.NDArray[np.float64]
 _PSNR = re.compile(r"^lavfi\.psnr\.psnr\.y=(\S+)$", re.MULTILINE)
 _SSIM = re.compile(r"^lavfi\.ssim\.Y=(\S+)$", re.MULTILINE)
 _METADATA, _VMAF_LOG = "metadata.txt", "vmaf.json"
-# Both inputs have the same frames at the same times; the filters take the clip first and its reference second.
+# Both inputs have the same frames at the same times. The filters take the clip first and its reference second.
 _SPATIAL_FILTERS = f"[1:v]split=2[r1][r2];[0:v][r1]psnr[p];[p][r2]ssim,metadata=mode=print:file={_METADATA}"
 _FILTERS = (
     "[1:v]split=3[r1][r2][r3];[0:v][r1]psnr[p];[p][r2]ssim[s];"
@@ -48,17 +48,17 @@ _FILTERS = (
 
 @dataclass(frozen=True)
 class Quality:
-    """A value of each metric for each frame in the order of display."""
+    """Value of each metric for each frame in the order of display."""
 
     frames: Mapping[Metric, Values]
 
     def mean(self, metric: Metric) -> float:
-        """The mean over frames."""
+        """Returns the mean over frames."""
         return float(self.frames[metric].mean())
 
 
 def quality(reference: RawFrames, clip: RawFrames) -> Quality:
-    """Raises `VideoError` if the two do not go together, or ffmpeg fails or lacks a filter."""
+    """Returns all metrics. Raises `VideoError` if the formats differ, or if ffmpeg fails or lacks a filter."""
     ffmpeg.require("filters", "libvmaf")
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         values: dict[Metric, Values] = dict(_filtered(reference, clip, _FILTERS, Path(folder)).items())
@@ -70,13 +70,13 @@ def quality(reference: RawFrames, clip: RawFrames) -> Quality:
 
 
 def psnr_and_ssim(reference: RawFrames, clip: RawFrames) -> dict[FilterMetric, Values]:
-    """These two alone, for which the order of frames does not matter. Raises `VideoError` like `quality`."""
+    """Returns PSNR and SSIM, which do not depend on the order of frames. Raises `VideoError` like `quality`."""
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         return _filtered(reference, clip, _SPATIAL_FILTERS, Path(folder))
 
 
 def _filtered(reference: RawFrames, clip: RawFrames, filters: str, folder: Path) -> dict[FilterMetric, Values]:
-    """What the filters write of PSNR and SSIM."""
+    """Returns PSNR and SSIM from the output of the filters."""
     if (reference.format, reference.count) != (clip.format, clip.count):
         raise VideoError(
             f"{clip.path}: {clip.count} frames of {clip.format.size} cannot be compared with {reference.count} of "

@@ -1,4 +1,4 @@
-"""An evaluation as files and text: a table with a row for each frame of each run, a summary, and a table to print."""
+"""Evaluation as files and text: a table with a row for each frame of each run, a summary, and a printed table."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ABSENT = "-"
 
 
 def write_outcome(evaluation: Evaluation, folder: Path) -> None:
-    """Writes both files. Raises `OSError`."""
+    """Writes the table of frames and the summary. Raises `OSError`."""
     write_table(folder / FRAMES, _frames(evaluation))
     (folder / SUMMARY).write_text(json.dumps(summary(evaluation), indent=2) + "\n", encoding="utf-8")
 
 
 def summary(evaluation: Evaluation) -> dict[str, Any]:
-    """What was evaluated, and the figures of each run."""
+    """Returns what was evaluated, and the figures of each run."""
     return {
         "version": anabranch.__version__,
         "clip": dict(evaluation.clip.manifest),
@@ -49,7 +49,7 @@ def _of_run(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def of_measures(measures: DeliveryMeasures) -> dict[str, Any]:
-    """What became of the frames, without a look at pictures."""
+    """Returns the measures of delivery, which need no pictures."""
     return {
         "decodable_frame_ratio": measures.decodable_ratio,
         "frames": {
@@ -87,7 +87,7 @@ def _frames(evaluation: Evaluation) -> dict[str, list[Any]]:
 
 
 def as_text(evaluation: Evaluation) -> str:
-    """A table with a row for the clip as sent, and one for each run."""
+    """Returns a table with a row for the clip as sent, and one for each run."""
     head = ("run", "PSNR dB", "SSIM", "VQM", "VMAF", "I", "P", "B", "lost", "late", "undec.", "decodable", "stall s")
     sent = [SENT, *_cells(evaluation.coding), *"000", *"000", "1.000", "0.00"]
     rows = [list(head), sent, *(_row(run) for run in evaluation.runs)]

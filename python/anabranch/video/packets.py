@@ -1,4 +1,4 @@
-"""Divides coded frames into packets: a packet carries data of one frame, as in the traces of EvalVid."""
+"""Division of coded frames into packets: a packet carries data of one frame, as in the traces of EvalVid."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from anabranch.errors import VideoError
 from anabranch.video.bounds import MOST_PACKETS, MOST_PAYLOAD_BYTES
 from anabranch.video.frame import Frame
 
-# User data of a packet of 1500 bytes in ns-2: 20 of IP, 12 of SCTP, 16 of a DATA chunk.
+# User data of a packet of 1500 bytes in ns-2: without 20 of IP, 12 of SCTP, 16 of a DATA chunk.
 DEFAULT_PAYLOAD_BYTES = 1452
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """`number` counts in the order of transmission, `frame` is the frame's in coding order."""
+    """Packet of a frame: `number` counts in the order of transmission, `frame` is the frame's in coding order."""
 
     number: int
     frame: int
@@ -23,7 +23,7 @@ class Packet:
 
 
 def packetise(frames: Sequence[Frame], payload_bytes: int = DEFAULT_PAYLOAD_BYTES) -> list[Packet]:
-    """Packets that are full but for the last of each frame. Raises `VideoError` for a payload out of bounds."""
+    """Returns packets that are full except the last of each frame. Raises `VideoError` for a payload out of bounds."""
     check_payload(payload_bytes)
     total = sum(packets_of(frame.size_bytes, payload_bytes) for frame in frames)
     if total > MOST_PACKETS:
@@ -42,5 +42,5 @@ def check_payload(payload_bytes: int) -> None:
 
 
 def packets_of(size_bytes: int, payload_bytes: int) -> int:
-    """How many packets a frame of this size takes."""
+    """Returns the number of packets of a frame of this size."""
     return -(-size_bytes // payload_bytes)

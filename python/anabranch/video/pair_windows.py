@@ -1,11 +1,11 @@
-"""Quality of many runs of one clip by all metrics, each pair of a due frame and the frame shown computed once.
+"""Quality of many runs of one clip by all metrics. Each pair of a due frame and the shown frame is compared once.
 
-A run shows in the place of frame `d` either `d` itself or an older frame, and so do other runs: of ten thousand frames
-of many runs a few hundred pairs are different. PSNR, SSIM and VQM depend on nothing but the pair; where these are
-enough, `pairs` has them. VMAF depends on how much the reference moves as well, from the frame before `d` to the one
-after it (libvmaf's feature `motion2`), which is the same in all runs. So pairs are computed in windows that have these
-two frames around them, and the windows stand one after the other in one clip that ffmpeg compares with its reference.
-The figures are those of whole clips, bit for bit.
+A run shows in the place of frame `d` either `d` itself or an older frame, and so do other runs: ten thousand frames of
+many runs have only a few hundred different pairs. PSNR, SSIM and VQM depend on nothing but the pair; where these are
+enough, `pairs` computes them. VMAF also depends on the motion of the reference, from the frame before `d` to the one
+after it (libvmaf's feature `motion2`), which is the same in all runs. So pairs are computed in windows that include
+these two frames. The windows follow one another in one clip that ffmpeg compares with its reference. The figures are
+those of whole clips, bit for bit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anabranch.video.pairs import BLACK
 from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import rebuild
 
-# Raw frames of one comparison, of which there are two files.
+# Maximum size of the raw frames of one comparison, which has two such files.
 _MOST_PASS_BYTES = 128 << 20
 _MOST_PASS_FRAMES = 2000
 
@@ -36,7 +36,7 @@ Shown = Sequence["int | None"]
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Frames in the order of display that are compared, of which those at `wanted` are kept."""
+    """Frames to compare, in the order of display. Only the values of those at `wanted` are kept."""
 
     due: list[int]
     shown: list[int]
@@ -46,7 +46,7 @@ class _Window:
 class PairMetrics:
     """Metrics of frames of `decoded` shown in the place of frames of `reference`.
 
-    `coding` is the quality without loss. Threads may share one object, but for `compute`.
+    `coding` is the quality without loss. Threads may share one object, except for `compute`.
     """
 
     def __init__(self, reference: RawFrames, decoded: RawFrames) -> None:
@@ -57,7 +57,7 @@ class PairMetrics:
         self._lock = threading.Lock()
 
     def quality(self, shown: Shown) -> Quality:
-        """Quality of a run that shows these frames. What is not known of it yet is computed."""
+        """Returns the quality of a run that shows these frames. Computes the pairs that are missing."""
         self.compute([shown])
         frames = {metric: self.coding.frames[metric].copy() for metric in METRICS}
         for pair in _unlike(shown):
@@ -68,9 +68,10 @@ class PairMetrics:
     def compute(
         self, runs: Iterable[Shown], step: Callable[[int, int], object] | None = None, workers: int | None = None
     ) -> None:
-        """Computes what these runs need and is not known, with so many threads (one for each processor if None).
+        """Computes the missing pairs of these runs, with `workers` threads (default: one for each processor).
 
-        `step` is told how many frames are compared of how many. What is finished is known after an exception, too.
+        `step` is called with the number of compared frames and of all frames. Finished pairs are kept after an
+        exception.
         """
         passes = list(_passes(self._windows(runs), self._pass_frames()))
         total = sum(len(window.due) for each in passes for window in each)
@@ -84,7 +85,7 @@ class PairMetrics:
                     step(done, total)
 
     def pairs_to_compute(self, runs: Iterable[Shown]) -> int:
-        """How many pairs of these runs are not known."""
+        """Returns the number of pairs of these runs that are not computed yet."""
         return len({pair for shown in runs for pair in _unlike(shown)} - self._known.keys())
 
     def _windows(self, runs: Iterable[Shown]) -> Iterator[_Window]:
@@ -96,7 +97,7 @@ class PairMetrics:
                 yield self._window(stretch)
 
     def _window(self, stretch: list[Pair]) -> _Window:
-        """The pairs of a stretch, between the frames around it."""
+        """Returns the pairs of a stretch, between the frames around it."""
         first, last = stretch[0][0], stretch[-1][0]
         before = [first - 1] if first > 0 else []
         after = [last + 1] if last + 1 < self._reference.count else []
@@ -126,7 +127,7 @@ class PairMetrics:
                 at += len(window.due)
 
     def save(self, path: Path, key: str) -> None:
-        """Keeps what is known for another time; `key` stands for the two clips. Raises `OSError`."""
+        """Stores the computed pairs for another process; `key` identifies the two clips. Raises `OSError`."""
         pairs = np.array(sorted(self._known), dtype=np.int64).reshape(-1, 2)
         values = np.array([self._known[due, shown] for due, shown in pairs.tolist()], dtype=np.float64)
         beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -135,7 +136,10 @@ class PairMetrics:
         beside.replace(path)
 
     def load(self, path: Path, key: str) -> None:
-        """Takes what `save` kept under this key. A file that is missing, damaged or of other clips is no error."""
+        """Loads the pairs that `save` stored under this key.
+
+        Ignores a missing or damaged file, or one of other clips.
+        """
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
                 pairs, values, of = kept["pairs"], kept["values"], str(kept["key"])
@@ -148,12 +152,12 @@ class PairMetrics:
 
 
 def _unlike(shown: Shown) -> list[Pair]:
-    """The pairs of a run that shows another frame than is due."""
+    """Returns the pairs of a run that shows another frame than is due."""
     return [(due, BLACK if frame is None else frame) for due, frame in enumerate(shown) if frame != due]
 
 
 def _stretches(pairs: list[Pair], most_frames: int) -> Iterator[list[Pair]]:
-    """Pairs whose due frames follow one another, so many at the most."""
+    """Yields pairs whose due frames follow one another, at most `most_frames` together."""
     stretch: list[Pair] = []
     for pair in pairs:
         if stretch and (pair[0] != stretch[-1][0] + 1 or len(stretch) == most_frames):
@@ -165,7 +169,7 @@ def _stretches(pairs: list[Pair], most_frames: int) -> Iterator[list[Pair]]:
 
 
 def _passes(windows: Iterable[_Window], most_frames: int) -> Iterator[list[_Window]]:
-    """Windows for one comparison each. None is divided, though one may be a little longer than `most_frames`."""
+    """Yields the windows of each comparison. None is divided, so one may be a little longer than `most_frames`."""
     held: list[_Window] = []
     frames = 0
     for window in windows:
@@ -183,7 +187,7 @@ def _pool(workers: int | None) -> ThreadPoolExecutor:
 
 
 def _finished(works: Iterable[Future[None]]) -> Iterator[Future[None]]:
-    """Those that are done, in any order; after an exception, nothing more is begun."""
+    """Yields futures as they finish, in any order. After an exception, no further one is started."""
     futures = list(works)
     try:
         yield from as_completed(futures)

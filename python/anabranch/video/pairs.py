@@ -1,9 +1,8 @@
 """Quality of a clip's frames when an older frame is shown in place of each that is not good.
 
-PSNR, SSIM and VQM of a frame depend on the frame that is due and on the one that is shown, and on nothing else, so each
-such pair is compared once, however many runs show it. The comparison is that of `metrics`, on clips that are put
-together from the pairs: the means are those of `anabranch video evaluate`. VMAF looks at motion as well, and so is not
-among them.
+PSNR, SSIM and VQM of a frame depend only on the frame that is due and on the one that is shown. So each such pair is
+compared once, for all runs that show it. The comparison is that of `metrics`, on clips that consist of the pairs: the
+means are those of `anabranch video evaluate`. VMAF depends on motion as well, and is therefore not included.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import black_frame, rebuild
 from anabranch.video.vqm import Noticeable, noticeable, pooled
 
-# Pairs that one thread compares at once: two temporary files of 76 MB each for QCIF. A thread takes no fewer than the
-# least, so that ffmpeg is started for hundreds of pairs.
+# Maximum number of pairs that one thread compares at once: two temporary files of 76 MB each for QCIF. The minimum
+# makes each start of ffmpeg serve hundreds of pairs.
 _BATCH_PAIRS = 2000
 _LEAST_PAIRS = 200
-# Frames whose coefficients are looked at together.
+# Number of frames whose coefficients are computed together.
 _AT_ONCE = 32
-# Of the coefficients of a clip, which are kept if they fit: 405 MB for 2000 frames of QCIF.
+# Maximum size of a clip's coefficients in memory. They take 405 MB for 2000 frames of QCIF.
 _MOST_BYTES = 1 << 30
 BLACK = -1
-"""Shown before the first good frame."""
+"""Place of the black frame, which is shown before the first good frame."""
 
 Shown = npt.NDArray[np.int64]
 _RUN = re.compile(r"(\d{1,9})([gltu])")
 
 
 def shown_by_fates(fates: str) -> Shown:
-    """For each frame in the order of display the frame that is shown, by fates as results of runs have them: `12g1l3u`.
+    """Returns the shown frame for each frame in the order of display, by fates as in results of runs: `12g1l3u`.
 
     Raises `VideoError` for another text.
     """
@@ -58,7 +57,7 @@ def shown_by_fates(fates: str) -> Shown:
 
 
 class Pictures:
-    """The frames of a clip, with what VQM makes of each, computed once."""
+    """Frames of a clip, with the coefficients of VQM of each, computed once."""
 
     def __init__(self, frames: RawFrames) -> None:
         self.frames = frames
@@ -67,7 +66,7 @@ class Pictures:
         self._noticeable = None if frames.count * self._black.nbytes > _MOST_BYTES else self._all()
 
     def noticeable(self, places: npt.NDArray[np.int64]) -> Noticeable:
-        """A row for each place, at which `BLACK` may stand."""
+        """Returns a row for each place. A place may be `BLACK`."""
         if self._noticeable is None:
             rows = noticeable(self.frames.luma()[np.maximum(places, 0)])
         else:
@@ -76,7 +75,7 @@ class Pictures:
         return rows
 
     def write(self, path: Path, places: npt.NDArray[np.int64]) -> RawFrames:
-        """The frames at these places as a clip."""
+        """Writes the frames at these places as a clip."""
         return rebuild(self.frames, [None if place == BLACK else place for place in places.tolist()], path)
 
     def _all(self) -> Noticeable:
@@ -92,11 +91,11 @@ class PairQuality:
         self._decoded = decoded
         self._count = decoded.frames.count
         self._known: dict[SpatialMetric, npt.NDArray[np.float64]] = {metric: np.empty(0) for metric in SPATIAL_METRICS}
-        # Sorted, each with its values at the same place in `_known`.
+        # Sorted. The values of each are at the same place in `_known`.
         self._pairs: npt.NDArray[np.int64] = np.empty(0, np.int64)
 
     def learn(self, runs: Iterable[Shown]) -> None:
-        """Compares the pairs of these runs that were not compared before, on all processors. Raises `VideoError`."""
+        """Compares the pairs of these runs that are missing, on all processors. Raises `VideoError`."""
         wanted = np.unique(np.concatenate([np.empty(0, np.int64), *(self._keys(shown) for shown in runs)]))
         missing = np.setdiff1d(wanted, self._pairs, assume_unique=True)
         if not len(missing):
@@ -109,7 +108,7 @@ class PairQuality:
                 self._keep(keys, found)
 
     def mean(self, shown: Shown, metric: SpatialMetric) -> float:
-        """The mean over frames; NaN if none was good, since then there is no picture."""
+        """Returns the mean over frames; NaN if none was good, since then there is no picture."""
         if not len(shown) or shown[-1] == BLACK:
             return float("nan")
         self.learn([shown])
@@ -117,7 +116,7 @@ class PairQuality:
         return float(self._known[metric][places].mean())
 
     def _keys(self, shown: Shown) -> npt.NDArray[np.int64]:
-        """A number for each pair of a frame that is due and one that is shown."""
+        """Returns a number for each pair of a frame that is due and one that is shown."""
         if len(shown) > self._count:
             raise VideoError(f"{len(shown)} frames are shown of a clip of {self._count}")
         keys: npt.NDArray[np.int64] = np.arange(len(shown), dtype=np.int64) * (self._count + 1) + shown + 1

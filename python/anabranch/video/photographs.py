@@ -1,8 +1,8 @@
-"""A clip of photographs over which a camera pans and zooms: natural texture, and the same bytes everywhere.
+"""Clip of photographs over which a camera pans and zooms: natural texture, and the same bytes on every machine.
 
-The photographs are files inside the wheel of scikit-image that anybody may use: `astronaut` (NASA, public domain),
-`coffee` (Rachel Michetti, CC0) and `chelsea` (Stefan van der Walt, CC0). All arithmetic is on integers, because
-floating point may round differently on another processor, and the bitstream would have another hash there.
+The photographs are files of scikit-image with free licences: `astronaut` (NASA, public domain), `coffee` (Rachel
+Michetti, CC0) and `chelsea` (Stefan van der Walt, CC0). All arithmetic is on integers, because floating point may round
+differently on another processor, and change the hash of the bitstream.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ NAMES = ("astronaut.png", "coffee.png", "chelsea.png")
 
 # Positions count 256ths of a pixel of the photograph.
 _UNIT = 256
-# A cut to the next photograph after so many frames.
+# Number of frames between cuts to the next photograph.
 _FRAMES_BETWEEN_CUTS = 250
-# The camera shows between these parts of the largest window that fits the photograph, in 256ths.
+# Limits of the zoom, in 256ths of the largest window that fits the photograph.
 _NARROWEST, _WIDEST = 102, 154
 # Half periods of the motions, in frames. They have no common divisor, so that no stretch repeats.
 _ZOOM_FRAMES, _ACROSS_FRAMES, _DOWN_FRAMES = 191, 263, 173
@@ -36,7 +36,7 @@ _Plane = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class _Photograph:
-    """Luma and chroma at full size."""
+    """Luma and chroma of a photograph at full size."""
 
     planes: tuple[_Plane, _Plane, _Plane]
 
@@ -51,7 +51,7 @@ class _Photograph:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """What the camera shows: the corner, and the width of one pixel of the clip, in 256ths of a pixel."""
+    """View of the camera: the corner, and the width of one pixel of the clip, in 256ths of a pixel."""
 
     left: int
     top: int
@@ -59,7 +59,7 @@ class _Window:
 
 
 def photograph_frames(frame: FrameFormat, count: int) -> Iterator[bytes]:
-    """So many frames. Raises `VideoError` if scikit-image or a photograph is missing."""
+    """Yields `count` frames. Raises `VideoError` if scikit-image or a photograph is missing."""
     photographs = [_read(name) for name in NAMES]
     for number in range(count):
         photograph = photographs[number // _FRAMES_BETWEEN_CUTS % len(photographs)]
@@ -79,7 +79,7 @@ def _read(name: str) -> _Photograph:
 
 
 def _yuv(pixels: _Plane) -> tuple[_Plane, _Plane, _Plane]:
-    """ITU-R BT.601 with a limited range, in the usual approximation by 256ths."""
+    """Converts to YUV by ITU-R BT.601 with a limited range, in the usual approximation by 256ths."""
     red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
     return (
         ((66 * red + 129 * green + 25 * blue + 128) >> 8) + 16,
@@ -89,7 +89,7 @@ def _yuv(pixels: _Plane) -> tuple[_Plane, _Plane, _Plane]:
 
 
 def _window(photograph: _Photograph, frame: FrameFormat, number: int) -> _Window:
-    # The sample right of and below the last one is needed for interpolation.
+    # Interpolation needs the sample right of and below the last one.
     inside_width, inside_height = (photograph.width - 1) * _UNIT, (photograph.height - 1) * _UNIT
     largest = min(inside_width // frame.width, inside_height // frame.height)
     narrow, wide = largest * _NARROWEST // _UNIT, largest * _WIDEST // _UNIT
@@ -102,7 +102,7 @@ def _window(photograph: _Photograph, frame: FrameFormat, number: int) -> _Window
 
 
 def _triangle(number: int, half: int) -> int:
-    """Up from 0 to `half` and down again, over and over."""
+    """Returns a triangle wave from 0 to `half` and back."""
     phase = number % (2 * half)
     return phase if phase <= half else 2 * half - phase
 
@@ -116,7 +116,7 @@ def _shown(photograph: _Photograph, window: _Window, frame: FrameFormat) -> byte
 
 
 def _sampled(plane: _Plane, window: _Window, step: int, width: int, height: int) -> _Plane:
-    """Bilinear interpolation, first down the columns and then along the rows."""
+    """Interpolates bilinearly, first down the columns and then along the rows."""
     row, row_part = _positions(window.top, step, height)
     column, column_part = _positions(window.left, step, width)
     down = plane[row] * (_UNIT - row_part)[:, None] + plane[row + 1] * row_part[:, None]
@@ -126,7 +126,7 @@ def _sampled(plane: _Plane, window: _Window, step: int, width: int, height: int)
 
 
 def _positions(start: int, step: int, count: int) -> tuple[_Plane, _Plane]:
-    """Whole pixels and 256ths of the centres of so many steps."""
+    """Returns whole pixels and 256ths of the centres of `count` steps."""
     centres = start + step // 2 + step * np.arange(count, dtype=np.int32)
     return centres // _UNIT, centres % _UNIT
 

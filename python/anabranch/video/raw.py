@@ -1,4 +1,4 @@
-"""Files of raw frames: planar YUV 4:2:0, one after the other, nothing between them."""
+"""Files of raw frames: planar YUV 4:2:0, one after the other without gaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HASH_BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class RawFrames:
-    """Frames of a file, which are mapped into memory as they are needed."""
+    """Frames of a file, which is mapped into memory as they are needed."""
 
     path: Path
     format: FrameFormat
@@ -30,7 +30,7 @@ class RawFrames:
 
     @classmethod
     def open(cls, path: Path, frame: FrameFormat) -> RawFrames:
-        """Raises `VideoError` if the file does not hold a whole number of frames of this size."""
+        """Opens a file of frames. Raises `VideoError` if its size is no whole number of frames."""
         try:
             size_bytes = path.stat().st_size
         except OSError as error:
@@ -46,21 +46,21 @@ class RawFrames:
         return cls(path, frame, count)
 
     def samples(self) -> Samples:
-        """All samples, a row for each frame."""
+        """Returns all samples, a row for each frame."""
         return np.memmap(self.path, np.uint8, "r", shape=(self.count, self.format.frame_bytes))
 
     def luma(self) -> Samples:
-        """Luma as (frame, row, column)."""
+        """Returns luma as (frame, row, column)."""
         luma = self.samples()[:, : self.format.luma_bytes]
         return luma.reshape(self.count, self.format.height, self.format.width)
 
     def sha256(self) -> str:
-        """SHA-256 of all frames."""
+        """Returns the SHA-256 of all frames."""
         return file_sha256(self.path)
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file. Raises `OSError`."""
+    """Returns the SHA-256 of a file. Raises `OSError`."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_HASH_BLOCK_BYTES):
@@ -69,7 +69,7 @@ def file_sha256(path: Path) -> str:
 
 
 def write_frames(path: Path, frame: FrameFormat, frames: Iterable[bytes | memoryview], name: str) -> RawFrames:
-    """Writes frames as they come, and no more than the bounds allow. A file that is not complete does not stay.
+    """Writes frames as they come, up to the bounds. Removes a file that is not complete.
 
     Raises `VideoError` about the clip `name` if there are too many frames or none.
     """

@@ -1,4 +1,4 @@
-"""When packets of a frame are given up (RFC 3758, RFC 7496), for all frames or by their type."""
+"""Limits after which packets of a frame are abandoned (RFC 3758, RFC 7496), for all frames or by their type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPECTED = "full, lifetime:TIME, retransmissions:N or priority:N, with I=, P= or
 
 
 class LimitKind(Enum):
-    """What is limited."""
+    """Kind of a limit of retransmission."""
 
     NONE = "full"
     LIFETIME = "lifetime"
@@ -28,7 +28,7 @@ class LimitKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`value` is in milliseconds for a lifetime, and 0 for no limit."""
+    """Limit of retransmission. `value` is in milliseconds for a lifetime, and 0 without a limit."""
 
     kind: LimitKind
     value: float = 0
@@ -44,12 +44,12 @@ Reliability = Mapping[FrameType, Limit]
 
 
 def until_playout(deadline_ms: float) -> Reliability:
-    """The default: every packet is given up after the deadline, when a B frame is shown and others soon will be."""
+    """Returns the default: every packet is abandoned after the deadline, close to the playout of its frame."""
     return dict.fromkeys(FrameType, Limit(LimitKind.LIFETIME, deadline_ms))
 
 
 def read_reliability(texts: Iterable[str], deadline_ms: float) -> Reliability:
-    """What was said, over the default. Raises `VideoError` for what is no limit, or said twice."""
+    """Returns the default with the given limits. Raises `VideoError` for an invalid limit, or one given twice."""
     found: dict[FrameType | None, Limit] = {}
     for text in texts:
         kind, limit = _read(text)

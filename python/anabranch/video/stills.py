@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 12
 DEFAULT_ROWS = 3
-# Frames of one row or the next that are nearer than this show the same damage.
+# Minimum distance between the frames of two rows. Nearer frames show the same damage.
 _FRAMES_APART = 30
 _MARGIN_PIXELS = 4
 _LABEL_PIXELS = 16
-# Small frames are enlarged by whole pixels.
+# Frames that are narrower are enlarged by whole pixels.
 _SMALL_PIXELS = 400
 
 
 @dataclass(frozen=True)
 class Column:
-    """A label, and the frame of the decoded clip that is shown at each place; None is black."""
+    """Label, and the frame of the decoded clip that is shown at each place; None is black."""
 
     label: str
     shown: Sequence[int | None]
 
 
 def frames_that_differ(psnr_db: Sequence[npt.NDArray[np.float64]], rows: int = DEFAULT_ROWS) -> list[int]:
-    """The frames in which runs differ most in PSNR, or a single run is worst, some distance apart, in order."""
+    """Returns the frames in which runs differ most in PSNR (or one run is worst), some distance apart, in order."""
     values = np.array(psnr_db)
     spread = values.max(axis=0) - values.min(axis=0) if len(values) > 1 else values.max() - values[0]
     chosen: list[int] = []
-    # The sort is stable, so that of equals the first is taken.
+    # The sort is stable, so that the first of equal frames is taken.
     for candidate in np.argsort(-spread, kind="stable"):
         if all(abs(int(candidate) - other) >= _FRAMES_APART for other in chosen):
             chosen.append(int(candidate))
@@ -90,7 +90,7 @@ def _image(decoded: RawFrames, shown: int | None) -> Image:
 
 
 def rgb(samples: Samples, frame: FrameFormat) -> Samples:
-    """A frame as (row, column, colour), by ITU-R BT.601 with a limited range."""
+    """Returns a frame as (row, column, colour), by ITU-R BT.601 with a limited range."""
     chroma_shape = (2, frame.height // 2, frame.width // 2)
     luma = (samples[: frame.luma_bytes].reshape(frame.height, frame.width).astype(np.float64) - 16) * 255 / 219
     halves = samples[frame.luma_bytes :].reshape(chroma_shape).astype(np.float64) - 128

@@ -1,4 +1,4 @@
-"""A synthetic clip: discs and a patch of noise that move over a gradient. It needs no file, and no floating point."""
+"""Synthetic clip: discs and a patch of noise that move over a gradient. It needs no file, and no floating point."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from anabranch.video.raw import Samples
 
 _Plane = npt.NDArray[np.int64]
 
-# Pixels per frame across and down, luma, and the two samples of chroma of each disc.
+# Speed across and down in pixels per frame, luma, and the two samples of chroma of each disc.
 _DISCS = ((3, 1, 210, 90, 160), (-2, 2, 60, 170, 110), (1, -3, 130, 110, 190))
-# The gradient moves by this much each frame.
+# Motion of the gradient for each frame, in units of its luma.
 _GRADIENT_SPEED = 2
 _LIMITED_RANGE = (16, 235)
 
 
 def synthetic_frames(frame: FrameFormat, count: int) -> Iterator[bytes]:
-    """So many frames."""
+    """Yields `count` frames."""
     rows, columns = np.mgrid[0 : frame.height, 0 : frame.width]
     noise = _noise(frame)
     for number in range(count):
@@ -28,7 +28,7 @@ def synthetic_frames(frame: FrameFormat, count: int) -> Iterator[bytes]:
 
 
 def _noise(frame: FrameFormat) -> _Plane:
-    """Values from -16 to 15 by a multiplicative hash of the position: the constants are large primes."""
+    """Returns values from -16 to 15 by a multiplicative hash of the position. The constants are large primes."""
     rows, columns = np.mgrid[0 : frame.height, 0 : frame.width].astype(np.uint64)
     mixed = rows * np.uint64(0x9E3779B1) + columns * np.uint64(0x85EBCA77)
     mixed = ((mixed ^ (mixed >> np.uint64(15))) * np.uint64(0x27D4EB2F)) & np.uint64(0xFFFFFFFF)
@@ -39,7 +39,7 @@ def _noise(frame: FrameFormat) -> _Plane:
 def _frame(frame: FrameFormat, rows: _Plane, columns: _Plane, noise: _Plane, number: int) -> bytes:
     shade = (columns * 2 + rows + _GRADIENT_SPEED * number) % 256
     luma = 64 + np.where(shade < 128, shade, 255 - shade)
-    # One band is rough, and moves sideways.
+    # One band has noise, and moves sideways.
     band = rows // (frame.height // 4) == 1
     luma = np.where(band, luma + np.roll(noise, number, axis=1), luma)
     blue, red = np.full_like(luma, 128), np.full_like(luma, 128)
@@ -52,7 +52,7 @@ def _frame(frame: FrameFormat, rows: _Plane, columns: _Plane, noise: _Plane, num
 
 
 def _disc(frame: FrameFormat, rows: _Plane, columns: _Plane, across: int, down: int) -> npt.NDArray[np.bool_]:
-    """A disc around this point. What leaves the frame at one side comes back at the other."""
+    """Returns the mask of a disc around this point. Its part beyond one side of the frame appears at the other."""
     away_x = (columns - across + frame.width // 2) % frame.width - frame.width // 2
     away_y = (rows - down) % frame.height - frame.height // 2
     radius = min(frame.width, frame.height) // 6

@@ -1,4 +1,4 @@
-"""Small tables in CSV or Parquet, by the file's ending, as rows of text or numbers by column."""
+"""Small tables in CSV or Parquet, by the ending of the file's name, as rows of text or numbers by column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row: TypeAlias = Mapping[str, object]
 
 
 def check_ending(path: Path) -> str:
-    """`.csv` or `.parquet`. Raises `VideoError` for another ending."""
+    """Returns `.csv` or `.parquet`. Raises `VideoError` for another ending."""
     ending = path.suffix.lower()
     if ending not in (CSV, PARQUET):
         raise VideoError(f"{path}: tables are .csv or .parquet: end the name with one of them")
@@ -44,7 +44,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def read_rows(path: Path, needed: Sequence[str], most_rows: int, optional: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows one after the other. Raises `VideoError` about the file if it cannot be read or has too many rows."""
+    """Yields the rows. Raises `VideoError` about the file if it cannot be read or has too many rows."""
     read = _csv_rows if check_ending(path) == CSV else _parquet_rows
     rows = read(path, needed, optional)
     try:
@@ -60,7 +60,7 @@ def read_rows(path: Path, needed: Sequence[str], most_rows: int, optional: Seque
 
 def _csv_rows(path: Path, needed: Sequence[str], _: Sequence[str]) -> Iterator[Row]:
     with path.open(newline="", encoding=ENCODING) as file:
-        # A line as long as the file is not read into memory as a whole.
+        # Bounds the memory that a line takes, which may be as long as the file.
         reader = csv.DictReader(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), strict=True)
         _check_columns(path, reader.fieldnames or (), needed)
         yield from reader
@@ -73,7 +73,7 @@ def _parquet_rows(path: Path, needed: Sequence[str], optional: Sequence[str]) ->
     try:
         with path.open("rb") as opened:
             file = pq.ParquetFile(opened, pre_buffer=False)
-            # Other columns may be of any size.
+            # Other columns are not read, since they may have any size.
             columns = [name for name in file.schema_arrow.names if name in {*needed, *optional}]
             _check_columns(path, columns, needed)
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
@@ -83,14 +83,14 @@ def _parquet_rows(path: Path, needed: Sequence[str], optional: Sequence[str]) ->
 
 
 def _check_columns(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:
-    """Raises `VideoError` for a missing column, in a file without rows too: no row means that nothing arrived."""
+    """Raises `VideoError` for a missing column, even without rows: a table without rows means that nothing arrived."""
     for name in needed:
         if name not in there:
             raise VideoError(f"{path}: has no column `{name}`: it needs {', '.join(needed)}")
 
 
 def whole(row: Row, name: str, where: str, *, most: int) -> int:
-    """A number from 0 to `most`. Raises `VideoError` about the place `where`."""
+    """Returns a number from 0 to `most`. Raises `VideoError` about the place `where`."""
     number = _number(row, name, where)
     if not number.is_integer() or not 0 <= number <= most:
         raise VideoError(f"{where}: `{name}` is {_shown(row[name])}, and should be a whole number from 0 to {most}")
@@ -98,7 +98,7 @@ def whole(row: Row, name: str, where: str, *, most: int) -> int:
 
 
 def time_of(row: Row, name: str, where: str) -> float:
-    """A finite time of 0 or more. Raises `VideoError` about the place `where`."""
+    """Returns a finite time of 0 or more. Raises `VideoError` about the place `where`."""
     number = _number(row, name, where)
     if not math.isfinite(number) or number < 0:
         raise VideoError(f"{where}: `{name}` is {_shown(row[name])}, and should be a time of 0 or more")
@@ -114,5 +114,5 @@ def _number(row: Row, name: str, where: str) -> float:
 
 
 def _shown(value: object) -> str:
-    """A value of a file in a message: short, and without characters that a terminal would obey."""
+    """Returns a value of a file for a message: short, and with control characters escaped."""
     return ascii(value if isinstance(value, (int, float, type(None))) else str(value)[:_LONGEST_CELL_CHARACTERS])

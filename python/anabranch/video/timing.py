@@ -1,4 +1,4 @@
-"""Times of a clip's frames: a constant rate where the times follow one, and else the time of each frame."""
+"""Times of a clip's frames: a constant rate if the times fit one, and otherwise the time of each frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from anabranch.errors import VideoError
 from anabranch.video.bounds import MOST_FRAMES
 
-# What ffmpeg counts times in.
+# Unit of ffmpeg's times.
 TIME_BASE = "1:1000000"
 # Containers round times to the millisecond.
 _ROUNDING_US = 1000
@@ -21,14 +21,14 @@ _TIME_FIELD = 2
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Rate of a clip, and the times of its frames if these do not follow from it."""
+    """Rate of a clip, and the times of its frames if they do not follow from it."""
 
     rate: Fraction
     times_us: tuple[int, ...] | None = None
 
 
 def read_timing(path: Path, nominal: Fraction, name: str) -> Timing:
-    """Reads the times that ffmpeg wrote in its format `framecrc`. `nominal` is the rate that the container claims."""
+    """Reads the times that ffmpeg wrote in its format `framecrc`. `nominal` is the rate in the container."""
     times = _times(path, name)
     if len(times) < 2 or _NO_TIME in times:
         return Timing(nominal)
@@ -61,6 +61,6 @@ def _times(path: Path, name: str) -> list[int]:
 
 
 def _is_constant(times_us: tuple[int, ...], rate: Fraction) -> bool:
-    """Returns `True` if each frame is where the rate has it."""
+    """Returns `True` if the time of each frame fits the rate."""
     interval_us = 1_000_000 / rate
     return all(abs(time - place * interval_us) <= _ROUNDING_US for place, time in enumerate(times_us))

@@ -1,7 +1,7 @@
-"""The trace of a coded clip as a file: a row for each frame in coding order, which is the order of transmission.
+"""Trace of a coded clip as a file: a row for each frame in coding order, which is the order of transmission.
 
-Columns: `number` from 0; `type`, I, P or B; `size_bytes`; `time_ms`, when the frame is handed to the sender; and
-`display`, its place in the order of display. A file that lacks `display` gets it from the types.
+Columns: `number` from 0; `type`, I, P or B; `size_bytes`; `time_ms`, the time of the hand-over to the sender; and
+`display`, the place in the order of display. If `display` is missing, it is derived from the types.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def write_trace(path: Path, frames: Sequence[Frame]) -> None:
 
 
 def read_trace(path: Path) -> list[Frame]:
-    """Reads what `write_trace` or another program wrote. Raises `VideoError` about the row that is wrong."""
+    """Reads the frames of a file of `write_trace` or another program. Raises `VideoError` about a wrong row."""
     frames = [_frame(row, index, f"{path}: row {index + 1}") for index, row in _numbered(path)]
     return checked(frames, str(path))
 
@@ -51,7 +51,7 @@ def _frame(row: Row, index: int, where: str) -> Frame:
 
 
 def frame_type(text: str, where: str) -> FrameType:
-    """The type of this letter. Raises `VideoError` about the place `where`."""
+    """Returns the type of this letter. Raises `VideoError` about the place `where`."""
     try:
         return FrameType(text)
     except ValueError:
@@ -59,7 +59,7 @@ def frame_type(text: str, where: str) -> FrameType:
 
 
 def checked(frames: list[Frame], name: str) -> list[Frame]:
-    """The frames with their places in the order of display. Raises `VideoError` if there is none or time goes back."""
+    """Returns the frames in the order of display. Raises `VideoError` if there is none or time goes back."""
     if not frames:
         raise VideoError(f"{name}: has no frame")
     for before, frame in pairwise(frames):

@@ -1,4 +1,4 @@
-"""Reads a user's file as raw frames: raw YUV and YUV4MPEG2 as they are, anything else by way of ffmpeg."""
+"""Reader of a user's file as raw frames: raw YUV and YUV4MPEG2 directly, other formats with ffmpeg."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from anabranch.video.timing import TIME_BASE, Timing, read_timing
 
 _RAW_ENDINGS = frozenset({".yuv", ".raw", ".i420"})
 _Y4M_ENDING = ".y4m"
-# Sizes that the names of well-known clips mention.
+# Sizes in the names of well-known clips.
 _NAMED_SIZES = {"qcif": (176, 144), "cif": (352, 288)}
 _SIZE_IN_NAME = re.compile(r"(?<![0-9a-z])(?:(\d{2,4})x(\d{2,4})|(qcif|cif))(?![0-9a-z])")
 REMEDY = "repair it, or give another file"
-# How ffmpeg says that there is no stream of the kind that is asked for.
+# ffmpeg's error if the file has no stream of the requested kind.
 _NO_STREAM = "for option 'map'"
 _NO_VIDEO = "holds no moving pictures, but sound alone or with a cover picture: give a file with video"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read a file. `size` and `rate` are for raw YUV, which does not say them itself."""
+    """Parameters for reading a file. `size` and `rate` are for raw YUV, which does not contain them."""
 
     frames: int | None = None
     size: tuple[int, int] | None = None
@@ -39,7 +39,7 @@ class Reading:
 
 
 def read_clip(path: Path, out: Path, reading: Reading) -> RawFrames:
-    """Writes the frames of a file to `out`. Raises `VideoError`, which names the file and what to do."""
+    """Writes the frames of a file to `out`. Raises `VideoError`, which names the file and a remedy."""
     _check_file(path)
     if reading.scale is not None:
         FrameFormat(*reading.scale, QCIF.rate).checked(str(path))
@@ -79,7 +79,7 @@ def _raw_format(path: Path, reading: Reading) -> FrameFormat:
 
 
 def _size_in_name(stem: str) -> tuple[int, int] | None:
-    """The size in a name such as `highway_qcif` or `foreman_352x288`."""
+    """Returns the size in a name such as `highway_qcif` or `foreman_352x288`."""
     found = _SIZE_IN_NAME.search(stem.lower().replace("_", " "))
     if found is None:
         return None
@@ -113,19 +113,19 @@ def _read_with_ffmpeg(path: Path, out: Path, reading: Reading) -> RawFrames:
 
 
 def _arguments(path: Path, reading: Reading, frames: Path, times: Path) -> list[str]:
-    """ffmpeg's arguments: the first output has the frames, the second one the time of each."""
+    """Returns ffmpeg's arguments. The first output has the frames, the second one the time of each."""
     most = min(reading.frames or MOST_FRAMES, MOST_FRAMES) + (reading.frames is None)
     given: list[str] = []
     if path.suffix.lower() in _RAW_ENDINGS:
         frame = _raw_format(path, reading)
         given = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-video_size", frame.size, "-framerate", str(frame.rate)]
     scaled = [] if reading.scale is None else ["-vf", "scale={}:{}:flags=bicubic+bitexact".format(*reading.scale)]
-    # A capital V leaves out cover pictures and thumbnails.
+    # A capital V excludes cover pictures and thumbnails.
     chosen = ["-map", "0:V:0", *scaled, "-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-frames:v", str(most)]
     return [
         # A playlist may name files of other hosts. Nothing is ever downloaded.
         *("-protocol_whitelist", "file"),
-        # What is damaged is an error: a decoder would otherwise invent pixels.
+        # Damage is an error: a decoder would otherwise conceal it with invented pixels.
         *("-xerror", "-err_detect", "explode"),
         *("-max_pixels", str(MOST_SOURCE_PIXELS), *ffmpeg.SINGLE_THREAD),
         *(*given, "-i", ffmpeg.file_url(path)),

@@ -1,4 +1,4 @@
-"""YUV4MPEG2: raw frames with a line of text before the first that says their size and rate."""
+"""YUV4MPEG2: raw frames after a line of text with their size and rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anabranch.video.format import FrameFormat
 _MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME"
 _LONGEST_LINE_BYTES = 1024
-# They differ in where chroma is sampled, which no metric here looks at.
+# They differ in the positions of chroma samples, which no metric here uses.
 _COLOURS_420 = frozenset({"420", "420jpeg", "420mpeg2", "420paldv"})
 _RATE = re.compile(r"(\d{1,9}):(\d{1,9})")
 
@@ -24,7 +24,7 @@ class OtherColoursError(VideoError):
 
 
 def read_header(file: IO[bytes], name: str) -> FrameFormat:
-    """The format of the frames that follow. Raises `VideoError` about the clip `name`."""
+    """Returns the format of the frames that follow. Raises `VideoError` about the clip `name`."""
     line = file.readline(_LONGEST_LINE_BYTES)
     if not line.startswith(_MAGIC) or not line.endswith(b"\n"):
         raise VideoError(f"{name}: begins with no header of YUV4MPEG2: it is empty, damaged or of another kind")
@@ -46,7 +46,7 @@ def _side(fields: dict[str, str], key: str, name: str) -> int:
 
 
 def read_frames(file: IO[bytes], frame: FrameFormat, name: str) -> Iterator[bytes]:
-    """The frames up to the end. Raises `VideoError` if one is cut off or does not begin as frames do."""
+    """Yields the frames up to the end. Raises `VideoError` if one is cut off or has no frame header."""
     number = 0
     while line := file.readline(_LONGEST_LINE_BYTES):
         samples = file.read(frame.frame_bytes)
@@ -59,7 +59,7 @@ def read_frames(file: IO[bytes], frame: FrameFormat, name: str) -> Iterator[byte
 
 
 def header(frame: FrameFormat) -> bytes:
-    """The first line of a file with such frames."""
+    """Returns the first line of a file with such frames."""
     rate = f"{frame.rate.numerator}:{frame.rate.denominator}"
     return f"YUV4MPEG2 W{frame.width} H{frame.height} F{rate} Ip A1:1 C420jpeg\n".encode("ascii")
 

@@ -1,4 +1,4 @@
-"""Video over real sockets: a sender that hands frames over at their times, and a player that notes what arrives.
+"""Video over real sockets: a sender that hands frames over at their times, and a player that records arrivals.
 
-The two agree on a description of the clip first (`description`), and then packets go one way (`protocol`).
+Both first agree on a description of the clip (`description`). Then packets flow one way (`protocol`).
 """

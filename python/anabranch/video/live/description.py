@@ -1,8 +1,9 @@
-"""What a player has to know of a clip before its packets come: format, types and sizes of frames, packets, deadline.
+"""Description of a clip that a player needs before packets come: format, types and sizes of frames, packets, deadline.
 
-A line of JSON with the fields of `Description` but the frames, and then nine bytes for each frame in coding order: its
-type as a letter, its size in four bytes, and in four bytes the time from the hand-over before it to its own, in
-microseconds, which is 0 for all frames if the rate is constant. The player trusts none of it: every field has a bound.
+It is a line of JSON with the fields of `Description` except the frames, and then nine bytes for each frame in coding
+order: its type as a letter, its size in four bytes, and in four bytes the time since the previous hand-over in
+microseconds. That time is 0 for all frames if the rate is constant. The player bounds every field, since the sender is
+not trusted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from anabranch.video.frame import Frame, FrameType, scheduled
 from anabranch.video.packets import Packet, packetise, packets_of
 
 FORMAT = "anabranch-video-live-2"
-# Each packet is an object of the player's; a hostile description may not make it keep millions.
+# The player has an object for each packet. A hostile description may not make it allocate millions.
 MOST_LIVE_PACKETS = 1_000_000
 LARGEST_DESCRIPTION_BYTES = 1 << 20
 
@@ -43,7 +44,7 @@ _NAME = "description"
 
 @dataclass(frozen=True)
 class Description:
-    """`clip` is what the sender calls it, and may be any text: escape it before it is shown."""
+    """Description of a clip. `clip` is the sender's name for it, and may be any text: escape it before it is shown."""
 
     clip: str
     format: FrameFormat
@@ -68,30 +69,30 @@ class Description:
 
     @cached_property
     def frames(self) -> list[Frame]:
-        """The frames in coding order, with the times at which they are handed over."""
+        """Frames in coding order, with the times at which they are handed over."""
         return scheduled(self.types, self.sizes_bytes, self.format)
 
     @cached_property
     def packets(self) -> list[Packet]:
-        """The packets in the order of transmission."""
+        """Packets in the order of transmission."""
         return packetise(self.frames, self.payload_bytes)
 
     @property
     def bitstream_bytes(self) -> int:
-        """Size of the whole stream."""
+        """Size of the whole stream, in bytes."""
         return sum(self.sizes_bytes)
 
     @property
     def duration_s(self) -> float:
-        """From the first frame to the end of the last."""
+        """Time from the first frame to the end of the last, in seconds."""
         return self.format.time_ms(len(self.types)) / 1000
 
     def playout(self, deadline_ms: float | None = None) -> Playout:
-        """When frames are shown, with the sender's deadline or another one. Raises `VideoError` for none."""
+        """Returns the playout with the sender's deadline or another one. Raises `VideoError` if it is out of bounds."""
         return Playout.of(self.deadline_ms if deadline_ms is None else deadline_ms)
 
     def encode(self) -> bytes:
-        """The description as a message."""
+        """Returns the description as a message."""
         header = {
             "format": FORMAT,
             "clip": self.clip,
@@ -130,7 +131,7 @@ class Description:
 
 
 def read_description(message: bytes) -> Description:
-    """Reads what a sender claims. Raises `VideoError` about the field that is missing or out of its bounds."""
+    """Parses a sender's description. Raises `VideoError` about a field that is missing or out of its bounds."""
     end = message.find(b"\n", 0, _MOST_HEADER_BYTES)
     if end < 0:
         raise VideoError(f"{_NAME}: has no header of {FORMAT}")
@@ -198,7 +199,7 @@ def _rate(header: Mapping[str, Any]) -> Fraction:
 
 def _deadline(header: Mapping[str, Any]) -> float:
     value = header.get("deadline_ms")
-    # An integer of any length is JSON, and would be no float.
+    # JSON allows integers of any length, which may exceed a float.
     if type(value) is int and abs(value) <= _LARGEST_DEADLINE_MS:
         return float(value)
     if type(value) is float and math.isfinite(value):

@@ -1,4 +1,4 @@
-"""The player: waits for a sender, agrees on a description with it, and takes packets until it ends."""
+"""Player that waits for a sender, agrees on a description with it, and receives packets until the clip ends."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from anabranch.video.live.description import LARGEST_DESCRIPTION_BYTES, Descript
 from anabranch.video.live.protocol import DESCRIPTION_STREAM, acceptance, refusal
 from anabranch.video.live.reception import Progress, Reception
 
-# So long a sender may take to describe its clip, and then to send the first packet.
+# Time limits of a sender: to describe its clip, and then to send the first packet.
 DESCRIPTION_LIMIT_S = 30.0
 FIRST_PACKET_LIMIT_S = 30.0
-# So many senders may be about to describe their clips; further ones wait to be accepted.
+# Maximum number of senders that may describe their clips at a time. Further ones wait to be accepted.
 MOST_DESCRIBING = 8
-# So long after the last frame's playout packets are waited for, all of which are late.
+# Time for which packets are awaited after the last frame's playout. All of them are late.
 AFTER_PLAYOUT_LIMIT_S = 10.0
-# How often progress is told and limits are looked at.
+# Interval of progress notifications and checks of time limits.
 _TICK_S = 0.25
-# So long a sender that is done, or was told why it is refused, is waited for.
+# Time for which the player waits for the shutdown of a sender that is done or was refused.
 _FAREWELL_LIMIT_S = 5.0
 
 LARGEST_MESSAGE_BYTES = LARGEST_DESCRIPTION_BYTES
 
 
 class Ending(Enum):
-    """How a reception ended."""
+    """Outcome of a reception."""
 
     COMPLETE = "complete"
     SENDER_STOPPED = "sender-stopped"
@@ -51,9 +51,9 @@ class Ending(Enum):
 
 
 class Player:
-    """Plays the clip of one sender. What has arrived can be looked at at any time, after an interruption too.
+    """Plays the clip of one sender. The reception can be read at any time, also after an interruption.
 
-    `notify` is told how many frames were due and what became of them, and `say` what a user should read.
+    `notify` is called with the counts of frames that were due, and `say` with lines for the user.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Player:
 
     @property
     def played_frames(self) -> int:
-        """Frames that results are about: all of them after a complete reception, else those shown by now."""
+        """Number of frames in the results: all after a complete reception, otherwise those that were due by now."""
         if self.reception is None:
             return 0
         if self.ending is Ending.COMPLETE:
@@ -82,9 +82,9 @@ class Player:
         return self.reception.played_frames(time.monotonic())
 
     async def run(self, listener: Listener) -> None:
-        """Returns when the clip has ended, however it did: `ending` says it. Senders that are refused do not count."""
+        """Receives one clip, and sets `ending` to the outcome. Senders that are refused are skipped."""
         association, description = await self._agree(listener)
-        # One clip is played, so that no other sender is kept waiting.
+        # Only one clip is played, so that further senders are refused at once.
         listener.stop()
         self.peer = association.peer
         try:
@@ -95,7 +95,7 @@ class Player:
             association.abort()
 
     async def _agree(self, listener: Listener) -> tuple[Association, Description]:
-        """The first sender that describes a clip and is told to begin. One that is silent keeps no other waiting."""
+        """Returns the first sender whose clip is accepted. A silent sender does not delay the others."""
         accepting: asyncio.Task[Association] | None = None
         describing: set[asyncio.Task[tuple[Association, Description] | None]] = set()
         try:
@@ -120,7 +120,7 @@ class Player:
                 await asyncio.wait(left)
 
     async def _described(self, association: Association) -> tuple[Association, Description] | None:
-        """What a sender will send, or `None` if it was refused, which it has been told."""
+        """Returns a sender's description, or `None` if the sender was refused and notified."""
         try:
             return association, await asyncio.wait_for(_first_message(association), DESCRIPTION_LIMIT_S)
         except asyncio.TimeoutError:
@@ -135,7 +135,7 @@ class Player:
         return None
 
     async def _begun(self, association: Association, description: Description) -> bool:
-        """Tells a sender to begin. Says why not if its clip cannot be taken, or if it is gone."""
+        """Accepts a sender's clip. Returns `False` if the clip is refused, or if the sender has left."""
         try:
             self.reception = Reception(description, description.playout(self._deadline_ms), self._payloads)
             await association.send(acceptance(), stream=DESCRIPTION_STREAM)
@@ -153,7 +153,7 @@ class Player:
         self._say(f"{escaped(association.peer)}: refused: {escaped(reason)}")
 
     def _forget(self) -> None:
-        """Lets go of what was made ready for a sender that went away before it was told that it may begin."""
+        """Discards the reception of a sender that left before it was accepted."""
         if self.reception is not None:
             self.reception.close()
             self.reception = None
@@ -203,7 +203,7 @@ async def _first_message(association: Association) -> Description:
 
 
 async def _dismiss(association: Association, reason: str) -> None:
-    """Tells a sender why it is refused, if it listens."""
+    """Sends the reason of a refusal to a sender, and shuts the association down."""
     try:
         await asyncio.wait_for(_farewell(association, reason), _FAREWELL_LIMIT_S)
     except (TransferError, asyncio.TimeoutError):
@@ -211,7 +211,7 @@ async def _dismiss(association: Association, reason: str) -> None:
 
 
 async def _part(association: Association) -> None:
-    """Ends an association that the sender has shut down. Everything is here, so its last packets may be lost."""
+    """Completes the shutdown that the sender began. All data has arrived, so a failure is ignored."""
     with contextlib.suppress(TransferError, asyncio.TimeoutError):
         await asyncio.wait_for(association.shutdown(), _FAREWELL_LIMIT_S)
 

@@ -1,4 +1,4 @@
-"""Messages of a session, each on a stream of its own.
+"""Messages of a transmission. Description and packets have a stream each.
 
 1. The sender describes the clip, reliably (`DESCRIPTION_STREAM`).
 2. The player answers on the same stream: `ok`, or `no` with the reason. The sender's clock starts with `ok`.
@@ -24,17 +24,17 @@ NUMBER_BYTES = _NUMBER.size
 
 
 def acceptance() -> bytes:
-    """The answer to a description that will do."""
+    """Returns the answer to an acceptable description."""
     return _ACCEPTED
 
 
 def refusal(reason: str) -> bytes:
-    """The answer to one that will not."""
+    """Returns the answer to a description that is refused."""
     return _REFUSED + reason[:_MOST_REASON_CHARACTERS].encode("utf-8")
 
 
 def check_answer(message: bytes) -> None:
-    """Raises `VideoError` with what the player says unless it accepts."""
+    """Raises `VideoError` with the player's reason unless the player accepts."""
     if message == _ACCEPTED:
         return
     if not message.startswith(_REFUSED):
@@ -44,12 +44,12 @@ def check_answer(message: bytes) -> None:
 
 
 def packet_message(number: int, payload: bytes | memoryview) -> bytes:
-    """A packet as a message."""
+    """Returns a packet as a message."""
     return _NUMBER.pack(number) + bytes(payload)
 
 
 def read_packet(message: bytes) -> tuple[int, memoryview]:
-    """Number and bytes of a packet. Raises `VideoError` if the message is too short."""
+    """Returns number and bytes of a packet. Raises `VideoError` if the message is too short."""
     if len(message) <= NUMBER_BYTES:
         raise VideoError(f"the sender broke the protocol: a packet of {len(message)} bytes")
     return _NUMBER.unpack_from(message)[0], memoryview(message)[NUMBER_BYTES:]

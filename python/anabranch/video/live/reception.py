@@ -1,9 +1,9 @@
-"""What has arrived of a clip: when each packet did, and its bytes in their place of the bitstream.
+"""Reception of a clip: the arrival time of each packet, and its bytes at their place of the bitstream.
 
-Times count from when the first frame was handed over, if the first packet that arrived had taken no time. So frame `d`
-of the order of display is shown `deadline` + (`d` + reordering) / rate after the first packet, as a player does that
-knows no clock but its own; a simulation, which knows both, counts the delay of that packet as well. A packet that took
-less time than the first, over another path, counts as one that took none.
+Times count from the hand-over of the first frame, on the assumption that the first packet took no time. So frame `d` of
+the order of display is shown `deadline` + (`d` + reordering) / rate after the first packet, since the player knows only
+its own clock. A simulation, which knows both clocks, counts the delay of that packet as well. A packet that took less
+time than the first, over another path, counts as one that took none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anabranch.video.live.protocol import PACKET_STREAM, read_packet
 
 @dataclass(slots=True)
 class Progress:
-    """Frames whose playout has passed, by whether they were complete by then. Dependencies are not looked at yet."""
+    """Counts of frames whose playout has passed, by their completeness. Dependencies are not considered yet."""
 
     in_time: int = 0
     late: int = 0
@@ -32,14 +32,14 @@ class Progress:
 
     @property
     def due(self) -> int:
-        """All of them."""
+        """Number of frames whose playout has passed."""
         return self.in_time + self.late + self.missing
 
 
 class Reception:
-    """Takes packets of one clip. A sender that sends anything else is refused; nothing that it says is believed.
+    """Receives packets of one clip. A sender that sends anything else is refused; its data is not trusted.
 
-    The bytes go to the file `payloads`, which never is larger than the described bitstream.
+    The bytes go to the file `payloads`, which never exceeds the described bitstream.
     """
 
     def __init__(self, description: Description, playout: Playout, payloads: Path) -> None:
@@ -57,20 +57,20 @@ class Reception:
         self._first_packets = _first_packets(description)
         self._origin_s: float | None = None
         self._next_due = 0
-        # When the last frame is shown.
+        # Playout of the last frame.
         self.last_playout_ms = max(self._due_ms)
         self.packets = 0
         self.progress = Progress()
 
     def close(self) -> None:
-        """Removes the bytes that arrived; what is wanted of them has been written elsewhere."""
+        """Removes the file of received bytes. The caller has copied what it needs."""
         os.close(self._file)
         self._payloads.unlink(missing_ok=True)
 
     def take(self, message: Message, now_s: float) -> None:
-        """Takes a message that arrived at `now_s` of any clock that does not jump.
+        """Stores a message that arrived at `now_s` of any monotonic clock.
 
-        Raises `VideoError` for one that belongs to no packet of the description, or to one that is here already.
+        Raises `VideoError` for a message that is no packet of the description, or a duplicate of one.
         """
         if message.stream != PACKET_STREAM:
             raise VideoError(f"the sender broke the protocol: a message on stream {message.stream} amid the packets")
@@ -99,14 +99,14 @@ class Reception:
             self._completed_ms[frame] = self._arrival_ms(now_s, frame)
 
     def now_ms(self, now_s: float) -> float:
-        """The time on the clock of the trace; before the first packet it does not run."""
+        """Returns the time on the clock of the trace. The clock starts with the first packet."""
         return 0.0 if self._origin_s is None else (now_s - self._origin_s) * 1000
 
     def _arrival_ms(self, received_s: float, frame: int) -> float:
         return max(round(self.now_ms(received_s), 3), self.description.frames[frame].time_ms)
 
     def arrivals_ms(self) -> dict[int, float]:
-        """When each packet arrived that did, on the clock of the trace and not before its frame was handed over."""
+        """Returns the arrival of each received packet, on the clock of the trace, at least its frame's hand-over."""
         return {
             packet.number: self._arrival_ms(self._received_s[packet.number], packet.frame)
             for packet in self.description.packets
@@ -114,7 +114,7 @@ class Reception:
         }
 
     def received_ms(self) -> dict[int, float]:
-        """The same as the clock had it: a packet that was faster than the first may be ahead of its frame."""
+        """Returns the same times unclamped: a packet that was faster than the first may precede its frame."""
         return {
             number: round(self.now_ms(received_s), 3)
             for number, received_s in enumerate(self._received_s)
@@ -136,12 +136,12 @@ class Reception:
         return self.progress
 
     def deliveries(self) -> list[Delivery]:
-        """The fate of every frame, by what has arrived."""
+        """Returns the fate of every frame, by the packets that have arrived."""
         description = self.description
         return deliveries(description.frames, description.packets, self.arrivals_ms(), self.playout)
 
     def played_frames(self, now_s: float) -> int:
-        """How many frames, in coding order, had been shown by now: whole stretches of the order of display only."""
+        """Returns the number of frames, in coding order, shown by now, up to a gap in the order of display."""
         latest_display, played = -1, 0
         now_ms = self.now_ms(now_s)
         for frame in self.description.frames:
@@ -153,7 +153,7 @@ class Reception:
         return played
 
     def good_stream(self, delivered: list[Delivery]) -> Iterator[bytes]:
-        """The received bitstream of the good frames, frame by frame."""
+        """Yields the received bitstream of the good frames, frame by frame."""
         for each in delivered:
             if each.fate is Fate.GOOD:
                 yield os.pread(self._file, each.frame.size_bytes, self._frame_offsets[each.frame.number])

@@ -1,8 +1,8 @@
-"""What a player leaves behind: arrivals, the fate of each frame, the received bitstream, pictures, and a summary.
+"""Results of a player: arrivals, the fate of each frame, the received bitstream, pictures, and a summary.
 
-With the sender's folder at hand the received bytes are compared with it, and the rest is what `anabranch video
-evaluate` makes of the arrivals. Without it the received bitstream itself is decoded, and there is nothing to compare
-the pictures with.
+If the sender's folder is available, the received bytes are compared with it, and `anabranch video evaluate` evaluates
+the arrivals. Otherwise the received bitstream itself is decoded, and there is no reference for the quality of the
+pictures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QUALITY = "quality"
 
 @dataclass(frozen=True)
 class Played:
-    """What became of the frames that were shown."""
+    """Outcome of the frames that were shown."""
 
     deliveries: list[Delivery]
     measures: DeliveryMeasures | None
@@ -56,7 +56,7 @@ def write_played(player: Player, folder: Path) -> Played:
     """Writes the tables, the bitstream and the summary of what was shown. Raises `OSError`."""
     reception = player.reception
     assert reception is not None
-    # Looked at once: unless the clip was complete, it goes on with the clock.
+    # Read once: unless the clip is complete, the value grows with the clock.
     played_frames = player.played_frames
     delivered = reception.deliveries()[:played_frames]
     _write_arrivals(folder / ARRIVALS, reception)
@@ -110,7 +110,7 @@ def _summary(
 
 
 def write_pictures(reception: Reception, delivered: list[Delivery], folder: Path) -> None:
-    """Decodes what was received, and writes what a viewer saw of it. Raises `VideoError`.
+    """Decodes the received frames, and writes the clip that a viewer saw. Raises `VideoError`.
 
     Nothing is written if no frame is good.
     """
@@ -125,7 +125,7 @@ def write_pictures(reception: Reception, delivered: list[Delivery], folder: Path
 def _rebuilt(
     description: Description, delivered: list[Delivery], good: list[int], stream: Path, work: Path
 ) -> RawFrames:
-    """The clip that was shown, from the received bitstream alone, which has the good frames only."""
+    """Returns the clip that was shown, from the received bitstream alone, which has only the good frames."""
     whole = RawFrames(stream, description.format, len(delivered))
     decoded = decode(stream, whole, work / "decoded.yuv", frames=len(good))
     place = {display: index for index, display in enumerate(good)}
@@ -136,9 +136,9 @@ def _rebuilt(
 def write_quality(
     reception: Reception, played: Played, reference: CodedClip, folder: Path, *, pictures: bool
 ) -> Evaluation:
-    """Compares with the sender's folder: the bytes that were received, and then the quality.
+    """Compares the received bytes with the sender's folder, and then the quality.
 
-    Raises `VideoError` if a good frame has other bytes than were sent, for then nothing is known about its picture.
+    Raises `VideoError` if a good frame has other bytes than were sent, since its picture is unknown then.
     """
     good = [each.frame.number for each in played.deliveries if each.fate is Fate.GOOD]
     for number, received in zip(good, reception.good_stream(played.deliveries), strict=True):
@@ -153,7 +153,7 @@ def write_quality(
 
 
 def as_text(player: Player, played: Played) -> str:
-    """What a player prints at its end."""
+    """Returns the text that a player prints at its end."""
     summary, measures = played.summary, played.measures
     head = (
         f"{summary['frames_played']} of {summary['frames_sent']} frames played, {summary['packets_received']} of "

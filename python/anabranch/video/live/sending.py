@@ -1,4 +1,4 @@
-"""The sender: hands the packets of each frame over at its time, and lets the endpoint give them up as they expire."""
+"""Sender that hands the packets of each frame over at its time, and lets the endpoint abandon expired ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from anabranch.video.live.protocol import DESCRIPTION_STREAM, PACKET_STREAM, STR
 from anabranch.video.packets import Packet
 from anabranch.video.reliability import Limit, LimitKind, Reliability
 
-# So long a player may take to read a description and to answer.
+# Time limit of a player to read a description and to answer.
 _ANSWER_LIMIT_S = 30.0
 
 
 @dataclass(slots=True)
 class Sent:
-    """How far a sender has come. `overdue_packets` were never handed over, since their lifetime had passed before.
+    """Progress of a sender. `overdue_packets` were never handed over, since their lifetime had passed before.
 
-    `given_up_messages` counts what the endpoint gave up, part of which may have arrived all the same.
+    `given_up_messages` counts messages that the endpoint abandoned. Parts of them may have arrived.
     """
 
     frames: int = 0
@@ -36,7 +36,7 @@ class Sent:
 
 
 class ClipSender:
-    """Sends one clip over one association. `sent` can be looked at at any time."""
+    """Sends one clip over one association. `sent` can be read at any time."""
 
     def __init__(self, clip: CodedClip, deadline_ms: float, reliability: Reliability) -> None:
         self._clip = clip
@@ -45,9 +45,9 @@ class ClipSender:
         self.sent = Sent()
 
     async def run(self, association: Association, step: Callable[[], object]) -> None:
-        """Sends everything, and leaves the shutdown to the caller. `step` is called after each frame.
+        """Sends all packets; the caller shuts down. `step` is called after each frame.
 
-        Raises `VideoError` if the player refuses the clip or takes no messages with a limit, and `TransferError`.
+        Raises `VideoError` if the player refuses the clip or supports no messages with a limit, and `TransferError`.
         """
         self._check_peer(association)
         await self._agree(association)
@@ -60,7 +60,7 @@ class ClipSender:
             step()
 
     def end(self, statistics: Statistics) -> None:
-        """Takes note of what the endpoint gave up, once nothing is under way any more."""
+        """Records the number of messages that the endpoint abandoned. Call it once nothing is outstanding."""
         counts = (
             statistics.abandoned_by_lifetime,
             statistics.abandoned_by_retransmissions,
@@ -104,9 +104,9 @@ class ClipSender:
 
 
 def _send_options(limit: Limit, late_ms: float) -> dict[str, Any] | None:
-    """How `Association.send` is told the limit; None if nothing of a lifetime is left.
+    """Returns the limit as arguments of `Association.send`; None if the lifetime has passed.
 
-    Lifetimes count from the frame's time, also where a full send buffer has kept the sender from it.
+    Lifetimes count from the frame's time, even if a full send buffer has delayed the sender.
     """
     if limit.kind is LimitKind.NONE:
         return {}
