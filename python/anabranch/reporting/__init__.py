@@ -1,6 +1,6 @@
 """Reports: one HTML file with tables, figures and the timeline of runs.
 
-The book's chapter "Reports" says what is in them.
+The book's chapter "Reports" describes their content.
 """
 
 from __future__ import annotations

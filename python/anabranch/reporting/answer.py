@@ -1,4 +1,4 @@
-"""The answer that results give, in a sentence for each scheme that is compared."""
+"""Answer of a report: a sentence for each compared scheme."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _METRIC = "goodput_kbps"
 _ONE_PATH = "sctp"
 _FEWEST_PATHS = 2
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six", 7: "Seven", 8: "Eight"}
-# Schemes that have a sentence; the tables have the others.
+# Maximum number of schemes with a sentence. The tables have the others.
 _MOST = 4
-# Points that are named one by one.
+# Maximum number of points that are named individually.
 _FEW = 2
 
 
 def answer(results: Results, baseline: str | None) -> tuple[str, ...]:
-    """How the schemes' goodput compares with the baseline's, or what the only scheme has."""
+    """Returns sentences that compare the schemes' goodput with the baseline's, or report that of the only scheme."""
     if results.runs.num_rows == 0:
         return ()
     if baseline is None:
         return (_alone(results),)
     if 0 in results.runs["goodput_kbps"].to_pylist():
-        # Relative to a goodput of zero nothing can be said.
+        # A difference relative to a goodput of zero is undefined.
         return ()
     differences = paired_difference(results, baseline, _METRIC, relative=True)
     schemes = list(dict.fromkeys(differences["scheme"]))
@@ -44,7 +44,7 @@ def answer(results: Results, baseline: str | None) -> tuple[str, ...]:
 
 
 def _paths_beside_one(results: Results, baseline: str) -> tuple[str, ...]:
-    """Says what several paths carry beside one, if a scheme that uses one path at a time is among those compared."""
+    """Compares several paths with one, if a scheme that uses one path at a time is among the compared ones."""
     several = next((scheme for scheme in (baseline, *results.schemes) if scheme != _ONE_PATH), None)
     paths = len(set(results.to_arrow("paths")["path"].to_pylist()))
     if _ONE_PATH not in results.schemes or several is None or paths < _FEWEST_PATHS:
@@ -76,8 +76,8 @@ def _alone(results: Results) -> str:
 
 
 def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str]) -> str:
-    """Says where a scheme carries more than the baseline, less, and as much."""
-    # Without an interval, of a single pair or of pairs that are all the same, the mean is all that there is.
+    """Returns the sentence on where a scheme carries more than the baseline, less, and as much."""
+    # Without an interval (a single pair, or pairs that are all equal) the mean decides.
     low = rows["low"].where(rows["kind"] == "interval", rows["mean"])
     high = rows["high"].where(rows["kind"] == "interval", rows["mean"])
     ahead, behind = rows[low > 0], rows[high < 0]
@@ -86,7 +86,7 @@ def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str
     if len(ahead):
         parts.append(_by(ahead, rows, over, f"more than {baseline}"))
     if len(behind):
-        # The scheme that it is compared with is named once.
+        # The baseline is named once.
         parts.append(_by(behind, rows, over, "less" if parts else f"less than {baseline}"))
     if not parts:
         return f"{scheme} carries as much as {baseline}{_everywhere(rows)}.{_caution(rows)}"
@@ -96,7 +96,7 @@ def _compared(scheme: str, baseline: str, rows: pd.DataFrame, over: Sequence[str
 
 
 def _by(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str], than: str) -> str:
-    """`1.2 ± 0.8 % more than cmt at path.path-2.loss = 0.1`."""
+    """Returns a phrase such as `1.2 ± 0.8 % more than cmt at path.path-2.loss = 0.1`."""
     sizes = found["mean"].abs() * 100
     if len(found) == 1:
         half = found["half_width"].iloc[0] * 100
@@ -120,7 +120,7 @@ def _where(found: pd.DataFrame, rows: pd.DataFrame, over: Sequence[str]) -> str:
 
 
 def _named(row: pd.Series[object], over: Sequence[str], rows: pd.DataFrame) -> str:
-    """The point of a row by the keys that tell it from the others."""
+    """Returns the point of a row, by the keys that differ between the rows."""
     points = [{key: each[key] for key in over} for _, each in rows.iterrows()]
     point = {key: row[key] for key in over}
     keys = varied_keys(points) or list(over)

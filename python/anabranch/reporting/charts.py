@@ -1,4 +1,4 @@
-"""The figures that fit results, and the lines of Python that draw them."""
+"""Figures that suit the results, and the lines of Python that draw them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 MOST_FIGURES = 12
-"""Figures of a report at the most."""
+"""Maximum number of figures of a report."""
 
-# A little more than figures have by themselves: legends with many schemes go below the axes.
+# Higher than the default of figures: legends with many schemes go below the axes.
 _HEIGHT_IN = 2.9
 
-# Bars of more points than these are too thin to compare.
+# Bars of more points than this are too thin to compare.
 _MOST_GROUPS = 8
 
 _METRICS = ("goodput_kbps", "transfer_s", "retransmissions", "rwnd_blocked_s")
@@ -32,7 +32,7 @@ _METRICS = ("goodput_kbps", "transfer_s", "retransmissions", "rwnd_blocked_s")
 
 @dataclass(frozen=True, slots=True)
 class Charts:
-    """Figures, lines of Python that draw them, and what has to be said of them together."""
+    """Figures, lines of Python that draw them, and notes on all of them."""
 
     figures: tuple[Figure, ...]
     code: tuple[str, ...]
@@ -41,7 +41,7 @@ class Charts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A figure that could be drawn: a function of `anabranch` with its arguments."""
+    """Planned figure: a function of `anabranch` with its arguments."""
 
     caption: str
     function: Literal["plot_metric", "plot_bars"]
@@ -54,18 +54,18 @@ class Plan:
         return f"anabranch.{self.function}({', '.join(['results', repr(self.metric), *given])})"
 
     def draw(self, results: Results, axes: Axes) -> None:
-        """Draws it."""
+        """Draws the figure."""
         from anabranch import figures
 
         getattr(figures, self.function)(results, self.metric, **self.arguments, ax=axes)
 
 
 def charts_of(results: Results, baseline: str | None) -> Charts:
-    """The figures of these results, drawn.
+    """Draws the figures of these results.
 
-    Metrics go over the swept key that has the most values, as lines if these are numbers and as bars if not; without
-    any, schemes stand side by side. Of further swept keys, each combination of values has a figure of goodput of its
-    own, and the other metrics are drawn at the first.
+    The x axis is the swept key that has the most values, with lines if these are numbers and bars otherwise. Without a
+    swept key, schemes are drawn side by side. Each combination of values of further swept keys has its own figure of
+    goodput; the other metrics are drawn at the first combination.
     """
     from anabranch.figures import own_axes
 
@@ -110,7 +110,7 @@ def _plans(results: Results, baseline: str | None) -> Iterator[Plan]:
 
 
 def _along(keys: list[str], points: list[Point]) -> str | None:
-    """The key along the axis: one with numbers before one with words, and then the one that has the most values."""
+    """Returns the key for the x axis: numeric keys first, and among these the one that has the most values."""
     if not keys:
         return None
     return max(keys, key=lambda key: (_is_numeric(key, points), len({point[key] for point in points})))
@@ -132,7 +132,7 @@ def _is_numeric(key: str, points: list[Point]) -> bool:
 
 
 def _metrics(results: Results) -> list[str]:
-    """The metrics that are something else than zero, goodput before all others."""
+    """Returns goodput and the other metrics that are not always zero."""
     runs, flows = results.to_pandas("runs"), results.to_pandas("flows")
     tables = {metric: flows if metric == "transfer_s" else runs for metric in _METRICS}
     return [
@@ -141,7 +141,7 @@ def _metrics(results: Results) -> list[str]:
 
 
 def _first_flow(results: Results) -> dict[str, Any]:
-    """The first flow that ends, if there are several flows."""
+    """Returns the first flow that ends, if there are several flows."""
     flows = results.to_pandas("flows")
     if flows["flow"].nunique() < 2:
         return {}

@@ -1,4 +1,4 @@
-"""Which runs a timeline has, as `--timeline SCHEME[@KEY=VALUE,...]` asks for them."""
+"""Choice of the runs of a timeline, as in `--timeline SCHEME[@KEY=VALUE,...]`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from anabranch.errors import ReportError
 
 MOST_RUNS = 10
-"""Runs that a timeline has unless others are asked for."""
+"""Default number of runs of a timeline."""
 
 MOST_CHOSEN = 40
-"""Runs that a timeline has at the most, so that what is asked for does not decide how large a report becomes."""
+"""Maximum number of runs of a timeline, so that the choice of runs does not determine the size of a report."""
 
 _SEED = "seed"
-# Runs that are named one by one where they are left out.
+# Maximum number of omitted runs that are named individually.
 _FEW = 5
 _LARGEST_SEED = 2**64 - 1
 
@@ -23,14 +23,14 @@ ALL = "all"
 
 
 class ChoiceError(ReportError):
-    """A run was asked for that is not there."""
+    """A chosen run does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A scheme (`all` for every one), values of swept keys as text, and a seed.
+    """Scheme (`all` for every scheme), values of swept keys as text, and a seed.
 
-    Keys that it leaves out have their first value, as the seed has.
+    Missing keys, and a missing seed, have their first value.
     """
 
     scheme: str
@@ -39,7 +39,7 @@ class Choice:
 
 
 def parse(text: str) -> Choice:
-    """Reads `SCHEME[@KEY=VALUE,...]`. A value may have commas, as long as no word with `=` follows one.
+    """Parses `SCHEME[@KEY=VALUE,...]`. A value may contain commas if no word with `=` follows one.
 
     >>> parse("cmt(trigger=4)@path.path-2.loss=0.02,association.recv_buffer=64 KiB").values
     (('path.path-2.loss', '0.02'), ('association.recv_buffer', '64 KiB'))
@@ -70,7 +70,7 @@ def _seed(text: str, value: str) -> int:
 
 
 def schemes_of(choice: Choice, known: Sequence[str]) -> list[str]:
-    """The schemes that a choice names. Raises `ChoiceError` with those there are if its is none of them."""
+    """Returns the schemes that a choice names. Raises `ChoiceError` with the known schemes if it names none of them."""
     if choice.scheme == ALL and ALL not in known:
         return list(known)
     if choice.scheme not in known:
@@ -79,7 +79,7 @@ def schemes_of(choice: Choice, known: Sequence[str]) -> list[str]:
 
 
 def left_out(runs: Sequence[str]) -> list[str]:
-    """A warning about the runs that were asked for and have no room on the timeline, if there are any."""
+    """Returns a warning about chosen runs that exceed the limit of the timeline, if there are any."""
     if not runs:
         return []
     few = "; ".join(runs[:_FEW])
@@ -91,5 +91,5 @@ def left_out(runs: Sequence[str]) -> list[str]:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names in backticks, separated by commas."""
+    """Returns names in backticks, separated by commas."""
     return ", ".join(f"`{name}`" for name in names)

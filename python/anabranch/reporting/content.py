@@ -1,4 +1,4 @@
-"""What a report says, before it becomes a page. All text is plain: the page's template escapes it."""
+"""Content of a report, before it is rendered. All text is plain: the page's template escapes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_UNFOLDED_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table."""
+    """Column of a table."""
 
     name: str
     unit: str = ""
@@ -20,7 +20,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with what is to be said before it (`about`) and below it (`notes`). A long one is folded."""
+    """Table with texts before it (`about`) and below it (`notes`). A long one is folded."""
 
     title: str
     columns: tuple[Column, ...]
@@ -35,7 +35,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing that stands in the page. `series` are the colours that it has as CSS variables, as `#rrggbb`."""
+    """Drawing in the page. `series` are the colours that the drawing uses as CSS variables, as `#rrggbb`."""
 
     svg: Markup
     caption: str
@@ -44,7 +44,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text that can be unfolded."""
+    """Text that can be unfolded."""
 
     title: str
     text: str
@@ -52,7 +52,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Commands or lines of Python that make something again."""
+    """Commands or lines of Python that reproduce something."""
 
     title: str
     about: tuple[str, ...]
@@ -61,7 +61,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TimelineSection:
-    """The timeline: its data as JSON, and what the page says of it. `series` are the colours of its lines."""
+    """Timeline: its data as JSON, and the texts beside it. `series` are the colours of its lines."""
 
     data: Markup
     series: frozenset[str]
@@ -74,7 +74,7 @@ class TimelineSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole report. `facts` are names with a text each."""
+    """Complete report. `facts` are pairs of name and text."""
 
     title: str
     lead: str
@@ -91,9 +91,9 @@ class Page:
     command: str = "anabranch report"
 
     def figure_class(self, place: int) -> str:
-        """How wide a figure is, so that no row ends with a hole: three to a row, and as many rows of two as it takes.
+        """Returns the CSS class for a figure's width, so that all rows are full: rows of two first, then rows of three.
 
-        On paper there are two to a row; `odd` is the last one, which stands alone there.
+        On paper there are two to a row; `odd` marks the last figure if it is alone in its row there.
         """
         count = len(self.figures)
         halves = {0: 0, 1: 4, 2: 2}[count % 3]

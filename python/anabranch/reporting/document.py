@@ -1,4 +1,4 @@
-"""Writes reports."""
+"""Writer of reports."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ REPORT_FILE = "report.html"
 
 
 class ReportWarning(UserWarning):
-    """Something in a report is not as it should be; the report says so at its top."""
+    """Warning about a problem in a report. The top of the report shows it, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A report that was written, and what is to be said of it beside that: the warnings at its top."""
+    """Report that was written, with the warnings at its top."""
 
     path: Path
     warnings: tuple[str, ...]
@@ -44,19 +44,19 @@ def report(
     title: str | None = None,
     quiet: bool = True,
 ) -> Path:
-    """Writes a report as one HTML file that loads nothing, and gives its path.
+    """Writes a report as one HTML file that loads nothing, and returns its path.
 
-    `source` is a `Results`, a folder that `anabranch sweep` or `Results.write` has written, or one with the traces of
-    runs. `out` is the file; `report.html` in the folder if it is left out. `timeline` names runs for the timeline, each
-    as `SCHEME[@KEY=VALUE,...]`, where KEY may be `seed`: for results, they are run again, with `seed` if they name none
-    (default: the first). There is room for 40. Without it these are all schemes of the first point, and of traces all
-    runs, up to ten. `quiet=False` shows progress on a terminal.
+    `source` is a `Results`, a folder that `anabranch sweep` or `Results.write` has written, or a folder with the traces
+    of runs. `out` is the file (default: `report.html` in the folder). `timeline` names runs for the timeline, each as
+    `SCHEME[@KEY=VALUE,...]`, where KEY may be `seed`. For results they are run again, with `seed` if they name none
+    (default: the first). At most 40 are shown. By default the timeline has all schemes of the first point, or all
+    traced runs, up to ten. `quiet=False` shows progress on a terminal.
 
-    The same source gives the same bytes. The file is replaced as a whole or not at all.
+    The same source gives the same bytes. The file is replaced atomically.
 
     Raises `ReportError` if there is nothing to report or the file cannot be written, `ChoiceError` (a `ReportError`)
-    for runs that are not there, `ResultsError` and `TraceError` for files that are missing or damaged. Warns with
-    `ReportWarning` of what the report warns of, such as runs of the timeline that are not the same when made again.
+    for runs that do not exist, `ResultsError` and `TraceError` for files that are missing or damaged. Issues a
+    `ReportWarning` for each warning of the report, for example if a repeated run of the timeline gives other results.
 
         anabranch.report("out/losses", timeline=["cmt-pf@path.path-2.loss=0.02"])
     """
@@ -74,14 +74,14 @@ def write_report(
     title: str | None,
     progress: Progress,
 ) -> Written:
-    """As `report`, and gives the warnings."""
+    """Writes a report as `report` does. Returns the path and the warnings."""
     choices = [parse(text) for text in timeline]
     target = _target(source, out)
     return write_page(_page(source, choices, seed, title, progress), target)
 
 
 def write_page(page: Page, target: Path) -> Written:
-    """Writes a page, as a whole or not at all. Raises `ReportError` if it cannot be written."""
+    """Writes a page atomically. Raises `ReportError` if it cannot be written."""
     _write(target, _render(page))
     return Written(target, page.warnings)
 

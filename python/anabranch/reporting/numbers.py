@@ -1,15 +1,15 @@
-"""Numbers as tables show them."""
+"""Numbers in the format of tables."""
 
 from __future__ import annotations
 
 import math
 
 NOTHING = "\N{EN DASH}"
-"""What stands where there is no value."""
+"""Text in place of a missing value."""
 
 
 def counted(count: int, what: str) -> str:
-    """How many there are.
+    """Returns a count with its noun, in the plural unless the count is 1.
 
     >>> counted(1, "run"), counted(2, "run")
     ('1 run', '2 runs')
@@ -18,7 +18,7 @@ def counted(count: int, what: str) -> str:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """With so many decimals, or a dash if there is no value.
+    """Returns a number with this many decimals, or a dash if there is no value.
 
     >>> number(2454.93, 1), number(0.0, 2)
     ('2454.9', '0')

@@ -1,4 +1,4 @@
-"""A report as one HTML file."""
+"""Rendering of a report as one HTML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anabranch.html import templates
 from anabranch.reporting.content import Page
 from anabranch.reporting.palette import style_of
 
-# In the order in which they need each other.
+# In the order of their dependencies.
 SCRIPTS = (
     *("data.js", "view.js", "look.js", "panels.js", "events.js", "rows.js"),
     *("chart.js", "readout.js", "tip.js", "choice.js", "controls.js", "main.js"),
@@ -21,10 +21,10 @@ SCRIPTS = (
 
 
 def render(page: Page) -> str:
-    """The page as HTML, with all it needs inside.
+    """Returns the page as HTML, which contains everything it needs.
 
-    Its Content-Security-Policy lets nothing be loaded, and only the page's own scripts run, which are named by their
-    hashes: text that came from a scenario cannot become one even if it were not escaped.
+    Its Content-Security-Policy blocks all loading, and allows only the page's own scripts by their hashes. Text from a
+    scenario could not run as a script even if it were not escaped.
     """
     scripts = _scripts() if page.timeline is not None else []
     return (
@@ -41,13 +41,13 @@ def render(page: Page) -> str:
 
 
 def _series(page: Page) -> set[str]:
-    """The colours of all that is drawn on a page."""
+    """Returns the colours of all drawings of a page."""
     of_timeline = page.timeline.series if page.timeline is not None else frozenset[str]()
     return set(of_timeline).union(*(figure.series for figure in page.figures))
 
 
 def _scripts() -> list[str]:
-    """Plotly, and the page's own script, whose files share one scope that nothing else sees."""
+    """Returns Plotly, and the page's own script, whose files share one private scope."""
     from plotly.offline import get_plotlyjs
 
     own = "\n".join(_file(name) for name in SCRIPTS)
@@ -60,7 +60,7 @@ def _file(name: str) -> str:
 
 def _policy(scripts: list[str]) -> str:
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
-    # Plotly and the figures set styles on elements; data: and blob: are for saving the chart as a picture.
+    # Plotly and the figures set styles on elements. The sources data: and blob: serve to save the chart as a picture.
     return (
         f"default-src 'none'; script-src {hashes or chr(39) + 'none' + chr(39)}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -1,6 +1,6 @@
-"""The colours of a page on light and on dark paper, and those of series made readable on both.
+"""Colours of a page on light and on dark paper, and colours of series that are readable on both.
 
-A series' colour is a CSS variable, so that figures and the timeline follow the reader's choice without a script.
+The colour of a series is a CSS variable, so that figures and timeline follow the reader's choice without a script.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ DARK = {
 }
 
 LEAST_CONTRAST = 3.2
-"""Of a series with its paper. WCAG 2.1 asks for 3 of graphics (success criterion 1.4.11)."""
+"""Minimum contrast of a series with its paper. WCAG 2.1 demands 3 for graphics (success criterion 1.4.11)."""
 
 _STEPS = 10
 
 
 def variable(colour: str) -> str:
-    """The CSS variable of a series' colour, given as `#rrggbb`.
+    """Returns the CSS variable of a series' colour, given as `#rrggbb`.
 
     >>> variable("#19388B")
     '--series-19388b'
@@ -48,7 +48,7 @@ def variable(colour: str) -> str:
 
 
 def style_of(series: Iterable[str]) -> str:
-    """The style sheet's part with all colours. Print is on light paper, whatever the screen shows."""
+    """Returns the part of the style sheet with all colours. Print always uses light paper."""
     colours = sorted({colour.lower() for colour in series})
     light = _declared(LIGHT, colours)
     dark = _declared(DARK, colours)
@@ -59,7 +59,7 @@ def style_of(series: Iterable[str]) -> str:
 
 
 def readable(colour: str, paper: str, ink: str) -> str:
-    """The colour, drawn towards the ink until it stands out from the paper.
+    """Returns the colour, mixed with ink until its contrast with the paper suffices.
 
     >>> readable("#19388b", "#ffffff", "#1b1f24")
     '#19388b'
@@ -73,7 +73,7 @@ def readable(colour: str, paper: str, ink: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2, from 1 to 21."""
+    """Returns the contrast ratio of WCAG 2, from 1 to 21."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

@@ -1,4 +1,4 @@
-"""The points of results: the values of the swept keys that go together."""
+"""Points of results: combinations of values of the swept keys."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
-# A value for each swept key, in their order. The only point of results of which nothing was swept has none.
+# A value for each swept key, in their order. Empty if nothing was swept.
 Point = dict[str, Any]
 
 
 def points_of(results: Results) -> list[Point]:
-    """The points that have runs, in the order of the results."""
+    """Returns the points that have runs, in the order of the results."""
     keys = list(results.over)
     if not keys:
         return [{}] if results.runs.num_rows else []
@@ -28,20 +28,20 @@ def points_of(results: Results) -> list[Point]:
 
 
 def varied_keys(points: Sequence[Point]) -> list[str]:
-    """The keys that have more than one value."""
+    """Returns the keys that have more than one value."""
     keys = points[0] if points else {}
     return [key for key in keys if len({point[key] for point in points}) > 1]
 
 
 def at_point(frame: pd.DataFrame, point: Point) -> pd.DataFrame:
-    """The rows of a table at a point."""
+    """Returns the rows of a table at a point."""
     for key, value in point.items():
         frame = frame[frame[key] == value]
     return frame
 
 
 def up_to_point(results: Results, point: Point) -> Results:
-    """The results of the points before this one."""
+    """Returns the results of the points before this one."""
     import pyarrow.compute as pc
 
     keys = results.runs.select(list(point)).to_pylist()
@@ -52,9 +52,9 @@ def up_to_point(results: Results, point: Point) -> Results:
 
 
 def chosen_point(choice: Choice, points: Sequence[Point]) -> Point:
-    """The first point that has the values of a choice.
+    """Returns the first point that has the values of a choice.
 
-    Raises `ChoiceError` with what there is, for keys that were not swept and for values that no point has.
+    Raises `ChoiceError` with the alternatives, for keys that were not swept and for values that no point has.
     """
     candidates = list(points)
     for key, text in choice.values:
@@ -70,7 +70,7 @@ def chosen_point(choice: Choice, points: Sequence[Point]) -> Point:
 
 
 def _same(key: str, value: Any, text: str) -> bool:
-    """Whether a value is what a command line says: the same words, or the same quantity."""
+    """Returns `True` if a value equals the text of a command line: as text, or as a quantity."""
     if str(value) == text or str(value).lower() == text.lower():
         return True
     both = numbers_of(key, [value, text])
@@ -78,12 +78,12 @@ def _same(key: str, value: Any, text: str) -> bool:
 
 
 def point_text(point: Point, keys: Sequence[str]) -> str:
-    """The values of these keys, without their names."""
+    """Returns the values of these keys, without their names."""
     return ", ".join(value_text(point[key]) for key in keys)
 
 
 def value_text(value: Any) -> str:
-    """A value as it would be given: a column of numbers has `0.0` where the sweep had `0`.
+    """Returns a value as a user would write it: a column of numbers has `0.0` where the sweep had `0`.
 
     >>> value_text(0.0), value_text(0.05), value_text("20 ms")
     ('0', '0.05', '20 ms')

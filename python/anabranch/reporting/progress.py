@@ -1,4 +1,4 @@
-"""Progress of longer work on standard error; unseen if that is no terminal."""
+"""Progress of longer work on standard error, shown on terminals only."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ Item = TypeVar("Item")
 
 
 class Progress:
-    """Bars that are shown on a terminal only, and never if `quiet`. `name` stands before each."""
+    """Bars that are shown on a terminal only, and never if `quiet`. `name` precedes each."""
 
     def __init__(self, *, quiet: bool, name: str = "report") -> None:
         self._name = name
-        # tqdm takes None for "unless it is a terminal".
+        # With None, tqdm shows the bar on a terminal only.
         self._disable = True if quiet else None
 
     def track(self, items: Sequence[Item], unit: str) -> Iterator[Item]:
-        """The items, one after the other."""
+        """Yields the items, and counts them in a bar."""
         with self.bar(len(items), unit) as step:
             for item in items:
                 yield item
@@ -26,7 +26,7 @@ class Progress:
 
     @contextmanager
     def bar(self, total: int, unit: str) -> Iterator[Callable[[], object]]:
-        """A bar of so many steps; what it gives is called after each."""
+        """Shows a bar of `total` steps. The caller calls the yielded function after each step."""
         from tqdm import tqdm
 
         shown = {"desc": self._name, "disable": self._disable, "leave": False, "dynamic_ncols": True}

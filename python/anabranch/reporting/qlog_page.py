@@ -1,4 +1,4 @@
-"""The page of events in the manner of qlog."""
+"""Page of events in the format of qlog."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMAND = "anabranch view"
 
 
 def page_of_logs(source: Path, title: str | None) -> Page:
-    """The page of a file, or of the logs in a folder. Raises `QlogError` for what is no qlog."""
+    """Returns the page of a file, or of the logs in a folder. Raises `QlogError` for files that are no qlog."""
     files = log_files(source)
     logs = read_logs(files)
     timeline = timeline_of_connections(logs.connections)

@@ -1,4 +1,4 @@
-"""How to make results, their figures and their report again."""
+"""Instructions that reproduce results, their figures and their report."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 REPORT_COMMAND = ("anabranch", "report", "results")
-"""What writes the report of results anew, in the folder that the recipes call so."""
+"""Command that writes the report of results again, in the folder of the recipes."""
 
 _PLAN = "plan.toml"
 
 
 def documents_of(results: Results) -> tuple[Document, ...]:
-    """What the sweep was made from, and what that means in full."""
+    """Returns the scenario and the plan of the sweep, and the scenario with all defaults."""
     manifest = results.manifest
     return (
         Document(f"{_scenario_file(results)}: the scenario as it was given", manifest["source"]),
@@ -32,7 +32,7 @@ def documents_of(results: Results) -> tuple[Document, ...]:
 
 
 def recipes_of(results: Results, wanted: Sequence[Wanted], figures: Sequence[str]) -> tuple[Recipe, ...]:
-    """Commands and lines of Python for results, figures, a run of the timeline and the report."""
+    """Returns commands and lines of Python for results, figures, a run of the timeline and the report."""
     if not wanted:
         return (_figures(figures),)
     words = [*REPORT_COMMAND, *timeline_words(wanted, _in_plans(results))]
@@ -41,7 +41,7 @@ def recipes_of(results: Results, wanted: Sequence[Wanted], figures: Sequence[str
 
 
 def timeline_words(wanted: Sequence[Wanted], schemes: Sequence[str]) -> list[str]:
-    """The options of `anabranch report` that choose these runs; `schemes` are those that `all` stands for."""
+    """Returns the options of `anabranch report` for these runs. The choice `all` stands for `schemes`."""
     groups: dict[tuple[tuple[tuple[str, Any], ...], int], list[str]] = {}
     for run in wanted:
         groups.setdefault((run.point, run.seed), []).append(run.scheme)
@@ -54,7 +54,7 @@ def timeline_words(wanted: Sequence[Wanted], schemes: Sequence[str]) -> list[str
 
 
 def _in_plans(results: Results) -> list[str]:
-    """The schemes but for those in Python."""
+    """Returns the schemes that are not written in Python."""
     own = results.manifest.get("own_schemes", {})
     return [scheme for scheme in results.manifest["schemes"] if scheme not in own]
 
@@ -64,7 +64,7 @@ def _scenario_file(results: Results) -> str:
 
 
 def _plan(results: Results) -> dict[str, Any]:
-    """The plan of the sweep, as a plan file has it."""
+    """Returns the plan of the sweep, in the format of a plan file."""
     manifest = results.manifest
     seeds = list(manifest["seeds"])
     plan: dict[str, Any] = {
@@ -83,7 +83,7 @@ def _plan(results: Results) -> dict[str, Any]:
         plan["set"] = dict(manifest["set"])
     if manifest["precision"]:
         plan["until"] = manifest["precision"]
-        # The rule itself says how many there are at the most.
+        # The stopping rule has the maximum number of seeds.
         del plan["seeds"]
     return plan
 

@@ -1,4 +1,4 @@
-"""Runs of results made once more, with traces, for the timeline; and whether they are the same as they were."""
+"""Repetition of runs of results, with traces, for the timeline, and comparison with the results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.series import Series
 
-# Seconds have nanoseconds, and figures are written with all their digits: only summing in another order may differ.
+# Times are in nanoseconds, and figures are written with all digits. Only another order of summation may differ.
 _TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A run of results. `point` holds pairs of key and value."""
+    """Run of results. `point` has pairs of key and value."""
 
     point: tuple[tuple[str, Any], ...]
     scheme: str
@@ -43,14 +43,14 @@ class Wanted:
 def make_again(
     results: Results, wanted: Sequence[Wanted], use: Callable[[Wanted, Series], None]
 ) -> dict[Wanted, list[str]]:
-    """Makes runs again, on all processors, and hands the traces of each to `use` as soon as it is made, in any order.
+    """Repeats runs on all processors, and passes the traces of each to `use` when it ends, in any order.
 
-    Gives for each run what differs from the results: nothing, if the engine is the same. Traces are in a temporary
-    folder and go once they have been used. Raises `RunError`, `ScenarioError` or `SchemeError` if a run cannot be made,
-    as when a file that a flow sends is not here.
+    Returns the differences of each run from the results, which are empty if the engine is the same. Traces are in a
+    temporary folder and are removed after use. Raises `RunError`, `ScenarioError` or `SchemeError` if a run cannot be
+    made, for example because a file that a flow sends is missing.
     """
     differences: dict[Wanted, list[str]] = {}
-    # Traces are called after scheme and seed, so there is a folder for each point.
+    # Traces are named by scheme and seed, so each point has its own folder.
     for point in dict.fromkeys(each.point for each in wanted):
         of_point = [each for each in wanted if each.point == point]
         with tempfile.TemporaryDirectory(prefix="anabranch-report-") as folder:
@@ -81,7 +81,7 @@ def _make_point(
 
 
 def _differences(results: Results, wanted: Wanted, made: Mapping[str, pd.DataFrame]) -> Iterator[str]:
-    """What of a run's row, and of those of its paths and flows, is not as it was."""
+    """Yields the differences in the rows of a run, of its paths and of its flows."""
     for table in ("runs", "paths", "flows"):
         stored = at_point(results.to_pandas(table), dict(wanted.point))
         stored = stored[(stored["scheme"] == wanted.scheme) & (stored["seed"] == wanted.seed)]

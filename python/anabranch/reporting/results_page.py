@@ -1,4 +1,4 @@
-"""The report of the results of a sweep."""
+"""Report of the results of a sweep."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_WARNED = 5
 def page_of_results(
     results: Results, choices: Sequence[Choice], seed: int | None, title: str | None, progress: Progress
 ) -> Page:
-    """Raises `ReportError` for results without runs, and `ChoiceError` for runs that are not there."""
+    """Returns the page. Raises `ReportError` for results without runs, and `ChoiceError` for runs that do not exist."""
     if results.runs.num_rows == 0:
         raise ReportError("the results have no runs, so there is nothing to report: run the sweep again")
     asked = _wanted(results, choices, seed)
@@ -60,7 +60,7 @@ def page_of_results(
 
 
 def _schemes(results: Results) -> list[str]:
-    """The schemes that have runs, as results name them."""
+    """Returns the schemes that have runs, by their names in the results."""
     return list(dict.fromkeys(results.runs["scheme"].to_pylist()))
 
 
@@ -69,7 +69,7 @@ def _seeds(results: Results) -> list[int]:
 
 
 def _baseline(results: Results) -> str | None:
-    """The scheme that others are compared with: `cmt`, or the first one if it was not run."""
+    """Returns the scheme that others are compared with: `cmt`, or the first one if `cmt` was not run."""
     schemes = _schemes(results)
     if len(schemes) < 2:
         return None
@@ -84,9 +84,9 @@ def _missing(results: Results) -> list[str]:
 
 
 def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[Wanted]:
-    """The runs of the timeline, none of a scheme in Python.
+    """Returns the runs of the timeline, without schemes in Python.
 
-    They are of the first point and seed unless others are asked for, and no more than ten then.
+    By default they are of the first point and seed, and at most ten.
     """
     points, seeds = points_of(results), _seeds(results)
     own = results.manifest.get("own_schemes", {})
@@ -115,7 +115,7 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
 
 
 def _runs_at(results: Results, point: Point, schemes: Sequence[str], seed: int | None) -> list[Wanted]:
-    """A run of each scheme at a point, with this seed or the first one that it has."""
+    """Returns a run of each scheme at a point, with this seed or the first one that it has."""
     rows = at_point(results.to_pandas("runs"), point)
     if seed is not None:
         rows = rows[rows["seed"] == seed]
@@ -126,7 +126,7 @@ def _runs_at(results: Results, point: Point, schemes: Sequence[str], seed: int |
 def _timeline(
     results: Results, wanted: Sequence[Wanted], progress: Progress
 ) -> tuple[TimelineSection | None, list[str]]:
-    """The timeline of these runs, made again, and warnings about those that are not the same as they were."""
+    """Repeats these runs. Returns their timeline, and warnings about runs that differ from the results."""
     if not wanted:
         return None, ["There is no timeline, as runs of schemes in Python cannot be made again from their names."]
     labels = _labels(wanted)
@@ -141,7 +141,7 @@ def _timeline(
             differences = make_again(results, wanted, use)
         except (RunError, ScenarioError, SchemeError) as error:
             return None, [f"There is no timeline, as a run could not be made again: {error}"]
-    # Runs end in any order.
+    # The runs ended in any order.
     timeline = joined(parts[run] for run in wanted)
     warnings = [f"{run}: {'; '.join(found)}" for run, found in differences.items() if found]
     if warnings:
@@ -176,7 +176,7 @@ def _index(results: Results, wanted: Sequence[Wanted], labels: Mapping[Wanted, s
 
 
 def _labels(wanted: Sequence[Wanted]) -> dict[Wanted, str]:
-    """What tells a run from the others: its scheme, the values of keys that differ, and the seed if it does."""
+    """Returns a unique label of each run: its scheme, the values of keys that differ, and the seed if it differs."""
     keys = varied_keys([dict(run.point) for run in wanted])
     several_seeds = len({run.seed for run in wanted}) > 1
     labels = {}

@@ -1,4 +1,4 @@
-"""Which runs there are beside those of a timeline, so that its page can choose among them and say how to add more."""
+"""Index of all runs, so that the page of a timeline can choose among them and show how to add more."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from anabranch.reporting.choice import MOST_CHOSEN
 
 MOST_POINTS = 500
-"""Points that a page lists at the most, and those that have traces."""
+"""Maximum number of points in a page, in addition to those that have traces."""
 
-# A run by the positions of its point, scheme and seed.
+# Position of a run's point, scheme and seed.
 Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class RunIndex:
-    """All runs that could be on a timeline, and which are.
+    """All runs that a timeline may show, with those that it does show.
 
-    `points` has the values of `keys` as text. `runs` says what each label of the timeline stands for. `made` lists the
-    runs that there are; `None` if there is one for each point, scheme and seed. `command` writes this report anew but
-    for its choices of runs, which are `present`.
+    `points` has the values of `keys` as text. `runs` maps each label of the timeline to its run. `made` lists the
+    existing runs; `None` if there is one for each point, scheme and seed. `command` writes this report again, without
+    its choices of runs, which are `present`.
     """
 
     command: Sequence[str]
@@ -36,7 +36,7 @@ class RunIndex:
 
     @property
     def content(self) -> dict[str, Any] | None:
-        """What the page's script reads; `None` where there is nothing to choose."""
+        """Data for the page's script; `None` if there is nothing to choose."""
         if len(self.points) < 2 and len(self.seeds) < 2:
             return None
         return {
@@ -59,7 +59,7 @@ def index_of(
     runs: Mapping[str, tuple[Mapping[str, str], str, int]],
     made: Sequence[tuple[Mapping[str, str], str, int]],
 ) -> RunIndex:
-    """The index of the runs `made`, each a point, a scheme and a seed, of which those in `runs` have traces."""
+    """Returns the index of the runs `made`, each a point, a scheme and a seed. Those in `runs` have traces."""
     traced = [run[0] for run in runs.values()]
     listed = [point for at, point in enumerate(points) if at < MOST_POINTS or point in traced]
     place = {tuple(point.values()): at for at, point in enumerate(listed)}

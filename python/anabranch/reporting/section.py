@@ -1,4 +1,4 @@
-"""What the page says of a timeline, beside its data."""
+"""Section of a page with a timeline: its data and the texts beside it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _COUNTED: dict[Counted, str] = {
 def timeline_section(
     timeline: Timeline, about: tuple[str, ...], *, counted: Counted = "arrived", index: RunIndex | None = None
 ) -> TimelineSection:
-    """The section of a timeline that has tracks.
+    """Returns the section of a timeline that has tracks.
 
-    `counted` says what its throughput is, `index` which other runs there are.
+    `counted` selects the meaning of its throughput. `index` lists the other runs.
     """
     data = {**payload(timeline), "index": None if index is None else index.content}
-    # Within a script element, `<` could end it; JSON may write it so as well.
+    # A `<` could end the script element. JSON allows this escape.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return TimelineSection(
         data=Markup(text),
@@ -44,6 +44,6 @@ def timeline_section(
 
 
 def _bins(timeline: Timeline) -> str:
-    """The width of bins, which is longer in longer runs."""
+    """Returns the widths of the bins, which are larger in longer runs."""
     widths_s = sorted({track.bin_s for track in timeline.tracks})
     return " or ".join(f"{width_s:g} s" for width_s in widths_s)

@@ -1,4 +1,4 @@
-"""The tables of results: means with intervals, paired differences, shares, flows and failures."""
+"""Tables of results: means with intervals, paired differences, shares, flows and failures."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 MOST_ROWS = 400
-"""Rows of a table, one for each point and scheme, at the most; at least one point is shown."""
+"""Maximum number of rows of a table, one for each point and scheme. At least one point is shown."""
 
 MOST_POINTS_ASIDE = 16
-"""Points side by side in the table of goodput at the most."""
+"""Maximum number of points side by side in the table of goodput."""
 
 MOST_FAILURES = 50
 
@@ -44,7 +44,7 @@ _INTERVAL = (
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The results that tables have room for: those of the first points. `keys` are those that vary over all points."""
+    """Results that fit the tables: those of the first points. `keys` are those that vary over all points."""
 
     results: Results
     keys: list[str]
@@ -52,7 +52,7 @@ class _Shown:
 
 
 def result_tables(results: Results, baseline: str | None) -> tuple[Table, ...]:
-    """The tables that these results have something for."""
+    """Returns the tables that have content for these results."""
     shown = _shown(results)
     made = (
         _goodput_table(shown),
@@ -75,7 +75,7 @@ def _shown(results: Results) -> _Shown:
 
 
 def failure_tables(results: Results) -> tuple[Table, ...]:
-    """The runs that failed, if any did."""
+    """Returns a table of the runs that failed, if any did."""
     runs = results.to_pandas("runs")
     failed = runs[runs["failure"].notna()]
     if failed.empty:
@@ -102,7 +102,7 @@ def failure_tables(results: Results) -> tuple[Table, ...]:
 
 
 def _goodput_table(shown: _Shown) -> Table | None:
-    """Goodput as `anabranch run --sweep` shows it: schemes by points."""
+    """Returns goodput as `anabranch run --sweep` shows it: schemes by points."""
     results, keys = shown.results, shown.keys
     points = points_of(results)
     if not 1 < len(points) <= MOST_POINTS_ASIDE:
@@ -121,7 +121,7 @@ def _goodput_table(shown: _Shown) -> Table | None:
 
 
 def _summary_table(shown: _Shown) -> Table:
-    """All figures of runs, a row for each point and scheme."""
+    """Returns all figures of runs, a row for each point and scheme."""
     results, keys = shown.results, shown.keys
     runs = results.to_pandas("runs")
     metrics = [metric for metric in _METRICS if runs[metric].fillna(0).ne(0).any() or metric == "goodput_kbps"]
@@ -143,7 +143,7 @@ def _summary_table(shown: _Shown) -> Table:
 
 
 def _paired_table(shown: _Shown, baseline: str) -> Table | None:
-    """Goodput compared with a scheme under the same seeds."""
+    """Returns goodput compared with the baseline under the same seeds."""
     results, keys = shown.results, shown.keys
     try:
         differences = paired_difference(results, baseline, "goodput_kbps", table="runs").to_dict("records")
@@ -180,7 +180,7 @@ def _paired_table(shown: _Shown, baseline: str) -> Table | None:
 
 
 def _share_table(shown: _Shown) -> Table | None:
-    """How the packets with data that arrived divide over the paths."""
+    """Returns the shares of the paths in the packets with data that arrived."""
     results, keys = shown.results, shown.keys
     means = summary(results, "share", table="paths")
     paths = list(dict.fromkeys(means["path"]))
@@ -199,7 +199,7 @@ def _share_table(shown: _Shown) -> Table | None:
 
 
 def _flow_table(shown: _Shown) -> Table | None:
-    """The flows, if there are several or any that ends."""
+    """Returns the flows, if there are several or any that ends."""
     results, keys = shown.results, shown.keys
     flows = results.to_pandas("flows")
     has_transfers = flows["transfer_s"].notna().any()
@@ -228,12 +228,12 @@ def _flow_table(shown: _Shown) -> Table | None:
 
 
 def _schemes(results: Results) -> list[str]:
-    """The schemes that have runs, as results name them."""
+    """Returns the schemes that have runs, by their names in the results."""
     return list(dict.fromkeys(results.runs["scheme"].to_pylist()))
 
 
 def _text(row: dict[str, Any], factor: float, n: int | None) -> str:
-    """An estimate as text, without its n where that is said already."""
+    """Returns an estimate as text, without its number of seeds if that equals `n`."""
     text = text_of(row["mean"] * factor, row["half_width"] * factor, row["n"], row["kind"])
     return text.removesuffix(f" (n = {n})") if row["kind"] == "interval" else text
 

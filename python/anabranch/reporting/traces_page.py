@@ -1,4 +1,4 @@
-"""The report of a folder of traces: of simulated runs, or of associations on real sockets."""
+"""Report of a folder of traces: of simulated runs, or of associations on real sockets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPORT_COMMAND = ("anabranch", "report", "traces")
 
 
 def trace_folders(folder: Path) -> list[Path]:
-    """The folders of runs: this one, or those in it; none if there are no traces."""
+    """Returns the folders of runs: this one, or those in it; empty if there are no traces."""
     if (folder / RUN_FILE).is_file():
         return [folder]
     return sorted(file.parent for file in folder.glob(f"*/{RUN_FILE}"))
@@ -34,14 +34,14 @@ def trace_folders(folder: Path) -> list[Path]:
 def page_of_traces(
     folder: Path, choices: Sequence[Choice], seed: int | None, title: str | None, progress: Progress
 ) -> Page:
-    """Raises `TraceError` for traces that cannot be read, and `ChoiceError` for runs that are not there."""
+    """Returns the page. Raises `TraceError` for unreadable traces, and `ChoiceError` for runs that do not exist."""
     from anabranch.series import Series
 
     runs = sorted(map(Series, trace_folders(folder)), key=_place)
     asked = _chosen(runs, choices, seed)
     chosen = asked[:MOST_CHOSEN]
     labels = _labels(runs)
-    # Opened once more, so that what was read of one run goes before the next one comes.
+    # A new `Series` for each run, so that the data of one is freed before the next is read.
     timeline = joined(timeline_of(Series(run.folder), labels[run.folder]) for run in progress.track(chosen, "trace"))
     if not timeline.tracks:
         raise ReportError(f"{folder}: in none of its runs data was sent, so there is nothing to show")
@@ -64,12 +64,12 @@ def page_of_traces(
 
 
 def is_host(run: Series) -> bool:
-    """Whether a run was seen from one end of real sockets."""
+    """Returns `True` if a run was recorded at one end of real sockets."""
     return run.manifest.get("vantage") == "host"
 
 
 def _place(run: Series) -> tuple[str, int, str]:
-    """Where a run stands among others: by scheme, seed and folder."""
+    """Returns the sort key of a run: scheme, seed and folder."""
     return _scheme(run), run.manifest.get("seed", 0), run.folder.name
 
 
@@ -78,7 +78,7 @@ def _name(folder: Path) -> str:
 
 
 def _chosen(runs: Sequence[Series], choices: Sequence[Choice], seed: int | None) -> list[Series]:
-    """The runs of these schemes and seeds, in the order asked for; the first ten if none are asked for."""
+    """Returns the runs of these schemes and seeds, in the given order; by default the first ten."""
     for choice in choices:
         if choice.values:
             key = choice.values[0][0]
@@ -103,7 +103,7 @@ def _of_seed(runs: Sequence[Series], seed: int | None) -> list[Series]:
 
 
 def _index(chosen: Sequence[Series], runs: Sequence[Series], labels: Mapping[Path, str]) -> RunIndex | None:
-    """The runs of the folder by scheme and seed; `None` if any has no seed."""
+    """Returns the runs of the folder by scheme and seed; `None` if any has no seed."""
     if not all("seed" in run.manifest for run in runs):
         return None
     at: dict[Path, tuple[dict[str, str], str, int]] = {
@@ -120,7 +120,7 @@ def _scheme(run: Series) -> str:
 
 
 def _labels(runs: Sequence[Series]) -> dict[Path, str]:
-    """What tells each run from the others: its scheme, with the seed where needed; the folder if nothing else does."""
+    """Returns a unique label of each run: its scheme, with the seed if needed; the folder if that is ambiguous."""
     plain = {run.folder: _scheme(run) or _name(run.folder) for run in runs}
     seeded = {run.folder: f"{plain[run.folder]}, seed {run.manifest.get('seed')}" for run in runs}
     named = {run.folder: _name(run.folder) for run in runs}
@@ -161,7 +161,7 @@ _COLUMNS = (
 
 
 def _table(runs: Sequence[Series], labels: dict[Path, str]) -> Table:
-    """What each run counted itself. Columns that no run has are left out."""
+    """Returns the counters of each run, without columns that no run has."""
     results: dict[Path, dict[str, Any]] = {run.folder: (run.result or {}).get("result") or {} for run in runs}
     columns = [each for each in _COLUMNS if any(each[0] in result for result in results.values())]
     has_paths = any("paths" in result for result in results.values())
@@ -207,7 +207,7 @@ def _facts(runs: Sequence[Series]) -> tuple[tuple[str, str], ...]:
 
 
 def _addresses(runs: Sequence[Series]) -> Iterator[tuple[str, str]]:
-    """The ends of the paths of real sockets."""
+    """Yields the addresses of the paths of real sockets."""
     for run in runs:
         for sender in run.manifest.get("sender", []):
             for path, address in zip(sender["paths"], sender.get("addresses", []), strict=False):

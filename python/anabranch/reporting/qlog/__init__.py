@@ -1,1 +1,1 @@
-"""Events in the manner of qlog, of this package and of QUIC, as timelines."""
+"""Events in the format of qlog, from this package and from QUIC implementations, as timelines."""

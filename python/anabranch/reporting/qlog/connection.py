@@ -1,4 +1,4 @@
-"""What the events of one connection, or association, say of its paths."""
+"""State of one connection, or association, collected from its events."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from anabranch.reporting.qlog.records import Record
 from anabranch.reporting.timeline.model import Channel, EventKind
 
 MOST_PATHS = 32
-"""Paths of a connection. One that has more is no log of anything."""
+"""Maximum number of paths of a connection. A log with more is refused."""
 
-# What one of these is called by QUIC's events, by aioquic, and by our own, with the divisor that gives the unit shown.
+# Names of each metric in QUIC's events, in aioquic and in our own, with the divisor that gives the unit shown.
 _METRICS: tuple[tuple[Channel, tuple[str, ...], float], ...] = (
     ("cwnd", ("congestion_window", "cwnd", "cwnd_bytes"), 1024),
     ("ssthresh", ("ssthresh", "ssthresh_bytes"), 1024),
@@ -27,20 +27,20 @@ _OTHER = "other"
 
 @dataclass(slots=True)
 class Points:
-    """Values at times, in the order of the file."""
+    """Values with their times, in the order of the file."""
 
     times_s: array[float] = field(default_factory=lambda: array("d"))
     values: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, time_s: float, value: float) -> None:
-        """Appends one."""
+        """Appends a value."""
         self.times_s.append(time_s)
         self.values.append(value)
 
 
 @dataclass(slots=True)
 class Happened:
-    """Events of one kind. A number is that of the packet or the TSN; -1 for an event that is about none."""
+    """Events of one kind. A number is that of the packet or the TSN; -1 for an event that has none."""
 
     times_s: array[float] = field(default_factory=lambda: array("d"))
     numbers: array[int] = field(default_factory=lambda: array("q"))
@@ -48,7 +48,7 @@ class Happened:
     known: dict[str, int] = field(default_factory=dict)
 
     def add(self, time_s: float, number: int | None, word: str) -> None:
-        """Appends one."""
+        """Appends an event."""
         if word not in self.known and len(self.known) >= _MOST_WORDS:
             word = _OTHER
         self.times_s.append(time_s)
@@ -58,7 +58,7 @@ class Happened:
 
 @dataclass(slots=True)
 class PathLog:
-    """What is known of one path: `sent` and `received` are bytes of packets."""
+    """Log of one path. `sent` and `received` are sizes of packets, in bytes."""
 
     metrics: dict[Channel, Points] = field(default_factory=dict)
     sent: Points = field(default_factory=Points)
@@ -67,13 +67,13 @@ class PathLog:
     states: list[tuple[float, str]] = field(default_factory=list)
 
     def add(self, kind: EventKind, time_s: float, number: int | None, word: str = "") -> None:
-        """Notes an event."""
+        """Records an event."""
         self.happened.setdefault(kind, Happened()).add(time_s, number, word)
 
 
 @dataclass(slots=True)
 class Decided:
-    """Decisions of a scheduler about new data, as `FLOW-decisions.csv` has them."""
+    """Scheduling decision about new data, with the columns of `FLOW-decisions.csv`."""
 
     time_s: float
     decision: str
@@ -84,7 +84,7 @@ class Decided:
 
 @dataclass(slots=True)
 class Connection:
-    """A connection of one trace. Times are seconds since the first event of the trace."""
+    """Connection of one trace. Times are seconds since the first event of the trace."""
 
     name: str
     is_sctp: bool = False
@@ -97,14 +97,14 @@ class Connection:
     _sent_tsns: set[int] = field(default_factory=set)
 
     def add(self, record: Record, name: str, time_s: float) -> None:
-        """Takes what an event says. Events of no meaning here are passed over."""
+        """Records an event. Ignores events of other kinds."""
         data = object_of(record, record.event.get("data"), "data")
         self.end_s = max(self.end_s, time_s)
         if name in _TAKERS:
             _TAKERS[name](self, record, data, time_s)
 
     def path_of(self, record: Record, data: Mapping[str, Any]) -> PathLog:
-        """The path of an event. QUIC has one, of identifier 0, unless it has the multipath extension."""
+        """Returns the path of an event. QUIC has one, with identifier 0, unless it uses the multipath extension."""
         name = name_of(record, _path(record, data), "path")
         if name not in self.paths and len(self.paths) >= MOST_PATHS:
             record.refuse(f"a connection with more than {MOST_PATHS} paths is not shown")
@@ -135,7 +135,7 @@ class Connection:
     def _lost(self, record: Record, data: Mapping[str, Any], time_s: float) -> None:
         trigger = word_of(record, data.get("trigger") or data.get("cause"), "trigger")
         header = data.get("header")
-        # Each space of packet numbers begins with 0.
+        # Each packet number space begins with 0.
         space = word_of(record, header.get("packet_type"), "packet_type") if isinstance(header, dict) else ""
         word = ", ".join(part for part in (trigger, space) if part)
         self.path_of(record, data).add("lost", time_s, _number(record, data), word)
@@ -206,7 +206,7 @@ def _path(record: Record, data: Mapping[str, Any]) -> Any:
 
 
 def _length(record: Record, data: Mapping[str, Any]) -> float:
-    """The bytes of a packet; 0 where an event does not say."""
+    """Returns the size of a packet in bytes; 0 if the event has none."""
     for where, key in ((data.get("raw"), "length"), (data.get("header"), "packet_size"), (data, "length")):
         if isinstance(where, dict) and key in where:
             return number_of(record, where[key], key) or 0.0

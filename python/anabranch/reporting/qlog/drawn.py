@@ -1,4 +1,4 @@
-"""Connections as timelines."""
+"""Conversion of connections to timelines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from anabranch.reporting.timeline.shares import decided_shares
 from anabranch.reporting.timeline.spans import blocked_spans, state_spans
 
 _NUMBERS = 2**32
-# Logs of a connection may be of a few packets.
+# Logs of a connection may contain only a few packets.
 _SHORTEST_BIN_S = 0.001
 
 
 def timeline_of_connections(connections: Sequence[Connection]) -> Timeline:
-    """All connections on one axis, each from its trace's first event on."""
+    """Returns all connections on one axis, each from its trace's first event on."""
     timeline = Timeline()
     for connection in connections:
         if not connection.paths:
@@ -64,7 +64,7 @@ def _add(timeline: Timeline, connection: Connection) -> None:
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """`path-2` before `path-10`."""
+    """Returns a sort key that puts `path-2` before `path-10`."""
     words = name.rstrip("0123456789")
     return words, int(name[len(words) :][:18] or 0)
 
@@ -83,7 +83,7 @@ def _traffic(path: PathLog) -> tuple[tuple[Channel, Points], ...]:
 
 
 def _rates(channel: Channel, points: Points, name: str, index: int, track: Track) -> Line:
-    """kbit/s in bins; the last bin ends with the connection and may be shorter."""
+    """Returns kbit/s in bins. The last bin ends with the connection and may be shorter."""
     count = max(int(np.ceil(track.end_s / track.bin_s - 1e-9)), 1)
     times_s, sizes = _sorted(points)
     bins = np.minimum((times_s / track.bin_s).astype(np.int64), count - 1)
@@ -129,7 +129,7 @@ def _states(connection: Connection, track: int) -> Iterator[Any]:
 
 
 def _blocked(connection: Connection) -> pd.DataFrame:
-    """Intervals of a closed window: a new one begins whenever the path of the hole changes."""
+    """Returns intervals of a closed window. A new one begins whenever the path of the hole changes."""
     turns = [*connection.blocked, (connection.end_s, None)]
     spans = [
         (start, end, path or None) for (start, path), (end, _) in pairwise(turns) if path is not None and end > start

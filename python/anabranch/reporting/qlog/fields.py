@@ -1,4 +1,4 @@
-"""Fields of events as what they should be. Whatever else they are is refused with file and line."""
+"""Typed access to fields of events. A value of another type is refused with file and line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from anabranch.reporting.qlog.records import Record
 
 MOST_LETTERS = 80
-"""Of a name or a reason; the rest is cut off."""
+"""Maximum number of letters of a name or a reason. The rest is cut off."""
 
 _LARGEST = 2**53
 
 
 def number_of(record: Record, value: Any, key: str) -> float | None:
-    """A number that is not negative. `None` for one that stands for infinity, as an ssthresh may."""
+    """Returns a number of at least 0; `None` if it is missing or means infinity, as an ssthresh may."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
@@ -24,7 +24,7 @@ def number_of(record: Record, value: Any, key: str) -> float | None:
 
 
 def whole_of(record: Record, value: Any, key: str) -> int | None:
-    """A whole number that is not negative; `None` where there is none, or one that is larger than 2**53."""
+    """Returns a whole number of at least 0; `None` if it is missing or larger than 2**53."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -33,7 +33,7 @@ def whole_of(record: Record, value: Any, key: str) -> int | None:
 
 
 def word_of(record: Record, value: Any, key: str) -> str:
-    """A text, cut to a bearable length; empty where there is none."""
+    """Returns a text, cut to `MOST_LETTERS`; empty if it is missing."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -42,16 +42,16 @@ def word_of(record: Record, value: Any, key: str) -> str:
 
 
 def name_of(record: Record, value: Any, key: str) -> str:
-    """What a path is called: its name, or `path-N` for identifier N."""
+    """Returns the name of a path: its own, or `path-N` for identifier N."""
     if isinstance(value, str) and value:
-        # Decisions separate names by blanks.
+        # Decisions separate names by spaces.
         return value[:MOST_LETTERS].replace(" ", "_")
     number = whole_of(record, value, key)
     return f"path-{number}"
 
 
 def object_of(record: Record, value: Any, key: str) -> Mapping[str, Any]:
-    """An object; empty where there is none."""
+    """Returns an object; empty if it is missing."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -60,5 +60,5 @@ def object_of(record: Record, value: Any, key: str) -> Mapping[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """What was found, in a few letters."""
+    """Returns a value for an error, cut to 40 characters."""
     return repr(value)[:40]

@@ -1,4 +1,4 @@
-"""The connections of qlog files."""
+"""Connections of qlog files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from anabranch.reporting.qlog.fields import word_of
 from anabranch.reporting.qlog.records import Head, Record, read_records
 
 MOST_EVENTS = 1_000_000
-"""Events that are read at the most, of all files together."""
+"""Maximum number of events that are read, of all files together."""
 
 MOST_CONNECTIONS = 40
-"""Connections that are shown at the most; of further ones only their number is known."""
+"""Maximum number of connections that are shown. Further ones are only counted."""
 
 ENDINGS = (".qlog", ".sqlog")
 
 _LONGEST_S = 30 * 24 * 3600.0
-# Up to qlog 0.3 times were absolute unless a trace said otherwise; where the first event begins makes no difference.
+# Up to qlog 0.3, times were absolute by default. Both count from the first event here.
 _DELTAS = ("delta", "relative_to_previous_event")
 
 
 @dataclass(slots=True)
 class Logs:
-    """What was read. `notes` say what was left out."""
+    """Connections of all files. `notes` report what was omitted."""
 
     connections: list[Connection] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Logs:
 
 @dataclass(slots=True)
 class _Clock:
-    """The times of a trace, as seconds since its first event."""
+    """Clock of a trace, in seconds since its first event."""
 
     is_delta: bool
     first_ms: float | None = None
@@ -52,12 +52,12 @@ class _Clock:
         time_s = (time_ms - self.first_ms) / 1000
         if time_s > _LONGEST_S:
             record.refuse("`time`: is more than 30 days after the first event")
-        # An event that was noted late may be before the first one, by what a thread takes.
+        # A thread may record an event late, so that its time is before that of the first one.
         return max(time_s, 0.0)
 
 
 def log_files(source: Path) -> list[Path]:
-    """The file, or the logs in a folder. Raises `QlogError` if there are none."""
+    """Returns the file, or the logs in a folder. Raises `QlogError` if there are none."""
     if not source.is_dir():
         return [source]
     files = sorted(file for file in source.iterdir() if file.suffix in ENDINGS and file.is_file())
@@ -67,7 +67,7 @@ def log_files(source: Path) -> list[Path]:
 
 
 def read_logs(files: Sequence[Path]) -> Logs:
-    """The connections of all files. Raises `QlogError` with file and line for what is wrong in one."""
+    """Returns the connections of all files. Raises `QlogError` with file and line for invalid content."""
     logs = Logs()
     connections: dict[tuple[Path, int, str], Connection] = {}
     clocks: dict[tuple[Path, int], _Clock] = {}
@@ -110,7 +110,7 @@ def _time_format(head: Head) -> Any:
 
 
 def _group(record: Record) -> str:
-    """What tells connections of one trace apart."""
+    """Returns the identifier of a connection within its trace."""
     for where in (record.event, record.head.common):
         for key in ("group_id", "ODCID"):
             if isinstance(where.get(key), (str, int)):
@@ -119,7 +119,7 @@ def _group(record: Record) -> str:
 
 
 def _writer(record: Record) -> str:
-    """The implementation, as far as the log says."""
+    """Returns the name of the implementation, if the log has it."""
     for value in (record.head.vantage.get("name"), record.head.trace.get("title")):
         if isinstance(value, str) and value:
             return value[:80]
@@ -127,7 +127,7 @@ def _writer(record: Record) -> str:
 
 
 def _name(connections: dict[tuple[Path, int, str], Connection], several_files: bool) -> None:
-    """Names connections by what tells them apart: the file, the trace, the connection."""
+    """Names connections uniquely: by the file, the trace, the connection."""
     for (file, trace, group), connection in connections.items():
         beside = [key for key in connections if key[0] == file]
         parts = [file.name] if several_files or len(connections) == 1 else []

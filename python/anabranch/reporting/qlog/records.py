@@ -1,6 +1,6 @@
-"""Reads qlog files event by event: JSON text sequences and lines of JSON as they come, whole JSON documents at once.
+"""Reader of qlog files: JSON text sequences and JSON lines event by event, whole JSON documents at once.
 
-Whoever wrote a file, no record of it may be larger or more deeply nested than what is bearable here.
+Size and nesting of each record are bounded, since files may come from anywhere.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from anabranch.errors import QlogError
 from anabranch.text_file import BYTE_ORDER_MARK
 
 MOST_DOCUMENT_BYTES = 64 * 2**20
-"""Of a file that is one JSON document, which is read as a whole."""
+"""Maximum size of a file that is one JSON document, which is read as a whole."""
 
 MOST_RECORD_BYTES = 2**20
-"""Of one record of a sequence, of which a file may have any number."""
+"""Maximum size of one record of a sequence, which may have any number of records."""
 
 _SEPARATOR = b"\x1e"
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a trace of a file says of all its events. `number` counts the traces of the file from 1."""
+    """Header of a trace, which applies to all its events. `number` counts the traces of the file from 1."""
 
     file: Path
     number: int
@@ -33,32 +33,32 @@ class Head:
 
     @property
     def common(self) -> Mapping[str, Any]:
-        """Fields that all events have."""
+        """Fields that all events share."""
         return _object(self.trace.get("common_fields"))
 
     @property
     def vantage(self) -> Mapping[str, Any]:
-        """Who wrote it."""
+        """Description of the endpoint that wrote the trace."""
         return _object(self.trace.get("vantage_point"))
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event, and where it stands."""
+    """Event, and its place in the file."""
 
     head: Head
     where: str
     event: Mapping[str, Any]
 
     def refuse(self, reason: str) -> NoReturn:
-        """Raises `QlogError`."""
+        """Raises `QlogError` with file and place."""
         raise QlogError(f"{self.head.file}: {self.where}: {reason}")
 
 
 def read_records(file: Path) -> Iterator[Record]:
-    """The events of a file. Raises `QlogError` with file and line for what is no qlog of version 0.3 or later.
+    """Yields the events of a file. Raises `QlogError` with file and line unless it is qlog of version 0.3 or later.
 
-    The last record of a sequence may be cut off, as it is if its writer was killed: it is left out.
+    The last record of a sequence may be cut off, for example if its writer was killed. It is skipped.
     """
     try:
         with file.open("rb") as opened:
@@ -80,7 +80,7 @@ def read_records(file: Path) -> Iterator[Record]:
 
 
 def _sequence(file: Path, texts: Iterator[tuple[int, bytes, bool]]) -> Iterator[Record]:
-    """The events of records, of which the first is the header."""
+    """Yields the events of records. The first record is the header."""
     head = None
     for line, text, is_last in texts:
         try:
@@ -93,11 +93,11 @@ def _sequence(file: Path, texts: Iterator[tuple[int, bytes, bool]]) -> Iterator[
         if not isinstance(value, dict):
             raise QlogError(f"{file}: {where}: expected an object")
         if head is None:
-            # A file with one event for each line and no header is one document with one trace: its header.
+            # A first record with `traces` is a complete document in one line.
             if "traces" in value:
                 yield from _traces(file, value)
                 return
-            # The title of a sequence stands beside its only trace.
+            # The title of a sequence is beside its only trace.
             head = Head(file, 1, {"title": value.get("title"), **_object(value.get("trace"))})
             _check_version(file, value)
         else:
@@ -107,7 +107,7 @@ def _sequence(file: Path, texts: Iterator[tuple[int, bytes, bool]]) -> Iterator[
 
 
 def _separated(file: Path, opened: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
-    """Records as RFC 7464 writes them, each with its line and whether it is the last one."""
+    """Yields records of RFC 7464, each with its line and `True` for the last one."""
     pending: tuple[int, bytes] | None = None
     for line, text in _bounded_lines(file, opened):
         if not text.startswith(_SEPARATOR):
@@ -168,7 +168,7 @@ def _traces(file: Path, value: Mapping[str, Any]) -> Iterator[Record]:
         raise QlogError(f"{file}: is no qlog: it has no list of `traces`")
     for number, trace in enumerate(traces, 1):
         events = _object(trace).get("events")
-        # A trace that could not be written has a description of the error in place of events.
+        # In a trace that could not be written, a description of the error replaces the events.
         if events is None and "error_description" in _object(trace):
             continue
         if not isinstance(events, list):
@@ -200,7 +200,7 @@ def _parsed(file: Path, text: bytes, line: int) -> Any:
         raise QlogError(f"{file}: line {at}, column {error.colno}: no JSON: {error.msg}") from error
     except RecursionError as error:
         raise QlogError(f"{file}: line {line}: is nested too deeply") from error
-    # Bytes that are no UTF-8, numbers with thousands of digits, and NaN.
+    # Invalid UTF-8, numbers with thousands of digits, and NaN.
     except ValueError as error:
         raise QlogError(f"{file}: line {line}: no JSON: {error}") from error
 

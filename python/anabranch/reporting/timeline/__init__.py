@@ -1,1 +1,1 @@
-"""The timeline of runs: what traces hold, thinned out so that it fits a page, as the page's script reads it."""
+"""Timeline of runs: the content of traces, thinned out to fit a page, in the format of the page's script."""

@@ -1,4 +1,4 @@
-"""Colours of runs and paths on a timeline: those of the figures, as far as there are enough."""
+"""Colours of runs and paths on a timeline, which are those of the figures as far as possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.reporting.timeline.model import Track
 
 
 def track_colours(tracks: Sequence[Track]) -> list[str]:
-    """A colour for each track, as `#rrggbb`: that of its scheme, unless an earlier track has it."""
+    """Returns a colour for each track, as `#rrggbb`: that of its scheme, unless an earlier track has it."""
     styles = looks(track.scheme for track in tracks)
     spare = [look.color for look in looks(_KNOWN).values()]
     chosen: list[str] = []
@@ -20,11 +20,11 @@ def track_colours(tracks: Sequence[Track]) -> list[str]:
 
 
 def path_colours(paths: Sequence[str]) -> list[str]:
-    """A colour for each path, as `#rrggbb`."""
+    """Returns a colour for each path, as `#rrggbb`."""
     return [look.color for look in path_looks(paths).values()]
 
 
-# The schemes whose colours are the furthest apart, for runs of one scheme at several points.
+# Schemes whose colours differ the most, for runs of one scheme at several points.
 _KNOWN = (
     "cmt",
     "cmt-pf",

@@ -1,4 +1,4 @@
-"""Fewer points with the same shape."""
+"""Reduction of the number of points that keeps the shape of a line."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from anabranch.reporting.timeline.model import Seconds, Values
 
 
 def changes(values: Values) -> npt.NDArray[np.intp]:
-    """The positions at which a value differs from the one before it. Nothing is lost by leaving out the others."""
+    """Returns the positions at which a value differs from the one before it. They determine the whole line."""
     if len(values) == 0:
         return np.empty(0, dtype=np.intp)
     return np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
 
 
 def envelope(times_s: Seconds, values: Values, most: int) -> npt.NDArray[np.intp]:
-    """At most so many positions, in order, that keep the shape of a line.
+    """Returns at most `most` positions, in order, that keep the shape of a line.
 
-    Of each of `most // 4` equal stretches of time they are those of the first and the last value and of the least and
-    the greatest one. All positions if there are no more than `most`.
+    They are those of the first, last, least and greatest value in each of `most // 4` equal stretches of time. Returns
+    all positions if there are no more than `most`.
     """
     if len(times_s) <= most:
         return np.arange(len(times_s))
@@ -32,19 +32,19 @@ def envelope(times_s: Seconds, values: Values, most: int) -> npt.NDArray[np.intp
     order = np.lexsort((values, stretch))
     starts = np.flatnonzero(np.concatenate(([True], stretch[1:] != stretch[:-1])))
     ends = np.concatenate((starts[1:], [len(stretch)])) - 1
-    # Once sorted within a stretch, the least value stands where the first one stood, the greatest where the last did.
+    # In the sorted stretch, the least value is at the place of the first one, and the greatest at that of the last.
     return np.unique(np.concatenate((starts, ends, order[starts], order[ends])))
 
 
 def evenly(count: int, most: int) -> npt.NDArray[np.intp]:
-    """At most so many of `count` positions, evenly spread over them, with the first and the last."""
+    """Returns at most `most` of `count` positions, evenly spread, with the first and the last."""
     if count <= most:
         return np.arange(count)
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
 
 
 def allot(sizes: Sequence[int], budget: int) -> list[int]:
-    """How many points each may keep, of `budget` in all. What needs less than an equal part leaves the rest to others.
+    """Returns the number of points that each line may keep, of `budget` in all. Lines share what others do not need.
 
     >>> allot([10, 1000, 1000], 210)
     [10, 100, 100]

@@ -1,4 +1,4 @@
-"""What happens to chunks at single moments: dropped by the network, declared lost, sent again, timed out."""
+"""Events of chunks: dropped by the network, declared lost, retransmitted, timed out."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_EVENTS = 10_000
-"""Events of one kind that a path keeps at the most, before all of a report share what there is room for."""
+"""Maximum number of events of one kind that a path keeps, before the limit of a whole report applies."""
 
 _TSNS = 2**32
 
 
 def path_events(kind: EventKind, track: int, rows: pd.DataFrame, first_tsn: int) -> Iterator[Events]:
-    """The events of one kind and sender, path by path. Rows have `time_s`, `path` and perhaps `tsn` and `cause`.
+    """Yields the events of one kind and sender by path. Rows have `time_s`, `path`, and optionally `tsn` and `cause`.
 
     TSNs are counted from `first_tsn`, the first one of the association on the wire.
 
-    A time-out that made no chunk lost names no path.
+    A time-out that declared no chunk lost names no path.
     """
     for path, own in rows.groupby("path", sort=True, observed=True, dropna=False):
         kept = evenly(len(own), MOST_EVENTS)

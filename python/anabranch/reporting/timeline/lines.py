@@ -1,4 +1,4 @@
-"""Values over time: what a sender knows of its paths, what arrives, and what waits in front of links."""
+"""Values over time: a sender's state of its paths, throughput, and queues of links."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_POINTS = 40_000
-"""Points that a line keeps at the most, before all lines of a report share what there is room for."""
+"""Maximum number of points that a line keeps, before the limit of a whole report applies."""
 
 BYTES_PER_KIB = 1024
-# What a path's row says, with the divisor that gives the unit shown: KiB and ms.
+# Columns of a path's row, with the divisor that gives the unit shown: KiB and ms.
 _COLUMNS: tuple[tuple[Channel, str, int], ...] = (
     ("cwnd", "cwnd_bytes", BYTES_PER_KIB),
     ("ssthresh", "ssthresh_bytes", BYTES_PER_KIB),
@@ -30,15 +30,15 @@ _SHORTEST_BIN_S = 0.1
 
 
 def bin_width_s(end_s: float, shortest_s: float = _SHORTEST_BIN_S) -> float:
-    """A round width, 0.1 s or more unless told otherwise, that divides a run into at most 300 bins."""
+    """Returns a round width, at least `shortest_s`, that divides a run into at most 300 bins."""
     wanted_s = max(end_s / _MOST_BINS, shortest_s)
     power = 10.0 ** math.floor(math.log10(wanted_s))
-    # The tolerance keeps a width that is wanted exactly.
+    # The tolerance accepts a width that equals the wanted one.
     return next(round(power * step, 9) for step in (1, 2, 5, 10) if power * step >= wanted_s * (1 - 1e-9))
 
 
 def path_lines(paths: pd.DataFrame, track: int) -> Iterator[Line]:
-    """cwnd, ssthresh and outstanding in KiB and srtt in ms, of each path of one sender, from the rows of its paths."""
+    """Yields cwnd, ssthresh and outstanding in KiB and srtt in ms of each path of one sender."""
     for path, rows in paths.groupby("path", sort=False, observed=True):
         times_s = rows["time_s"].to_numpy(dtype=np.float64)
         for channel, column, divisor in _COLUMNS:
@@ -49,14 +49,14 @@ def path_lines(paths: pd.DataFrame, track: int) -> Iterator[Line]:
 
 
 def throughput_lines(throughput: pd.DataFrame, track: int) -> Iterator[Line]:
-    """kbit/s of one sender over each path, in bins."""
+    """Yields the kbit/s of one sender over each path, in bins."""
     for path, rows in throughput.groupby("path", sort=False, observed=True):
         values = rows["throughput_kbps"].to_numpy(dtype=np.float32)
         yield line_of("throughput", (track,), (str(path),), rows["time_s"].to_numpy(dtype=np.float64), values)
 
 
 def queue_lines(queues: pd.DataFrame, links: Mapping[str, tuple[str, ...]], tracks: Sequence[Track]) -> Iterator[Line]:
-    """Packets that wait in front of each link that data passes, where `links` says which paths lead over a link."""
+    """Yields the queued packets of each link that data passes. `links` has the paths over each link."""
     for direction in ("forward", "reverse"):
         owners = tuple(index for index, track in enumerate(tracks) if track.direction == direction)
         for link, paths in links.items():
@@ -74,7 +74,7 @@ def line_of(
     values: Values,
     link: str | None = None,
 ) -> Line:
-    """A line without the times at which its value stays, and with as many points as one may keep."""
+    """Returns a line without repeated values, thinned out to the maximum number of points."""
     changed = changes(values)
     times_s, values = times_s[changed], values[changed]
     kept = envelope(times_s, values, MOST_POINTS)

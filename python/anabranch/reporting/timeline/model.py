@@ -1,4 +1,4 @@
-"""What a timeline is made of. Times are seconds since the run began, and arrays of one object have one length."""
+"""Model of a timeline. Times are seconds since the run began, and all arrays of one object have the same length."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Values = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One end that sends data in one run: what a line on the timeline belongs to besides its path.
+    """One end that sends data in one run. A line on the timeline belongs to a track and a path.
 
-    `run` tells the run from others, `sender` the end from others of the run; `None` if it is the only one. `first_tsn`
-    is the first TSN of the association on the wire, from which those of events count. `numbered` is what has the
-    numbers of events. `bin_s` is the width of the bins in which throughput is counted.
+    `run` identifies the run, `sender` the end within the run; `None` if it is the only one. `first_tsn` is the first
+    TSN of the association on the wire, from which those of events count. `numbered` is the unit that the numbers of
+    events count. `bin_s` is the width of the bins of throughput.
     """
 
     run: str
@@ -38,16 +38,16 @@ class Track:
 
     @property
     def label(self) -> str:
-        """What it is called on one line."""
+        """Name of the track on one line."""
         return self.run if self.sender is None else f"{self.run}: {self.sender}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A value that stays as it is until the next time: of one path and sender, or of a link.
+    """Value that is constant until the next time, of one path and sender, or of a link.
 
-    `tracks` are the positions of the senders that it belongs to, `paths` the names of its paths: more than one for a
-    shared link, whose name is `link`. `total` counts the changes that there were before any were thinned out.
+    `tracks` are the positions of its senders, `paths` the names of its paths: more than one for a shared link, whose
+    name is `link`. `total` counts the changes before thinning.
     """
 
     channel: Channel
@@ -61,9 +61,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """What happened at single moments to one path of a sender: `details` are positions in `words`.
+    """Events of one path of a sender. `details` are positions in `words`.
 
-    `tsns` count from the first of the association; `None` for what is about no chunk.
+    `tsns` count from the first of the association; `None` for events that concern no chunk.
     """
 
     kind: EventKind
@@ -78,9 +78,9 @@ class Events:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Times during which something held: the peer's window closed by a hole on a path, or a path in a state.
+    """Periods of one condition: the peer's window closed by a hole on a path, or a path in a state.
 
-    `total` and `total_s` count the spans and their seconds before any were left out.
+    `total` and `total_s` count the spans and their seconds before thinning.
     """
 
     kind: SpanKind
@@ -95,10 +95,10 @@ class Spans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """Decisions about new data in bins of `bin_s` from second 0 on.
+    """Scheduling decisions about new data in bins of `bin_s` from second 0 on.
 
-    `counts` has a row for each of `ways`: the paths, and `wait` last. `reasons` and `refused` say for each way and bin
-    the most frequent rules and refusals with their number.
+    `counts` has a row for each of `ways`: the paths, and `wait` last. `reasons` and `refused` list the most frequent
+    rules and refusals of each way and bin with their number.
     """
 
     track: int
@@ -111,7 +111,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that the scenario does to a link at a moment."""
+    """Change of a link by the scenario at a moment."""
 
     time_s: float
     text: str
@@ -119,7 +119,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Timeline:
-    """Several runs on one axis of time. `notes` say what is missing from them."""
+    """Several runs on one axis of time. `notes` report missing content."""
 
     tracks: list[Track] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
@@ -131,10 +131,10 @@ class Timeline:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of all senders, in the order in which they first come."""
+        """Paths of all senders, in the order of their first occurrence."""
         return tuple(dict.fromkeys(path for track in self.tracks for path in track.paths))
 
     @property
     def end_s(self) -> float:
-        """When the last run ended."""
+        """End of the longest run, in seconds."""
         return max((track.end_s for track in self.tracks), default=0.0)

@@ -1,4 +1,4 @@
-"""What a scenario says of the links: which paths lead over them, and what changes while the run lasts."""
+"""Links of a scenario: the paths over them, and their changes during the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600
 
 
 def links_of(scenario: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The paths that lead over each link of a resolved scenario. A path's own link is called as the path is."""
+    """Returns the paths over each link of a resolved scenario. A path's own link has the name of the path."""
     links: dict[str, list[str]] = {}
     for path in scenario["path"]:
         own = [path["name"]] if "rate" in path else []
@@ -22,7 +22,7 @@ def links_of(scenario: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def marks_of(scenario: Mapping[str, Any]) -> list[Mark]:
-    """What a resolved scenario changes while the run lasts, in order of time; one mark for both ways of a link."""
+    """Returns the changes in a resolved scenario in order of time, one mark for both directions of a link."""
     changes: dict[tuple[float, str], dict[str, None]] = {}
     for link in [*scenario.get("link", []), *scenario["path"]]:
         for event in link.get("event", []):

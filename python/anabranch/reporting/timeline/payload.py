@@ -1,4 +1,4 @@
-"""A timeline as the page's script reads it: plain values with arrays in Base64, as much as a report has room for."""
+"""Timeline for the page's script: plain values with arrays in Base64, within the limits of a report."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from anabranch.reporting.timeline.spans import longest
 
 FORMAT = 1
 
-# What all lines, events and spans of a report may take: about 2.1, 0.7 and 0.4 MB as Base64. With more runs than ten
-# there is more room in proportion, so that each keeps its shape.
+# Limits of all lines, events and spans of a report: about 2.1, 0.7 and 0.4 MB as Base64. With more than ten tracks the
+# limits grow in proportion, so that each track keeps its shape.
 MOST_POINTS = 200_000
 MOST_EVENTS = 60_000
 MOST_SPANS = 40_000
 
 _USUAL_TRACKS = 10
 MOST_TRACKS = 40
-"""Tracks that there is room for in proportion, and whose decisions are kept with their reasons. Further ones share."""
+"""Maximum number of tracks for which limits grow, and whose decisions have reasons. Further ones share the limits."""
 
 _MOST_TICKS = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """Times as whole numbers of ticks, of a microsecond unless the run is too long for it."""
+    """Times as whole numbers of ticks of a microsecond, or of a millisecond if the run is too long."""
 
     tick_s: float
 
@@ -40,15 +40,15 @@ class _Clock:
         return cls(1e-6 if end_s <= _MOST_TICKS * 1e-6 else 1e-3)
 
     def encode(self, times_s: Seconds) -> str:
-        # Rounded up, so that what a line shows at a tick holds then. Half a nanosecond is what floats make of one.
+        # Rounded up, so that a line's value is valid at its tick. Half a nanosecond absorbs the error of floats.
         return _base64(np.ceil((times_s - 0.5e-9) / self.tick_s).clip(0, _MOST_TICKS).astype(np.uint32))
 
 
 def payload(timeline: Timeline) -> dict[str, Any]:
-    """A timeline as what JSON can hold: at most about 4 MB for up to ten tracks, and 0.4 MB for each further one.
+    """Returns a timeline as JSON values: at most about 4 MB for up to ten tracks, and 0.4 MB for each further one.
 
-    Lines are thinned out so that all extremes stay, events evenly, and of spans the shortest are left out; `notes` says
-    where and how many. All numbers in arrays are little-endian: times are `uint32` ticks of `tick_s`, values `float32`.
+    Lines are thinned out such that all extremes stay, and events evenly. The shortest spans are omitted. `notes`
+    reports how many. All numbers in arrays are little-endian: times are `uint32` ticks of `tick_s`, values `float32`.
     """
     clock = _Clock.up_to(timeline.end_s)
     notes = list(timeline.notes)
@@ -67,7 +67,7 @@ def payload(timeline: Timeline) -> dict[str, Any]:
             for track, colour in zip(timeline.tracks, track_colours(timeline.tracks), strict=True)
         ],
         "lines": _lines(timeline, clock),
-        # These add to the notes.
+        # Events and spans add to the notes.
         "events": _events(timeline, clock, notes),
         "spans": _spans(timeline, clock, notes),
         "shares": [_shares(shares, with_reasons=shares.track < MOST_TRACKS) for shares in timeline.shares],
@@ -90,7 +90,7 @@ def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
 
 
 def _room(most: int, timeline: Timeline) -> int:
-    """How much of something a timeline may have, where `most` is what ten tracks may have."""
+    """Returns the limit of a timeline, where `most` is the limit for ten tracks."""
     return most * min(max(len(timeline.tracks), _USUAL_TRACKS), MOST_TRACKS) // _USUAL_TRACKS
 
 
@@ -175,7 +175,7 @@ def _where(timeline: Timeline, item: Events | Spans) -> str:
 
 
 def _shares(shares: Shares, *, with_reasons: bool) -> dict[str, Any]:
-    """Reasons and refusals are lists of position in `words` and number, one after the other, for each way and bin."""
+    """Encodes reasons and refusals of each way and bin as a flat list of position in `words` and count."""
     words: dict[str, int] = {}
     nothing: list[list[list[tuple[str, int]]]] = [[[] for _ in bins] for bins in shares.reasons]
 

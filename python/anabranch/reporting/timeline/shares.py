@@ -1,4 +1,4 @@
-"""Which path got new data, and by which rule."""
+"""Paths that received new data, and the rules that chose them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 WAIT = "wait"
 _MOST_REASONS = 3
-# Each chunk of new data gets one of these when it is given a path, however it leaves later.
+# Each chunk of new data has one of these decisions when it is assigned to a path, even if it is sent later.
 _PLACES_NEW_DATA = ("schedule", "copies", "bind")
 
 
 def decided_shares(decisions: pd.DataFrame, track: int, sender: Track, every_s: float) -> Shares:
-    """Decisions about new data in bins of time: how many chose each path, or to wait, and why."""
+    """Returns decisions about new data in bins of time: how many chose each path, or to wait, and why."""
     ways = (*sender.paths, WAIT)
     place = {way: index for index, way in enumerate(ways)}
     bins = max(math.ceil(sender.end_s / every_s - 1e-9), 1)
@@ -44,7 +44,7 @@ def decided_shares(decisions: pd.DataFrame, track: int, sender: Track, every_s: 
 def _most_common(
     counters: dict[tuple[int, int], Counter[str]], shape: tuple[int, ...]
 ) -> list[list[list[tuple[str, int]]]]:
-    # Ties are broken by name: the order must not depend on which came first.
+    # Ties are broken by name, so that the order does not depend on the order of the trace.
     return [
         [
             sorted(counters.get((way, bin_), Counter()).items(), key=lambda item: (-item[1], item[0]))[:_MOST_REASONS]

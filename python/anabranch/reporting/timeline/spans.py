@@ -1,4 +1,4 @@
-"""Times during which something held: the peer's receive window closed, a path out of service."""
+"""Periods of a condition: the peer's receive window closed, or a path out of service."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SPANS = 20_000
-"""Spans of one kind that a path keeps at the most, before all of a report share what there is room for."""
+"""Maximum number of spans of one kind that a path keeps, before the limit of a whole report applies."""
 
 
 def blocked_spans(blocked: pd.DataFrame, track: int) -> Iterator[Spans]:
-    """When only the peer's receive window kept data back, by the path of the hole.
+    """Yields periods in which only the peer's receive window blocked data, by the path of the hole.
 
-    There is none while nothing was outstanding.
+    Periods in which nothing was outstanding do not count.
     """
     for path, rows in blocked.groupby("path", sort=True, observed=True, dropna=False):
         starts_s, ends_s = (rows[name].to_numpy(dtype=np.float64) for name in ("start_s", "end_s"))
@@ -28,7 +28,7 @@ def blocked_spans(blocked: pd.DataFrame, track: int) -> Iterator[Spans]:
 
 
 def state_spans(paths: pd.DataFrame, track: int, end_s: float) -> Iterator[Spans]:
-    """When a path was in a state other than `Active`."""
+    """Yields periods in which a path was in a state other than `Active`."""
     for path, rows in paths.groupby("path", sort=False, observed=True):
         times_s = rows["time_s"].to_numpy(dtype=np.float64)
         states = rows["state"].to_numpy(dtype=str)
@@ -42,7 +42,7 @@ def state_spans(paths: pd.DataFrame, track: int, end_s: float) -> Iterator[Spans
 
 
 def longest(spans: Spans, most: int) -> Spans:
-    """The longest of these spans, at most so many, in order of time."""
+    """Returns the longest of these spans, at most `most`, in order of time."""
     lengths_s = spans.ends_s - spans.starts_s
     kept = np.sort(np.argsort(-lengths_s, kind="stable")[:most])
     return replace(spans, starts_s=spans.starts_s[kept], ends_s=spans.ends_s[kept])

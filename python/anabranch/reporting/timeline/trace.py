@@ -1,4 +1,4 @@
-"""The timeline of one traced run."""
+"""Timeline of one traced run."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 
 def timeline_of(series: Series, label: str) -> Timeline:
-    """The timeline of one traced run, which `label` names among others.
+    """Returns the timeline of one traced run, with `label` as its name.
 
-    Raises `TraceError` if a file of the trace is missing or has what no run writes, and `ReportError` if its scenario
-    cannot be read.
+    Raises `TraceError` if a file of the trace is missing or invalid, and `ReportError` if its scenario cannot be read.
     """
     senders = series.manifest.get("sender", [])
     every_s = bin_width_s(series.end_s)
@@ -47,7 +46,7 @@ def timeline_of(series: Series, label: str) -> Timeline:
 
 
 def joined(timelines: Iterable[Timeline]) -> Timeline:
-    """Timelines as one, with their tracks one after the other."""
+    """Returns timelines as one, with their tracks one after the other."""
     whole = Timeline()
     for part in timelines:
         first = len(whole.tracks)
@@ -100,13 +99,13 @@ def _add_track(
 
 
 def _first_tsn(tsns: pd.DataFrame, flow: str, direction: str) -> int:
-    """The first TSN of an association on the wire, as far as the trace has it: later ones are greater, unwrapped."""
+    """Returns the lowest TSN of an association in the trace. TSNs are unwrapped, so that later ones are greater."""
     own = tsns[(tsns["flow"] == flow) & (tsns["direction"] == direction)]["tsn"]
     return int(own.min()) if len(own) else 0
 
 
 def _scenario(series: Series) -> dict[str, Any] | None:
-    """The scenario of a simulation; a trace of real sockets has none."""
+    """Returns the scenario of a simulation, or `None` for a trace of real sockets."""
     if series.manifest.get("vantage") == "host":
         return None
     file = series.folder / "scenario.toml"
