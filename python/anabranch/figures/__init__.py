@@ -1,7 +1,7 @@
 """Figures of results and of single runs, with matplotlib.
 
 Every `plot_*` takes `ax=` and returns the Axes it drew on. Schemes look the same in every figure (`look_of`), and
-stay apart in greyscale and to people who see fewer colours. `save` writes SVG and PNG that are the same each time.
+remain distinguishable in greyscale and under colour blindness. `save` writes SVG and PNG with reproducible bytes.
 
     import anabranch
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from anabranch.figures.transfer_time import plot_transfer_time as plot_transfer_time
     from anabranch.figures.tsn import plot_tsn as plot_tsn
 
-# Loaded on use: reports take looks from here, and need no matplotlib for that.
+# Loaded on first use: reports need the looks, but no matplotlib.
 _HOMES = {
     "Look": "style",
     "look_of": "style",

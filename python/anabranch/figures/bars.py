@@ -1,4 +1,4 @@
-"""Schemes side by side."""
+"""Bars that compare schemes."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def plot_bars(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The mean of `metric` as bars with confidence intervals: a bar for each scheme, or one in each group of `x`.
+    """Draws the mean of `metric` as bars with confidence intervals: a bar for each scheme, or one in each group of `x`.
 
-    With `baseline`, bars are paired differences to that scheme under the same seeds (`anabranch.statistics.
-    paired_difference`), in per cent of its value or, without `relative`, in the metric's unit. Whiskers are
-    intervals; a bar without one stands for identical runs or a single one, as the legend says.
+    With `baseline`, bars are paired differences to that scheme under the same seeds
+    (`anabranch.statistics.paired_difference`), in per cent of its value or, without `relative`, in the metric's unit.
+    Whiskers are intervals. A bar without one stands for identical runs or a single one, as the legend says.
 
-    `x` may be left out if one key is swept or none. Other arguments, and what is raised, are as in `plot_metric`.
+    `x` may be omitted if at most one key is swept. Other arguments and errors are those of `plot_metric`.
     """
     if baseline is not None and schemes is not None:
         schemes = [baseline, *([schemes] if isinstance(schemes, str) else schemes)]
@@ -106,7 +106,7 @@ def _draw(axes: Axes, chosen: View, means: pd.DataFrame, key: str | None, measur
 
 
 def _draw_whiskers(axes: Axes, center: np.ndarray, height: np.ndarray, half: np.ndarray) -> None:
-    """Black, with a white rim by which they show on dark bars."""
+    """Draws black whiskers with a white rim, which are visible on dark bars."""
     for color, width_pt in (("white", 2.4), ("black", 0.8)):
         axes.errorbar(
             center,

@@ -1,4 +1,4 @@
-"""Axes to draw on, and the style and sizes that all figures have in common."""
+"""Axes to draw on, and the common style and sizes of all figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Width = Literal["column", "page"]
 
-# Inches: a column and the text width of the usual two-column page, so that letters keep their size in print.
+# Inches: a column and the text width of a common two-column page, so that letters keep their size in print.
 SIZES: dict[Width, tuple[float, float]] = {"column": (3.5, 2.9), "page": (7.16, 3.0)}
 
 STYLE: dict[Any, Any] = {
@@ -54,22 +54,22 @@ STYLE: dict[Any, Any] = {
 
 
 def our_style() -> AbstractContextManager[None]:
-    """In which figures are the same whatever people have set for themselves."""
+    """Returns a context in which the user's settings of matplotlib do not apply."""
     return style.context(["default", STYLE])
 
 
 class GrowingFigure(Figure):
-    """A figure that makes room for a legend below its axes, rather than take it from them."""
+    """Figure that grows to make room for a legend below its axes."""
 
     def grow(self, by_in: float) -> None:
-        """Makes it so many inches higher than it was made."""
+        """Makes the figure `by_in` inches higher than its original height."""
         if not hasattr(self, "_made_in"):
             self._made_in = self.get_figheight()
         self.set_figheight(self._made_in + by_in)
 
 
 def new_figure(width: Width = "column", height_in: float | None = None) -> Figure:
-    """An empty figure in the style of this package, which no pyplot knows of. `height_in` is in inches."""
+    """Returns an empty figure in the style of this package, unknown to pyplot. `height_in` is in inches."""
     if width not in SIZES:
         raise FigureError(f"width={width!r}: expected one of {', '.join(map(repr, SIZES))}")
     wide, high = SIZES[width]
@@ -79,9 +79,9 @@ def new_figure(width: Width = "column", height_in: float | None = None) -> Figur
 
 @contextmanager
 def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) -> Iterator[Axes]:
-    """The Axes to draw on. Without any, those of a new pyplot figure in our style, which notebooks show by themselves.
+    """Yields the Axes to draw on: by default those of a new pyplot figure in our style, which notebooks show.
 
-    Given Axes keep the style and the sizes that their owner chose.
+    Given Axes keep their style and sizes.
     """
     if ax is not None:
         from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
         return
     from matplotlib import pyplot
 
-    # Outside our style: the first figure starts the backend, which sets what has to stay set.
+    # Outside our style: the first figure starts the backend, which makes settings that have to persist.
     figure = pyplot.figure(
         figsize=SIZES[width],
         dpi=STYLE["figure.dpi"],
@@ -114,7 +114,7 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
 
 @contextmanager
 def own_axes(width: Width = "column", height_in: float | None = None) -> Iterator[Axes]:
-    """Axes of a figure of our own in our style, for what writes files: pyplot does not hear of it."""
+    """Yields Axes of a figure in our style that is unknown to pyplot, for code that writes files."""
     figure = new_figure(width, height_in)
     with our_style():
         axes = figure.subplots()
@@ -123,7 +123,7 @@ def own_axes(width: Width = "column", height_in: float | None = None) -> Iterato
 
 
 def line_style(look: Look, markers: bool = True) -> dict[str, Any]:
-    """Keyword arguments of `Axes.plot`."""
+    """Returns keyword arguments of `Axes.plot`."""
     pattern = DASH_PATTERNS[look.dash]
     style: dict[str, Any] = {
         "color": look.color,
@@ -136,7 +136,7 @@ def line_style(look: Look, markers: bool = True) -> dict[str, Any]:
 
 
 def marker_style(look: Look) -> dict[str, Any]:
-    """Keyword arguments of `Axes.plot` for the markers alone."""
+    """Returns keyword arguments of `Axes.plot` for the markers alone."""
     return {
         "marker": look.marker,
         "markersize": 4,
@@ -147,7 +147,7 @@ def marker_style(look: Look) -> dict[str, Any]:
 
 
 def _settle_ticks(axes: Axes) -> None:
-    """Ticks are made when a figure is drawn, which may be after our style has gone: so they get it now."""
+    """Sets the style of ticks at once. matplotlib makes ticks when it draws a figure, maybe outside our style."""
     axes.tick_params(labelsize=STYLE["xtick.labelsize"], width=STYLE["axes.linewidth"], labelfontfamily="DejaVu Sans")
     axes.tick_params(grid_color=STYLE["grid.color"], grid_linewidth=STYLE["grid.linewidth"])
 

@@ -1,4 +1,4 @@
-"""The figures by name, as `anabranch plot` and reports offer them: what each needs, and whether it fits."""
+"""Figures by name, as `anabranch plot` and reports offer them, with their input and their requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Input = Literal["results", "trace"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A figure: `takes` are the names of the options of `draw`, besides title and Axes."""
+    """Figure of the catalogue. `takes` are the names of the options of `draw`, besides title and Axes."""
 
     name: str
     about: str
@@ -39,7 +39,7 @@ class Entry:
     check: Callable[[Any], object] = lambda _: None
 
     def misfit(self, data: Any) -> str | None:
-        """Why the figure cannot be drawn from this without further options; None if it can."""
+        """Returns why this data does not suit the figure, or needs further options; None if it suits."""
         try:
             self.check(data)
         except AnabranchError as error:

@@ -33,13 +33,12 @@ def plot_cwnd(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The congestion window of each path over time, in KiB, and with `ssthresh` its slow-start threshold as a thin
-    line.
+    """Draws the congestion window of each path over time, in KiB, and with `ssthresh` its slow-start threshold.
 
-    `run` is a `Run` or what `read_trace` gives. `between` are two times in seconds; `flow` and `direction` have to
-    be given if there are several. The axis ends above the largest window, whatever threshold there is. Long runs are
-    drawn with fewer points, of which no peak is missing. Without `ax`, a new pyplot figure is made. Raises
-    `FigureError` if there is nothing to draw.
+    `run` is a `Run` or a result of `read_trace`. `between` are two times in seconds. `flow` and `direction` have to be
+    given if there are several. The axis ends above the largest window, even if a threshold is larger. Long runs are
+    drawn with fewer points, which include all peaks. By default a new pyplot figure is made. Raises `FigureError` if
+    there is nothing to draw.
     """
     series = series_of(run)
     rows = rows_of(series.paths(), Choice(flow, direction), "states of paths")
@@ -67,7 +66,7 @@ def plot_cwnd(
 
 
 def _held(rows: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
-    """How a path stood from start to end: a path stays as a row says until the next one."""
+    """Returns the states of a path from start to end. Each state lasts until the next row."""
     before = rows[rows["time_s"] < start].tail(1).assign(time_s=start)
     inside = rows[(rows["time_s"] >= start) & (rows["time_s"] <= end)]
     held = pd.concat([before, inside])
@@ -75,7 +74,7 @@ def _held(rows: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
 
 
 def _draw_steps(axes: Axes, rows: pd.DataFrame, column: str, look: Look, name: str) -> None:
-    """A line that stays as each row says until the next one."""
+    """Draws a line of steps: each value lasts until the next row."""
     changed = rows[column].ne(rows[column].shift()).to_numpy().copy()
     changed[-1] = True
     times, values = rows["time_s"].to_numpy()[changed], rows[column].to_numpy()[changed] / _KIB
@@ -83,6 +82,6 @@ def _draw_steps(axes: Axes, rows: pd.DataFrame, column: str, look: Look, name: s
     style = line_style(look, markers=False)
     if column == "ssthresh_bytes":
         style |= {"linewidth": 0.7, "linestyle": (0, (1, 1))}
-    # Before it is known, the threshold is 0 in the trace.
+    # In the trace, a threshold of 0 is unknown.
     shown = np.where(values[places] > 0, values[places], np.nan)
     axes.plot(times[places], shown, drawstyle="steps-post", label=name, **style)

@@ -1,4 +1,4 @@
-"""Decimation: fewer points that draw the same picture."""
+"""Decimation: reduction of points that does not change the picture."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def decimate_line(values: np.ndarray, limit: int = 2000) -> np.ndarray:
-    """Places in a line of `values` that are enough to draw it, in order: at most `limit`, and no fewer than four.
+    """Returns positions in a line of `values` that suffice to draw it, in order: at most `limit`, at least four.
 
-    Of each of `limit` / 4 stretches, the first, the least, the greatest and the last. So peaks of any width stay, and
-    so do the ends. NaN counts as neither least nor greatest.
+    They are the first, the least, the greatest and the last of each of `limit` / 4 stretches. So the ends and peaks of
+    any width remain. NaN is neither least nor greatest.
     """
     n = len(values)
     if n <= max(limit, 4):
@@ -27,7 +27,7 @@ def decimate_line(values: np.ndarray, limit: int = 2000) -> np.ndarray:
 
 
 def decimate_points(x: np.ndarray, y: np.ndarray, columns: int = 450, rows: int = 180) -> np.ndarray:
-    """Places of points that do not cover each other, in order: one for each cell of a grid that has any.
+    """Returns positions of points that do not cover each other, in order: one for each cell of a grid that has any.
 
     The least and the greatest y are among them.
     """

@@ -1,4 +1,4 @@
-"""What figures take from results: the rows of some points and schemes, and the key along the axis."""
+"""Selection of results for figures: the rows of some points and schemes, and the key of the x axis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from anabranch.statistics.samples import ResultsLike, Table, named, swept_keys, 
 
 TABLES: tuple[Table, ...] = ("runs", "flows", "paths")
 
-# What runs have several of.
+# Runs may have several of these.
 _PARTS = ("flow", "path")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Those rows of results that a figure is about. The functions of `anabranch.statistics` take it as `Results`."""
+    """Selected rows of results. The functions of `anabranch.statistics` accept it as `Results`."""
 
     frames: Mapping[Table, pd.DataFrame]
     over: tuple[str, ...]
@@ -32,24 +32,24 @@ class View:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The runs, or of a bare frame whatever it holds."""
+        """The runs, or the only table of a bare frame."""
         return next(iter(self.frames.values()))
 
     @property
     def schemes(self) -> list[str]:
-        """In the order of the results, or that asked for."""
+        """Schemes in the requested order, by default that of the results."""
         return [str(scheme) for scheme in dict.fromkeys(self.rows["scheme"])]
 
     @property
     def varied(self) -> list[str]:
-        """The swept keys that have several values here."""
+        """Swept keys that have several values here."""
         return [key for key in self.over if self.rows[key].nunique(dropna=False) > 1]
 
 
 def view(
     results: ResultsLike, schemes: str | Sequence[str] | None = None, at: Mapping[str, object] | None = None
 ) -> View:
-    """The rows of these schemes (all), where swept keys, flow or path have the values of `at`.
+    """Returns the rows of these schemes (default: all), where swept keys, flow or path have the values of `at`.
 
     Raises `FigureError` for results without rows, and for schemes, keys and values that they do not have.
     """
@@ -83,7 +83,7 @@ def _of_schemes(frames: dict[Table, pd.DataFrame], schemes: list[str]) -> dict[T
     for scheme in schemes:
         if scheme not in known:
             raise FigureError(f"there are no runs of `{scheme}`; there are {named(known)}")
-    # In the order asked for, which is that of legends.
+    # The requested order is that of legends.
     return {
         table: pd.concat([frame[frame["scheme"] == scheme] for scheme in dict.fromkeys(schemes)])
         for table, frame in frames.items()
@@ -97,7 +97,7 @@ def _at(frames: dict[Table, pd.DataFrame], over: Sequence[str], key: str, value:
     known = list(dict.fromkeys(having[0][key]))
     chosen = next((each for each in known if each == value), None)
     if chosen is None:
-        # From a command line, numbers come as text.
+        # Numbers from a command line are text.
         chosen = next((each for each in known if _same_number(each, value)), None)
     if chosen is None:
         raise FigureError(f"there is no `{key}` of {value}; there are {named(known)}")
@@ -112,7 +112,7 @@ def _same_number(one: Any, other: Any) -> bool:
 
 
 def axis_key(of: View, x: str | None) -> str:
-    """The swept key along the axis: `x`, or the only one that has several values."""
+    """Returns the swept key for the x axis: `x`, or the only one that has several values."""
     if x is not None:
         if x not in of.over:
             raise FigureError(f"`{x}` was not swept; swept are {named(of.over)}")
@@ -126,7 +126,7 @@ def axis_key(of: View, x: str | None) -> str:
 
 
 def need_one_point(of: View, along: Sequence[str]) -> None:
-    """Raises `FigureError` if other swept keys than these vary within one place of the axis."""
+    """Raises `FigureError` if swept keys outside `along` vary within one position of the x axis."""
     others = [key for key in of.varied if key not in along]
     if not others:
         return
@@ -153,7 +153,7 @@ def need_one_part(of: View, metric: str, table: Table | None) -> None:
 
 
 def positions(key: str, values: Iterable[object]) -> tuple[dict[Any, float], str] | None:
-    """Where each value goes on a numeric axis, and what the axis is called; None if the values are words."""
+    """Returns the position of each value on a numeric axis, and the axis label; None if the values are words."""
     distinct = list(dict.fromkeys(values))
     numbers = numbers_of(key, distinct)
     if numbers is None or not np.isfinite(numbers.values).all():
@@ -162,7 +162,7 @@ def positions(key: str, values: Iterable[object]) -> tuple[dict[Any, float], str
 
 
 def numeric_positions(key: str, values: Iterable[object]) -> tuple[dict[Any, float], str]:
-    """As `positions`, and `FigureError` if the values are words."""
+    """Returns the result of `positions`. Raises `FigureError` if the values are words."""
     distinct = list(dict.fromkeys(values))
     found = positions(key, distinct)
     if found is None:

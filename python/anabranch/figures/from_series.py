@@ -1,4 +1,4 @@
-"""What figures take from the traces of a run: the rows of one flow in one direction, between two times."""
+"""Selection of traces for figures: the rows of one flow in one direction, between two times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What of a run is drawn: one flow in one direction, between two times in seconds."""
+    """Selection of a run's rows: one flow in one direction, between two times in seconds."""
 
     flow: str | None = None
     direction: str | None = None
@@ -26,7 +26,7 @@ class Choice:
 
 
 def series_of(given: Series | Run) -> Series:
-    """The traces of a run. Raises `FigureError` for what has none."""
+    """Returns the traces of a run. Raises `FigureError` for other objects."""
     from anabranch.run import Run
     from anabranch.series import Series
 
@@ -37,9 +37,9 @@ def series_of(given: Series | Run) -> Series:
 
 
 def rows_of(frame: pd.DataFrame, choice: Choice, what: str) -> pd.DataFrame:
-    """The rows of `choice`. A flow or direction that is not named has to be the only one.
+    """Returns the rows of `choice`. A flow or direction that is not named has to be the only one.
 
-    Raises `FigureError` if there are none, or several to choose from.
+    Raises `FigureError` if there are none, or several flows or directions.
     """
     for column, wanted in (("flow", choice.flow), ("direction", choice.direction)):
         frame = _only(frame, column, wanted, what)
@@ -49,7 +49,7 @@ def rows_of(frame: pd.DataFrame, choice: Choice, what: str) -> pd.DataFrame:
 
 
 def checked(between: tuple[float, float]) -> tuple[float, float]:
-    """Two times of which the first is before the second. Raises `FigureError` for others."""
+    """Returns the two times. Raises `FigureError` unless the first is before the second."""
     start, end = between
     if not start < end:
         raise FigureError(f"between=({start:g}, {end:g}): the first time has to be before the second")
@@ -57,7 +57,7 @@ def checked(between: tuple[float, float]) -> tuple[float, float]:
 
 
 def paths_of(series: Series, rows: pd.DataFrame) -> list[str]:
-    """The paths that have rows, in the order of the scenario, so that each keeps its look."""
+    """Returns the paths in the order of the scenario, so that each keeps its look, and then others that have rows."""
     senders: Sequence[dict[str, Any]] = series.manifest.get("sender", [])
     known = [str(path) for sender in senders for path in sender.get("paths", [])]
     present = [str(path) for path in rows["path"].dropna().unique()]
@@ -65,7 +65,7 @@ def paths_of(series: Series, rows: pd.DataFrame) -> list[str]:
 
 
 def title_of(series: Series) -> str:
-    """Scheme and seed of a run, as far as its manifest names them: real sockets have no seed."""
+    """Returns scheme and seed of a run, if its manifest names them: real sockets have no seed."""
     scheme, seed = series.manifest.get("scheme"), series.manifest.get("seed")
     parts = [str(scheme)] if scheme is not None else []
     return ", ".join([*parts, *([f"seed {seed}"] if seed is not None else [])])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MetricLabel:
-    """What a metric is called on an axis. Drawn is its value times `factor`, in `unit`."""
+    """Name of a metric on an axis. The drawn value is the metric times `factor`, in `unit`."""
 
     name: str
     unit: str = ""
@@ -40,7 +40,7 @@ _MEASURES: dict[str, MetricLabel] = {
     "cwnd_bytes": MetricLabel("cwnd", "KiB", 1 / 1024),
 }
 
-# Endings of names that say a unit.
+# Suffixes of names that contain a unit.
 _ENDINGS: dict[str, tuple[str, float]] = {
     "_kbps": ("kbit/s", 1.0),
     "_bytes": ("KiB", 1 / 1024),
@@ -61,7 +61,7 @@ _KEYS: dict[str, str] = {
 
 
 def metric_label(metric: str) -> MetricLabel:
-    """How a metric is drawn; of one that is not known, what the ending of its name says."""
+    """Returns the label of a metric. For an unknown metric it is derived from the suffix of its name."""
     if metric in _MEASURES:
         return _MEASURES[metric]
     for ending, (unit, factor) in _ENDINGS.items():
@@ -71,7 +71,7 @@ def metric_label(metric: str) -> MetricLabel:
 
 
 def key_label(key: str, unit: str = "") -> str:
-    """What a swept key is called on an axis.
+    """Returns the label of a swept key on an axis.
 
     >>> key_label("path.path-2.loss", "%")
     'loss on path-2 (%)'
@@ -82,6 +82,6 @@ def key_label(key: str, unit: str = "") -> str:
     name = _KEYS.get(last, last.replace("_", " "))
     if section in ("path", "link") and middle:
         where = f"all {section}s" if middle[0] == "*" else middle[0]
-        # A key deeper down, as of cross traffic, is named in full.
+        # A deeper key, such as one of cross traffic, is named in full.
         name = f"{name} on {where}" if len(middle) == 1 else f"{key}"
     return f"{name} ({unit})" if unit else name

@@ -1,4 +1,4 @@
-"""Legends below the axes, where they cover no data."""
+"""Legends outside the axes, where they cover no data."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from anabranch.figures.canvas import GrowingFigure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A line of a legend, in inches.
+# Height of a line of a legend, in inches.
 _LINE_IN = 0.14
 
 
 def legend(axes: Axes, note: str = "") -> None:
-    """A legend with a note above its entries.
+    """Adds a legend with a note above its entries.
 
-    It lies below the axes where the layout makes room for it, and inside them where not.
+    It is below the axes if the figure has a layout engine, which makes room for it, and inside them otherwise.
     """
     handles, names = axes.get_legend_handles_labels()
     if not handles and not note:
@@ -47,22 +47,22 @@ def legend(axes: Axes, note: str = "") -> None:
 
 
 def _below_axes_pt(axes: Axes) -> float:
-    """Where a legend below the axes begins, in points under them: after the names of ticks and axis."""
+    """Returns the distance of the legend from the axes in points: below the labels of ticks and axis."""
     size = float(rcParams["font.size"])
     has_ticks, has_label = bool(len(axes.get_xticks())), bool(axes.get_xlabel())
     return 0.6 * size + 1.6 * size * has_ticks + 1.6 * size * has_label
 
 
 def _columns(axes: Axes, names: Sequence[str]) -> int:
-    """As many columns as the figure is wide enough for."""
-    # The layout will make the axes wider than they are now.
+    """Returns the number of columns that fit the width of the figure."""
+    # The layout will widen the axes.
     wide_pt = 1.15 * axes.get_position().width * axes.figure.bbox.width * 72 / axes.figure.dpi
     size = float(rcParams["font.size"])
-    # The handle, the gaps around it, and letters of half the size.
+    # The handle, the gaps around it, and letters of half the font size.
     entries_pt = [3.8 * size + 0.52 * size * len(name) for name in names]
     for columns in range(len(names), 1, -1):
         if sum(max(column) for column in np.array_split(entries_pt, columns)) <= wide_pt:
-            # As many rows could do with fewer columns.
+            # The same number of rows may need fewer columns.
             rows = math.ceil(len(names) / columns)
             return math.ceil(len(names) / rows)
     return 1

@@ -37,17 +37,17 @@ def plot_metric(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The mean of `metric` over the swept key `x`, a line for each scheme, with its confidence interval as a band.
+    """Draws the mean of `metric` over the swept key `x`: a line for each scheme, with its interval as a band.
 
-    `x` may be left out if one key is swept. Other swept keys need a value in `at`, which may also
-    choose a `flow` or `path` for metrics that each of them has. Points of identical runs, or of one run
-    only, have no band, and the legend says so; it also says n and the level of confidence. `interval`, `confidence` and
-    `table` are as in `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent. The axis of
-    the metric begins at zero, so that heights can be compared; with `y_from_zero=False`, below the least value.
+    `x` may be omitted if one key is swept. Other swept keys need a value in `at`, which may also choose a `flow` or
+    `path` for metrics of flows or paths. Points of identical runs, or of a single run, have no band. The legend says
+    so, and names n and the level of confidence. `interval`, `confidence` and `table` are those of
+    `anabranch.statistics.summary`. Metrics in bytes are drawn in KiB, losses in per cent. The y axis begins at zero, so
+    that heights can be compared; with `y_from_zero=False`, below the least value.
 
-    `results` are `Results` or a pandas frame of their runs. Without `ax`, a new pyplot figure is made. Raises
-    `FigureError` for schemes and keys that the results do not have and for values of `x` that are no numbers, and
-    `StatisticsError` for metrics.
+    `results` are `Results` or a pandas frame of their runs. By default a new pyplot figure is made. Raises
+    `FigureError` for unknown schemes and keys and for values of `x` that are no numbers, and `StatisticsError` for
+    unknown metrics.
 
         ax = plot_metric(results, "goodput_kbps", x="path.path-2.loss")
         anabranch.figures.save(ax, "goodput.svg")
@@ -71,7 +71,7 @@ def plot_metric(
 
 
 def _draw_lines(axes: Axes, means: pd.DataFrame, measure: MetricLabel) -> None:
-    """A line for each scheme of a table of means with a column `x`, with bands where there are intervals."""
+    """Draws a line for each scheme of a table of means with a column `x`, with bands where there are intervals."""
     styles = looks(dict.fromkeys(means["scheme"]))
     for scheme, rows in means.groupby("scheme", sort=False, observed=True):
         _draw_line(axes, rows.sort_values("x"), measure, styles[str(scheme)], name_of(str(scheme), rows))
@@ -92,7 +92,7 @@ def _draw_line(axes: Axes, rows: pd.DataFrame, measure: MetricLabel, look: Look,
 
 
 def from_zero(axes: Axes) -> None:
-    """Lets the vertical axis begin, or end, at zero at the latest."""
+    """Extends the y axis to zero."""
     low, high = axes.get_ylim()
     if low > 0:
         axes.set_ylim(bottom=0)

@@ -1,4 +1,4 @@
-"""Notes of figures about their intervals."""
+"""Notes on intervals in figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean", each: str = "run") -> str:
-    """What the rows of `summary` or `paired_difference` are: confidence, n, and why some have no interval."""
+    """Describes the rows of `summary` or `paired_difference`: confidence, n, and why some have no interval."""
     lines = []
     with_interval = table[table["kind"] == "interval"]
     if not with_interval.empty:
@@ -24,7 +24,7 @@ def note_of(table: pd.DataFrame, shown_as: str = "band", what: str = "mean", eac
 
 
 def name_of(scheme: str, rows: pd.DataFrame) -> str:
-    """The name of a line, and why it has no interval anywhere, if so."""
+    """Returns the label of a line, with the reason if it has no interval anywhere."""
     kinds = set(rows["kind"]) - {"none"}
     if kinds == {"deterministic"}:
         return f"{scheme} (deterministic)"

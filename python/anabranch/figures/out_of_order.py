@@ -1,4 +1,4 @@
-"""How far out of order chunks arrive."""
+"""Offsets of chunks that arrive out of order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def plot_out_of_order(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The TSN of each chunk that arrives minus that of the chunk that arrived before it, in the colour of its path.
+    """Draws the TSN of each received chunk minus that of the chunk received before it, in the colour of its path.
 
-    So the CMT-QA paper measures it (Figure 7). It is 1 in order; the legend has the peak. Marks that would cover each
-    other are drawn once. Other arguments, and what is raised, are as in `plot_cwnd`.
+    This is the measure of the CMT-QA paper (Figure 7). It is 1 in order; the legend has the peak. Marks that would
+    cover each other are drawn once. Other arguments and errors are those of `plot_cwnd`.
     """
     series = series_of(run)
     rows = rows_of(series.out_of_order(), Choice(flow, direction, between), "chunks that arrived")

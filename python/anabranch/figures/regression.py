@@ -37,12 +37,12 @@ def plot_regression(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """`metric` over the swept key `x` with the regression line of each scheme, as Figure 20 of the DB-CMT paper.
+    """Draws `metric` over the swept key `x` with the regression line of each scheme, as in Figure 20 of DB-CMT.
 
-    Drawn are the points that the line goes through (`points` as in `anabranch.statistics.regressions`: means over
-    seeds, or runs), the line, and the band in which the mean lies with this confidence if it is linear in x. The
-    legend has R² and the p-value of the slope. Other arguments, and what is raised, are as in `plot_metric`;
-    `StatisticsError` also for fewer than three points.
+    The figure has the points of the regression (`points` as in `anabranch.statistics.regressions`: means over seeds, or
+    runs), the line, and the confidence band of the mean, if the mean is linear in x. The legend has R² and the p-value
+    of the slope. Other arguments and errors are those of `plot_metric`. Also raises `StatisticsError` for fewer than
+    three points.
     """
     chosen = view(results, schemes, at)
     key = axis_key(chosen, x)
@@ -69,7 +69,7 @@ def plot_regression(
 def _values(
     chosen: ResultsLike, metric: str, key: str, points: PointsOf, table: Table | None
 ) -> dict[str, pd.DataFrame]:
-    """What the lines go through, by scheme."""
+    """Returns the points of each regression, by scheme."""
     by = [key, "scheme"] if points == "points" else [key, "scheme", "seed"]
     means = summary(chosen, metric, by, table=table).rename(columns={"mean": "value"})
     return {str(scheme): rows for scheme, rows in means.groupby("scheme", sort=False, observed=True)}
@@ -94,5 +94,5 @@ def _note(lines: Mapping[str, Regression], points: PointsOf, confidence: float) 
 
 
 def p_value_text(p_value: float) -> str:
-    """`p = 0.012`, or `p < 0.001`."""
+    """Returns `p = 0.012`, or `p < 0.001`."""
     return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"

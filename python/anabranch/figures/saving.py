@@ -14,23 +14,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What would differ from one time to the next is left out, which is the date.
+# Metadata without the date, which would differ each time.
 _METADATA: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None, "Creator": "anabranch, matplotlib {version}"},
     ".png": {"Software": "anabranch, matplotlib {version}"},
 }
 _DOTS_PER_INCH = 300
 
-# Without a salt of our own, identifiers in an SVG are random; letters as text look different everywhere.
+# Without our own salt, identifiers in an SVG are random. Letters are paths, since fonts differ between machines.
 _SETTINGS: dict[Any, Any] = {"svg.hashsalt": "anabranch", "svg.fonttype": "path", "savefig.bbox": "standard"}
 
 
 def save(drawn: Axes | Figure, path: str | os.PathLike[str]) -> Path:
     """Writes the figure of `drawn` as SVG or PNG (300 dots per inch), by the name's ending.
 
-    The same figure gives the same bytes each time, with one version of matplotlib, which the file names. Folders are
-    made as needed, and a file is replaced as a whole or not at all. Raises `FigureError` for other endings, and
-    `OSError` if it cannot be written.
+    The same figure gives the same bytes with one version of matplotlib, which the file names. Missing folders are made,
+    and a file is replaced atomically. Raises `FigureError` for other endings, and `OSError` if it cannot be written.
     """
     from matplotlib import __version__, rc_context
 
@@ -47,7 +46,7 @@ def save(drawn: Axes | Figure, path: str | os.PathLike[str]) -> Path:
 
 
 def check_ending(path: Path) -> str:
-    """`.svg` or `.png`. Raises `FigureError` for any other."""
+    """Returns `.svg` or `.png`. Raises `FigureError` for any other ending."""
     kind = path.suffix.lower()
     if kind not in _METADATA:
         raise FigureError(f"{path}: figures are written as .svg or .png; end the name with one of them")
@@ -55,13 +54,13 @@ def check_ending(path: Path) -> str:
 
 
 def figure_of(drawn: Axes | Figure) -> Figure:
-    """The whole figure that something is part of."""
+    """Returns the whole figure of Axes or of a part of a figure."""
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
     if not isinstance(drawn, (Axes, FigureBase)):
         raise FigureError(f"expected Axes or a Figure, not {type(drawn).__name__}")
-    # Axes may be in a part of a figure, and the part knows the whole.
+    # Axes may be in a part of a figure, which refers to the whole.
     return drawn.figure.figure
 
 

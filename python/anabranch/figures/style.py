@@ -1,9 +1,8 @@
-"""How schemes and paths look: the same in every figure, to every eye, and in greyscale.
+"""Looks of schemes and paths: the same in every figure, for colour-blind readers, and in greyscale.
 
-Plain data without matplotlib, so that reports can share it. Colours are chosen so that any two schemes stay apart
-under protanopia, deuteranopia and tritanopia (Machado, Oliveira, Fernandes 2009), and so that any two differ in their
-dashes or by ten in lightness (CIE L*), and in their markers. None is lighter than 72, since it has to be seen on
-white paper.
+Plain data without matplotlib, so that reports can share it. Any two colours of schemes are distinguishable under
+protanopia, deuteranopia and tritanopia (Machado, Oliveira, Fernandes 2009). Any two schemes differ in their dashes or
+by ten in lightness (CIE L*), and in their markers. No colour has a lightness above 72, to be visible on white paper.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _Item = TypeVar("_Item")
 # The names are those of Plotly.
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"]
 
-# Lengths of lines and gaps in line widths, as matplotlib takes them.
+# Lengths of lines and gaps in line widths, in matplotlib's format.
 DASH_PATTERNS: dict[Dash, tuple[float, ...]] = {
     "solid": (),
     "dash": (3.6, 1.6),
@@ -30,13 +29,13 @@ DASH_PATTERNS: dict[Dash, tuple[float, ...]] = {
     "longdashdot": (8.0, 1.6, 1.2, 1.6, 1.2, 1.6),
 }
 
-# Two lines with the same dashes have to differ by so much in lightness.
+# Minimum difference in lightness of two lines with the same dashes.
 LIGHTNESS_STEP = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one line, marker or bar is drawn.
+    """Look of a line, marker or bar.
 
     `color` is `#rrggbb`; `marker` and `hatch` are matplotlib's. A marker that is not `filled` is hollow.
     """
@@ -49,11 +48,11 @@ class Look:
 
     @property
     def symbol(self) -> tuple[str, bool]:
-        """What the marker looks like."""
+        """Shape of the marker."""
         return self.marker, self.filled
 
     def differs(self, other: Look) -> bool:
-        """Whether lines with these looks can be told apart without colours."""
+        """Returns `True` if lines with these looks can be distinguished without colours."""
         lines = self.dash != other.dash or abs(lightness(self.color) - lightness(other.color)) >= LIGHTNESS_STEP
         return lines and self.symbol != other.symbol
 
@@ -97,7 +96,7 @@ _HATCHES = ("**", "oo", "OO", "/o", "\\o", "|-", "/-", "\\-", "//..", "--..", "|
 
 
 def look_of(scheme: str) -> Look:
-    """How a scheme is drawn; see `looks`.
+    """Returns the look of a scheme; see `looks`.
 
     >>> look_of("cmt").color == look_of("cmt(trigger=4)").color
     True
@@ -106,12 +105,11 @@ def look_of(scheme: str) -> Look:
 
 
 def looks(schemes: Iterable[str]) -> dict[str, Look]:
-    """How each of these schemes is drawn when they are compared.
+    """Returns the looks of these schemes in a comparison.
 
-    A scheme of the registry always looks the same. An expression such as `cmt(trigger=4)` or `cmt+rack` has the
-    colour of the scheme it begins with, and dashes and marker that follow from its text. Any other name has a look
-    that follows from the name. Only where two of these would be hard to tell apart does one of them take its next
-    choice.
+    A scheme of the registry always has the same look. An expression such as `cmt(trigger=4)` or `cmt+rack` has the
+    colour of its first scheme, with dashes and marker derived from its text. The look of any other name is derived from
+    the name. If two of these would be hard to distinguish, one of them takes its next choice.
     """
     names = list(dict.fromkeys(schemes))
     chosen = {name: _REGISTRY[name] for name in names if name in _REGISTRY}
@@ -121,12 +119,12 @@ def looks(schemes: Iterable[str]) -> dict[str, Look]:
 
 
 def path_looks(paths: Sequence[str]) -> dict[str, Look]:
-    """How paths are drawn, by their place in the list, which is that of the scenario."""
+    """Returns the looks of paths, by their place in the list, which is that of the scenario."""
     return {path: _PATHS[place % len(_PATHS)] for place, path in enumerate(paths)}
 
 
 def lightness(color: str) -> float:
-    """CIE L* of `#rrggbb`, from 0 for black to 100 for white: what is left of a colour in greyscale.
+    """Returns CIE L* of `#rrggbb`, from 0 for black to 100 for white: the lightness of a colour in greyscale.
 
     >>> lightness("#ffffff"), lightness("#000000")
     (100.0, 0.0)
@@ -142,7 +140,7 @@ def _linear(part: float) -> float:
 
 
 def _choose(name: str, taken: list[Look]) -> Look:
-    """The first of the candidates that can be told apart from all that are taken, as far as there is one."""
+    """Returns the first candidate that differs from all looks in `taken`, or else the first with a new marker."""
     candidates = list(_candidates(name))
     symbols = {other.symbol for other in taken}
     apart = (each for each in candidates if all(each.differs(other) for other in taken))
@@ -154,16 +152,16 @@ def _choose(name: str, taken: list[Look]) -> Look:
 
 
 def _candidates(name: str) -> Iterator[Look]:
-    """Looks for a name that the registry does not have, in an order that follows from the name."""
+    """Yields looks for a name outside the registry, in an order derived from the name."""
     base = _REGISTRY.get(re.split(r"[(+]", name, maxsplit=1)[0].strip())
     every_color = [look.color for look in _REGISTRY.values()]
     colors = [base.color] if base else _shuffled(every_color, f"color {name}")
-    # The dashes of the scheme that an expression begins with stay its own.
+    # An expression does not use the dashes of its first scheme.
     dashes = [dash for dash in _shuffled(get_args(Dash), f"dash {name}") if not base or dash != base.dash]
     for color, dash, (marker, filled) in product(colors, dashes, _shuffled(_MARKERS, f"marker {name}")):
         yield Look(color, dash, marker, filled)
 
 
 def _shuffled(items: Sequence[_Item], key: str) -> list[_Item]:
-    """The items in an order that follows from the key: `hash` would have another one in each process."""
+    """Returns the items in an order derived from the key. `hash` would differ in each process."""
     return sorted(items, key=lambda item: hashlib.sha256(f"{key}/{item}".encode()).digest())

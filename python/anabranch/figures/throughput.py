@@ -32,10 +32,10 @@ def plot_throughput(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """What arrives over each path in every `every_s` seconds, in kbit/s, and with `total` their sum.
+    """Draws the throughput of each path in steps of `every_s` seconds, in kbit/s, and with `total` their sum.
 
-    Counted as `Series.throughput` does: bytes of DATA chunks with their headers, and each copy; of what a host on real
-    sockets sends itself, what left. Other arguments, and what is raised, are as in `plot_cwnd`.
+    `Series.throughput` counts it: bytes of received DATA chunks with their headers, and each copy; for the own data of
+    a host on real sockets, sent chunks. Other arguments and errors are those of `plot_cwnd`.
     """
     series = series_of(run)
     try:
@@ -61,7 +61,7 @@ def plot_throughput(
 
 
 def _draw_bins(axes: Axes, bins: pd.DataFrame, end_s: float, name: str, style: dict[str, Any]) -> None:
-    """A step for each bin, to the end of the last one."""
+    """Draws a step for each bin, to the end of the last one."""
     heights = bins["throughput_kbps"].to_numpy()
     places = decimate_line(heights)
     times = np.append(bins["time_s"].to_numpy()[places], end_s)

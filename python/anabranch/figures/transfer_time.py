@@ -27,12 +27,11 @@ def plot_transfer_time(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The mean time that a file takes (`transfer_s`) over its size, a line for each scheme, with intervals as bands.
+    """Draws the mean transfer time of a file (`transfer_s`) over its size: a line for each scheme, intervals as bands.
 
-    `size` is the swept key of the size, such as `flow.flow-1.size`; it may be left out if there is one key that ends in
-    `.size`. Transfers that were not finished are left out, and the legend counts them: where there are any, the mean is
-    of the fast ones. `results` may be a pandas frame of the flows. Other arguments, and what is raised, are as in
-    `plot_metric`.
+    `size` is the swept key of the size, such as `flow.flow-1.size`. It may be omitted if only one key ends in `.size`.
+    Unfinished transfers are omitted, and the legend counts them: the mean is then that of the faster transfers.
+    `results` may be a pandas frame of the flows. Other arguments and errors are those of `plot_metric`.
     """
     return plot_metric(
         results,
@@ -50,7 +49,7 @@ def plot_transfer_time(
 
 
 def size_key(of: View) -> str:
-    """The swept key that is the size of a file. Raises `FigureError` unless there is one."""
+    """Returns the swept key of the size of a file. Raises `FigureError` unless there is exactly one."""
     sizes = [key for key in of.over if key.endswith(".size")]
     if len(sizes) != 1:
         raise FigureError(f"size= has to say which key is the size of the file; swept are {named(of.over)}")

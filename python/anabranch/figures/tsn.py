@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from anabranch.run import Run
     from anabranch.series import Series
 
-# A hollow mark where a chunk leaves, a full one where it arrives, a cross where it is dropped.
+# A hollow mark for a sent chunk, a full one for a received chunk, a cross for a dropped one.
 _MARKS: dict[str, dict[str, object]] = {
     "sent": {"marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6},
     "received": {"marker": "o", "markersize": 2.2, "markeredgewidth": 0},
     "dropped": {"marker": "x", "markersize": 4.5, "markeredgewidth": 1.1},
 }
 
-# Chunks in the part of a run that is drawn if nothing else is asked for.
+# Number of chunks in the part of a run that is drawn by default.
 _CHUNKS = 300
 _MOMENT_S = 1e-6
 
@@ -40,13 +40,13 @@ def plot_tsn(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """When each TSN was sent (hollow), received (full) and dropped (cross), in the colour of the path.
+    """Draws when each TSN was sent (hollow), received (full) and dropped (cross), in the colour of the path.
 
-    TSNs are counted from the association's first, which is 0. Of a whole run one would see a line and nothing else: so
-    without `between`, a part of some hundred chunks is drawn, around the first chunk that was dropped after the start
-    if there is one, or else in the middle. `between=(10, 11)` draws one second, as Figure 6 of the CMT-QA paper, and
-    `between=(0, run.series.end_s)` all. Marks that would cover each other are drawn once. Other arguments, and what is
-    raised, are as in `plot_cwnd`.
+    TSNs count from the association's first, which is 0. A whole run would show only a line. So by default a part of
+    some hundred chunks is drawn, around the first chunk that was dropped after the start if there is one, or else in
+    the middle. `between=(10, 11)` draws one second, as in Figure 6 of the CMT-QA paper, and `between=(0,
+    run.series.end_s)` the whole run. Marks that would cover each other are drawn once. Other arguments and errors are
+    those of `plot_cwnd`.
     """
     series = series_of(run)
     everything = rows_of(series.tsn(), Choice(flow, direction), "chunks")
@@ -67,13 +67,13 @@ def plot_tsn(
 
 
 def _window(rows: pd.DataFrame) -> tuple[float, float]:
-    """The times between which so many chunks were sent that single ones can be told apart."""
+    """Returns a period with few enough sent chunks to distinguish them."""
     sent = rows[rows["event"] == "sent"]["time_s"].to_numpy()
     times = sent if len(sent) else rows["time_s"].to_numpy()
     if len(times) <= _CHUNKS:
         return float(rows["time_s"].min()), float(rows["time_s"].max()) + _MOMENT_S
     dropped = rows[~rows["event"].isin(["sent", "received"])]["time_s"].to_numpy()
-    # What is dropped in the first moments is dropped by slow start.
+    # Drops in the first moments are those of slow start.
     later = dropped[dropped > times[_CHUNKS]]
     middle = later[0] if len(later) else times[len(times) // 2]
     first = min(max(int(times.searchsorted(middle)) - _CHUNKS // 3, 0), len(times) - _CHUNKS)
