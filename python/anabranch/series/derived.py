@@ -1,7 +1,7 @@
-"""What follows from the traces of a run: throughput, the order of arrival, intervals and events.
+"""Quantities derived from the traces of a run: throughput, the order of arrival, intervals and events.
 
-Each function takes frames as `tables` reads them. Times are compared as whole nanoseconds, which the traces have
-exactly, so that what happens on the edge of a bin is counted in the right one.
+Each function takes frames of `tables`. Times are compared as whole nanoseconds, which the traces have exactly, so that
+an event on the edge of a bin is counted in the right bin.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 
 NANOSECONDS = 1_000_000_000
 MOST_ROWS = 20_000_000
-"""Rows of a regular grid at most: more than any figure can show."""
+"""Maximum number of rows of a regular grid: more than any figure can show."""
 
 LINE = ["flow", "direction", "path"]
-"""What tells one line of a figure from another."""
+"""Columns that identify a line of a figure."""
 
 DROPPED = ("lost", "policed", "queue-full", "outage", "unroutable")
-"""What `packets.csv` calls the drop of a packet."""
+"""Events in `packets.csv` that stand for the drop of a packet."""
 
 Line = tuple[str, str, str]
 Times = NDArray[numpy.int64]
 
 
 def nanoseconds(times_s: pandas.Series) -> Times:
-    """Times as exact whole numbers."""
+    """Returns times in whole nanoseconds."""
     times: NDArray[numpy.float64] = times_s.to_numpy()
     return numpy.rint(times * NANOSECONDS).astype(numpy.int64)
 
 
 def grid_step(every_s: float, end_s: float, lines: int) -> int:
-    """The step of a grid in nanoseconds. Raises `ValueError` if there is none, or none that fits into memory."""
+    """Returns the step of a grid in nanoseconds. Raises `ValueError` if it is invalid or the grid has too many rows."""
     if not (math.isfinite(every_s) and round(every_s * NANOSECONDS) > 0):
         raise ValueError(f"every_s is {every_s}: expected seconds, more than 0")
     if end_s / every_s * lines > MOST_ROWS:
@@ -43,7 +43,7 @@ def grid_step(every_s: float, end_s: float, lines: int) -> int:
 
 
 def on_grid(lines: Sequence[Line], times: Times, like: pandas.DataFrame) -> pandas.DataFrame:
-    """A row for each line and time, the lines one after the other, with words as another frame has them."""
+    """Returns a row for each line and time, the lines one after the other, with the categories of another frame."""
     frame = pandas.DataFrame({"time_s": numpy.tile(times / NANOSECONDS, len(lines))})
     for column, name in enumerate(LINE):
         words = pandas.Categorical([line[column] for line in lines], categories=like[name].cat.categories)
@@ -54,7 +54,7 @@ def on_grid(lines: Sequence[Line], times: Times, like: pandas.DataFrame) -> pand
 def throughput(
     packets: pandas.DataFrame, known: Sequence[Line], is_host: bool, every_s: float, end_s: float
 ) -> pandas.DataFrame:
-    """Chunk bytes by time in bins, for each line that is known or has any."""
+    """Returns the throughput of chunk bytes in bins, for each known line and for others with chunks."""
     step, end = grid_step(every_s, end_s, len(known)), round(end_s * NANOSECONDS)
     count = -(-end // step)
     rows = counted(packets, is_host)
@@ -73,9 +73,9 @@ def throughput(
 
 
 def counted(packets: pandas.DataFrame, is_host: bool) -> pandas.DataFrame:
-    """The rows that throughput counts, with what each adds as `counted_bytes`.
+    """Returns the rows that throughput counts, with the bytes of each as `counted_bytes`.
 
-    That is what arrived. One host does not know what arrived at the other: there it is what has left.
+    These are received chunks. A host does not know which chunks the peer received, so its own chunks count when sent.
     """
     arrived = packets["event"] == "received"
     if not is_host:
@@ -88,9 +88,9 @@ def counted(packets: pandas.DataFrame, is_host: bool) -> pandas.DataFrame:
 
 
 def unwrapped(packets: pandas.DataFrame) -> pandas.DataFrame:
-    """Packets with TSNs that do not start over at 2**32.
+    """Returns packets with TSNs that do not wrap at 2**32.
 
-    TSNs that pass one after the other are less than half of their range apart, whichever way (RFC 9260, section 1.6).
+    Consecutive TSNs differ by less than half of their range, in either direction (RFC 9260, section 1.6).
     """
     tsn = numpy.zeros(len(packets), dtype=numpy.int64)
     wire = packets["tsn"].to_numpy()
@@ -102,7 +102,7 @@ def unwrapped(packets: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def out_of_order(tsns: pandas.DataFrame) -> pandas.DataFrame:
-    """How far each chunk that arrived is from the one that arrived before it."""
+    """Returns the offset of each received chunk to the chunk received before it."""
     arrived = tsns[tsns["event"] == "received"].drop(columns="event")
     offset = arrived.groupby(["flow", "direction"], observed=True)["tsn"].diff()
     follows = offset.notna()
@@ -110,33 +110,33 @@ def out_of_order(tsns: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def retransmissions(tsns: pandas.DataFrame) -> pandas.DataFrame:
-    """What was sent although it had been sent before, with which time it is."""
+    """Returns chunks that had been sent before, with the number of the transmission."""
     sent = tsns[tsns["event"] == "sent"].drop(columns="event")
     before = sent.groupby(["flow", "direction", "tsn"], observed=True).cumcount()
     return sent[before > 0].assign(transmission=before[before > 0] + 1).reset_index(drop=True)
 
 
 def drops(tsns: pandas.DataFrame) -> pandas.DataFrame:
-    """What never arrived, and why."""
+    """Returns dropped chunks with the cause."""
     dropped = tsns[tsns["event"].isin(DROPPED)].rename(columns={"event": "cause"})
     dropped["cause"] = dropped["cause"].cat.set_categories(list(DROPPED))
     return dropped.reset_index(drop=True)
 
 
 def losses(decisions: pandas.DataFrame) -> pandas.DataFrame:
-    """What senders declared lost, and why."""
+    """Returns chunks that senders declared lost, with the cause."""
     lost = decisions[decisions["decision"] == "lost"].rename(columns={"detail": "cause"})
     lost["cause"] = lost["cause"].cat.remove_unused_categories()
     return lost[["time_s", *LINE, "tsn", "cause"]].reset_index(drop=True)
 
 
 def timeouts(decisions: pandas.DataFrame) -> pandas.DataFrame:
-    """Expiries of T3."""
+    """Returns expiries of T3."""
     return decisions.loc[decisions["decision"] == "timeout", ["time_s", *LINE]].reset_index(drop=True)
 
 
 def blocked(decisions: pandas.DataFrame, end_s: float) -> pandas.DataFrame:
-    """Intervals in which only the peer's receive window kept data back, with the path of the hole."""
+    """Returns intervals in which only the peer's receive window blocked data, with the path of the hole."""
     turns = decisions[decisions["decision"].isin(["blocked", "unblocked"])]
     until = turns.groupby(["flow", "direction"], observed=True)["time_s"].shift(-1).fillna(end_s)
     spans = turns.rename(columns={"time_s": "start_s"}).assign(end_s=until)
@@ -145,7 +145,7 @@ def blocked(decisions: pandas.DataFrame, end_s: float) -> pandas.DataFrame:
 
 
 def sampled(paths: pandas.DataFrame, every_s: float, end_s: float) -> pandas.DataFrame:
-    """How each path stood at regular times: as its latest row says."""
+    """Returns the state of each path at regular times, which is that of its latest row."""
     groups = paths.groupby(LINE, observed=True).indices
     step = grid_step(every_s, end_s, len(groups))
     times = numpy.arange(0, round(end_s * NANOSECONDS) + 1, step, dtype=numpy.int64)

@@ -1,4 +1,4 @@
-"""A run's folder of traces: what it says of the run, and how far its files go."""
+"""Folder with the traces of a run: its manifest, and the complete part of its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anabranch.text_file import ENCODING
 Answer = TypeVar("Answer")
 
 FORMAT = 2
-"""Of the traces that are read here."""
+"""Format of traces that is supported."""
 
 RUN_FILE = "run.toml"
 RESULT_FILE = "result.json"
@@ -25,15 +25,15 @@ PACKET_FILE = "packets.csv"
 QUEUE_FILE = "queues.csv"
 
 TAIL_BYTES = 1 << 16
-"""The end of a file in which its last complete row is looked for; the longest row is far shorter."""
+"""Size of the end of a file that contains the last complete row. The longest row is far shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """An end of a flow that sends data, and so has traces of its own."""
+    """End of a flow that sends data, and so has traces of its own."""
 
     name: str
-    """What the names of its files begin with."""
+    """Prefix of the names of its files."""
     flow: str
     direction: str
     """`forward` or `reverse`."""
@@ -50,27 +50,27 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class TraceFolder:
-    """A folder that holds the traces of one run."""
+    """Folder that contains the traces of one run."""
 
     path: Path
     manifest: dict[str, Any]
-    """`run.toml`."""
+    """Content of `run.toml`."""
     senders: tuple[Sender, ...]
     result: dict[str, Any] | None
-    """`result.json`; `None` if the run did not end."""
+    """Content of `result.json`; `None` if the run did not end."""
 
     @property
     def is_host(self) -> bool:
-        """Whether it was seen from one host, at real sockets."""
+        """`True` if the run was recorded at one host with real sockets."""
         return self.manifest.get("vantage") == "host"
 
     def files(self) -> list[str]:
-        """The traces that are there by the manifest."""
+        """Returns the names of the traces, by the manifest."""
         own = [file for sender in self.senders for file in (sender.path_file, sender.decision_file)]
         return [*own, PACKET_FILE, *([] if self.is_host else [QUEUE_FILE])]
 
     def notes(self) -> list[str]:
-        """Why the traces are not all that the run would have written; empty if they are."""
+        """Returns reasons why the traces are incomplete or changed; empty if they are complete."""
         missing = [file for file in self.files() if not (self.path / file).is_file()]
         notes = [f"missing: {', '.join(missing)}"] if missing else []
         if self.result is None:
@@ -79,16 +79,16 @@ class TraceFolder:
         return [*notes, f"not as the run wrote it, being cut short or changed: {', '.join(cut)}"] if cut else notes
 
     def is_whole(self, file: str) -> bool:
-        """Whether a file is as long as the run wrote it. Raises `TraceError` if it is not there."""
+        """Returns `True` if a file has its original length. Raises `TraceError` if it is missing."""
         written = (self.result or {}).get("file_bytes", {}).get(file)
         return written is not None and self.length_bytes(file) == written
 
     def length_bytes(self, file: str) -> int:
-        """Bytes of a file."""
+        """Returns the size of a file in bytes."""
         return attempt(self.path / file, lambda: (self.path / file).stat().st_size)
 
     def readable_bytes(self, file: str) -> int:
-        """Bytes of a file up to the end of its last complete row."""
+        """Returns the size of a file up to the end of its last complete row, in bytes."""
         length = self.length_bytes(file)
         if self.is_whole(file):
             return length
@@ -97,9 +97,9 @@ class TraceFolder:
 
 
 def open_folder(folder: str | os.PathLike[str]) -> TraceFolder:
-    """Opens the traces of a run: a run's own folder, or one that holds only that one.
+    """Opens the traces of a run: a run's own folder, or one that contains only one run.
 
-    Raises `TraceError`, which says what is missing or wrong.
+    Raises `TraceError`, which names the missing or invalid file.
     """
     path = find_run(Path(folder))
     manifest = read_manifest(path / RUN_FILE)
@@ -108,7 +108,7 @@ def open_folder(folder: str | os.PathLike[str]) -> TraceFolder:
 
 
 def find_run(folder: Path) -> Path:
-    """The folder of the run."""
+    """Returns the folder of the run."""
     if (folder / RUN_FILE).is_file():
         return folder
     if not folder.is_dir():
@@ -128,7 +128,7 @@ def find_run(folder: Path) -> Path:
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """`run.toml`, of the format that is read here."""
+    """Returns the content of `run.toml`, in the supported format."""
     manifest = document(file, tomli.loads)
     if manifest.get("format") != FORMAT:
         found = f"of format {manifest['format']}" if "format" in manifest else "of no format"
@@ -143,7 +143,7 @@ def read_manifest(file: Path) -> dict[str, Any]:
 
 
 def read_sender(file: Path, sender: Any) -> Sender:
-    """A `[[sender]]` of `run.toml`."""
+    """Returns a `[[sender]]` of `run.toml`."""
     try:
         read = Sender(sender["name"], sender["flow"], sender["direction"], tuple(sender["paths"]))
     except (KeyError, TypeError) as error:
@@ -158,7 +158,7 @@ def is_text(value: object) -> bool:
 
 
 def read_result(file: Path) -> dict[str, Any] | None:
-    """`result.json`, if it is there."""
+    """Returns the content of `result.json`, or `None` if it is missing."""
     if not file.is_file():
         return None
     result = document(file, json.loads)
@@ -168,7 +168,7 @@ def read_result(file: Path) -> dict[str, Any] | None:
 
 
 def document(file: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """A document that says something of the run."""
+    """Returns the content of a file in TOML or JSON."""
     text = attempt(file, file.read_bytes)
     try:
         read = parse(text.decode(ENCODING))
@@ -180,7 +180,7 @@ def document(file: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
 
 
 def tail(file: Path, begin: int) -> bytes:
-    """What a file has from a place on."""
+    """Returns the content of a file from a place on."""
 
     def read() -> bytes:
         with file.open("rb") as opened:
@@ -191,7 +191,7 @@ def tail(file: Path, begin: int) -> bytes:
 
 
 def attempt(file: Path, what: Callable[[], Answer]) -> Answer:
-    """What an operation on a file gives. Raises `TraceError` if the file is not there or cannot be read."""
+    """Runs an operation on a file. Raises `TraceError` if the file is missing or cannot be read."""
     try:
         return what()
     except OSError as error:

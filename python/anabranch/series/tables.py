@@ -1,4 +1,4 @@
-"""The CSV files of a trace as data frames."""
+"""CSV files of a trace as data frames."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WORD = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
 
 DIRECTIONS = ("forward", "reverse")
 LONGEST_HEADER = 1 << 12
-"""Bytes of a header at most."""
+"""Maximum size of a header in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a kind of file."""
+    """Columns of a kind of file."""
 
     columns: dict[str, pyarrow.DataType]
     optional: frozenset[str] = field(default=frozenset())
@@ -91,30 +91,30 @@ QUEUES = Layout({"time_s": NUMBER, "link": WORD, "queue_packets": COUNT, "queue_
 
 
 def read_paths(folder: TraceFolder) -> pandas.DataFrame:
-    """How the paths of all senders stood, in the order of time."""
+    """Returns the states of the paths of all senders, in the order of time."""
     return of_senders(folder, PATHS, [sender.path_file for sender in folder.senders])
 
 
 def read_decisions(folder: TraceFolder) -> pandas.DataFrame:
-    """What all senders decided, in the order of time."""
+    """Returns the decisions of all senders, in the order of time."""
     frame = of_senders(folder, DECISIONS, [sender.decision_file for sender in folder.senders])
     return frame.astype({"tsn": "Int64"})
 
 
 def read_packets(folder: TraceFolder) -> pandas.DataFrame:
-    """Every DATA chunk, where it left, arrived or was dropped."""
+    """Returns every DATA chunk that was sent, received or dropped."""
     return as_frame(folder, read(folder, PACKET_FILE, PACKETS))
 
 
 def read_queues(folder: TraceFolder) -> pandas.DataFrame:
-    """The queue of every link each 10 ms."""
+    """Returns the queue of every link each 10 ms."""
     if folder.is_host:
         raise TraceError(f"{folder.path}: traced at one host, which does not know the queues of links")
     return as_frame(folder, read(folder, QUEUE_FILE, QUEUES))
 
 
 def of_senders(folder: TraceFolder, layout: Layout, files: list[str]) -> pandas.DataFrame:
-    """The files of all senders in one table, which says the direction too."""
+    """Returns the files of all senders in one table, with the direction."""
     tables: list[pyarrow.Table] = []
     shared = next((file for index, file in enumerate(files) if file in files[:index]), None)
     if shared is not None:
@@ -132,9 +132,9 @@ def of_senders(folder: TraceFolder, layout: Layout, files: list[str]) -> pandas.
 
 
 def read(folder: TraceFolder, file: str, layout: Layout) -> pyarrow.Table:
-    """The complete rows of a file. Columns that are not known here are kept.
+    """Returns the complete rows of a file. Unknown columns are kept.
 
-    Raises `TraceError` if the file is not there, lacks a column, or has a row that no run writes.
+    Raises `TraceError` if the file is missing, lacks a column, or has an invalid row.
     """
     path = folder.path / file
     limit = folder.readable_bytes(file)
@@ -143,7 +143,7 @@ def read(folder: TraceFolder, file: str, layout: Layout) -> pyarrow.Table:
     with attempt(path, lambda: pyarrow.memory_map(str(path))) as mapped:
         rows = mapped.read_buffer(limit)
         check_header(folder, file, rows[:LONGEST_HEADER].to_pybytes().split(b"\n")[0], layout)
-        # An empty field is no word, but a path may well be called "null" or "NA".
+        # An empty field is missing, but a path may have the name "null" or "NA".
         convert = csv.ConvertOptions(column_types=layout.columns, null_values=[""], strings_can_be_null=True)
         try:
             table = csv.read_csv(pyarrow.BufferReader(rows), convert_options=convert)
@@ -154,7 +154,7 @@ def read(folder: TraceFolder, file: str, layout: Layout) -> pyarrow.Table:
 
 
 def check_rows(path: Path, table: pyarrow.Table, layout: Layout) -> None:
-    """Sees whether a table has what a run writes in each row."""
+    """Raises `TraceError` unless each row is valid."""
     for name in layout.columns:
         if name not in layout.optional and table[name].null_count > 0:
             line = int(table[name].is_null().to_numpy().argmax()) + 2
@@ -165,7 +165,7 @@ def check_rows(path: Path, table: pyarrow.Table, layout: Layout) -> None:
 
 
 def check_header(folder: TraceFolder, file: str, line: bytes, layout: Layout) -> None:
-    """Sees whether a file has the columns that are needed."""
+    """Raises `TraceError` unless a file has the required columns."""
     names = line.decode(errors="replace").strip().split(",")
     missing = next((name for name in layout.columns if name not in names), None)
     if missing is not None:
@@ -177,7 +177,7 @@ def check_header(folder: TraceFolder, file: str, line: bytes, layout: Layout) ->
 
 
 def as_frame(folder: TraceFolder, table: pyarrow.Table) -> pandas.DataFrame:
-    """A table as a data frame, with flows and paths in the order in which the run has them."""
+    """Returns a table as a data frame, with flows and paths in the order of the run."""
     frame = table.to_pandas(split_blocks=True, self_destruct=True)
     orders: dict[str, Iterable[str]] = {
         "flow": dict.fromkeys(sender.flow for sender in folder.senders),

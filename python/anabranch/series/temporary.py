@@ -1,4 +1,4 @@
-"""A temporary folder that is removed with the last object that needs it."""
+"""Temporary folder with the lifetime of the objects that use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class TemporaryFolder:
-    """A new folder, removed with all that is in it when this object is, or when the program ends."""
+    """New folder, which is removed with its content when this object is, or when the program ends."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="anabranch-"))
