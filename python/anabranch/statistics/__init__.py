@@ -1,11 +1,11 @@
 """Means with their intervals, paired differences, Jain's index and linear regressions of results.
 
-Every function takes a `Results` or a pandas frame of its `runs`. The samples of an interval are always seeds, unless
-the call says otherwise: values of one seed at several points of a sweep are averaged first. A value that is missing
-(NaN) is left out and counted in `left_out`. A row that is there twice is an error, because a run repeated with its
-seed is the same run and no other sample. Runs that failed count with what they measured.
+Every function takes a `Results` or a pandas frame of its `runs`. The samples of an interval are always seeds by
+default: values of one seed at several points of a sweep are averaged first. A missing value (NaN) is omitted and
+counted in `left_out`. A duplicate row is an error, because a run repeated with its seed is the same run and not another
+sample. Runs that failed count with their figures.
 
-The mathematics is that of SciPy and statsmodels.
+SciPy and statsmodels do the computations.
 """
 
 from __future__ import annotations

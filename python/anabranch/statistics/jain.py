@@ -13,9 +13,9 @@ from anabranch.statistics.samples import ResultsLike, samples_of
 
 
 def jain_index(values: Iterable[float]) -> float:
-    """(Σx)² / (n Σx²): 1 if all have the same, 1/n if one has everything; NaN if nobody has anything.
+    """Returns (Σx)² / (n Σx²): 1 if all values are equal, 1/n if only one is positive; NaN if all are zero.
 
-    Jain, Chiu, Hawe 1984. Raises `StatisticsError` for no values, negative ones, and ones that are NaN or infinite.
+    Jain, Chiu, Hawe 1984. Raises `StatisticsError` for no values, and for values that are negative, NaN or infinite.
 
     >>> jain_index([2, 1])
     0.9
@@ -28,16 +28,16 @@ def jain_index(values: Iterable[float]) -> float:
     largest = shares.max()
     if largest == 0:
         return math.nan
-    # Dividing first keeps squares of what is very large or small within the range of a float.
+    # Dividing first keeps squares of very large or small values within the range of a float.
     shares = shares / largest
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
 
 def jain_indices(results: ResultsLike, metric: str = "goodput_kbps") -> pd.DataFrame:
-    """Jain's index over the flows of each run.
+    """Returns Jain's index over the flows of each run.
 
-    One row per run; columns: the swept keys, `scheme`, `seed`, `flows` (how many there are) and `jain_index`, so
-    `summary` can take it. `results` may be a frame of the flows. Raises `StatisticsError` as `jain_index` does.
+    One row per run; columns: the swept keys, `scheme`, `seed`, `flows` (their number) and `jain_index`. `summary`
+    accepts it. `results` may be a frame of the flows. Raises the errors of `jain_index`.
     """
     samples = samples_of(results, metric, "flows")
     if "flow" not in samples.parts:

@@ -25,18 +25,18 @@ def paired_difference(
     confidence: float = 0.95,
     table: Table | None = None,
 ) -> pd.DataFrame:
-    """How much more each scheme has than `baseline` under the same seeds.
+    """Returns the differences of each scheme to `baseline` under the same seeds.
 
-    Runs with one seed meet the same channel, so their differences scatter less than the runs do. For each point and
-    scheme but the baseline: the mean over seeds of value - baseline, its t-interval, and the p-value of the paired
+    Runs with one seed have the same channel, so their differences scatter less than the runs do. For each point and
+    each other scheme it computes the mean over seeds of value - baseline, its t-interval, and the p-value of the paired
     t-test (`scipy.stats.ttest_rel`) that there is no difference. With `relative`, each difference is divided by the
     baseline's value of its seed first: a mean of 0.16 is 16 % more.
 
     One row per point and scheme; columns: those of `by`, `baseline`, `metric`, `n` (pairs), `mean`, `half_width`,
     `low`, `high`, `std`, `kind`, `p_value`, `unpaired`, `relative`, `interval`, `confidence`. `unpaired` counts the
-    seeds that only one of the two has a value for; they are left out. Where all differences are the same, `kind` is
-    "deterministic", and half-width and p-value are NaN, as they are for a single pair. `by` is as in `summary` and
-    has to have `scheme`; where it leaves out swept keys, both values are means over their points.
+    seeds that have a value of only one of the two; they are omitted. If all differences are equal, `kind` is
+    "deterministic", and half-width and p-value are NaN, as for a single pair. `by` is that of `summary` and must
+    contain `scheme`. If it omits swept keys, both values are means over their points.
 
     Raises `StatisticsError` if the baseline or the metric does not exist, if a scheme and the baseline have no seed in
     common, and with `relative` for a baseline of zero.
@@ -71,7 +71,7 @@ def paired_difference(
 
 
 def _pairs(values: pd.DataFrame, groups: list[str], baseline: str) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """For each group but the baseline's, its values and the baseline's, one row per seed that either has."""
+    """Returns, for each group but the baseline's, its values and the baseline's, one row per seed of either."""
     point = [key for key in groups if key != "scheme"]
     columns = [*point, "seed", "value"]
     base = values[values["scheme"] == baseline][columns]
@@ -105,7 +105,7 @@ def _compared(
 def _estimate(ours: np.ndarray, base: np.ndarray, confidence: float) -> tuple[Estimate, float]:
     differences = ours - base
     n = len(differences)
-    # Equal differences of unequal values may differ by what the subtractions rounded off.
+    # Equal differences of unequal values may differ by the rounding of the subtractions.
     rounding = 4 * np.finfo(float).eps * float(np.maximum(np.abs(ours), np.abs(base)).max())
     if n > 1 and np.ptp(differences) <= rounding:
         mean = float(np.median(differences))

@@ -1,4 +1,4 @@
-"""Least-squares lines."""
+"""Linear regression by least squares."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Regressors: TypeAlias = "Sequence[float] | np.ndarray | Mapping[str, Sequence[fl
 
 _INTERCEPT = "intercept"
 
-# Residuals below this part of the largest y are what rounding left.
+# Residuals below this fraction of the largest y are rounding errors.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regression:
-    """y = intercept + Σ slope · x by ordinary least squares, as section 5.2.3 of the DB-CMT paper (equations 7, 8).
+    """Fit of y = intercept + Σ slope · x by ordinary least squares, as in DB-CMT section 5.2.3 (equations 7, 8).
 
     `coefficients` has a row for the intercept and for each regressor; columns `estimate`, `standard_error`, `t`,
     `p_value`, `low` and `high`, the bounds at `confidence`. `n` counts points. `standard_error` is that of the
-    regression, in the unit of y. `f` and `p_value` are of the hypothesis that all slopes are zero. `multiple_r` is
-    the root of R², which has no sign: `correlation` has that of the slope. A fit without residuals has F infinite, a
+    regression, in the unit of y. `f` and `p_value` are of the hypothesis that all slopes are zero. `multiple_r` is the
+    root of R², which has no sign; `correlation` has the sign of the slope. A fit without residuals has F infinite, a
     p-value of 0 and no errors.
 
     >>> line = linear_regression([1, 2, 3, 4], [2.1, 3.9, 6.2, 7.8])
@@ -59,7 +59,7 @@ class Regression:
 
     @property
     def slope(self) -> float:
-        """The slope of the only regressor; `StatisticsError` if there are several."""
+        """Slope of the only regressor. Raises `StatisticsError` if there are several."""
         return float(self.coefficients.loc[self._only("slope"), "estimate"])
 
     @property
@@ -72,14 +72,14 @@ class Regression:
         return math.copysign(self.multiple_r, self.slope)
 
     def predict(self, x: Regressors) -> pd.DataFrame:
-        """The line at `x`, with the bounds of the mean at `confidence`: columns `mean`, `low`, `high`."""
+        """Returns the line at `x`, with the bounds of the mean at `confidence`: columns `mean`, `low`, `high`."""
         columns = _columns(x, self.regressors)
         design = np.column_stack([np.ones(len(next(iter(columns.values())))), *columns.values()])
         frame = self._fit.get_prediction(design).summary_frame(alpha=1 - self.confidence)
         return pd.DataFrame({"mean": frame["mean"], "low": frame["mean_ci_lower"], "high": frame["mean_ci_upper"]})
 
     def equation(self) -> str:
-        """`y = -115.6x + 1465`."""
+        """Returns the line as text, such as `y = -115.6x + 1465`."""
         one = len(self.regressors) == 1
         slopes = self.coefficients["estimate"].drop(_INTERCEPT)
         terms = [f"{_number(slope)}{'x' if one else f'·{name}'}" for name, slope in slopes.items()]
@@ -109,9 +109,9 @@ class Regression:
 def linear_regression(x: Regressors, y: Sequence[float], confidence: float = 0.95) -> Regression:
     """Fits y to one regressor (a sequence) or to several (a mapping or frame with a sequence for each name).
 
-    By statsmodels' OLS. Raises `StatisticsError` for lengths that differ, for values that are NaN or infinite, for
-    fewer points than the coefficients and one more, and for a regressor that is constant or follows from the others.
-    A constant y gives a flat line, whose R² and p-value are NaN because there is nothing to explain.
+    Uses statsmodels' OLS. Raises `StatisticsError` for different lengths, for values that are NaN or infinite, for
+    fewer points than coefficients plus one, and for a regressor that is constant or a linear combination of the others.
+    A constant y gives a flat line, whose R² and p-value are NaN because y has no variance.
     """
     columns = _columns(x, None)
     values = np.asarray(y, dtype=float)
@@ -137,7 +137,7 @@ def linear_regression(x: Regressors, y: Sequence[float], confidence: float = 0.9
 
 def _of_fit(fit: Any) -> dict[str, float]:
     return {
-        # Rounding can take R² of next to nothing below zero.
+        # Rounding may make an R² near zero negative.
         "r_squared": max(float(fit.rsquared), 0.0),
         "adjusted_r_squared": float(fit.rsquared_adj),
         "standard_error": float(np.sqrt(fit.mse_resid)),
@@ -147,7 +147,7 @@ def _of_fit(fit: Any) -> dict[str, float]:
 
 
 def _of_perfect_fit(y: np.ndarray) -> dict[str, float]:
-    """What rounding would make something else of. There is nothing to explain in a constant y, so it has no R²."""
+    """Returns the exact figures of a fit without residuals. A constant y has no variance, and therefore no R²."""
     if np.ptp(y) <= _ROUNDING * np.abs(y).max():
         return dict.fromkeys(("r_squared", "adjusted_r_squared", "f", "p_value"), math.nan) | {"standard_error": 0.0}
     ones = dict.fromkeys(("r_squared", "adjusted_r_squared"), 1.0)
@@ -155,7 +155,7 @@ def _of_perfect_fit(y: np.ndarray) -> dict[str, float]:
 
 
 def _coefficients(fit: Any, names: list[str], perfect: dict[str, float] | None, confidence: float) -> pd.DataFrame:
-    """Estimates with their errors; those of a perfect fit are zero, not what rounding makes of them."""
+    """Returns estimates with their errors. Those of a perfect fit are set to zero, without rounding errors."""
     if perfect is None:
         bounds = fit.conf_int(alpha=1 - confidence)
         columns = {"estimate": fit.params, "standard_error": fit.bse, "t": fit.tvalues, "p_value": fit.pvalues}
@@ -167,7 +167,7 @@ def _coefficients(fit: Any, names: list[str], perfect: dict[str, float] | None, 
 
 
 def _columns(x: Regressors, names: list[str] | None) -> dict[str, np.ndarray]:
-    """Regressors by name; those of a line in the order of `names`."""
+    """Returns regressors by name; those of a line in the order of `names`."""
     if isinstance(x, (Mapping, pd.DataFrame)):
         found = {str(name): np.asarray(x[name], dtype=float) for name in x}
         if names is not None:
@@ -204,5 +204,5 @@ def _check(columns: dict[str, np.ndarray], y: np.ndarray, confidence: float) -> 
 
 
 def _number(value: float) -> str:
-    """With five digits, as the equations of the papers have them."""
+    """Returns a number with five digits, as in the equations of the papers."""
     return np.format_float_positional(value + 0.0, precision=5, fractional=False, trim="-")

@@ -1,4 +1,4 @@
-"""Least-squares lines through results, one for each scheme."""
+"""Linear regressions of results, one for each scheme."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def regressions(
     confidence: float = 0.95,
     table: Table | None = None,
 ) -> dict[str, Regression]:
-    """A regression of `metric` on one or several swept keys, for each scheme.
+    """Returns a regression of `metric` on one or several swept keys, for each scheme.
 
-    `on` may be left out if one key is swept. With `points="points"` y are the means over seeds at each point, as in
-    the DB-CMT paper, whose lines go through eleven means; with `points="runs"` every run is a point. Quantities such
-    as "45 ms" count in their unit, and losses in per cent, so a slope is per millisecond or per cent of loss; the
-    unit of each regressor is in `units`. Raises `StatisticsError` as `linear_regression` does, and for values that
-    are no numbers.
+    `on` may be omitted if one key is swept. With `points="points"` y are the means over seeds at each point, as in the
+    DB-CMT paper, whose lines fit eleven means. With `points="runs"` every run is a point. Quantities such as "45 ms"
+    count in their unit, and losses in per cent, so a slope is per millisecond or per cent of loss. The unit of each
+    regressor is in `units`. Raises the errors of `linear_regression`, and `StatisticsError` for values that are no
+    numbers.
     """
     if points not in ("points", "runs"):
         raise StatisticsError(f"points={points!r}: expected 'points' or 'runs'")
@@ -59,7 +59,7 @@ def regressions(
 
 
 def regression_table(lines: Mapping[str, Regression]) -> pd.DataFrame:
-    """What `regressions` gave, as one row per scheme.
+    """Returns the result of `regressions` as one row per scheme.
 
     Columns: `scheme`, `n`, `intercept`, `slope KEY` for each regressor, `multiple_r`, `r_squared`,
     `adjusted_r_squared`, `standard_error`, `f`, `p_value`.
@@ -77,7 +77,7 @@ def regression_table(lines: Mapping[str, Regression]) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """The values of a swept key as numbers in one unit, which is the same for all schemes."""
+    """Values of a swept key as numbers in one unit, which is the same for all schemes."""
 
     numbers: dict[Any, float]
     unit: str

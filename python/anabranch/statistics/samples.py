@@ -1,4 +1,4 @@
-"""From results to samples: which values belong together, and which of them are independent."""
+"""Conversion of results to samples: groups of values, and their independence."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Table = Literal["runs", "paths", "flows"]
 SampleOf = Literal["seeds", "points"]
 ResultsLike: TypeAlias = "Results | pd.DataFrame"
 
-# What a table has besides its run: one row for each of these.
+# Parts of a run that have one row each in a table.
 _PARTS: dict[Table, tuple[str, ...]] = {"runs": (), "paths": ("path",), "flows": ("flow",)}
 _VALUE = "value"
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """One metric of one table.
+    """Values of one metric of one table.
 
     `frame` has a row per run and part; columns: the swept keys, which are `over`, then `scheme`, `seed`, `parts`, those
     of `by`, and `value`.
@@ -39,18 +39,18 @@ class Samples:
 
     @property
     def groups(self) -> list[str]:
-        """What rows are grouped by where nothing else is asked for: point, scheme, and path or flow."""
+        """Default columns for grouping rows: point, scheme, and path or flow."""
         return [*self.over, "scheme", *self.parts]
 
 
 def samples_of(
     results: ResultsLike, metric: str, table: Table | None = None, by: Sequence[str] | None = None
 ) -> Samples:
-    """The rows of `metric`, each of which is there once.
+    """Returns the rows of `metric`, which have to be unique.
 
-    Without `table` it is taken from the first of runs, flows and paths that has it. `by` may name further columns
-    that tell rows apart. Raises `StatisticsError` for a metric that no table has, one that is not a number, and rows
-    that are there twice.
+    Without `table` it is taken from the first of runs, flows and paths that has it. `by` may name further columns that
+    distinguish rows. Raises `StatisticsError` for a metric that no table has, for one that is not a number, and for
+    duplicate rows.
     """
     chosen, data = _find(results, metric, table)
     over = tuple(str(key) for key in swept_keys(results, data))
@@ -64,27 +64,27 @@ def samples_of(
 
 
 def swept_keys(results: ResultsLike, data: pd.DataFrame) -> Iterable[str]:
-    """The swept keys of results, in order; of a bare frame, its columns whose names are dotted, as all keys are."""
+    """Returns the swept keys of results, in order; of a bare frame, the columns whose name has a dot, as all keys."""
     if isinstance(results, pd.DataFrame):
         return [column for column in data.columns if "." in str(column)]
     return tuple(results.over)
 
 
 def as_list(by: str | Sequence[str] | None, default: Sequence[str]) -> list[str]:
-    """`by` as a list of columns."""
+    """Returns `by` as a list of columns."""
     if by is None:
         return list(default)
     return [by] if isinstance(by, str) else list(by)
 
 
 def collapsed(samples: Samples, by: Sequence[str], of: SampleOf) -> pd.DataFrame:
-    """The values that are independent of each other within each group of `by`.
+    """Returns the values that are independent of each other within each group of `by`.
 
-    Columns: those of `by`, `seed` where the samples are seeds, `value`, and `left_out`: true for a row that stands for
-    values that could not be used, its `value` being NaN.
+    Columns: those of `by`, `seed` if the samples are seeds, `value`, and `left_out`: true for a row of values that
+    could not be used, whose `value` is NaN.
 
-    `of="seeds"`: where `by` leaves out swept keys, the mean over their points for each seed that has a value at every
-    one of them. `of="points"`: for each point, the mean over its seeds.
+    `of="seeds"`: if `by` omits swept keys, the mean over their points for each seed that has a value at all of them.
+    `of="points"`: for each point, the mean over its seeds.
     """
     rest = _left_out_keys(samples, by, of)
     frame = samples.frame
@@ -123,7 +123,7 @@ def _left_out_keys(samples: Samples, by: Sequence[str], of: SampleOf) -> list[st
 
 
 def _find(results: ResultsLike, metric: str, table: Table | None) -> tuple[Table, pd.DataFrame]:
-    """The table that has the metric."""
+    """Returns the table that has the metric."""
     if isinstance(results, pd.DataFrame):
         frame_table: Table = table or table_of_frame(results)
         if metric not in results.columns:
@@ -143,20 +143,20 @@ def _find(results: ResultsLike, metric: str, table: Table | None) -> tuple[Table
 
 
 def table_of_frame(frame: pd.DataFrame) -> Table:
-    """What a bare frame holds, by the columns that only one table has."""
+    """Returns the table of a bare frame, by the columns that only one table has."""
     if "flow" in frame.columns:
         return "flows"
     return "paths" if "path" in frame.columns else "runs"
 
 
 def unknown_metric(metric: str, *frames: pd.DataFrame) -> str:
-    """What to say about a metric that none of the tables has."""
+    """Returns the error text for a metric that none of the tables has."""
     known = dict.fromkeys(name for frame in frames for name in metrics_of(frame))
     return f"there is no metric `{metric}`; {did_you_mean(metric, list(known))}there are {named(known)}"
 
 
 def metrics_of(frame: pd.DataFrame) -> list[str]:
-    """The columns that hold figures: numbers, and neither seeds nor swept keys."""
+    """Returns the columns of figures: numbers that are neither seeds nor swept keys."""
     numeric = frame.select_dtypes(include="number").columns
     return [str(name) for name in numeric if name != "seed" and "." not in str(name)]
 
@@ -187,5 +187,5 @@ def _refuse_twice(frame: pd.DataFrame, keys: Sequence[str]) -> None:
 
 
 def named(names: Iterable[object]) -> str:
-    """Names in backticks, separated by commas."""
+    """Returns names in backticks, separated by commas."""
     return ", ".join(f"`{name}`" for name in names) or "none"

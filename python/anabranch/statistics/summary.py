@@ -22,24 +22,22 @@ def summary(
     samples: SampleOf = "seeds",
     table: Table | None = None,
 ) -> pd.DataFrame:
-    """The mean of `metric` in each group of `by`, with its interval.
+    """Returns the mean of `metric` in each group of `by`, with its interval.
 
     One row per group, in the order of the results; columns: those of `by`, then `metric`, `n`, `mean`, `half_width`,
     `low`, `high`, `std`, `kind`, `left_out`, `interval`, `confidence`. `mean`, `half_width`, `low`, `high` and `std`
-    have the unit of the metric. `kind` is "interval"; "deterministic" where all of several samples are the same,
-    "single" where n = 1 and "none" where no run has a value, all three with a NaN half-width. `left_out` counts
-    samples without a value.
+    have the unit of the metric. `kind` is "interval", "deterministic" if several samples are all equal, "single" if n =
+    1, or "none" if no run has a value. The last three have a NaN half-width. `left_out` counts samples without a value.
 
-    Without `by`, a group is a point of the sweep and a scheme, and for metrics of paths or flows each of those. Where
-    `by` leaves out swept keys, the samples are the means of each seed over their points, of those seeds that have a
-    value at all of them, as in the column `mean` of `anabranch run --sweep`. With `samples="points"` they are the
-    means of each point over its seeds: what is then called an interval is the scatter over the points that were
-    chosen. The delay-based fast retransmission paper prints such intervals (half-widths of 1.96 · s / √10 over ten
-    loss rates).
+    Without `by`, a group is a point of the sweep and a scheme, and for metrics of paths or flows each of those. If `by`
+    omits swept keys, the samples are the means of each seed over their points, of those seeds that have a value at all
+    of them, as in the column `mean` of `anabranch run --sweep`. With `samples="points"` they are the means of each
+    point over its seeds: the interval is then the scatter over the chosen points. The delay-based fast retransmission
+    paper prints such intervals (half-widths of 1.96 · s / √10 over ten loss rates).
 
     Without `table`, the metric is taken from the first of runs, flows and paths that has it. See `mean_interval` for
-    `interval`. Raises `StatisticsError` for a metric or column that does not exist, for a metric that is not a number
-    or infinite, and for rows that are there twice.
+    `interval`. Raises `StatisticsError` for a metric or column that does not exist, for a metric that is no number or
+    infinite, and for duplicate rows.
 
     >>> import pandas
     >>> runs = pandas.DataFrame({"scheme": ["cmt"] * 3, "seed": [1, 2, 3], "goodput_kbps": [1180.0, 1234.0, 1288.0]})
@@ -67,12 +65,12 @@ _COLUMNS = ("n", "mean", "half_width", "low", "high", "std", "kind")
 
 
 def columns_of(estimate: Estimate) -> dict[str, Any]:
-    """An estimate as columns of a table."""
+    """Returns an estimate as columns of a table."""
     return {name: getattr(estimate, name) for name in _COLUMNS}
 
 
 def as_text(table: pd.DataFrame) -> list[str]:
-    """Each row of what `summary` or `paired_difference` gave as text: `1234 ± 56 (n = 20)`.
+    """Returns each row of `summary` or `paired_difference` as text: `1234 ± 56 (n = 20)`.
 
     >>> import pandas
     >>> runs = pandas.DataFrame({"scheme": ["cmt"] * 2, "seed": [1, 2], "goodput_kbps": [1234.0, 1234.0]})
