@@ -1,4 +1,4 @@
-"""What a sweep gives: three tidy tables and a manifest that says what was computed and by which engine."""
+"""Results of a sweep: three tidy tables, and a manifest of what was computed and by which engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "TABLES", "Results", "Table"]
 
 FORMAT: Final = "anabranch results 1"
-"""What `format` of a manifest says."""
+"""Value of `format` in a manifest."""
 
 Table: TypeAlias = Literal["runs", "paths", "flows"]
 
@@ -33,21 +33,21 @@ TABLES: Final[tuple[Table, ...]] = ("runs", "paths", "flows")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Results:
-    """The runs of a sweep as three Arrow tables, sorted by the place of their point in the grid, scheme and seed.
+    """Runs of a sweep as three Arrow tables, sorted by the place of their point in the grid, scheme and seed.
 
     `runs` has a row for each run, `paths` one for each run and path, `flows` one for each run and flow. All three begin
     with `run` (the key of the run, 64 hexadecimal digits), a column for each swept key under the key's own name,
-    `scheme` and `seed`; so they can be joined by `run` and grouped by anything. Figures are those of the book's
-    chapter "Figures of a run", with their units in their names. The content depends on scenario, grid, seeds and
-    engine only: neither on when, where or by how many workers it was computed.
+    `scheme` and `seed`, so they can be joined by `run`. Figures are those of the book's chapter "Figures of a run",
+    with their units in their names. The content depends on scenario, grid, seeds and engine only, and not on the time,
+    place or number of workers.
 
-    `manifest` is what `manifest.json` holds: `format`, `version`, `commit` and `fingerprint` of the engine; `scenario`
-    (canonical TOML, with every default), `scenario_name`; `source` (the scenario as it was given) and `set` (values put
-    into it); `over` (each swept key with its values, in order), `together` (lists of keys that went through their
-    values side by side), `schemes`, `seeds` (with a stopping rule, the most), `precision` (the stopping rule, or null)
-    and `missing` (runs that were asked for and are not here: more than 0 only if the sweep was stopped).
+    `manifest` is the content of `manifest.json`: `format`, `version`, `commit` and `fingerprint` of the engine;
+    `scenario` (canonical TOML, with every default), `scenario_name`; `source` (the given scenario) and `set` (values
+    changed in it); `over` (each swept key with its values, in order), `together` (lists of keys that were swept side by
+    side), `schemes`, `seeds` (with a stopping rule, the maximum), `precision` (the stopping rule, or null) and
+    `missing` (requested runs that are missing: more than 0 only if the sweep was stopped).
 
-    `effort` says what the sweep took, if this comes from one: it is not written.
+    `effort` has the counts of computed and cached runs, if this comes from a sweep. It is not written.
 
         results = anabranch.sweep("two-path.toml", over={"path.path-2.loss": [0, 0.01]}, seeds=20)
         frame = results.to_pandas()
@@ -63,26 +63,26 @@ class Results:
 
     @property
     def over(self) -> list[str]:
-        """The swept keys, in the order in which they were given."""
+        """Swept keys in their given order."""
         return list(self.manifest["over"])
 
     @property
     def schemes(self) -> list[str]:
-        """The schemes, in the order in which they were given."""
+        """Schemes in their given order."""
         return list(self.manifest["schemes"])
 
     def to_arrow(self, table: Table = "runs") -> pyarrow.Table:
-        """One of the tables: `"runs"`, `"paths"` or `"flows"`. Raises `ResultsError` for any other name."""
+        """Returns a table: `"runs"`, `"paths"` or `"flows"`. Raises `ResultsError` for any other name."""
         if table not in TABLES:
             raise ResultsError(f"there is no table `{table}`; there are: {', '.join(TABLES)}")
         chosen: pyarrow.Table = getattr(self, table)
         return chosen
 
     def to_pandas(self, table: Table = "runs") -> pandas.DataFrame:
-        """One of the tables as a pandas frame.
+        """Returns a table as a pandas frame.
 
-        It begins with the columns that tell its rows apart, such as a swept key, scheme and seed. What all rows share,
-        and `run`, come last.
+        It begins with the columns that differ between rows, such as a swept key, scheme and seed. Columns with one
+        value for all rows, and `run`, come last.
         """
         from anabranch.results.overview import varying_first
 
@@ -91,16 +91,16 @@ class Results:
         return varying_first(chosen.to_pandas(), [*self.over, "scheme", "seed", *parts])
 
     def summary(self, metric: str = "goodput_kbps") -> pandas.DataFrame:
-        """The means of a metric with their 95 % intervals as text: a row for each point, a column for each scheme.
+        """Returns means of a metric with their 95 % intervals as text: a row for each point, a column for each scheme.
 
-        For numbers, and for other intervals, see `anabranch.statistics.summary`. Raises `StatisticsError`.
+        `anabranch.statistics.summary` returns numbers and other intervals. Raises `StatisticsError`.
         """
         from anabranch.results.overview import means
 
         return means(self, metric)
 
     def plot(self, metric: str = "goodput_kbps", **options: Any) -> Axes:
-        """Draws a metric over the swept key, or as bars where nothing numeric was swept.
+        """Draws a metric over the swept key, or as bars if nothing numeric was swept.
 
         `options` are those of `anabranch.plot_metric` or `plot_bars`, such as `x`, `at`, `title` and `ax`. Raises
         `FigureError`.
@@ -110,14 +110,14 @@ class Results:
         return plot(self, metric, **options)
 
     def report(self, out: str | os.PathLike[str] = "report.html", **options: Any) -> Path:
-        """Writes a report as one HTML file and gives its path: see `anabranch.report`."""
+        """Writes a report as one HTML file and returns its path: see `anabranch.report`."""
         from anabranch import public
 
         written: Path = public("report")(self, out, **options)
         return written
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: means with intervals."""
+        """Returns the view in a notebook: means with intervals."""
         from anabranch.results.overview import as_html
 
         return as_html(self, "goodput_kbps")
@@ -128,7 +128,7 @@ class Results:
         return f"<Results of {name}: {counted(self.runs.num_rows, 'run')} of {schemes}{swept}>"
 
     def to_polars(self, table: Table = "runs") -> polars.DataFrame:
-        """One of the tables as a polars frame, with the same columns. Needs `pip install anabranch[polars]`."""
+        """Returns a table as a polars frame, with the same columns. Needs `pip install anabranch[polars]`."""
         chosen = self.to_arrow(table)
         try:
             import polars
@@ -137,10 +137,10 @@ class Results:
         return cast("polars.DataFrame", polars.from_arrow(chosen))
 
     def scenario_at(self, point: Mapping[str, object]) -> str:
-        """The canonical scenario of one point of the grid, for making one of its runs again.
+        """Returns the canonical scenario of one point of the grid, to repeat one of its runs.
 
         `point` has a value for each swept key, as in a row of the tables: `{"path.path-2.loss": 0.01}`. Raises
-        `ResultsError` for keys that were not swept, or are missing, and `ScenarioError` for values that cannot be.
+        `ResultsError` for keys that were not swept or are missing, and `ScenarioError` for invalid values.
         """
         if set(point) != set(self.over):
             raise ResultsError(
@@ -152,7 +152,7 @@ class Results:
         return _native.resolve(self.manifest["source"], self.manifest["scenario_name"], settings)
 
     def _given(self, key: str, cell: object) -> Value:
-        """The value as it was given to the sweep, of which a column of text holds the TOML."""
+        """Returns the value that the sweep was given. A column of text contains its TOML."""
         value = plain(cell)
         for given in self.manifest["over"][key]:
             if given == value or (not isinstance(given, str) and literal(given) == value):
@@ -163,9 +163,8 @@ class Results:
     def write(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes `runs.parquet`, `paths.parquet`, `flows.parquet` and, when these are complete, `manifest.json`.
 
-        The folder is made if there is none. Results in it are replaced; each file is replaced as a whole or not at all.
-        Raises `ResultsError` if the folder holds other things and no results, unless `overwrite`, and if it cannot be
-        written to.
+        Makes the folder if needed. Results in it are replaced, each file atomically. Raises `ResultsError` if the
+        folder has other content and no results, unless `overwrite`, and if it cannot be written to.
         """
         from anabranch.results.files import write
 
@@ -173,9 +172,9 @@ class Results:
 
     @staticmethod
     def read(folder: str | os.PathLike[str]) -> Results:
-        """Reads what `write` has written.
+        """Reads results that `write` has written.
 
-        Raises `ResultsError`, which names the file and a remedy, if anything is missing, damaged or of another format.
+        Raises `ResultsError`, which names the file and a remedy, if a file is missing, damaged or of another format.
         """
         from anabranch.results.files import read
 

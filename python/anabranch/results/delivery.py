@@ -1,4 +1,4 @@
-"""What became of a video, and of messages with a limit, as columns of table `flows`."""
+"""Outcome of a video, and of messages with a limit, as columns of table `flows`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PERCENTILES = (50, 95, 99)
 
 
 def delivery_figures(flow: Mapping[str, Any]) -> dict[str, Value | None]:
-    """The columns of `DELIVERY_FIGURES` of a flow, as the object that `anabranch run --json` prints has it."""
+    """Returns the columns of `DELIVERY_FIGURES` of a flow, in the format of `anabranch run --json`."""
     abandoned: Mapping[str, Any] = flow.get("abandoned") or {}
     video: Mapping[str, Any] = flow.get("video") or {}
     fates: Mapping[str, Mapping[str, int]] = video.get("fates") or {}

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a sweep took. None of this is in the results: they are the same whatever it took.
+    """Cost of a sweep. It is not part of the results, which do not depend on it.
 
-    `computed` and `cached` count runs, and so does `resumed`: those that were taken from the same sweep, which had been
+    `computed`, `cached` and `resumed` count runs; `resumed` ones were taken from the same sweep, which had been
     interrupted. `uncached` counts the runs that no later sweep takes from the cache, since they depend on more than
-    could be read of their schemes, and `uncached_why` names these schemes with the reason.
+    could be read of their schemes. `uncached_why` names these schemes with the reason.
 
     `damaged` counts entries of the cache that could not be used and were replaced, `unkept` runs that could not be
-    written to the cache. `units` of work went to an executor (none went to native threads), with `overhead` seconds for
-    a second of computing: the time between the units of a worker in which it computed nothing, without the start of the
-    worker. `capped` names points, each with its scheme, that have not reached the precision asked for.
+    written to the cache. `units` of work were sent to an executor (none with native threads). `overhead` is the time
+    between the units of a worker in which it computed nothing, in seconds for a second of computing, without the start
+    of the worker. `capped` names points, each with its scheme, that have not reached the requested precision.
     """
 
     computed: int = 0

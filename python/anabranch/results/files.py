@@ -38,7 +38,7 @@ _KEYS = {
 
 
 def check_folder(folder: Path, *, overwrite: bool) -> None:
-    """Raises `ResultsError` unless results may be written here: where there is nothing yet, or results are."""
+    """Raises `ResultsError` unless results may be written here: the folder is empty, or has results."""
     try:
         present = sorted(entry.name for entry in folder.iterdir())
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     except OSError as error:
         raise ResultsError(f"{folder}: results cannot be written here: {error.strerror}") from error
     ours = (MANIFEST, *(file_name(table) for table in TABLES))
-    # A writer that was killed leaves tables without a manifest, or a file that is not yet in its place.
+    # A writer that was killed may leave tables without a manifest, or a temporary file.
     foreign = [name for name in present if name not in ours and not name.startswith(tuple(f".{own}." for own in ours))]
     if overwrite or not foreign or MANIFEST in present:
         return
@@ -57,9 +57,9 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
 
 
 def check_sweep(folder: Path, manifest: dict[str, Any], *, overwrite: bool) -> None:
-    """Raises `ResultsError` if the folder holds results of another sweep than that of this manifest.
+    """Raises `ResultsError` if the folder has results of another sweep than that of this manifest.
 
-    Further seeds and schemes leave it the same sweep. What is damaged or incomplete is no loss.
+    A sweep with further seeds and schemes is the same sweep. Damaged or incomplete results may be replaced.
     """
     try:
         present = _read_manifest(folder)
@@ -76,7 +76,7 @@ def check_sweep(folder: Path, manifest: dict[str, Any], *, overwrite: bool) -> N
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder, and sees that files can be written there. Raises `ResultsError` before they are computed."""
+    """Makes the folder, and checks that it is writable. Raises `ResultsError` before results are computed."""
     probe = folder / f".{MANIFEST}.{secrets.token_hex(4)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,11 +91,11 @@ def file_name(table: Table) -> str:
 
 
 def write(results: Results, folder: Path, *, overwrite: bool) -> None:
-    """Writes the tables, and the manifest when they are complete: see `Results.write`."""
+    """Writes the tables, and then the manifest: see `Results.write`."""
     check_folder(folder, overwrite=overwrite)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # While tables are replaced one after the other, no manifest vouches for them.
+        # Without a manifest, tables that are being replaced do not count as complete.
         (folder / MANIFEST).unlink(missing_ok=True)
         for table in TABLES:
             _replace(folder / file_name(table), _table_writer(results.to_arrow(table)))
@@ -108,14 +108,14 @@ def write(results: Results, folder: Path, *, overwrite: bool) -> None:
 
 
 def _table_writer(table: pa.Table) -> Callable[[IO[bytes]], object]:
-    # Checksums of pages find what a disk has changed; pyarrow's own defaults may change, so what matters is spelt out.
+    # Checksums of pages detect changes on the disk. Options are explicit, since pyarrow's defaults may change.
     return lambda file: pq.write_table(
         table, file, compression="zstd", version="2.6", write_page_checksum=True, store_schema=False
     )
 
 
 def _replace(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    """Writes a file beside its place and moves it there when it is complete."""
+    """Replaces a file atomically, by way of a temporary file beside it."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with beside.open("wb") as file:
@@ -161,7 +161,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _read_table(path: Path, table: Table, manifest: dict[str, Any], rows: dict[str, Any]) -> pa.Table:
     try:
         with path.open("rb") as file:
-            # Without threads: those of Arrow that have just begun abort a process that ends at once, as after an error.
+            # Without threads: Arrow's threads abort a process that ends just after their start, as by an error.
             whole = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
             read: pa.Table = whole.read(use_threads=False)
     except FileNotFoundError:

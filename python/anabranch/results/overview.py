@@ -1,4 +1,4 @@
-"""Results at a glance: a table of means with intervals, as text, in a notebook, and as a figure."""
+"""Overview of results: a table of means with intervals, as text, in a notebook, and as a figure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
-# Points that a notebook shows, as pandas does with long frames.
+# Maximum number of rows in a notebook, as in pandas.
 _MOST_ROWS = 60
 
 
 def means(results: Results, metric: str) -> pandas.DataFrame:
-    """A row for each point that differs from the others, a column for each scheme, with means and intervals as text."""
+    """Returns means with intervals as text: a row for each point, by the varying keys, a column for each scheme."""
     statistics = public("statistics")
     table = statistics.summary(results, metric)
     keys = [key for key in results.over if len(results.manifest["over"][key]) > 1]
@@ -35,7 +35,7 @@ def means(results: Results, metric: str) -> pandas.DataFrame:
 
 
 def varying_first(frame: pandas.DataFrame, identity: list[str]) -> pandas.DataFrame:
-    """The frame with those columns first that tell its rows apart, and at its end what is the same in all of them."""
+    """Returns the frame with the columns first that differ between rows, and those with a single value last."""
     varied = [name for name in identity if frame[name].nunique(dropna=False) > 1]
     rest = [name for name in identity if name not in varied]
     constant = [name for name in ("profile",) if name in frame.columns and frame[name].nunique(dropna=False) < 2]
@@ -45,7 +45,7 @@ def varying_first(frame: pandas.DataFrame, identity: list[str]) -> pandas.DataFr
 
 
 def as_html(results: Results, metric: str) -> str:
-    """What a notebook shows."""
+    """Returns the view in a notebook."""
     count = results.runs.num_rows
     seeds = len(results.manifest["seeds"])
     runs = f"{count} run{'s' * (count != 1)}, {seeds} seed{'s' * (seeds != 1)}"
@@ -67,7 +67,7 @@ def _wide(table: pandas.DataFrame) -> str:
 
 
 def plot(results: Results, metric: str, **options: Any) -> Axes:
-    """Lines over the swept key, or bars where nothing numeric was swept."""
+    """Draws lines over the swept key, or bars if nothing numeric was swept."""
     given = options.get("x")
     at = options.get("at") or {}
     over = results.manifest["over"]

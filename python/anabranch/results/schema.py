@@ -1,4 +1,4 @@
-"""The columns of the three tables. The book defines each figure (chapter "Figures of a run")."""
+"""Columns of the three tables. The book defines each figure (chapter "Figures of a run")."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ RUN_FIGURES = pa.schema(
         pa.field("spurious_retransmissions", pa.int64(), nullable=False),
         pa.field("peak_reorder_bytes", pa.int64(), nullable=False),
         pa.field("rwnd_blocked_s", pa.float64(), nullable=False),
-        # There is none where there is one flow only.
+        # Null if there is only one flow.
         pa.field("jain_index", pa.float64()),
-        # In words; none if all went well.
+        # Text; null if the run succeeded.
         pa.field("failure", pa.string()),
     ]
 )
@@ -45,7 +45,7 @@ FLOW_FIGURES = pa.schema(
         pa.field("flow_scheme", pa.string(), nullable=False),
         pa.field("goodput_kbps", pa.float64(), nullable=False),
         pa.field("delivered_bytes", pa.int64(), nullable=False),
-        # Of transfers only.
+        # Only for transfers.
         pa.field("transfer_s", pa.float64()),
         pa.field("intact", pa.bool_()),
         pa.field("failure", pa.string()),
@@ -54,15 +54,15 @@ FLOW_FIGURES = pa.schema(
 
 DELIVERY_FIGURES = pa.schema(
     [
-        # Of flows with a limit only.
+        # Only for flows with a limit.
         pa.field("abandoned_messages", pa.int64()),
-        # Of videos only.
+        # Only for videos.
         pa.field("frames", pa.int64()),
         pa.field("frames_not_due", pa.int64()),
         pa.field("dropped_i_frames", pa.int64()),
         pa.field("dropped_p_frames", pa.int64()),
         pa.field("dropped_b_frames", pa.int64()),
-        # Lost or late, whether or not they could have been decoded.
+        # Lost or late, decodable or not.
         pa.field("missing_i_frames", pa.int64()),
         pa.field("missing_p_frames", pa.int64()),
         pa.field("missing_b_frames", pa.int64()),
@@ -77,7 +77,7 @@ DELIVERY_FIGURES = pa.schema(
         pa.field("frame_delay_p50_ms", pa.float64()),
         pa.field("frame_delay_p95_ms", pa.float64()),
         pa.field("frame_delay_p99_ms", pa.float64()),
-        # A number of frames and the first letter of their fate, in the order of display.
+        # Counts of frames with the first letter of their fate, in the order of display.
         pa.field("frame_fates", pa.string()),
     ]
 )
@@ -91,7 +91,7 @@ _ARROW = {"bool": pa.bool_(), "int64": pa.int64(), "float64": pa.float64(), "str
 
 
 def schema(table: Table, over: Mapping[str, Sequence[Value]]) -> pa.Schema:
-    """All columns of a table: the run's key, a column for each swept key, scheme, seed, and the figures."""
+    """Returns all columns of a table: the run's key, a column for each swept key, scheme, seed, and the figures."""
     swept = [pa.field(key, _ARROW[kind(values)], nullable=False) for key, values in over.items()]
     return pa.schema(
         [
