@@ -1,4 +1,4 @@
-"""Schemes in Python: policies for slots of a scheme, what they see, and what they may answer.
+"""Schemes in Python: policies for slots of a scheme, with their inputs and decisions.
 
 A scheduler is a class with a method `pick`, which chooses a path:
 

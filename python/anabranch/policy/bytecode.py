@@ -1,4 +1,4 @@
-"""Reads the code that was compiled from a function: its text, and the names that it refers to."""
+"""Reader of the bytecode of a function: its text, and the names that it refers to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _NAMED_ATTRIBUTES = _ATTRIBUTES | {"STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD"}
 _NO_INSTRUCTIONS = frozenset({"EXTENDED_ARG", "CACHE"})
 _SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
-# Instructions that read or write a namespace which the analysis does not follow.
+# Instructions that access a namespace outside the analysis.
 _NAMESPACES = {
     "STORE_GLOBAL": "assigns the global",
     "DELETE_GLOBAL": "deletes the global",
@@ -22,14 +22,14 @@ _NAMESPACES = {
     "LOAD_FROM_DICT_OR_GLOBALS": "defines a class, whose body uses",
     "LOAD_FROM_DICT_OR_DEREF": "defines a class, whose body uses",
 }
-# Protocols of objects, whose methods are in the classes that are read.
+# Special methods of objects. The analysis reads the classes that define them.
 _PROTOCOLS = """
     abs add and bool call contains delitem divmod enter eq exit float floordiv ge getitem gt iadd imul index init int
     invert isub iter itruediv le len lt matmul mod mul ne neg next or pos post_init pow radd reversed rmul round rsub
     rtruediv setitem sub truediv xor
 """
 _ALLOWED_DUNDERS = frozenset(f"__{name}__" for name in _PROTOCOLS.split())
-# Attributes that lead from an object of a run to the frames and namespaces of the interpreter.
+# Attributes that lead from an object of a run to frames and namespaces of the interpreter.
 _FRAME_NAMES = """
     gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await cr_origin ag_frame ag_code ag_await f_back f_builtins
     f_code f_globals f_locals f_trace tb_frame tb_next mro format_map func_globals
@@ -39,21 +39,21 @@ _FRAMES = frozenset(_FRAME_NAMES.split())
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A global name that a function reads, with the attributes that it reads of its value at once."""
+    """Global name that a function reads, with the attributes that it reads of its value at once."""
 
     chain: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute that a function reads or writes, of any object."""
+    """Attribute that a function reads or writes, of any object."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A use of something that cannot be followed, in words that stand behind the function's name."""
+    """Use that the analysis cannot follow, as a phrase that continues the function's name."""
 
     why: str
 
@@ -61,13 +61,13 @@ class Unknown:
 Reference = Name | Attribute | Unknown
 
 
-# Code that was read, with its text and what it refers to. Code objects never change, and are read before each run.
+# Code that was read, with its text and its references. Code objects are immutable, and are read before each run.
 _read: dict[int, tuple[CodeType, str, list[Reference]]] = {}
 _MOST_READ = 10_000
 
 
 def read(code: CodeType) -> tuple[str, list[Reference]]:
-    """Returns the code as text, and the names that it refers to, those of functions inside it too, each once."""
+    """Returns the code as text, and the unique names that it refers to, including those of nested functions."""
     if id(code) not in _read:
         if len(_read) >= _MOST_READ:
             _read.clear()
@@ -133,7 +133,7 @@ def _is_plain_format(steps: Sequence[dis.Instruction], at: int) -> bool:
 
 
 def _hidden_names(constant: object) -> Iterator[Reference]:
-    """Reports forbidden attributes that a constant names, as for `getattr` and patterns of `match`."""
+    """Yields forbidden attributes that a constant names, for example for `getattr` and patterns of `match`."""
     if isinstance(constant, (tuple, frozenset)):
         for item in constant:
             yield from _hidden_names(item)
@@ -148,7 +148,7 @@ def _forbidden(name: str) -> Iterator[Unknown]:
 
 
 def text_of(code: CodeType) -> str:
-    """Returns the code as text: its instructions with the names and constants that they refer to."""
+    """Returns the code as text: its instructions with their names and constants."""
     constants = [_constant(constant) for constant in code.co_consts]
     parts = [code.co_name, code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount]
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
@@ -161,7 +161,7 @@ def _constant(constant: object) -> str:
     if isinstance(constant, tuple):
         return f"({', '.join(map(_constant, constant))})"
     if isinstance(constant, frozenset):
-        # A set has another order in each process.
+        # The order of a set differs in each process.
         return f"frozenset({', '.join(sorted(map(_constant, constant)))})"
     if type(constant) is int:
         # Long numbers have no decimal text.

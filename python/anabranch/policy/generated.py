@@ -1,4 +1,4 @@
-"""Recognises the methods that `dataclass` has generated: they follow from the fields, which are part of the key."""
+"""Detection of methods that `dataclass` generated: they follow from the fields, which are part of the key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _twins: weakref.WeakKeyDictionary[type, type | None] = weakref.WeakKeyDictionary
 
 
 def is_dataclass(of: type) -> bool:
-    """Returns `True` if the class itself was decorated, and not one that it descends from."""
+    """Returns `True` if the class itself was decorated, and not one of its bases."""
     return "__dataclass_fields__" in vars(of)
 
 
@@ -32,7 +32,7 @@ def _present(value: object) -> object:
 def is_generated(of: type, name: str, member: object) -> bool:
     """Returns `True` if `dataclass` would generate this member from the fields of the class.
 
-    The member is compared with that of a second class with the same fields. A name or a file name proves nothing.
+    The member is compared with that of a second class with the same fields, since names are no proof.
     """
     if not is_dataclass(of):
         return False
@@ -45,7 +45,7 @@ def is_generated(of: type, name: str, member: object) -> bool:
 
 
 def _same(one: FunctionType, other: FunctionType) -> bool:
-    """Compares two functions, and those that they wrap."""
+    """Returns `True` if two functions, and those that they wrap, are equal."""
     if text_of(one.__code__) != text_of(other.__code__):
         return False
     inner, of_other = vars(one).get("__wrapped__"), vars(other).get("__wrapped__")
@@ -55,7 +55,7 @@ def _same(one: FunctionType, other: FunctionType) -> bool:
 
 
 def _twin(of: type) -> type | None:
-    """Makes a class with the same fields and no code of its own; `None` if that cannot be done."""
+    """Returns a class with the same fields and no code of its own; `None` if that is impossible."""
     parameters = vars(of)["__dataclass_params__"]
     arguments: dict[str, Any] = {name: getattr(parameters, name) for name in _ARGUMENTS}
     hook = {"__post_init__": lambda self: None} if hasattr(of, "__post_init__") else {}

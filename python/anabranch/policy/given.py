@@ -1,4 +1,4 @@
-"""Schemes as they are given: a name or expression, or an object with policies in Python."""
+"""Given schemes: a name or expression, or an object with policies in Python."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SLOTS: Mapping[type[Policy], tuple[str, ...]] = {
     Retransmit: ("route",),
 }
 _NAME_LENGTH = 100
-# Attributes of an object that are no parameters of it.
+# Attributes of an object that are no parameters.
 _NO_PARAMETERS = ("name", "version")
 _NAME = re.compile(rf"(?=.{{1,{_NAME_LENGTH}}}\Z)[^\W\d][\w.+-]*(\([\w.+=,-]*\))?")
 
 
 class Keeping:
-    """Decides if runs of a scheme may be kept: all that they depend on is known, and no run has changed it."""
+    """Decides whether runs of a scheme may be cached: all their dependencies are known, and no run has changed them."""
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
@@ -36,18 +36,18 @@ class Keeping:
 
     @property
     def is_allowed(self) -> bool:
-        """Returns `True` while runs may be kept."""
+        """`True` while runs may be cached."""
         return not self.reasons
 
     def check(self, policy: Policy) -> None:
-        """Compares the scheme with what it was; called before each run, whose result depends on what it finds."""
+        """Compares the scheme with its original state. Call before each run, which uses the current state."""
         if self.is_allowed and policy.version is None and identity_of(policy) != self.identity:
             self.reasons = ("a run changed what later runs depend on, such as a global or an attribute of a class",)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnScheme:
-    """A scheme with policies in Python."""
+    """Scheme with policies in Python."""
 
     name: str
     base: str
@@ -56,11 +56,11 @@ class OwnScheme:
     keeping: Keeping
 
     def native(self) -> tuple[str, Any, list[str]]:
-        """As the native module takes it."""
+        """Returns the scheme in the form of the native module."""
         return self.name, self._object, list(self.hooks)
 
     def _object(self, seed: int, association: int) -> Policy:
-        """The object of one association of a run."""
+        """Returns the object for one association of a run."""
         self.keeping.check(self.policy)
         policy = copy.deepcopy(self.policy)
         object.__setattr__(policy, "random", Random(f"{seed}/{association}"))
@@ -68,7 +68,7 @@ class OwnScheme:
 
 
 def given_scheme(scheme: object) -> str | OwnScheme:
-    """A scheme that was given by name, or as an object. Raises `SchemeError` if it is neither."""
+    """Returns a scheme that is given by name or as an object. Raises `SchemeError` for anything else."""
     if isinstance(scheme, str):
         return scheme
     if isinstance(scheme, type) and issubclass(scheme, Policy):
@@ -85,7 +85,7 @@ def given_scheme(scheme: object) -> str | OwnScheme:
 
 
 def _hooks(policy: Policy) -> tuple[str, ...]:
-    """The methods that the object's class has of its own."""
+    """Returns the methods that the object's class overrides."""
     of = type(policy)
     slots = [slot for slot in _SLOTS if isinstance(policy, slot)]
     hooks: list[str] = []
@@ -126,7 +126,7 @@ def _check_version(policy: Policy) -> None:
 
 
 def _described(policy: Policy) -> str:
-    """The class with the object's public attributes, as far as they can stand in a name."""
+    """Returns the class with the object's public attributes, if they are allowed in a name."""
     public = [(key, value) for key, value in getattr(policy, "__dict__", {}).items() if not key.startswith("_")]
     plain = [(key, value) for key, value in public if isinstance(value, (bool, int, float, str))]
     words = [f"{key}={_word(value)}" for key, value in plain if key not in _NO_PARAMETERS]
@@ -140,7 +140,7 @@ def _word(value: bool | int | float | str) -> str:
 
 
 def _is_known(name: str) -> bool:
-    """Whether an expression of the registry is written so."""
+    """Returns `True` if the name is an expression of the registry."""
     try:
         _native.schemes_of('[[path]]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n[run]\nduration = "1 s"\n', "scheme", name)
     except SchemeError:

@@ -1,8 +1,8 @@
-"""Names what the runs of a scheme in Python depend on: its code, that of what it calls, and its parameters.
+"""Identity of a scheme in Python: a hash of its code, of the code that it calls, and of its parameters.
 
-The code is that which was compiled from the source: a file may have changed since it was imported. A run is only kept
-if all that its scheme depends on is proven to be in its key. What the analysis does not follow leaves the runs out of
-the cache, unless the scheme declares a version.
+The code is the compiled code, since a file may have changed after it was imported. A run is cached only if all
+dependencies of its scheme are proven to be in its key. A dependency outside the analysis excludes the runs from the
+cache, unless the scheme declares a version.
 """
 
 from __future__ import annotations
@@ -21,22 +21,21 @@ from anabranch.policy.walk import Walk
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Hash of all that could be read of a scheme, and the reasons why that is not all that its runs depend on."""
+    """Hash of all that could be read of a scheme, and reasons why its runs may depend on more."""
 
     digest: str
     reasons: tuple[str, ...]
 
     @property
     def is_complete(self) -> bool:
-        """Returns `True` if two schemes with this digest make the same runs."""
+        """`True` if two schemes with this digest make the same runs."""
         return not self.reasons
 
 
 def identity_of(policy: Policy) -> Identity:
-    """Reads a policy as it is now.
+    """Reads the current state of a policy.
 
-    A version in the class answers for what its methods refer to. One that the object has itself answers for its
-    attributes too.
+    A version in the class covers the references of its methods. A version of the object covers its attributes too.
     """
     walk = Walk(follows=policy.version is None)
     try:
@@ -52,13 +51,13 @@ def identity_of(policy: Policy) -> Identity:
 
 
 def _place(policy: Policy) -> str:
-    """Returns where the class is defined, which tells classes with a version apart."""
+    """Returns the place of the class definition, which distinguishes classes with a version."""
     return "" if policy.version is None else f"{type(policy).__module__}.{type(policy).__qualname__}"
 
 
 @functools.cache
 def _interface() -> str:
-    """Returns a hash of what lies between a policy in Python and the engine, and of the Python that executes it."""
+    """Returns a hash of the code between a policy in Python and the engine, and of the version of Python."""
     sources = [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))]
     content = json.dumps([sys.version, _native.policy_sources(), sources])
     return hashlib.sha256(content.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Objects that code of a scheme may use although they are not read: they do the same in every run.
+"""Objects that code of a scheme may use without being read, since they do the same in every run.
 
-They are compiled, keep no state between runs, and are part of this Python or of the engine, both of which are in the
-key of a run. Everything else is read, or leaves the runs uncached.
+They are compiled, have no state between runs, and belong to this Python or to the engine, which are both in the key of
+a run. All other objects are read, or exclude the runs from the cache.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _OF_ENGINE = """
     Acknowledged AssociationFacts Bind Copies Decision DeliverySample HeadOfLine LostChunk PaceAsk Pacing PathFacts
     PathLoss PolicyEvent SendAsk View Wait Window
 """
-# `set`, `hash` and `id` differ between processes, `print` and `open` reach outside, `getattr` and `type` go where the
-# analysis does not.
+# Excluded: `set`, `hash` and `id` differ between processes, `print` and `open` reach outside, `getattr` and `type`
+# evade the analysis.
 _BUILTINS = """
     abs all any bin bool bytearray bytes callable chr complex dict divmod enumerate filter float int isinstance
     issubclass iter len list map max min next object oct ord pow range reversed round slice sorted str sum super tuple
@@ -45,7 +45,7 @@ _OF_OPERATOR = """
 
 
 class Pristine:
-    """Knows allowed objects by their identity, and classes whose members have to be those of the beginning."""
+    """Set of allowed objects by their identity, and of classes whose members have to be unchanged."""
 
     def __init__(self) -> None:
         self._names: dict[int, tuple[str, object]] = {}
@@ -68,7 +68,7 @@ class Pristine:
         self._members = {of: _state(of) for of in (*SLOTS, *(getattr(_native, name) for name in _OF_ENGINE.split()))}
 
     def _allow(self, module: str, name: str, value: object) -> None:
-        """Allows an object, unless a function in Python has taken its place."""
+        """Allows an object, unless a function in Python has replaced it."""
         if not isinstance(value, FunctionType):
             self._names[id(value)] = (f"{module}.{name}", value)
 
@@ -78,13 +78,13 @@ class Pristine:
         return name if known is value else None
 
     def changed(self) -> list[str]:
-        """Returns the names of classes of the package whose members are others than when they were loaded."""
+        """Returns the names of classes of the package whose members have changed since they were loaded."""
         return [of.__name__ for of, then in self._members.items() if not _equal(_state(of), then)]
 
 
 def _state(of: type) -> dict[str, object]:
     """Returns the members of a class, and the code of its methods."""
-    # `copy` notes the slots of a class in the class.
+    # `copy` stores the slots of a class in the class.
     members = {name: member for name, member in vars(of).items() if name != "__slotnames__"}
     codes = {f"{name} code": member.__code__ for name, member in members.items() if isinstance(member, FunctionType)}
     return {**members, **codes}

@@ -1,7 +1,7 @@
-"""Reads all that an object's methods can reach: code, values, and the state of what they refer to.
+"""Traversal of all that an object's methods can reach: code, values, and the state of referenced objects.
 
-The result is a tree of lists and texts that differs if anything of it differs. What cannot be read is noted with a
-reason and leaves a gap in the tree.
+The result is a tree of lists and texts that differs if any of these differ. An unreadable object adds a reason and
+leaves a gap in the tree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from anabranch.policy.slots import Policy
 
 Tree: TypeAlias = list[Any]
 
-# Members of classes that no method can reach, because it would have to name them as an attribute.
+# Members of classes that no method can reach without naming them as an attribute.
 _IGNORED_NAMES = """
     __module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __firstlineno__ __static_attributes__
     __annotate_func__ __annotations_cache__ __slots__ __slotnames__
@@ -45,7 +45,7 @@ _COMPILED = (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
-# Classes whose instances have no content but their attributes.
+# Classes whose instances have no content except their attributes.
 _ROOTS = (object, *SLOTS)
 _MOST_VALUES = 200_000
 _MOST_REASONS = 20
@@ -53,11 +53,10 @@ _ABSENT = object()
 
 
 class Walk:
-    """Reads objects, each once: where it is met again, its number stands for it.
+    """Reads objects, each once: further occurrences are replaced by its number.
 
-    `code_reasons` has what could not be read of code and of what code refers to, `value_reasons` what could not be
-    read of the attributes of the object. With `follows=False` only the text of methods is read, and not what they
-    refer to.
+    `code_reasons` has the unreadable parts of code and of its references, `value_reasons` those of the attributes of
+    the object. With `follows=False` only the text of methods is read, without their references.
     """
 
     def __init__(self, *, follows: bool = True) -> None:
@@ -67,7 +66,7 @@ class Walk:
         self._depth = 0
         self._count = 0
         self._numbers: dict[int, int] = {}
-        # The identity of an object that is gone may become that of another one.
+        # The identity of a removed object may be reused for another one.
         self._held: list[object] = []
         self._own_names: set[str] = set()
         self._readers: dict[type, Callable[[Any, str], Tree]] = {
@@ -176,7 +175,7 @@ class Walk:
         return []
 
     def _global(self, function: FunctionType, chain: tuple[str, ...], called: str) -> Tree:
-        """Reads a global, or an attribute of a module that a global is."""
+        """Reads a global, or an attribute of a global module."""
         read, rest = chain[0], list(chain[1:])
         value = function.__globals__.get(read, _ABSENT)
         if value is _ABSENT:
@@ -244,14 +243,14 @@ def _builtins_of(function: Any) -> dict[str, Any]:
 
 
 def _of_module(module: ModuleType, name: str) -> Any:
-    """Returns an attribute of a module that computes none; the package itself loads its own when they are used."""
+    """Returns an attribute of a module that computes none. The package itself loads its own on first use."""
     if module.__name__ == "anabranch":
         return getattr(module, name, _ABSENT)
     return vars(module).get(name, _ABSENT) if type(module) is ModuleType else _ABSENT
 
 
 def _is_of_library(value: Any) -> bool:
-    """Returns `True` for what Python's library or this package defines: only what is listed as pristine is known."""
+    """Returns `True` for objects of Python's library or of this package, of which only pristine ones are known."""
     return str(value.__module__).partition(".")[0] in (*sys.stdlib_module_names, "anabranch")
 
 
@@ -263,7 +262,7 @@ def _is_compiled(of: type) -> bool:
 
 
 def _slots(value: Any) -> Iterator[tuple[str, Any]]:
-    """Returns the attributes that are in slots of the object's classes."""
+    """Yields the attributes in slots of the object's classes."""
     for of in type(value).__mro__:
         for name, member in vars(of).items():
             if isinstance(member, MemberDescriptorType):
