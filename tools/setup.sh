@@ -1,0 +1,84 @@
+#!/bin/sh
+# Installs the system packages that are missing, and prints them first. It needs root and a system with apt; elsewhere it
+# prints the names.
+#
+#     tools/setup.sh demo|test|all
+#
+# demo   compiler and what Python needs to make an environment; nothing works without these
+# test   these, and the programs without which some tests of `make test` and `make python` are skipped
+# all    these, and other stacks and simulators that `.ci/run` compares with
+#
+# ANABRANCH_SETUP=no installs nothing and leaves out what needs a missing program.
+set -eu
+# Debian has some of these programs where only root looks for them.
+PATH="$PATH:/usr/sbin:/sbin"
+
+case "${1:-}" in
+demo | test | all) wanted=$1 ;;
+*)
+    echo 'usage: tools/setup.sh demo|test|all' >&2
+    exit 2
+    ;;
+esac
+
+# One package a line: the smallest set that has it, its name in Debian, and a command that succeeds where it is installed.
+packages() {
+    cat << 'LIST'
+demo gcc command -v cc
+demo libc6-dev command -v cc
+demo python3-venv python3 -c 'import ensurepip, venv'
+test tshark test -n "${ANABRANCH_SKIP_TSHARK:-}" || command -v tshark
+test chromium command -v chromium || command -v chromium-browser || command -v google-chrome
+test ethtool command -v ethtool
+test iproute2 command -v ip && command -v tc
+all ccache command -v ccache
+all libfaketime find /usr/lib /usr/lib64 -name libfaketimeMT.so.1 | grep .
+all libusrsctp-dev test -e /usr/include/usrsctp.h
+all libusrsctp-examples test -x /usr/lib/usrsctp/tsctp
+all ns2 command -v ns
+LIST
+}
+
+# Prints the missing packages of a set.
+missing() {
+    packages | while read -r set package probe; do
+        if [ "$set" = "$1" ] && ! sh -c "$probe" > /dev/null 2>&1 < /dev/null; then
+            echo "$package"
+        fi
+    done
+}
+
+needed=$(missing demo | xargs)
+useful=
+if [ "$wanted" != demo ]; then useful=$(missing test | xargs); fi
+if [ "$wanted" = all ]; then useful=$(echo "$useful" "$(missing all)" | xargs); fi
+all=$(echo "$needed" "$useful" | xargs)
+
+if ! command -v "${CARGO:-cargo}" > /dev/null; then
+    echo 'Rust is missing. Install it as https://rustup.rs describes, then run this again.' >&2
+    exit 1
+fi
+if [ -z "$all" ]; then exit 0; fi
+if [ "${ANABRANCH_SETUP:-}" = no ]; then
+    echo "Missing, and not installed because of ANABRANCH_SETUP=no: $all"
+    exit 0
+fi
+install="apt-get install -y --no-install-recommends $all"
+if ! command -v apt-get > /dev/null; then
+    echo "Missing: $all (names of Debian). Install them with the package manager of this system."
+    [ -z "$needed" ]
+    exit
+fi
+if [ "$(id -u)" != 0 ]; then
+    echo "Missing: $all. Installing them needs root. Type:" >&2
+    echo "    sudo apt-get update && sudo $install" >&2
+    [ -n "$needed" ] || echo 'or set ANABRANCH_SETUP=no to leave out what needs them.' >&2
+    exit 1
+fi
+echo "Installing: $all"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # One word a package.
+if apt-get update -q < /dev/null && $install < /dev/null; then exit 0; fi
+echo "apt could not install all of: $all" >&2
+# What is left out without the other packages says so itself.
+[ -z "$(missing demo)" ]
