@@ -1,4 +1,4 @@
-"""`anabranch harm`: whether schemes do harm to one path's goodput, to other flows, to links, to small messages."""
+"""`anabranch harm`: tests schemes for harm to one path's goodput, other flows, links and small messages."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _LEAST_SEEDS = 20
 _QUICK_SEEDS, _QUICK_CHOOSING, _QUICK_RANDOM, _QUICK_S = "3", 2, 5, 20.0
 _QUICK_RIVALS = "sctp,cmt,db-cmt,cmt-dfr,bonded"
 _CHOOSING_FROM = 1_000_001
-"""The first of the seeds on which is chosen what to compare with."""
+"""First seed of the choice of comparisons."""
 
 
 def main(arguments: list[str]) -> int:
-    """Carries out `anabranch harm` with what stands after it, and gives its exit status."""
+    """Runs `anabranch harm` with its arguments, and returns the exit status."""
     options = _parser().parse_args(arguments)
     from anabranch.harm.checking import check, chosen
     from anabranch.trials.bench import Bench
@@ -126,7 +126,7 @@ def _scope(options: argparse.Namespace) -> Scope:
 
 
 def _all_rivals() -> str:
-    """All schemes, each held to the receive buffer that the setting has: `mptcp-ns2` by itself stores what it likes."""
+    """Returns all schemes, each limited to the receive buffer of the setting: `mptcp-ns2` alone has no limit."""
     from anabranch import schemes
 
     presets = [each for each in schemes() if each.kind == "scheme"]

@@ -1,4 +1,4 @@
-"""What `anabranch limit` and `anabranch harm` have in common: options of runs, and how they end."""
+"""Common parts of `anabranch limit` and `anabranch harm`: options of runs, and exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATUS = (
 
 
 def add_options(parser: Parser) -> None:
-    """Options of runs and of what is written."""
+    """Adds the options of runs and of outputs."""
     add = parser.add_argument
     add("--quick", action="store_true", help="a fixed part of it with few seeds, in less than a minute")
     add("--out", metavar="DIR", type=Path, help="folder for the tables in Markdown and everything as JSON")
@@ -43,7 +43,7 @@ def add_options(parser: Parser) -> None:
 
 
 def options_of(options: argparse.Namespace) -> Options:
-    """How runs are made."""
+    """Returns the settings of runs."""
     from anabranch.sweep.steps import open_cache
 
     cache = open_cache(False if options.no_cache else options.cache or True, _say)
@@ -55,9 +55,9 @@ def _say(text: str) -> None:
 
 
 def check_files(options: argparse.Namespace, parts: Collection[str]) -> None:
-    """Reads what is needed in the end, so that a mistake is said before hours of runs. Raises `PlanError`.
+    """Reads the files that are needed in the end, so that errors precede hours of runs. Raises `PlanError`.
 
-    `parts` are those of the book's page that are written.
+    `parts` are the parts of the book's page that will be written.
     """
     from anabranch.trials.book import check_parts
 
@@ -68,13 +68,13 @@ def check_files(options: argparse.Namespace, parts: Collection[str]) -> None:
 
 
 def interrupted(stop: KeyboardInterrupt) -> int:
-    """Says after Ctrl-C how to go on, and gives the exit status."""
+    """Prints after Ctrl-C how to resume, and returns the exit status."""
     print(str(stop) or "stopped by Ctrl-C", file=sys.stderr)
     return INTERRUPTED
 
 
 def positive(text: str) -> int:
-    """A whole number above 0, so small that as many settings fit into memory."""
+    """Returns a whole number above 0, with an upper bound, so that the settings fit into memory."""
     number = int(text) if text.isdecimal() and len(text) < 10 else 0
     if not 1 <= number <= _MOST_NUMBER:
         raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MOST_NUMBER}")
@@ -82,12 +82,12 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time in seconds, of which something is left after handshake and slow start."""
+    """Returns a time in seconds that is longer than handshake and slow start."""
     return time_within(text, 5, 100_000)
 
 
 def seeds_of(text: str) -> tuple[int, ...]:
-    """Seeds as after `anabranch sweep --seeds`. Raises `PlanError`."""
+    """Returns seeds in the format of `anabranch sweep --seeds`. Raises `PlanError`."""
     from anabranch.sweep.seeds import parse_seeds, read_seeds
 
     try:
@@ -97,7 +97,7 @@ def seeds_of(text: str) -> tuple[int, ...]:
 
 
 def schemes_of(text: str, option: str = "--schemes") -> tuple[str, ...]:
-    """Schemes of a list, `all` standing for those that are built in. Raises `PlanError` that names the option."""
+    """Returns the schemes of a list. `all` stands for the built-in ones. Raises `PlanError` that names the option."""
     from anabranch import _native
 
     try:
@@ -111,7 +111,7 @@ _ANY_SCENARIO = '[run]\nduration = "1 s"\n[[path]]\nrate = "1 Mbit/s"\ndelay = "
 
 
 def status_of(options: argparse.Namespace, broken: Collection[Broken]) -> int:
-    """The exit status, with what there is to say about limits that are known to be broken."""
+    """Returns the exit status, and prints changes of the limits that are known to be broken."""
     if options.store_known:
         write_known(options.store_known, broken)
         return 0

@@ -1,4 +1,4 @@
-"""`anabranch limit`: goodput beside the most that links and receive buffer admit."""
+"""`anabranch limit`: goodput relative to the maximum that links and receive buffer admit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _QUICK_SEEDS, _QUICK_S = "4", 60.0
 
 
 def main(arguments: list[str]) -> int:
-    """Carries out `anabranch limit` with what stands after it, and gives its exit status."""
+    """Runs `anabranch limit` with its arguments, and returns the exit status."""
     options = _parser().parse_args(arguments)
     from anabranch.limit import judging
 

@@ -1,7 +1,7 @@
-"""The entry point of the `anabranch` command: native commands go to the native main, the others to a module each.
+"""Entry point of the `anabranch` command: native commands run in the native main, the others in a module each.
 
-A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported when it is asked for,
-so that no other command waits for the libraries it needs.
+A Python command NAME is `anabranch.command.NAME.main(arguments) -> int`. Its module is imported on use, so that other
+commands do not wait for its libraries.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carries out the command in `arguments` (those of the process if `None`) and gives its exit status.
+    """Runs the command in `arguments` (default: those of the process) and returns its exit status.
 
-    0 is for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for Ctrl-C. It is
-    the last thing a process does: native commands leave SIGINT as they want it.
+    The status is 0 for success, 1 for a failure, 2 for a wrong command line, scenario, scheme or plan, and 130 for
+    Ctrl-C. Call it last in a process, since native commands change the handling of SIGINT.
     """
     streams.prepare()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -39,14 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_native(words: list[str]) -> int:
-    # Python's handler would keep Ctrl-C for after the command. One that was ignored from the start stays ignored.
+    # Python's handler would delay Ctrl-C until the command ends. A signal that was ignored from the start stays
+    # ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _native.command(["anabranch", *words])
 
 
 def _guarded(name: str, arguments: list[str]) -> int:
-    """Runs a Python command, and makes of whatever it raises what the shell and the user should see."""
+    """Runs a Python command, and converts its exceptions to an exit status and a message."""
     try:
         return _run_python(name, arguments)
     except KeyboardInterrupt:
@@ -77,13 +78,13 @@ def _run_python(name: str, arguments: list[str]) -> int:
     try:
         return cast(int, command.main(arguments))
     finally:
-        # Here, where it can still be told what happened to the reader, and not while the interpreter ends.
+        # Here an error can still be reported with its cause. While the interpreter ends it could not.
         sys.stdout.flush()
         streams.raise_output_error()
 
 
 def _reader_has_gone() -> bool:
-    """Whether it is standard output that leads nowhere any more, as once `head` has seen enough."""
+    """Returns `True` if the reader of standard output has ended, such as `head`."""
     if sys.platform == "win32":  # which has no such error
         return False
     output = select.poll()

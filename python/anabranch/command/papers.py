@@ -26,9 +26,9 @@ Examples:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carries out the command and gives its exit status: 0, 1 if it failed, 2 for wrong input, 130 for Ctrl-C.
+    """Runs the command and returns its exit status: 0, 1 if it failed, 2 for wrong input, 130 for Ctrl-C.
 
-    What the verdicts are has no influence on it.
+    The status does not depend on the verdicts.
     """
     options = _parser().parse_args(list(arguments))
     try:
@@ -164,7 +164,7 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning in one line, without the place in the code that it comes from."""
+    """Prints a warning in one line, without its place in the code."""
     print(message, file=sys.stderr)
 
 

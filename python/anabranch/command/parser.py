@@ -1,4 +1,4 @@
-"""A parser whose help and errors look like those of the native commands, which clap writes."""
+"""Parser with help and errors in the style of the native commands, which use clap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_COLUMNS = 100
 
 
 class Formatter(argparse.HelpFormatter):
-    """As wide as the terminal, and at most as wide as the help of native commands. Examples keep their lines."""
+    """Formatter with the width of the terminal, limited to that of native commands. Examples keep their lines."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=min(shutil.get_terminal_size().columns, MOST_COLUMNS))
@@ -26,7 +26,7 @@ class Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Shows `examples` below the options; subcommands that `add_subparsers` adds are of this kind, too."""
+    """Parser that shows `examples` below the options. `add_subparsers` creates subcommands of the same class."""
 
     def __init__(self, **others: Any) -> None:
         super().__init__(formatter_class=Formatter, add_help=False, **others)
@@ -36,11 +36,11 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help="Print help")
 
     def error(self, message: str) -> NoReturn:
-        """Says what is wrong with the command line, and exits with 2."""
+        """Prints the error of the command line, and exits with status 2."""
         usage = self.format_usage().strip()
         self.exit(2, f"error: {message}\n\n{usage}\n\nFor more information, try '--help'.\n")
 
 
 def _path(typed: str) -> Path:
-    """Returns a typed path; a leading `~/` becomes the user's home folder, as most shells leave it behind `=`."""
+    """Returns a typed path. A leading `~/` is the user's home folder; most shells do not expand it after `=`."""
     return Path(typed).expanduser() if typed == "~" or typed.startswith("~/") else Path(typed)

@@ -38,7 +38,7 @@ _EXAMPLES = """Examples:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Draws what the arguments ask for, and returns the exit status; what else goes wrong is for `command.main`."""
+    """Draws the requested figure, and returns the exit status. `command.main` handles other errors."""
     options = _parser().parse_args(arguments)
     try:
         return _list(options.folder) if options.list else _plot(options)
@@ -111,7 +111,7 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
-    """The figure, and what it is drawn from."""
+    """Returns the figure, and its data."""
     from anabranch.figures.catalogue import FIGURES
 
     if name not in FIGURES:
@@ -126,7 +126,7 @@ def _chosen(folder: Path, name: str) -> tuple[Entry, Results | Series]:
 
 
 def _read(folder: Path) -> Results | Series:
-    """What is in the folder."""
+    """Returns the content of the folder."""
     from anabranch.results import Results
     from anabranch.series import read_trace
 
@@ -149,7 +149,7 @@ def _kind(data: Results | Series) -> str:
 
 
 def _given(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given. Raises `FigureError` for those that the figure does not take."""
+    """Returns the given options. Raises `FigureError` for those that the figure does not take."""
     from anabranch.figures.catalogue import FIGURES
 
     known = sorted(frozenset().union(*(other.takes for other in FIGURES.values())))
@@ -164,7 +164,7 @@ def _given(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _notes(data: Results | Series) -> list[str]:
-    """What is not complete."""
+    """Returns notes on incomplete data."""
     from anabranch.results import Results
 
     if not isinstance(data, Results):
@@ -190,12 +190,12 @@ def _list(folder: Path) -> int:
 
 
 def _contents(data: Results | Series) -> dict[str, list[str]]:
-    """What there is to choose from."""
+    """Returns the available metrics, schemes and keys, or flows, paths and times."""
     from anabranch.results import Results
     from anabranch.statistics.samples import metrics_of
 
     if isinstance(data, Results):
-        # What no run has a value of, as Jain's index where there is one flow, is nothing to draw.
+        # Omits columns without values, such as Jain's index of one flow.
         frames = [data.to_pandas(table).dropna(axis="columns", how="all") for table in ("runs", "flows", "paths")]
         swept = [f"{key} ({', '.join(map(str, values))})" for key, values in data.manifest["over"].items()]
         return {
@@ -212,7 +212,7 @@ def _contents(data: Results | Series) -> dict[str, list[str]]:
 
 
 def _split(text: str) -> list[str]:
-    """A list of schemes, in which commas inside parentheses do not divide."""
+    """Returns a list of schemes. Commas inside parentheses do not separate them."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 

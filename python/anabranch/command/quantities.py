@@ -1,7 +1,7 @@
-"""Sizes and times of options, read as the native commands read them (`crates/cli/src/quantity.rs`).
+"""Sizes and times in options, in the format of the native commands (`crates/cli/src/quantity.rs`).
 
-A quantity is a number and a unit, with or without a blank between them: `64KiB`, `1.5 s`. Without a unit it is bytes or
-seconds. `K`, `M` and `G`, in either case, are powers of 1024 bytes.
+A quantity is a number and a unit, with or without a blank between them: `64KiB`, `1.5 s`. The default units are bytes
+and seconds. `K`, `M` and `G`, in either case, are powers of 1024 bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHORT_BYTES = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def time_s(text: str) -> float:
-    """A time in seconds.
+    """Returns a time in seconds.
 
     >>> time_s("250ms"), time_s("2 min"), time_s("5")
     (0.25, 120.0, 5.0)
@@ -39,7 +39,7 @@ def time_s(text: str) -> float:
 
 
 def time_within(text: str, least_s: float, most_s: float) -> float:
-    """A time in seconds between two bounds."""
+    """Returns a time in seconds between two bounds."""
     time = time_s(text)
     if not least_s <= time <= most_s:
         raise argparse.ArgumentTypeError(f"{text[:32]!r} is not between {least_s:g}s and {most_s:g}s")
@@ -47,7 +47,7 @@ def time_within(text: str, least_s: float, most_s: float) -> float:
 
 
 def size_bytes(text: str) -> int:
-    """A size in bytes.
+    """Returns a size in bytes.
 
     >>> size_bytes("1452"), size_bytes("64K"), size_bytes("1.5 kB")
     (1452, 65536, 1500)

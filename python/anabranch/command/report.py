@@ -20,7 +20,7 @@ _WRONG_INPUT = 2
 
 
 def main(arguments: list[str]) -> int:
-    """Writes a report, and gives the exit status."""
+    """Writes a report, and returns the exit status."""
     options = _parser().parse_args(arguments)
     from anabranch.reporting.document import write_report
     from anabranch.reporting.progress import Progress

@@ -1,7 +1,7 @@
-"""Standard streams that cannot be written to: closed, on a full device, or with a reader that has ended.
+"""Standard streams that cannot be written: closed, on a full device, or with a reader that has ended.
 
-A notice that cannot be written to standard error is dropped and ends nothing. A result that cannot be written to
-standard output is an error of the command, except where the reader of a pipe has ended.
+A notice that cannot be written to standard error is dropped without an error. A result that cannot be written to
+standard output is an error of the command, unless the reader of a pipe has ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
-# Signs of tables and figures as text in ASCII.
+# Replacements in ASCII for signs in tables and figures.
 _PLAIN = {
     "─": "-",
     "±": "+/-",
@@ -39,7 +39,7 @@ class _Stream:
 
 
 class Notices(_Stream):
-    """Standard error without its errors."""
+    """Standard error that ignores write errors."""
 
     def write(self, text: str) -> int:
         with suppress(OSError):
@@ -52,7 +52,7 @@ class Notices(_Stream):
 
 
 class Results(_Stream):
-    """Standard output that remembers its error."""
+    """Standard output that records its error."""
 
     error: OSError | None = None
 
@@ -74,17 +74,17 @@ class Results(_Stream):
 
 
 def _in_plain_text(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Stands in for a character that the encoding of a stream does not have."""
+    """Replaces a character that is missing in the encoding of a stream."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     wrong = error.object[error.start]
-    # A byte of a file name that is no text is written as it is.
+    # An undecodable byte of a file name is written unchanged.
     escaped = ord(wrong) - 0xDC00
     return (bytes([escaped]) if 0x80 <= escaped <= 0xFF else _PLAIN.get(wrong, "?")), error.start + 1
 
 
 def _accept_all_text() -> None:
-    """Lets both standard streams write text that their encoding does not have, as in a locale without UTF-8."""
+    """Makes both standard streams replace characters that their encoding lacks, as in a locale without UTF-8."""
     codecs.register_error(_ERRORS, _in_plain_text)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -93,9 +93,9 @@ def _accept_all_text() -> None:
 
 
 def prepare() -> None:
-    """Opens the null device where a standard stream is closed, and drops failed writes to standard error.
+    """Opens the null device in place of closed standard streams, and drops failed writes to standard error.
 
-    Otherwise the next file or socket would take the closed stream's descriptor and receive what is printed.
+    Otherwise the next file or socket would take the closed stream's descriptor and receive the output.
     """
     for number in range(3):
         try:
@@ -114,12 +114,12 @@ def _null() -> TextIO:
 
 
 def abandon_output() -> None:
-    """Leads standard output nowhere, so that the interpreter does not fail once more when it ends."""
+    """Redirects standard output to the null device, so that the interpreter's exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def raise_output_error() -> None:
-    """Raises the error of standard output that a library has swallowed, as `argparse` does for the help."""
+    """Raises an error of standard output that a library has suppressed, as `argparse` does for the help."""
     if isinstance(sys.stdout, Results) and sys.stdout.error is not None:
         raise sys.stdout.error
 

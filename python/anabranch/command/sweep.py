@@ -1,4 +1,4 @@
-"""`anabranch sweep`."""
+"""`anabranch sweep`: runs a grid and writes tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WRONG_INPUT = (PlanError, SweepError, ScenarioError, SchemeError)
 
 
 def main(arguments: list[str]) -> int:
-    """Carries out `anabranch sweep` with what stands after it, and gives its exit status."""
+    """Runs `anabranch sweep` with its arguments, and returns the exit status."""
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as error:
@@ -128,7 +128,7 @@ def _executor(text: str) -> str:
 
 def _sweep(options: argparse.Namespace) -> int:
     plan = _plan(options)
-    # All of this is loaded no sooner, so that `--help` and mistakes are quick.
+    # Imported here, so that `--help` and errors are fast.
     from anabranch.engine import engine
     from anabranch.results.files import check_folder, check_sweep, make_folder
     from anabranch.sweep.manifest import manifest
@@ -162,12 +162,12 @@ def _sweep(options: argparse.Namespace) -> int:
 def _say(text: str) -> None:
     from tqdm import tqdm
 
-    # A progress bar makes room for it.
+    # Prints above the progress bar.
     tqdm.write(f"warning: {text}", file=sys.stderr)
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    """The plan with what the command line changes in it."""
+    """Returns the plan with the changes of the command line."""
     from anabranch.sweep.plan import read_plan
     from anabranch.sweep.seeds import parse_seeds
     from anabranch.sweep.settings import parse_over, parse_setting
@@ -200,7 +200,7 @@ def _parsed(option: str, texts: Sequence[str], parse: Callable[[str], tuple[str,
 
 
 def _incomplete(error: Interrupted | StoppedError, options: argparse.Namespace, *, kept: bool) -> int:
-    """Says how to go on. What no cache has kept is written out."""
+    """Prints how to resume. Writes results that are not in the cache."""
     print(error, file=sys.stderr)
     if not kept and error.results.runs.num_rows:
         error.results.write(options.out, overwrite=options.force)

@@ -1,4 +1,4 @@
-"""`anabranch video`: makes clips, encodes them for a sender, and evaluates what arrived."""
+"""`anabranch video`: makes clips, encodes them for a sender, and evaluates arrivals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ handed to the sender). Packets that are not in it were lost.
 
 
 def main(arguments: list[str]) -> int:
-    """Carries out the command, and gives its exit status; what goes wrong in it is for `command.main`."""
+    """Runs the command, and returns its exit status. `command.main` handles errors."""
     options = _parser().parse_args(arguments)
     return int(options.run(options))
 
@@ -254,7 +254,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _named(text: str) -> tuple[str, Path]:
-    """The label and the file. A file whose name has an equals sign needs a label before it."""
+    """Returns the label and the file. A file whose name has an equals sign needs a label before it."""
     label, equals, file = text.partition("=")
     return (label, Path(file)) if equals else (Path(text).stem, Path(text))
 
@@ -271,7 +271,7 @@ def _warn(evaluation: Evaluation, pictures: bool) -> None:
 
 
 def _computed(options: argparse.Namespace) -> int:
-    """Frames to compute, which is what takes time; a file is read in one go."""
+    """Returns the number of frames to compute, which takes time; 0 for a file, which is read at once."""
     from anabranch.video.clips import DEFAULT_FRAMES, SOURCES
 
     return (options.frames or DEFAULT_FRAMES) if options.clip in SOURCES else 0

@@ -1,4 +1,4 @@
-"""`anabranch video compare`: schemes by what a viewer sees, in simulated runs of one clip."""
+"""`anabranch video compare`: compares schemes by the quality that a viewer sees, in simulated runs of one clip."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WRONG_INPUT = 2
 INTERRUPTED = 130
-# Figures of each run are kept in memory, and a row for it in the tables.
+# The figures of each run are kept in memory, and the tables have a row for it.
 MOST_RUNS = 1000
 _DEFAULT_DEADLINE_MS = 150.0
 _CLIP = "clip"
@@ -48,7 +48,7 @@ exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong comman
 
 
 def add_compare(commands: Any) -> None:
-    """Adds `compare`."""
+    """Adds the command `compare`."""
     parser = commands.add_parser(
         "compare",
         help="compare schemes over simulated paths by what a viewer sees",
@@ -134,7 +134,7 @@ def _wrong(error: object) -> int:
 
 
 def _base(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """The table of a scenario with paths, and what messages call it."""
+    """Returns the table of a scenario with paths, and its name in messages."""
     from anabranch.scenario import load
     from anabranch.video_comparison.setting import paths_of
 
@@ -231,7 +231,7 @@ def _write(options: argparse.Namespace, comparison: Comparison, scenario: Scenar
 
 
 def _command(options: argparse.Namespace) -> str:
-    """What was typed, for whoever wants to make it again."""
+    """Returns the command line that repeats the comparison."""
     words = ["anabranch", "video", "compare", options.clip]
     words += ["--paths", *options.paths] if options.paths else ["--scenario", str(options.scenario)]
     words += ["--schemes", options.schemes, "--seeds", options.seeds, "--deadline", f"{options.deadline:g}ms"]
@@ -268,7 +268,7 @@ def _page_settings(options: argparse.Namespace, comparison: Comparison, scenario
 def _progress(options: argparse.Namespace, total: int, unit: str, begun: int = 0) -> Any:
     from tqdm import tqdm
 
-    # tqdm takes None for "unless it is a terminal".
+    # With None, tqdm shows the bar on a terminal only.
     disabled = True if options.quiet else None
     shown = {"desc": "video", "disable": disabled, "leave": False, "dynamic_ncols": True, "initial": begun}
     return tqdm(total=total, unit=unit, **shown)

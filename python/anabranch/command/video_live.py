@@ -55,7 +55,7 @@ exit status: 0 played to the end, 1 the sender stopped, was lost or broke the pr
 
 
 def add_send(commands: Any) -> None:
-    """Adds `send`."""
+    """Adds the command `send`."""
     parser = commands.add_parser(
         "send",
         help="send a clip to a player, frame by frame at their times",
@@ -109,7 +109,7 @@ def add_send(commands: Any) -> None:
 
 
 def add_play(commands: Any) -> None:
-    """Adds `play`."""
+    """Adds the command `play`."""
     parser = commands.add_parser(
         "play",
         help="receive a clip, and say what became of each frame",
@@ -199,7 +199,7 @@ def _send(options: argparse.Namespace) -> int:
         except ArgumentError as error:
             return _wrong(error)
         finally:
-            # Whatever happened, the user hears how far it came.
+            # The user gets the report after errors, too.
             _report(options, sender.sent, len(clip.frames))
     return 0
 
@@ -287,7 +287,7 @@ def _wrong(error: Exception) -> int:
 
 
 def _interrupted(options: argparse.Namespace, player: Player) -> bool:
-    """Plays one clip, and says whether Ctrl-C ended it."""
+    """Plays one clip. Returns `True` if Ctrl-C ended it."""
     try:
         asyncio.run(_play_one(options, player))
     except KeyboardInterrupt:
@@ -335,7 +335,7 @@ def _write(options: argparse.Namespace, player: Player, reference: CodedClip | N
     elif player.fault:
         _say(player.fault)
     summary = dict(played.summary)
-    # Of a part of a clip there is no quality to compare with that of others.
+    # The quality of a part of a clip is not comparable.
     if reference is not None and player.ending is Ending.COMPLETE:
         check_reference(reference, player.reception.description)
         evaluation = write_quality(player.reception, played, reference, options.out, pictures=options.pictures)
@@ -366,7 +366,7 @@ def _say(text: str) -> None:
 def _bar(options: argparse.Namespace, frames: int) -> Any:
     from tqdm import tqdm
 
-    # tqdm takes None for "unless it is a terminal".
+    # With None, tqdm shows the bar on a terminal only.
     disabled = True if options.quiet else None
     return tqdm(total=frames, unit="frame", desc="video", disable=disabled, leave=False, dynamic_ncols=True)
 

@@ -1,4 +1,4 @@
-"""Values of options of `anabranch video`, read from text for argparse."""
+"""Values of options of `anabranch video`, parsed from text for argparse."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MOST_PORT = 65_535
 
 
 def whole_number(text: str) -> int:
-    """A number up to a billion."""
+    """Returns a number up to a billion."""
     if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MOST_NUMBER):
         raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number up to {_MOST_NUMBER}")
     return int(text)
 
 
 def frame_size(text: str) -> tuple[int, int]:
-    """Width and height."""
+    """Returns width and height."""
     found = _SIZE.fullmatch(text)
     if found is None:
         raise argparse.ArgumentTypeError(f"expected a width and a height, as 176x144, found {text[:32]!r}")
@@ -34,7 +34,7 @@ def frame_size(text: str) -> tuple[int, int]:
 
 
 def frame_rate(text: str) -> Fraction:
-    """Frames a second."""
+    """Returns the rate in frames a second."""
     try:
         if _RATE.fullmatch(text):
             return Fraction(text)
@@ -44,8 +44,8 @@ def frame_rate(text: str) -> Fraction:
 
 
 def deadline_ms(text: str) -> float:
-    """Milliseconds from sending to playout."""
-    # Milliseconds are usual here, and a number without a unit would be seconds.
+    """Returns the time from sending to playout in milliseconds."""
+    # The unit is required: milliseconds are usual here, but the default unit is seconds.
     if text.strip()[-1:].isdigit():
         raise argparse.ArgumentTypeError(f"expected a time with its unit, as 150ms or 0.3s, found {text[:32]!r}")
     time_ms = 1000 * time_s(text)
@@ -57,12 +57,12 @@ def deadline_ms(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """How long to wait."""
+    """Returns a waiting time in seconds."""
     return time_within(text, _LEAST_SECONDS, _MOST_SECONDS)
 
 
 def port(text: str) -> int:
-    """A port that can be listened on."""
+    """Returns a port from 1 to 65535."""
     number = int(text) if _PORT.fullmatch(text) else 0
     if not 1 <= number <= _MOST_PORT:
         raise argparse.ArgumentTypeError(f"{text[:32]!r} is no port from 1 to {_MOST_PORT}")

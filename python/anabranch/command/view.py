@@ -1,4 +1,4 @@
-"""`anabranch view`: events in the manner of qlog as a timeline."""
+"""`anabranch view`: events in the format of qlog as a timeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ exit status: 0 written, 1 a log cannot be read or the page not written, 2 wrong 
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the page, and gives the exit status."""
+    """Writes the page, and returns the exit status."""
     options = _parser().parse_args(arguments)
     from anabranch.reporting.document import write_page
     from anabranch.reporting.qlog_page import page_of_logs
