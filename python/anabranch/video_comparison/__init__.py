@@ -1,1 +1,1 @@
-"""Schemes compared by what a viewer sees: simulated runs of one clip, their frames, and how good they look."""
+"""Comparison of schemes by the picture that a viewer sees: simulated runs of one clip, their frames and quality."""

@@ -1,4 +1,4 @@
-"""From simulated runs to figures: fates and quality of every run, and means with intervals over seeds."""
+"""Evaluation of simulated runs: fates and quality of every run, and means with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAIRS = "pairs.npz"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a run. `is_better` is 1 where more is better, -1 where less is, and 0 where neither is said."""
+    """Figure of a run. `is_better` is 1 if more is better, -1 if less is, and 0 if neither is."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ FIGURES: tuple[Figure, ...] = (
 
 @dataclass(frozen=True)
 class Detail:
-    """Frame by frame, in the order of coding (`deliveries`) and of display (`shown`, and what is in `quality`)."""
+    """Values of each frame, in the order of coding (`deliveries`) and of display (`shown`, and those of `quality`)."""
 
     deliveries: list[Delivery]
     shown: list[int | None]
@@ -63,7 +63,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """`figures` has a number for each of `FIGURES`, NaN where there is none. `detail` is there for one seed only."""
+    """Evaluated run. `figures` has a number for each of `FIGURES`, or NaN. Only runs of one seed have a `detail`."""
 
     run: SimulatedRun
     figures: Mapping[str, float]
@@ -71,7 +71,7 @@ class ComparedRun:
 
     @property
     def has_picture(self) -> bool:
-        """Whether any frame was decodable."""
+        """`True` if any frame was decodable."""
         return not math.isnan(self.figures["psnr_db"])
 
 
@@ -92,7 +92,7 @@ def _figures(run: SimulatedRun, measures: DeliveryMeasures, judged: Quality | No
 
 @dataclass(frozen=True)
 class Comparison:
-    """Compared runs, scheme by scheme. `decoded` is the clip as it left the encoder, and `coding` its quality."""
+    """Compared runs, scheme by scheme. `decoded` is the clip as the encoder made it, and `coding` its quality."""
 
     clip: CodedClip
     decoded: RawFrames
@@ -104,25 +104,25 @@ class Comparison:
 
     @property
     def schemes(self) -> list[str]:
-        """The schemes in their order."""
+        """Schemes in the order of the runs."""
         return list(dict.fromkeys(each.run.scheme for each in self.runs))
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds in their order."""
+        """Seeds in the order of the runs."""
         return list(dict.fromkeys(each.run.seed for each in self.runs))
 
     def of(self, scheme: str) -> list[ComparedRun]:
-        """The runs of a scheme."""
+        """Returns the runs of a scheme."""
         return [each for each in self.runs if each.run.scheme == scheme]
 
     def estimates(self, scheme: str) -> dict[str, Estimate]:
-        """Means over the seeds of a scheme, with their intervals."""
+        """Returns means over the seeds of a scheme, with their intervals."""
         figures = [each.figures for each in self.of(scheme)]
         return {figure.name: mean_interval([of[figure.name] for of in figures]) for figure in FIGURES}
 
     def differences(self, baseline: str, figure: str) -> Iterator[tuple[str, Estimate]]:
-        """How much more each other scheme has than `baseline`, seed by seed."""
+        """Yields the mean difference of each other scheme to `baseline`, over seeds."""
         base = {each.run.seed: each.figures[figure] for each in self.of(baseline)}
         for scheme in self.schemes:
             if scheme != baseline:
@@ -141,10 +141,10 @@ def compare(
     cache: Path | None = None,
     step: Callable[[int, int], object] | None = None,
 ) -> Comparison:
-    """Fates and quality of all runs, and single frames of those with `shown_seed`.
+    """Returns fates and quality of all runs, and single frames of those with `shown_seed`.
 
-    `work` is a folder for the decoded clip, `cache` a file for known pairs of frames.
-    `step` is told how many frames are compared of how many. Raises `VideoError`.
+    `work` is a folder for the decoded clip, `cache` a file for pairs of frames. `step` is called with the number of
+    compared frames and of all frames. Raises `VideoError`.
     """
     playout = Playout.of(deadline_ms)
     watched = [_watch(clip, run, playout, keep=run.seed == shown_seed) for run in runs]
@@ -164,7 +164,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """What a viewer saw of a run. `deliveries` is None where nobody asks for single frames."""
+    """Frames that a viewer saw in a run. `deliveries` is None for runs without single frames."""
 
     shown: list[int | None]
     measures: DeliveryMeasures
@@ -189,7 +189,7 @@ def _has_picture(shown: Sequence[int | None]) -> bool:
 
 
 def _key(manifest: Mapping[str, Any], against: Against) -> str:
-    """What pairs of frames depend on: both clips, and the programs that compare them."""
+    """Returns the dependencies of pairs of frames: both clips, and the programs that compare them."""
     import anabranch
     from anabranch.video import ffmpeg
 

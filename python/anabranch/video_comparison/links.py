@@ -1,7 +1,7 @@
-"""Paths as `anabranch relay` writes links: `rate=2Mbit,delay=20ms,loss=2%,queue=50p`.
+"""Parser of paths in the syntax of links of `anabranch relay`: `rate=2Mbit,delay=20ms,loss=2%,queue=50p`.
 
-A link holds for both directions, as `--link` of the relay does, so that the same text means the same in both. Values
-that are like those of scenario files are checked by the scenario.
+A link applies to both directions, as with `--link` of the relay, so that the same text has the same meaning. The
+scenario checks values that have the format of scenario files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PACKETS = re.compile(r"(\d{1,9})p")
 
 
 def read_path(text: str, number: int) -> dict[str, Any]:
-    """The table of a scenario's path, called `path-NUMBER` unless it has a name. Raises `VideoError` about the key."""
+    """Returns the table of a scenario's path, named `path-NUMBER` by default. Raises `VideoError` about the key."""
     given = _items(text, number)
     for key in ("rate", "delay"):
         if key not in given:
@@ -60,7 +60,7 @@ def _items(text: str, number: int) -> Mapping[str, str]:
 
 
 def _rate(text: str) -> str:
-    """As in scenario files, or in short as tc writes it."""
+    """Returns a rate of scenario files, or one in the short form of tc."""
     return f"{text}/s" if text.endswith("bit") else text
 
 

@@ -1,4 +1,4 @@
-"""A comparison as files and text: a row for each run, a summary as JSON, and a table to print."""
+"""Comparison as files and text: a row for each run, a summary as JSON, and a printed table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORT = {"not_shown_I": "I", "not_shown_P": "P", "not_shown_B": "B", "undecodab
 
 
 def write_comparison(comparison: Comparison, folder: Path, settings: dict[str, Any]) -> None:
-    """Writes the tables. `settings` say what was run. Raises `OSError`."""
+    """Writes the tables. `settings` describe the runs. Raises `OSError`."""
     columns: dict[str, list[Any]] = {"scheme": [], "seed": [], **{figure.name: [] for figure in FIGURES}}
     for each in comparison.runs:
         columns["scheme"].append(each.run.scheme)
@@ -35,7 +35,7 @@ def write_comparison(comparison: Comparison, folder: Path, settings: dict[str, A
 
 
 def summary(comparison: Comparison, settings: dict[str, Any]) -> dict[str, Any]:
-    """What was compared, and means with half the width of their 95 % intervals."""
+    """Returns the settings, and means with half the width of their 95 % intervals."""
     return {
         "version": anabranch.__version__,
         "clip": dict(comparison.clip.manifest),
@@ -66,7 +66,7 @@ def _number(value: float) -> float | None:
 
 
 def as_text(comparison: Comparison) -> str:
-    """A table with a row for the clip as sent and one for each scheme."""
+    """Returns a table with a row for the clip as sent and one for each scheme."""
     figures = {figure.name: figure for figure in FIGURES}
     head = ["scheme", *(_SHORT.get(name, figures[name].title) for name in _PRINTED)]
     sent = ["sent", *(cell_of_coding(comparison, figures[name]) for name in _PRINTED)]
@@ -86,7 +86,7 @@ def as_text(comparison: Comparison) -> str:
 
 
 def cell(estimate: Estimate, figure: Figure) -> str:
-    """A mean with half its interval, in the digits of the figure."""
+    """Returns a mean with half its interval, in the digits of the figure."""
     if estimate.n == 0:
         return "-"
     mean = rounded(estimate.mean, figure.decimals)
@@ -94,7 +94,7 @@ def cell(estimate: Estimate, figure: Figure) -> str:
 
 
 def cell_of_coding(comparison: Comparison, figure: Figure) -> str:
-    """The figure of the clip without loss, where it has one."""
+    """Returns the figure of the clip without loss."""
     if figure.name in METRICS:
         metric = next(metric for metric in METRICS if metric == figure.name)
         return rounded(comparison.coding.mean(metric), figure.decimals)
@@ -102,6 +102,6 @@ def cell_of_coding(comparison: Comparison, figure: Figure) -> str:
 
 
 def warnings_of(comparison: Comparison) -> list[str]:
-    """Runs in which there was nothing to see."""
+    """Returns a warning for each run without a decodable frame."""
     without = [each for each in comparison.runs if not each.has_picture]
     return [f"{each.run.label}: {NOTHING_DECODABLE}" for each in without]

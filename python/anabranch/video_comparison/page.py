@@ -1,7 +1,7 @@
-"""A comparison as one HTML page that loads nothing: table, quality over time, fates, and the clips as received.
+"""Comparison as one HTML page that loads nothing: table, quality over time, fates, and the clips as received.
 
-Text that came from a user or a scenario is escaped by the template, and data for the script stand in elements that are
-no scripts. The Content-Security-Policy lets only the page's own script run, which is named by its hash.
+The template escapes text from users and scenarios. Data for the script are in elements that are no scripts. The
+Content-Security-Policy allows only the page's own script, by its hash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from anabranch.video_comparison.comparison import FIGURES, ComparedRun, Comparis
 from anabranch.video_comparison.outcome import cell, cell_of_coding
 
 PAGE = "comparison.html"
-# Clips stand in the page as text; beyond this it is too large for mail and slow to open.
+# Clips are text in the page. A larger page would be too large for mail and slow to open.
 MOST_CLIP_BYTES = 64 << 20
 _METRIC_TITLES: Mapping[Metric, str] = {
     "psnr_db": "PSNR, dB",
@@ -39,14 +39,14 @@ _METRIC_TITLES: Mapping[Metric, str] = {
     "vmaf": "VMAF",
 }
 _METRIC_DIGITS: Mapping[Metric, int] = {"psnr_db": 2, "ssim": 4, "vqm": 3, "vmaf": 1}
-# Figures that fit the width of a page together.
+# Groups of figures that fit the width of a page.
 _TABLES = {
     "What a viewer sees": ("decodable_percent", *METRICS, "stalls", "stall_s", "longest_stall_s"),
     "What became of frames": (
         *("not_shown_I", "not_shown_P", "not_shown_B", "lost", "late", "undecodable", "delay_p95_ms", "given_up"),
     ),
 }
-# Colours that differ in lightness too; the strip has them in different heights besides.
+# Colours that differ in lightness, too. The bars of the strip also differ in height.
 _COLOURS = {
     "good": "#86b0ef",
     "undecodable": "#6b4fb3",
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip of the page, and its frames as the script knows them."""
+    """Clip of the page, and its frames in the format of the script."""
 
     label: str
     about: str
@@ -84,7 +84,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class PathPanel:
-    """A path in a run."""
+    """Path in a run."""
 
     name: str
     about: str
@@ -93,7 +93,7 @@ class PathPanel:
 
 @dataclass(frozen=True)
 class Lane:
-    """A run over time."""
+    """Run over time."""
 
     scheme: str
     about: str
@@ -104,7 +104,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the page says of how it came about."""
+    """Description of the comparison in the page."""
 
     title: str
     command: str
@@ -115,7 +115,9 @@ class Settings:
 def write_page(
     comparison: Comparison, out: Path, work: Path, settings: Settings, step: Callable[[], object]
 ) -> list[str]:
-    """Writes the page. `work` is a folder for clips; `step` is called after each clip. Gives what it leaves out.
+    """Writes the page, and returns notes on omitted content. `work` is a folder for clips.
+
+    `step` is called after each clip.
 
     Raises `VideoError` and `OSError`.
     """
@@ -151,7 +153,7 @@ def write_page(
 
 
 def _times(comparison: Comparison) -> dict[str, list[float]]:
-    """The time of each frame in seconds and the end of the last one, if the clip's rate varies."""
+    """Returns the time of each frame and the end of the last one in seconds, if the clip's rate varies."""
     source = comparison.clip.source
     if source.format.times_us is None:
         return {}
@@ -175,7 +177,7 @@ def _policy(script: str) -> str:
 
 
 def _style() -> str:
-    """All colours on light and on dark paper."""
+    """Returns all colours on light and on dark paper."""
 
     def declared(paper: Mapping[str, str]) -> str:
         own = [f"--{name}: {colour};" for name, colour in paper.items() if name not in _COLOURS]
@@ -189,7 +191,7 @@ def _style() -> str:
 
 
 def answer(comparison: Comparison) -> list[str]:
-    """A sentence for each scheme but the first: how many more frames it shows, under the same seeds."""
+    """Returns a sentence for each scheme but the first: how many more frames it shows, under the same seeds."""
     baseline = comparison.schemes[0]
     own = comparison.estimates(baseline)["decodable_percent"]
     sentences = [f"{baseline} shows {own.mean:.1f} % of the frames."]
@@ -219,7 +221,7 @@ def _table(comparison: Comparison, title: str, names: Sequence[str]) -> Table:
 def _clips(
     comparison: Comparison, shown: Sequence[tuple[ComparedRun, Detail]], work: Path, step: Callable[[], object]
 ) -> tuple[list[Clip], list[str]]:
-    """The clip as sent and one for each run, as many as there is room for."""
+    """Returns the clip as sent and one for each run, up to the size limit, with notes."""
     count = comparison.decoded.count
     wanted: list[tuple[str, str, Sequence[int | None], Quality | None, str]] = [
         (SENT, "the clip as it left the encoder", range(count), comparison.coding, "g" * count)
@@ -244,7 +246,7 @@ def _clips(
 
 
 def _letters(detail: Detail) -> str:
-    """The first letters of fates in the order of display; `t` is for late."""
+    """Returns the first letters of fates in the order of display; `t` stands for late."""
     letter = {Fate.GOOD: "g", Fate.LOST: "l", Fate.LATE: "t", Fate.UNDECODABLE: "u"}
     return "".join(letter[fate] for fate in _fates(detail))
 
@@ -261,7 +263,7 @@ def _frames(shown: Sequence[int | None], letters: str, judged: Quality | None) -
 
 
 def _data(comparison: Comparison, clips: Sequence[Clip]) -> Markup:
-    """What the script needs, in a form that ends no element."""
+    """Returns the data of the script, in a form that cannot end its element."""
     frames = sorted(comparison.clip.frames, key=lambda frame: frame.display)
     content = {
         "rate": _rate(comparison),
@@ -296,7 +298,7 @@ def _lanes(comparison: Comparison, shown: Sequence[tuple[ComparedRun, Detail]]) 
 
 
 def _quality_scales(comparison: Comparison, shown: Sequence[tuple[ComparedRun, Detail]]) -> dict[Metric, panels.Scale]:
-    """One scale of each metric for all runs, which can be compared only so."""
+    """Returns one scale of each metric for all runs, so that they are comparable."""
     judged = [comparison.coding, *(detail.quality for _, detail in shown if detail.quality is not None)]
     return {
         metric: panels.scale_of([float(end(each.frames[metric])) for each in judged for end in (min, max)])

@@ -1,7 +1,7 @@
-"""Drawings of the page: throughput of paths, quality and fates over time, as SVG that is as wide as its place.
+"""Drawings of the page: throughput of paths, quality and fates over time, as SVG with the width of its container.
 
-The horizontal unit is a frame, so that all panels of a page stand below each other. Curves keep the width of their line
-however far they are stretched. Colours are CSS variables.
+The horizontal unit is a frame, so that all panels of a page are aligned. Curves keep their line width when they are
+stretched. Colours are CSS variables.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from anabranch.video.fates import Fate
 from anabranch.video.format import FrameFormat
 from anabranch.video.metrics import Values
 
-# Height of a panel in its own units; the style sheet says how many pixels that is.
+# Height of a panel in its own units. The style sheet sets it in pixels.
 HEIGHT = 100.0
-# Of the strip of fates: bars of different heights, so that they are told apart without colours.
+# Heights of bars in the strip of fates, which differ so that fates are distinguishable without colours.
 _FATE_HEIGHTS = {Fate.GOOD: 30.0, Fate.UNDECODABLE: 55.0, Fate.LATE: 78.0, Fate.LOST: 100.0}
-# Points of a curve at the most; more would be drawn over each other.
+# Maximum number of points of a curve. More would be drawn over each other.
 _MOST_POINTS = 1500
 
 
@@ -35,13 +35,13 @@ class Scale:
     high: float
 
     def place(self, value: float) -> float:
-        """From the top."""
+        """Returns the distance of a value from the top."""
         part = (value - self.low) / (self.high - self.low)
         return HEIGHT * (1 - min(max(part, 0.0), 1.0))
 
 
 def scale_of(values: Sequence[float], *, from_zero: bool = False) -> Scale:
-    """A scale with a little room that all values fit in."""
+    """Returns a scale that fits all values with a margin."""
     low, high = (0.0 if from_zero else min(values, default=0.0)), max(values, default=1.0)
     if high <= low:
         low, high = low - 0.5, low + 0.5
@@ -50,14 +50,14 @@ def scale_of(values: Sequence[float], *, from_zero: bool = False) -> Scale:
 
 
 def quality_panel(values: Values, scale: Scale) -> Markup:
-    """A curve with the least value of each few frames, so that no stretch of bad ones is lost in a wide clip."""
+    """Draws a curve with the least value of each few frames, so that short damage is visible in a long clip."""
     step = max(math.ceil(len(values) / _MOST_POINTS), 1)
     points = [(at, float(values[at : at + step].min())) for at in range(0, len(values), step)]
     return _panel(len(values), [_curve(points, scale, "var(--ink)")])
 
 
 def fate_strip(fates: Sequence[Fate]) -> Markup:
-    """A bar for each stretch of frames of one fate."""
+    """Draws a bar for each stretch of frames of one fate."""
     bars: list[str] = []
     at = 0
     for fate, group in groupby(fates):
@@ -71,7 +71,7 @@ def fate_strip(fates: Sequence[Fate]) -> Markup:
 
 
 def place_of(shape: FrameFormat, frames: int, time_s: float) -> float:
-    """Returns the place of a time on the axis, on which each frame of the order of display is as wide as the others."""
+    """Returns the place of a time on the axis, on which all frames in the order of display have the same width."""
     if shape.times_us is None:
         return time_s * float(shape.rate)
     times_s = [shape.time_ms(place) / 1000 for place in range(frames + 1)]
@@ -83,7 +83,7 @@ def place_of(shape: FrameFormat, frames: int, time_s: float) -> float:
 def path_panel(
     path: Mapping[str, Any], timeline: Mapping[str, Any], frames: int, shape: FrameFormat, scale: Scale
 ) -> Markup:
-    """Throughput of a path as an area, and below it a tick for each bin in which packets were dropped."""
+    """Draws throughput of a path as an area, and below it a tick for each bin with dropped packets."""
     begin_s, width_s = -timeline["begins_s"], timeline["width_s"]
     edges = [place_of(shape, frames, begin_s + at * width_s) for at in range(len(path["kbps"]) + 1)]
     bins = list(pairwise(edges))
@@ -99,7 +99,7 @@ def path_panel(
 
 
 def _panel(frames: int, content: Sequence[str]) -> Markup:
-    # Everything in it is a number or a constant.
+    # All content is numbers or constants.
     return Markup(
         f'<svg viewBox="0 0 {frames} {HEIGHT:g}" preserveAspectRatio="none" aria-hidden="true">{"".join(content)}</svg>'
     )
@@ -119,7 +119,7 @@ def _area(points: Sequence[tuple[float, float]], scale: Scale) -> str:
 
 
 def ticks(frames: int, shape: FrameFormat) -> Iterator[tuple[float, str]]:
-    """Marks of the axis of time: their places in percent, and their seconds."""
+    """Yields marks of the time axis: their places in percent, and their labels in seconds."""
     duration_s = shape.time_ms(frames) / 1000
     steps = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
     step_s = next((step for step in steps if duration_s / step <= 8), 7200)

@@ -1,6 +1,6 @@
-"""Simulated runs of a comparison, each kept in two files as it finishes: the same comparison goes on from there.
+"""Simulated runs of a comparison, each stored in two files as it finishes, so that a comparison can resume.
 
-`arrivals/LABEL.csv` is what `anabranch video evaluate` takes. `runs/LABEL.json`, which is written last, has the run's
+`arrivals/LABEL.csv` is an input of `anabranch video evaluate`. `runs/LABEL.json`, which is written last, has the run's
 key, its figures, and the paths over time.
 """
 
@@ -23,15 +23,15 @@ from anabranch.video.coded import CodedClip
 from anabranch.video_comparison.setting import FLOW
 
 ARRIVALS, RUNS = "arrivals", "runs"
-# Traces of runs under way.
+# Folder of traces of current runs.
 _TRACES = ".traces"
-# Of the paths over time: enough to see an outage, and few enough for a page.
+# Number of bins of paths over time: enough to show an outage, and few enough for a page.
 _BINS = 200
 
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """A run that is finished. `paths` has throughput and drops of each path over time."""
+    """Finished run. `timeline` has throughput and drops of each path over time."""
 
     scheme: str
     seed: int
@@ -41,19 +41,19 @@ class SimulatedRun:
 
     @property
     def label(self) -> str:
-        """What its files are called."""
+        """Name of its files without the ending."""
         return label(self.scheme, self.seed)
 
     @property
     def given_up(self) -> int | None:
-        """Messages that the sender gave up."""
+        """Number of messages that the sender abandoned."""
         flow = next(flow for flow in self.result["flows"] if flow["name"] == FLOW)
         abandoned = flow.get("abandoned")
         return None if abandoned is None else int(abandoned["messages"])
 
 
 class Runs:
-    """The runs of a grid with one point, in a folder."""
+    """Runs of a grid with one point, in a folder."""
 
     def __init__(self, grid: Grid, clip: CodedClip, folder: Path) -> None:
         self._grid = grid
@@ -65,16 +65,16 @@ class Runs:
         return len(self._grid)
 
     def resume(self) -> None:
-        """Takes what an earlier call has finished."""
+        """Loads the runs that an earlier call has finished."""
         for position in range(len(self._grid)):
             kept = self._kept(position)
             if kept is not None:
                 self.finished[position] = kept
 
     def make(self, step: Callable[[], object]) -> None:
-        """Makes the runs that are missing, on all processors; `step` is called after each.
+        """Makes the missing runs, on all processors. `step` is called after each.
 
-        Raises `KeyboardInterrupt`, and `RunError` for a run that cannot be made. What is finished is kept.
+        Raises `KeyboardInterrupt`, and `RunError` for a run that cannot be made. Finished runs are stored.
         """
         missing = [position for position in range(len(self._grid)) if position not in self.finished]
         if not missing:
@@ -86,7 +86,7 @@ class Runs:
         jobs = [(prepared[self._grid.cell_of(at).label], self._grid.seed_of(at)) for at in missing]
 
         def done(index: int, text: str) -> None:
-            # Ctrl-C in this call makes it again.
+            # After Ctrl-C in this function, it is called again.
             if missing[index] not in self.finished:
                 self._keep(missing[index], text, traces)
                 step()
@@ -97,11 +97,11 @@ class Runs:
             shutil.rmtree(traces, ignore_errors=True)
 
     def in_order(self) -> list[SimulatedRun]:
-        """The finished runs, scheme by scheme."""
+        """Returns the finished runs, scheme by scheme."""
         return [self.finished[position] for position in sorted(self.finished)]
 
     def of_seed(self, seed: int) -> Iterator[SimulatedRun]:
-        """The finished runs with this seed."""
+        """Yields the finished runs with this seed."""
         return (run for run in self.in_order() if run.seed == seed)
 
     def _label(self, position: int) -> str:
@@ -112,7 +112,7 @@ class Runs:
         return self._folder / ARRIVALS / f"{name}.csv", self._folder / RUNS / f"{name}.json"
 
     def _key(self, position: int) -> str:
-        """What the run depends on, the clip included, which the scenario only names."""
+        """Returns a hash of the run's dependencies, including the clip, which the scenario only names."""
         of_clip = (self._clip.manifest["bitstream_sha256"], self._clip.manifest["payload_bytes"])
         return hashlib.sha256(repr((self._grid.key_of(position), of_clip)).encode()).hexdigest()
 
@@ -132,7 +132,7 @@ class Runs:
         self.finished[position] = self._run(position, result, timeline)
 
     def _kept(self, position: int) -> SimulatedRun | None:
-        """The run if its files are there, sound, and of these very settings."""
+        """Returns the run if its files exist, are undamaged, and have the same settings."""
         arrivals, record = self._files(position)
         try:
             content = json.loads(record.read_text(encoding="utf-8"))
@@ -151,7 +151,7 @@ class Runs:
 
 
 def path_timeline(series: Series) -> dict[str, Any]:
-    """Of each path, in equal bins: kbit/s of chunks that arrived, and how many were dropped on the way."""
+    """Returns, for each path in equal bins, kbit/s of received chunks and the number of dropped ones."""
     end_s = series.end_s
     width_s = max(end_s / _BINS, 0.1)
     throughput = series.throughput(width_s)
@@ -174,7 +174,7 @@ def path_timeline(series: Series) -> dict[str, Any]:
 
 
 def _first_sent_s(series: Series) -> float:
-    """When the first chunk left, which is when the first frame was handed over."""
+    """Returns the time at which the first chunk was sent, which is that of the first frame's hand-over."""
     packets = series.packets()
     sent = packets.loc[packets["event"] == "sent", "time_s"]
     return float(sent.iloc[0]) if len(sent) else 0.0
@@ -188,7 +188,7 @@ def _counts(times_s: Sequence[float], width_s: float, bins: int) -> list[int]:
 
 
 def failures(runs: Sequence[SimulatedRun]) -> list[str]:
-    """What went wrong with associations, whose frames are lost for a reason that is no scheme's."""
+    """Returns failures of associations, whose frames are lost for a reason outside the scheme."""
     found = []
     for run in runs:
         flow = next(flow for flow in run.result["flows"] if flow["name"] == FLOW)

@@ -1,4 +1,4 @@
-"""The scenario of a comparison: paths, and one flow that sends the clip."""
+"""Scenario of a comparison: paths, and one flow that sends the clip."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from anabranch.video.reliability import Limit, LimitKind, Reliability
 from anabranch.video_comparison.links import MOST_PATHS, read_path
 
 FLOW = "video"
-# After the last playout, so that what is late is seen to arrive.
+# Time after the last playout in which late packets may arrive.
 _AFTERWARDS_S = 5.0
-# A handshake over slow paths, before the first frame is handed over.
+# Time for a handshake over slow paths, before the first frame is handed over.
 _HANDSHAKE_S = 5.0
 
 
 def paths_of(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """The tables of paths as they were typed. Raises `VideoError`."""
+    """Returns the tables of paths in the command line. Raises `VideoError`."""
     if not 1 <= len(texts) <= MOST_PATHS:
         raise VideoError(f"{len(texts)} paths: give 1 to {MOST_PATHS} with --paths")
     return [read_path(text, number) for number, text in enumerate(texts, start=1)]
@@ -29,9 +29,9 @@ def paths_of(texts: Sequence[str]) -> list[dict[str, Any]]:
 def scenario_of(
     clip: CodedClip, base: dict[str, Any], deadline_ms: float, reliability: Reliability, name: str
 ) -> Scenario:
-    """The scenario `base`, of which paths and association count, with the clip as its only flow.
+    """Returns the scenario `base`, reduced to paths and association, with the clip as its only flow.
 
-    Raises `ScenarioError` with all that is wrong in the paths.
+    Raises `ScenarioError` with all errors in the paths.
     """
     duration_s = (clip.source.format.time_ms(clip.source.count) + deadline_ms) / 1000
     run = {key: value for key, value in base.get("run", {}).items() if key in ("profile",)}
