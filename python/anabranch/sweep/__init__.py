@@ -1,4 +1,4 @@
-"""Sweeps: scenarios times schemes times seeds, which survive what interrupts them."""
+"""Sweeps: scenarios times schemes times seeds, which can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["CacheWarning", "Precision", "sweep"]
 
 
 class CacheWarning(UserWarning):
-    """Something is wrong with the cache that a sweep could do without."""
+    """Problem of the cache that does not stop a sweep."""
 
 
 def sweep(
@@ -38,27 +38,27 @@ def sweep(
 ) -> Results:
     """Runs a scenario at every point of a grid, with every scheme and every seed.
 
-    `scenario` is a `Scenario` or the path of a scenario file. `over` names what changes: each key of the scenario,
-    dotted as in `--set`, with a list of its values; all combinations are run, the last key going fastest. A tuple of
-    keys has a list of tuples of values and goes through them side by side. The key `"scheme"` has a list of schemes;
-    the scenario's own are run if it is left out. `set` has values that hold for all points. `seeds` is a number, where
-    20 stands for 1 to 20, or a list; the scenario's own are run if it is left out. With `until`, seeds are added to
-    each point and scheme until the mean is as exact as the `Precision` asks: 1 to `most`, or in the order of the list.
+    `scenario` is a `Scenario` or the path of a scenario file. `over` maps each swept key of the scenario, dotted as in
+    `--set`, to a list of its values. All combinations are run; the last key varies fastest. A tuple of keys with a list
+    of tuples of values is swept side by side. The key `"scheme"` has a list of schemes (default: the scenario's own).
+    `set` has values for all points. `seeds` is a number, where 20 stands for 1 to 20, or a list (default: the
+    scenario's own). With `until`, seeds are added to each point and scheme until the mean has the requested
+    `Precision`: 1 to `most`, or in the order of the list.
 
-    Native threads make the runs, `workers` of them or one per processor. Any `concurrent.futures.Executor` can do it
-    instead, a `distributed.Client`, or `"processes:N"` or `"dask://HOST:PORT"`; then only text and figures travel, in
-    units of about a second of work. A Dask cluster that has no workers is waited for `worker_timeout_s`. What comes
-    out does not depend on any of this.
+    Native threads make the runs, `workers` of them or one per processor. Alternatives are any
+    `concurrent.futures.Executor`, a `distributed.Client`, `"processes:N"` and `"dask://HOST:PORT"`. Only text and
+    figures are sent to them, in units of about a second of work. A Dask cluster may be without workers for
+    `worker_timeout_s`. The results do not depend on the executor.
 
-    A run that is finished is kept in the folder `cache` (if not given, `$ANABRANCH_CACHE` or `anabranch/runs` in the
-    user's folder of caches), under a key made from the scenario at its point, the scheme, the seed, the content of
-    files that flows send, and the engine. The same sweep, or another with some of the same runs, takes it from there.
-    `None` keeps nothing. `progress` shows a bar on standard error (if not given, when that is a terminal).
+    Finished runs are stored in the folder `cache` (default: `$ANABRANCH_CACHE`, or `anabranch/runs` in the user's cache
+    folder). Their key is made from the scenario at its point, the scheme, the seed, the content of files that flows
+    send, and the engine. The same sweep, or another with some of the same runs, reuses them. `None` disables the cache.
+    `progress` shows a bar on standard error (default: if that is a terminal).
 
-    Raises, before the first run and with all that is wrong, `ScenarioError` and `SweepError`, and `CacheError` if a
-    folder that was named cannot be used. Later, `RunError` if a run cannot be made, `ExecutorError` if workers fail,
-    and `KeyboardInterrupt` after Ctrl-C; in these last two, `results` is what was finished if runs were begun. Warns
-    with `CacheWarning` of entries that are damaged, which are computed again, and of runs that cannot be kept.
+    Before the first run, raises `ScenarioError` and `SweepError` with all errors, and `CacheError` if a named folder
+    cannot be used. Later it raises `RunError` if a run cannot be made, `ExecutorError` if workers fail, and
+    `KeyboardInterrupt` after Ctrl-C. The last two have the finished runs as `results` if runs were begun. Issues a
+    `CacheWarning` for damaged entries, which are computed again, and for runs that cannot be stored.
 
         results = anabranch.sweep(
             "scenarios/two-path.toml",

@@ -1,4 +1,4 @@
-"""What a sweep goes through: keys of a scenario with the values that each takes in turn."""
+"""Axes of a sweep: keys of a scenario with the values that each takes in turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anabranch.values import Value, literal, plain
 
 Over: TypeAlias = "Mapping[str, Iterable[object]] | Mapping[str | tuple[str, ...], Iterable[object]]"
 
-# Keys that have a place of their own, and how to use it.
+# Keys that are set elsewhere, with a hint.
 ELSEWHERE = {
     "run.schemes": 'give schemes as over={"scheme": [...]} or --schemes',
     "run.seeds": "give seeds as seeds= or --seeds",
@@ -23,7 +23,7 @@ ELSEWHERE = {
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One key and its values, or several keys that go through their values side by side.
+    """One key and its values, or several keys that are swept side by side.
 
     Each entry of `steps` has a value for each key.
     """
@@ -33,9 +33,9 @@ class Axis:
 
 
 def read_axes(over: Over, fixed: Iterable[str] = ()) -> list[Axis]:
-    """The axes of a grid, in the order given. `fixed` are keys that have a value already.
+    """Returns the axes of a grid, in the given order. `fixed` are keys that have a value already.
 
-    Raises `SweepError` with everything that is wrong.
+    Raises `SweepError` with all errors.
     """
     faults: list[str] = []
     axes = [axis for keys, values in over.items() if (axis := _axis(keys, values, faults))]
@@ -102,6 +102,6 @@ def _as_text(step: tuple[Value, ...]) -> str:
 
 
 def in_words(keys: Sequence[str], values: Sequence[Value]) -> str:
-    """A point of the grid in words: `path.path-2.loss = 0.01, run.profile = "ns2"`."""
+    """Returns a point of the grid as text: `path.path-2.loss = 0.01, run.profile = "ns2"`."""
     said = [f"{key} = {literal(value)}" for key, value in zip(keys, values, strict=True)]
     return ", ".join(said) or "the scenario as it is"

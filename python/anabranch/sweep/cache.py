@@ -1,8 +1,8 @@
 """Finished runs on disk: one small file for each, found by the key of the run.
 
-An entry stands in `FOLDER/ab/abcd...`, the name being the run's key. It is a line with the format, the key and the
-SHA-256 of what follows, and then the run's figures as JSON. Entries are written beside their place and moved there, so
-that several sweeps may share a folder, and one that is killed leaves no half of an entry under a key.
+The path of an entry is `FOLDER/ab/abcd...`, where the name is the run's key. It has a line with the format, the key and
+the SHA-256 of the rest, and then the run's figures as JSON. Entries are written under a temporary name and then
+renamed. So several sweeps may share a folder, and a killed sweep leaves no incomplete entry under a key.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ VARIABLE = "ANABRANCH_CACHE"
 
 
 def default_folder() -> Path:
-    """Where finished runs are kept if nothing else is said: `$ANABRANCH_CACHE`, or the user's folder of caches."""
+    """Returns the default folder of finished runs: `$ANABRANCH_CACHE`, or one in the user's cache folder."""
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen)
     return Path(platformdirs.user_cache_dir("anabranch", appauthor=False)) / "runs"
 
 
 class Cache:
-    """Reads and writes entries. What goes wrong with one of them is no error: it is counted, and can be told."""
+    """Reads and writes entries. A failure with one of them is no error: it is counted, and reported later."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Cache:
 
     @staticmethod
     def open(folder: Path) -> Cache:
-        """The cache in this folder, which is made. Raises `CacheError` if there can be none."""
+        """Makes the folder of a cache, and returns the cache. Raises `CacheError` if that fails."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             next(folder.iterdir(), None)
@@ -53,11 +53,11 @@ class Cache:
         return Cache(folder)
 
     def path(self, key: str) -> Path:
-        """Where the entry of this key stands."""
+        """Returns the path of the entry of this key."""
         return self.folder / key[:2] / key
 
     def get(self, key: str) -> str | None:
-        """The figures of a run, if there is a sound entry."""
+        """Returns the figures of a run, if there is a valid entry."""
         path = self.path(key)
         try:
             content = path.read_bytes()
@@ -74,12 +74,12 @@ class Cache:
         return None
 
     def count_damage(self, key: str, fault: str) -> None:
-        """Takes note of an entry that cannot be used; the run is made again, and the entry replaced."""
+        """Counts an entry that cannot be used. The run is made again, and the entry replaced."""
         self.damaged += 1
         self.first_damage = self.first_damage or f"{self.path(key)}: {fault}"
 
     def put(self, key: str, figures: str) -> bool:
-        """Keeps the figures of a run, if that can be done."""
+        """Stores the figures of a run. Returns `False` if that fails."""
         content = figures.encode()
         path = self.path(key)
         beside = path.with_name(f"{key}.{self._own}")
@@ -99,7 +99,7 @@ class Cache:
 
     @staticmethod
     def _write(path: Path, content: bytes) -> None:
-        # One call for all of it, and no buffer between: this is done once for every run.
+        # A single unbuffered write, since this happens for every run.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
             written = os.write(descriptor, content)
@@ -114,6 +114,6 @@ def _header(key: str, figures: bytes) -> bytes:
 
 
 def _remove(path: Path) -> None:
-    # What could not be written cannot always be removed either, and is in nobody's way.
+    # A file that could not be written may not be removable either, and does no harm.
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)

@@ -14,14 +14,14 @@ import distributed
 from anabranch.errors import ExecutorError
 from anabranch.sweep.workers import Workers
 
-# How long the scheduler may take to be reached, or to answer.
+# Time limit for the scheduler to connect and to answer.
 _ANSWER_S = 10.0
-# How often it is asked for its workers.
+# Interval of queries for its workers.
 _ASK_S = 2.0
 
 
 def connect(address: str, timeout_s: float) -> DaskWorkers:
-    """The cluster whose scheduler is at `dask://HOST:PORT`. Raises `ExecutorError` if it cannot be reached."""
+    """Connects to the scheduler at `dask://HOST:PORT`. Raises `ExecutorError` if it cannot be reached."""
     place = address.removeprefix("dask://")
     try:
         client = distributed.Client(f"tcp://{place}", timeout=_ANSWER_S, set_as_default=False, name="anabranch-sweep")
@@ -33,7 +33,7 @@ def connect(address: str, timeout_s: float) -> DaskWorkers:
 
 
 class DaskWorkers(Workers):
-    """The workers that a client sees. Dask itself gives the units of a lost worker to others."""
+    """Workers of a client. Dask itself gives the units of a lost worker to others."""
 
     def __init__(self, client: distributed.Client, timeout_s: float, *, owned: bool = False) -> None:
         self._client = client
@@ -42,12 +42,12 @@ class DaskWorkers(Workers):
         self._address = str(client.scheduler.address) if client.scheduler else "the scheduler"
         self._threads = 0
         self._asked = -_ASK_S
-        # Since when there have been no workers.
+        # Time since which there have been no workers.
         self._alone = time.monotonic()
         super().__init__(_Tasks(client))
 
     def count(self) -> int:
-        """Threads of all workers; workers may come and go."""
+        """Returns the number of threads of all workers, which may change."""
         if time.monotonic() - self._asked >= _ASK_S:
             self._ask()
         return self._threads
@@ -84,10 +84,10 @@ class DaskWorkers(Workers):
 
 
 class _Tasks(Executor):
-    """Has calls made by the workers that a client sees.
+    """Executor that submits calls to the workers of a client.
 
-    The executor of Dask (`Client.get_executor`, in distributed 2026.8) asks how a task ended after it has its result.
-    If the worker is lost in between, the task counts as lost, and it takes the result for an error.
+    Dask's own executor (`Client.get_executor`, in distributed 2026.8) queries the status of a task after it has the
+    result. If the worker is lost in between, the task counts as lost, and the result is taken for an error.
     """
 
     def __init__(self, client: distributed.Client) -> None:
@@ -110,14 +110,14 @@ class _Tasks(Executor):
 
 
 async def _settle(task: distributed.Future[Any], future: Future[Any]) -> None:
-    """Gives a future what its task ended with."""
-    # It may have been cancelled meanwhile.
+    """Passes the result of a task to a future."""
+    # The future may have been cancelled meanwhile.
     with contextlib.suppress(InvalidStateError):
         try:
             result = await task._result()
         except CancelledError:
             future.cancel()
-            # Whoever waits for it hears of that only then.
+            # Only this call notifies those who wait for the future.
             future.set_running_or_notify_cancel()
         except Exception as error:
             future.set_exception(error)

@@ -1,4 +1,4 @@
-"""Executors of a sweep, as they are named."""
+"""Executors of a sweep, selected by name or object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXPECTED = (
 
 
 def native_threads(executor: ExecutorLike, workers: int | None) -> tuple[bool, int | None]:
-    """Whether native threads of this process make the runs, and how many (one for each processor if `None`)."""
+    """Returns `True` if native threads of this process make the runs, and their number (`None`: one per processor)."""
     if executor is None:
         return True, workers
     if isinstance(executor, str) and workers is not None:
@@ -28,7 +28,7 @@ def native_threads(executor: ExecutorLike, workers: int | None) -> tuple[bool, i
 
 
 def open_workers(executor: ExecutorLike, workers: int | None, timeout_s: float) -> Workers:
-    """The workers behind what was given as `executor`. Raises `ExecutorError` if there are none."""
+    """Returns the workers of a given `executor`. Raises `ExecutorError` if it is invalid."""
     if isinstance(executor, str):
         if chosen := re.fullmatch(r"processes:([1-9]\d{0,3})", executor):
             return Processes(int(chosen[1]))
@@ -36,7 +36,7 @@ def open_workers(executor: ExecutorLike, workers: int | None, timeout_s: float) 
             connected: Workers = _dask().connect(executor, timeout_s)
             return connected
         raise ExecutorError(f"there is no executor `{executor}`: {_EXPECTED}")
-    # Executors of Dask know their client; clients can make an executor. The name tells without importing Dask.
+    # Executors of Dask have a client, and clients can make an executor. The module's name avoids importing Dask.
     client = getattr(executor, "_client", executor)
     if type(client).__module__.split(".")[0] == "distributed" and hasattr(client, "get_executor"):
         seen: Workers = _dask().DaskWorkers(client, timeout_s)

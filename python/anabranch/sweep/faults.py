@@ -1,4 +1,4 @@
-"""Faults that the native reader finds, gathered over all points of a grid."""
+"""Faults of the native reader, collected over all points of a grid."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 from anabranch.errors import SweepError
 
 SHOWN = 25
-# The line that a fault points to and what was expected there stand under it, behind a bar.
+# Below a fault, lines with a bar show the line of the file and the expected value.
 _CONTINUED = re.compile(r"^\s+(\d+ )?\|")
 
 
 class Faults:
-    """Faults without repetitions, in the order in which they were found."""
+    """Unique faults, in the order in which they were found."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._found: dict[str, None] = {}
 
     def add(self, message: str) -> None:
-        """Takes one message, or one that has several faults of a scenario."""
+        """Adds one message, which may have several faults of a scenario."""
         fault: list[str] = []
         for line in message.splitlines():
             if fault and not _CONTINUED.match(line):
@@ -32,12 +32,12 @@ class Faults:
         if not lines:
             return
         first = lines[0].strip()
-        # Faults of values that were put in have no place in the file, and do not name it.
+        # Faults of values from `set` have no place in the file, and do not name it.
         named = first if first.startswith(self._file) else f"{self._file}: {first}"
         self._found["\n".join([named, *lines[1:]])] = None
 
     def raise_if_any(self) -> None:
-        """Raises `SweepError` with all of them, or the first `SHOWN` and how many more there are."""
+        """Raises `SweepError` with all faults, or the first `SHOWN` and the number of others."""
         if not self._found:
             return
         shown = list(self._found)[:SHOWN]

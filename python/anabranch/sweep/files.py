@@ -1,4 +1,4 @@
-"""Files that flows send: what a run does depends on their content, so it is part of the run's key."""
+"""Files that flows send: a run depends on their content, so their hashes are part of its key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.errors import RunError
 
 
 class Files:
-    """Hashes of files in a folder, and whether they are still what was hashed."""
+    """Hashes of files in a folder, with a check for later changes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -17,7 +17,7 @@ class Files:
         self._stamps: dict[Path, tuple[int, int]] = {}
 
     def digest(self, path: str) -> str:
-        """SHA-256 of a file, by its path from the folder. Raises `OSError`."""
+        """Returns the SHA-256 of a file, by its path from the folder. Raises `OSError`."""
         if path not in self._digests:
             full = self._folder / path
             self._stamps[full] = _stamp(full)
@@ -25,7 +25,7 @@ class Files:
         return self._digests[path]
 
     def check_unchanged(self) -> None:
-        """Raises `RunError` if a file has changed since it was hashed: a run may have sent the one or the other."""
+        """Raises `RunError` if a file has changed since it was hashed, since a run may have sent either version."""
         for full, stamp in self._stamps.items():
             try:
                 same = _stamp(full) == stamp
@@ -41,7 +41,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file's content. Raises `OSError`."""
+    """Returns the SHA-256 of a file's content. Raises `OSError`."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

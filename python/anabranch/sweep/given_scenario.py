@@ -1,4 +1,4 @@
-"""Reads the scenario of a sweep, which is given as an object or as the path of a file."""
+"""Reader of the scenario of a sweep, which is given as an object or as the path of a file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from anabranch.text_file import read_text
 
 @runtime_checkable
 class HasToml(Protocol):
-    """An object with the text of a scenario file, such as `anabranch.Scenario`."""
+    """Object with the text of a scenario file, such as `anabranch.Scenario`."""
 
     @property
     def folder(self) -> Path | None:
-        """The folder of files that its flows send."""
+        """Folder of files that its flows send."""
 
     def to_toml(self) -> str:
-        """The text of the scenario."""
+        """Returns the text of the scenario."""
 
 
 ScenarioLike: TypeAlias = "HasToml | str | os.PathLike[str]"
@@ -28,10 +28,10 @@ ScenarioLike: TypeAlias = "HasToml | str | os.PathLike[str]"
 
 @dataclass(frozen=True, slots=True)
 class GivenScenario:
-    """A scenario as it was given: its text, its name in messages, its short name, and the folder of its files.
+    """Given scenario: its text, its name in messages, its short name, and the folder of its files.
 
-    The text is that of the file and not the canonical one: there a value that follows another by default, such as the
-    rate of the way back, no longer does so.
+    The text is that of the file. In the canonical text, a value that follows another by default, such as the rate of
+    the reverse direction, would no longer do so.
     """
 
     text: str
@@ -41,7 +41,7 @@ class GivenScenario:
 
 
 def read_scenario(scenario: ScenarioLike) -> GivenScenario:
-    """The text of a scenario, given as such or as the path of a file. Raises `ScenarioError` if it cannot be read."""
+    """Returns the text of a scenario, given as an object or as a path. Raises `ScenarioError` if it cannot be read."""
     if isinstance(scenario, HasToml):
         folder = scenario.folder or Path()
         name = getattr(scenario, "name", None) or "scenario"

@@ -1,23 +1,23 @@
-"""Sizes of units of work by guided self-scheduling: overhead stays small, and no worker is idle at the end."""
+"""Sizes of units of work by guided self-scheduling, for small overhead and no idle workers at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-# Work in a unit where nothing else decides.
+# Default work in a unit, in seconds.
 _USUAL_S = 1.0
-# The most work in a unit, whatever it times to hand one over.
+# Maximum work in a unit, even if handing one over takes long.
 _MOST_S = 4.0
-# A unit is so many times as long as handing it over takes: that keeps overhead under 5 %.
+# Minimum ratio of a unit's work to the time of its hand-over, which keeps overhead under 5 %.
 _WORTH_IT = 25
-# So many more units for each worker are made of what is left.
+# Number of further units for each worker that the remaining work is divided into.
 _SHARES = 3
-# Runs of a cell that has not been measured count as so many times as long as others.
+# Factor of the expected time of runs of a cell that has not been measured.
 _CAUTION = 4.0
 
 
 class RunTimes:
-    """How long runs took so far, by the number of their cell, and how long units took to be handed over."""
+    """Times of runs by the number of their cell, and of the hand-over of units."""
 
     def __init__(self) -> None:
         self._cells: dict[int, tuple[float, int]] = {}
@@ -27,16 +27,16 @@ class RunTimes:
 
     @property
     def mean_s(self) -> float | None:
-        """Of all runs; `None` before the first."""
+        """Mean time of all runs; `None` before the first."""
         return self._seconds / self._runs if self._runs else None
 
     def of(self, cell: int) -> float:
-        """Seconds that a run of this cell is expected to take."""
+        """Returns the expected time of a run of this cell in seconds."""
         seconds, runs = self._cells.get(cell, (0.0, 0))
         return seconds / runs if runs else _CAUTION * (self.mean_s or 0.0)
 
     def measured(self, cells: Iterable[int], seconds: Iterable[float]) -> None:
-        """Adds how long runs of these cells took."""
+        """Adds the times of runs of these cells."""
         for cell, cost in zip(cells, seconds, strict=True):
             so_far, runs = self._cells.get(cell, (0.0, 0))
             self._cells[cell] = (so_far + cost, runs + 1)
@@ -44,16 +44,16 @@ class RunTimes:
             self._runs += 1
 
     def handed_over(self, seconds: float) -> None:
-        """Adds how long it took to hand over a unit, beside computing it; the last ones count most."""
+        """Adds the time of a unit's hand-over, without its computation. Recent times have a larger weight."""
         weight = 0.3 if self.handing_over_s else 1.0
         self.handing_over_s += weight * (seconds - self.handing_over_s)
 
 
 class GuidedScheduler:
-    """Divides runs into units by how long runs took so far; `cells` has the number of the cell of each run.
+    """Divides runs into units by the times of earlier runs. `cells` has the number of the cell of each run.
 
-    One run of each cell goes first, to measure it. Sizes shrink with the work that is left (guided self-scheduling,
-    Polychronopoulos and Kuck 1987), so that all workers end at about the same time.
+    One run of each cell is scheduled first, to measure it. Sizes shrink with the remaining work (guided
+    self-scheduling, Polychronopoulos and Kuck 1987), so that all workers end at about the same time.
     """
 
     def __init__(self, cells: Sequence[int], times: RunTimes) -> None:
@@ -69,11 +69,11 @@ class GuidedScheduler:
 
     @property
     def left(self) -> int:
-        """Runs that are in no unit yet."""
+        """Number of runs that are in no unit yet."""
         return len(self._order) - self._next
 
     def take(self, workers: int) -> list[int]:
-        """The indices of the runs of the next unit: one at least, as long as any is left."""
+        """Returns the indices of the runs of the next unit: at least one while any is left."""
         begin = self._next
         goal_s = self._goal_s(workers)
         unit_s = 0.0
@@ -87,7 +87,7 @@ class GuidedScheduler:
     def _goal_s(self, workers: int) -> float:
         mean_s = self._times.mean_s
         if mean_s is None:
-            # Nothing is known. No unit is smaller than one run, which tells.
+            # Without measurements a unit is a single run, which is the smallest one.
             return -1.0
         share_s = self.left * mean_s / (_SHARES * workers)
         worth_it_s = _WORTH_IT * self._times.handing_over_s

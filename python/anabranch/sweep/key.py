@@ -1,4 +1,4 @@
-"""Keys of runs: what a run depends on, as one hash."""
+"""Keys of runs: a hash of all that a run depends on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _FORMAT = "anabranch run 1"
 
 
 class CellKey:
-    """What the runs of one scenario and scheme have in common, hashed once for all of their seeds."""
+    """Common part of the keys of one scenario and scheme, hashed once for all of their seeds."""
 
     __slots__ = ("_hash",)
 
     def __init__(self, *, fingerprint: str, scenario: str, scheme: str, files: Mapping[str, str]) -> None:
-        """`scenario` is canonical and without lists of schemes and seeds; `files` has the SHA-256 of each file sent."""
+        """`scenario` is canonical, without lists of schemes and seeds; `files` has the SHA-256 of each file sent."""
         content = [_FORMAT, fingerprint, scenario, scheme, sorted(files.items())]
         self._hash = hashlib.sha256(json.dumps(content).encode() + b"\n")
 
     def of(self, seed: int) -> str:
-        """The key of the run with this seed: 64 hexadecimal digits."""
+        """Returns the key of the run with this seed: 64 hexadecimal digits."""
         run = self._hash.copy()
         run.update(b"%d" % seed)
         return run.hexdigest()

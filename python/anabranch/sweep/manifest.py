@@ -1,4 +1,4 @@
-"""The manifest of results: what was computed, and by which engine."""
+"""Manifest of results: what was computed, and by which engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.values import literal
 
 
 def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) -> dict[str, Any]:
-    """The manifest of the results of a grid: the same for the same runs, without time and place."""
+    """Returns the manifest of the results of a grid, which is the same for the same runs, without time and place."""
     return {
         "format": FORMAT,
         "version": engine.version,
@@ -36,13 +36,13 @@ def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) 
 
 
 def _own_schemes(grid: Grid) -> dict[str, Any]:
-    """What each scheme in Python is based on. They are named, so that nobody looks for them in the registry."""
+    """Returns the base of each scheme in Python. Readers need it to tell them from those of the registry."""
     own = {name: scheme.base for name, scheme in grid.own_schemes.items()}
     return {"own_schemes": own} if own else {}
 
 
 def _canonical(grid: Grid) -> str:
-    """The scenario without what is swept; with the first values where it does not stand without them."""
+    """Returns the scenario without the swept values, or with the first ones if it is invalid without them."""
     settings = [(key, literal(value)) for key, value in grid.settings]
     try:
         return _native.resolve(grid.given.text, grid.given.name, settings)

@@ -1,4 +1,4 @@
-"""What `anabranch sweep` prints at its end."""
+"""Output of `anabranch sweep` at its end."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from anabranch.results.files import MANIFEST, file_name
 from anabranch.sweep.cache import Cache
 from anabranch.sweep.summary import as_table, summarise
 
-# Of a long table or list, so much is printed.
+# Maximum number of rows of a table or list that is printed.
 _ROWS_SHOWN = 60
 
 
 def failures(results: Results) -> list[str]:
-    """What went wrong in runs, in words."""
+    """Returns the failures of runs as text."""
     return [failure for failure in results.runs["failure"].to_pylist() if failure is not None]
 
 
 def as_json(results: Results, out: Path) -> str:
-    """One object: where the files are, what the sweep took, and goodput for each point and scheme."""
+    """Returns one object: the place of the files, the cost of the sweep, and goodput for each point and scheme."""
     points = [
         {
             **dict(zip(results.over, row.point, strict=True)),
@@ -40,7 +40,7 @@ def as_json(results: Results, out: Path) -> str:
 
 
 def as_text(results: Results, out: Path, cache: Cache | None) -> str:
-    """A table of goodput, and what belongs to it."""
+    """Returns a table of goodput with notes."""
     rows = summarise(results)
     cells = [[*map(str, row.point), row.scheme, str(row.n), row.in_words] for row in rows]
     header = [*results.over, "scheme", "n", "goodput kbit/s"]

@@ -1,4 +1,4 @@
-"""Plan files: a scenario, and what a sweep goes through."""
+"""Plan files: a scenario, and the axes of a sweep."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ Keys: TypeAlias = "str | tuple[str, ...]"
 
 _KEYS = ("scenario", "schemes", "seeds", "over", "until", "set")
 _UNTIL = ("metric", "within", "least", "most")
-# Tables of a scenario file, one of which every scenario has.
+# Tables of a scenario file. Every scenario has one of them.
 _OF_SCENARIOS = {"run", "path", "link", "association"}
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """A scenario that travels with the package."""
+    """Scenario that is part of the package."""
 
     name: str
     text: str
     folder: None = None
 
     def to_toml(self) -> str:
-        """The text of the scenario."""
+        """Returns the text of the scenario."""
         return self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """A scenario that was read from a pipe, such as `/dev/stdin`.
+    """Scenario that was read from a pipe, such as `/dev/stdin`.
 
     Files that its flows name are in the current folder.
     """
@@ -53,13 +53,13 @@ class Piped:
     folder: None = None
 
     def to_toml(self) -> str:
-        """The text of the scenario."""
+        """Returns the text of the scenario."""
         return self.text
 
 
 @dataclass(slots=True)
 class Plan:
-    """What a sweep is made of; arguments of `anabranch.sweep` by other names. `over` may hold `"scheme"`."""
+    """Content of a plan; arguments of `anabranch.sweep` by other names. `over` may contain `"scheme"`."""
 
     scenario: Path | BuiltIn | Piped
     over: dict[Keys, list[Any]] = field(default_factory=dict)
@@ -69,10 +69,10 @@ class Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """Reads a plan file, or a scenario file, which is a plan that sweeps nothing, or one that is built in.
+    """Reads a plan file, a scenario file, which is a plan that sweeps nothing, or a built-in plan or scenario.
 
-    A file goes before what is built in and has its name. Raises `PlanError` with everything that is wrong with the
-    plan; what is wrong with the scenario is found later.
+    A file takes precedence over a built-in one of that name. Raises `PlanError` with all errors of the plan. Errors of
+    the scenario are found later.
     """
     is_name = len(path.parts) == 1 and not path.suffix
     if is_name and (not path.exists() or path.is_dir()):
@@ -106,7 +106,7 @@ def _built_in(name: str) -> Plan:
 
 
 class _Reader:
-    """Reads a plan, and gathers its faults."""
+    """Reads a plan, and collects its faults."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
@@ -127,7 +127,7 @@ class _Reader:
         return plan
 
     def _fault(self, key: str, message: str) -> None:
-        """Takes note of a fault, with the line that seems to hold the key: TOML's reader does not tell."""
+        """Records a fault, with the line that seems to have the key, since TOML's reader does not report lines."""
         last = re.escape(key.rsplit(".", 1)[-1])
         at = (number for number, line in enumerate(self._lines, 1) if re.match(rf'\s*\[*["\']?(\S*\.)?{last}\b', line))
         line = next(at, None)
@@ -175,7 +175,7 @@ class _Reader:
         return over
 
     def _flat(self, name: str, table: dict[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
-        """Keys with dots may be written in quotes, or without, which makes tables in tables of them."""
+        """Yields keys with dots in quotes, and those without quotes, which are nested tables in TOML."""
         for key, value in table.items():
             if isinstance(value, dict) and "." not in key:
                 yield from self._flat(name, value, f"{above}{key}.")

@@ -1,4 +1,4 @@
-"""Runs made by an executor, unit by unit."""
+"""Runs by an executor, unit by unit."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from anabranch.sweep.unit import Outcome, pack, unpack
 from anabranch.sweep.worker import compute
 from anabranch.sweep.workers import Workers
 
-# How often it is looked whether the workers are still there, while none of them has anything to tell.
+# Interval of checks of the workers while none of them reports.
 _LOOK_S = 0.5
-# Units under way and waiting for each worker: while one is handed over, another is computed.
+# Number of outstanding units for each worker: one is handed over while another is computed.
 _AHEAD = 2
 
 
 @dataclass(slots=True)
 class Meter:
-    """Overhead: the time of workers that goes by between their units, over the time in which they compute.
+    """Overhead: the time of workers between their units, relative to the time in which they compute.
 
-    A worker is known by its slot. The time from the end of its last unit (or from handing the unit over, if that was
-    later) to the end of this one, as seen here, is what the unit took; what the worker did not compute of that is
-    overhead. The first unit of a slot is left out, since it has the worker's start in it.
+    A slot identifies a worker. A unit takes the time from the end of the slot's last unit (or from the hand-over, if
+    that was later) to its own end, measured here. The part in which the worker did not compute is overhead. The first
+    unit of a slot is not counted, since it includes the worker's start.
     """
 
     units: int = 0
@@ -38,7 +38,7 @@ class Meter:
     _ended: dict[str, float] = field(default_factory=dict)
 
     def add(self, outcome: Outcome, begun: float, ended: float) -> float | None:
-        """Takes in a unit, and gives its overhead in seconds if it can be known."""
+        """Adds a unit, and returns its overhead in seconds if it is known."""
         self.units += 1
         last = self._ended.get(outcome.slot)
         self._ended[outcome.slot] = ended
@@ -76,16 +76,16 @@ class Pool:
         self.meter = Meter()
 
     def make(self, grid: Grid, positions: Sequence[int], record: Callable[[int, str], None]) -> None:
-        """Makes the runs at these positions and hands their figures to `record`, in any order.
+        """Makes the runs at these positions and passes their figures to `record`, in any order.
 
-        Raises `ExecutorError` if the executor fails; runs that were finished by then are recorded.
+        Raises `ExecutorError` if the executor fails; runs that have finished are recorded.
         """
         with Recorder(positions, record) as recorder:
             _Units(self, grid, positions, recorder).run()
 
 
 class _Units:
-    """The units of one call."""
+    """Units of one call."""
 
     def __init__(self, pool: Pool, grid: Grid, positions: Sequence[int], recorder: Recorder) -> None:
         self._pool = pool
@@ -110,7 +110,7 @@ class _Units:
             raise
 
     def _submit(self) -> None:
-        # Work for one is handed over even if nobody is there yet.
+        # Work for one worker is submitted even before any worker is there.
         workers = max(self._pool.workers.count(), 1)
         while self._scheduler.left and len(self._under_way) < _AHEAD * workers:
             unit = _Unit(self._scheduler.take(workers), time.perf_counter())
@@ -128,7 +128,7 @@ class _Units:
         self._recorder.finished.update(zip(unit.indices, outcome.texts, strict=True))
         del self._under_way[future]
         self._pool.times.measured((self._cells[index] for index in unit.indices), outcome.seconds)
-        # Who waits for a future may be told before its callbacks are called.
+        # Waiting for a future may end before its callbacks are called.
         overhead_s = self._pool.meter.add(outcome, unit.begun, unit.ended or time.perf_counter())
         if overhead_s is not None:
             self._pool.times.handed_over(overhead_s)
@@ -149,7 +149,7 @@ class _Units:
             raise ExecutorError(f"a worker failed: {type(error).__name__}: {error}") from error
 
     def _give_up(self) -> None:
-        """Nothing more is begun; what is finished is taken."""
+        """Cancels units that have not started, and takes finished ones."""
         for future in self._under_way:
             future.cancel()
         for future, unit in self._under_way.items():

@@ -1,4 +1,4 @@
-"""The stopping rule: seeds are added until the interval of the mean is narrow enough."""
+"""Stopping rule: seeds are added until the interval of the mean is narrow enough."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from anabranch.errors import SweepError
 from anabranch.values import did_you_mean, real_number, whole_number
 
-# Columns of table `runs` of which a mean can be asked for.
+# Columns of table `runs` whose mean can be requested.
 METRICS = (
     "goodput_kbps",
     "duration_s",
@@ -26,15 +26,14 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """How exact means have to be: seeds are added to a point and scheme until they are.
+    """Requested precision of means: seeds are added to a point and scheme until it is reached.
 
-    Enough is where the half-width of the 95 % confidence interval of the mean of `metric`, by Student's t, is below
-    `within` times the mean. `least` seeds are run in any case, `most` at the most. Samples that are all the same have
-    no spread, so for them `least` is enough. What is decided depends on the first seeds' figures only, never on which
-    run was finished first.
+    It is reached when the half-width of the 95 % confidence interval of the mean of `metric`, by Student's t, is below
+    `within` times the mean. At least `least` and at most `most` seeds are run. Equal samples have no spread, so `least`
+    of them suffice. The decision depends only on the first seeds' figures, and not on the order in which runs finish.
 
-    Looking at the interval again and again makes it a little too narrow: of intervals that ended a sweep, somewhat
-    fewer than 95 % hold the true mean. A larger `least` makes that smaller.
+    Repeated tests of the interval make it slightly too narrow: somewhat fewer than 95 % of the intervals that ended a
+    sweep contain the true mean. A larger `least` reduces this effect.
 
         Precision(within=0.02, least=10, most=200)
     """
@@ -65,20 +64,20 @@ class Precision:
             raise SweepError("\n".join(faults))
 
     def wanted(self, samples: Sequence[float | None]) -> int:
-        """How many seeds there should be, given the samples of the first ones: as many as there are if that is enough.
+        """Returns the wanted number of seeds, given the samples of the first ones; their own number if it suffices.
 
-        A sample that has no such figure (`None`) makes no interval, so that all `most` seeds are run.
+        A sample without the figure (`None`) makes no interval, so that all `most` seeds are run.
         """
         n = len(samples)
         if n < self.least:
             return self.least
         if n >= self.most or self.is_reached(samples):
             return n
-        # More at once than needed would be wasted, fewer would take more rounds.
+        # More seeds at once than needed would be wasted, and fewer would take more rounds.
         return min(self.most, max(n + 1, min(2 * n, self._expected(samples))))
 
     def is_reached(self, samples: Sequence[float | None]) -> bool:
-        """Whether the mean of these samples is exact enough."""
+        """Returns `True` if the mean of these samples is precise enough."""
         figures = [sample for sample in samples if sample is not None]
         if len(figures) < max(2, len(samples)):
             return False
@@ -87,7 +86,7 @@ class Precision:
         return half_width(figures) < self.within * abs(mean(figures))
 
     def _expected(self, samples: Sequence[float | None]) -> int:
-        """The number of samples that would do if the spread stayed as it is."""
+        """Returns the number of samples that would suffice with the current spread."""
         figures = [sample for sample in samples if sample is not None]
         goal = self.within * abs(mean(figures)) if len(figures) == len(samples) else 0.0
         if goal == 0.0:
@@ -96,12 +95,12 @@ class Precision:
 
 
 def mean(samples: Sequence[float]) -> float:
-    """The mean, summed exactly."""
+    """Returns the mean, summed exactly."""
     return math.fsum(samples) / len(samples)
 
 
 def half_width(samples: Sequence[float]) -> float:
-    """Half the width of the 95 % confidence interval of the mean, by Student's t, for two samples or more."""
+    """Returns half the 95 % confidence interval of the mean, by Student's t, for at least two samples."""
     # This part of SciPy loads in a tenth of the time of `scipy.stats`.
     from scipy.special import stdtrit
 

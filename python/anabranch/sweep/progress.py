@@ -1,4 +1,4 @@
-"""The progress bar of a sweep."""
+"""Progress bar of a sweep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 
 class Progress:
-    """Runs that are done, the rate and the time left, on standard error; unseen if that is no terminal.
+    """Bar with finished runs, the rate and the remaining time, on standard error, by default on terminals only.
 
     `shown` is `True` for a bar in any case and `False` for none.
     """
@@ -28,12 +28,12 @@ class Progress:
         self._bar.close()
 
     def add(self, runs: int) -> None:
-        """There are so many more to do."""
+        """Adds runs to the total."""
         self._bar.total += runs
         self._bar.refresh()
 
     def cached(self) -> None:
-        """A run was found in the cache: it counts as done, and says nothing about the rate."""
+        """Counts a run from the cache as done, without effect on the rate."""
         if not self._bar.disable:
             self._bar.n += 1
             self._bar.initial += 1
@@ -41,7 +41,7 @@ class Progress:
             self._bar.update(0)
 
     def computed(self) -> None:
-        """A run was made."""
+        """Counts a run that was made."""
         self._bar.update()
 
     def write_line(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Takes finished runs in, beside what makes them."""
+"""Recording of finished runs in a thread of its own."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-# How long a finished run may wait to be recorded.
+# Maximum time until a finished run is recorded.
 _POLL_S = 0.005
-# Finished runs that may wait before those who make them have to.
+# Maximum number of unrecorded runs before their producers wait.
 _MOST_WAITING = 10_000
 
 
 class Recorder:
-    """A thread that records finished runs, by their index in a batch, as they are put into `finished`.
+    """Thread that records finished runs, by their index in a batch, as they are put into `finished`.
 
-    Signal handlers of Python run in the main thread, between any two of its steps. So no Ctrl-C comes in between here:
-    a run is recorded in full or still waits, and leaving the `with` block records what waits, whatever has ended it.
+    Python's signal handlers run in the main thread, between any two of its steps. So Ctrl-C does not interrupt this
+    thread: a run is recorded completely or still waits. Leaving the `with` block always records waiting runs.
     """
 
     def __init__(self, positions: Sequence[int], record: Callable[[int, str], None]) -> None:
@@ -28,7 +28,7 @@ class Recorder:
         self._recorded = bytearray(len(positions))
         self._ended = threading.Event()
         self._error: BaseException | None = None
-        # Not one that the process waits for: a Ctrl-C that interrupts the end of the block must not.
+        # A daemon thread: the process must not wait for it if Ctrl-C interrupts the end of the block.
         self._thread = threading.Thread(target=self._run, name="anabranch-recorder", daemon=True)
         self._in_main_thread = threading.current_thread() is threading.main_thread()
 
@@ -42,13 +42,13 @@ class Recorder:
         self._ended.set()
         interrupt = self._join()
         if self._error is not None:
-            # What ended the block is only how the main thread was told.
+            # The exception of the block is only the notification of the main thread.
             raise self._error from None
         if interrupt is not None:
             raise interrupt
 
     def _join(self) -> KeyboardInterrupt | None:
-        """Waits for the thread, and gives back a Ctrl-C that came meanwhile: what waits is recorded first."""
+        """Waits for the thread, and returns a Ctrl-C that came meanwhile, since waiting runs are recorded first."""
         interrupt: KeyboardInterrupt | None = None
         while True:
             try:
@@ -58,7 +58,7 @@ class Recorder:
                 interrupt = error
 
     def wait_for_room(self) -> None:
-        """Waits while too much waits to be recorded."""
+        """Waits while too many runs are unrecorded."""
         while len(self.finished) > _MOST_WAITING and self._error is None:
             time.sleep(_POLL_S)
 
@@ -75,7 +75,7 @@ class Recorder:
     def _drain(self) -> None:
         while self.finished:
             index, text = self.finished.popitem()
-            # Who was interrupted may put in what it had put in already.
+            # An interrupted producer may put in the same run twice.
             if not self._recorded[index]:
                 self._record(self._positions[index], text)
                 self._recorded[index] = True

@@ -1,4 +1,4 @@
-"""What is run next: everything at once, or seeds in rounds until means are exact enough."""
+"""Choice of the next runs: all at once, or seeds in rounds until means are precise enough."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from anabranch.sweep.precision import Precision
 
 
 class Rounds:
-    """Hands out positions. With a stopping rule a round begins when the one before it is complete.
+    """Yields positions. With a stopping rule a round begins when the previous one is complete.
 
-    So what is decided depends on the figures of whole rounds, whoever was first in them.
+    So decisions depend on the figures of whole rounds, and not on the order of runs in them.
     """
 
     def __init__(self, grid: Grid, until: Precision | None) -> None:
         self._grid = grid
         self._until = until
         self._begun = False
-        # The samples of cells that are not decided, by the index of their seed.
+        # Samples of undecided cells, by the index of their seed.
         self._samples: dict[int, dict[int, float | None]] = {cell: {} for cell in range(len(grid.cells))}
         self._capped: list[int] = []
 
     def add(self, position: int, row: dict[str, Any]) -> None:
-        """Takes in the figures of a run."""
+        """Adds the figures of a run."""
         if self._until is not None:
             cell, seed = divmod(position, len(self._grid.seeds))
             self._samples[cell][seed] = row[self._until.metric]
 
     def next(self) -> Sequence[int]:
-        """The positions of the next round; none if this was the last."""
+        """Returns the positions of the next round; none after the last."""
         if self._until is not None:
             return self._more(self._until)
         positions = range(0 if self._begun else len(self._grid))
@@ -52,5 +52,5 @@ class Rounds:
         return positions
 
     def capped(self) -> tuple[str, ...]:
-        """Points with their schemes, in words, that have all the seeds they may have and are not exact enough."""
+        """Returns points with their schemes, as text, that have reached `most` seeds but not the precision."""
         return tuple(self._grid.in_words(self._grid.cells[cell]) for cell in sorted(self._capped))

@@ -1,4 +1,4 @@
-"""From the figures of runs, as they come in, to tables sorted by position."""
+"""Conversion of the figures of runs, as they arrive, to tables sorted by position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.results.schema import FIGURES, schema
 from anabranch.sweep.grid import Grid
 from anabranch.values import in_column, kind
 
-# Rows that wait as Python objects, which take ten times the room, before they become columns.
+# Maximum number of rows as Python objects, which take ten times the memory of columns.
 _WAITING = 1024
 _POSITION = pa.field("position", pa.int64(), nullable=False)
 
@@ -30,7 +30,7 @@ class Rows:
         self.runs = 0
 
     def add(self, position: int, text: str) -> dict[str, Any]:
-        """Takes a run's figures, as the native module or the cache has them, and gives the row of table `runs`.
+        """Adds a run's figures of the native module or the cache, and returns the row of table `runs`.
 
         Raises `ValueError` or `LookupError` if they are not those of this run.
         """
@@ -59,7 +59,7 @@ class Rows:
                 rows.clear()
 
     def tables(self) -> dict[Table, pa.Table]:
-        """The three tables of what is there. What was collected is handed over: this can be asked for once."""
+        """Returns the three tables of the collected runs. Call it once, since it hands the data over."""
         self._settle()
         identity = _Identity(self._grid, self._columns["runs"])
         return {table: self._table(table, identity) for table in TABLES}
@@ -67,7 +67,7 @@ class Rows:
     def _table(self, table: Table, identity: _Identity) -> pa.Table:
         figures = pa.Table.from_batches(self._columns.pop(table), pa.schema([_POSITION, *FIGURES[table]]))
         positions = figures["position"].to_numpy()
-        # Within a run the order is that of the run's own paths and flows: stable sorting keeps it.
+        # A stable sort keeps the order of paths and flows within a run.
         order = np.argsort(positions, kind="stable")
         names = identity.of(positions[order])
         figures = figures.drop_columns("position").take(pa.array(order))
@@ -75,7 +75,7 @@ class Rows:
 
 
 class _Identity:
-    """The columns that say which run a row belongs to, once for each run."""
+    """Columns that identify the run of a row, once for each run."""
 
     def __init__(self, grid: Grid, batches: list[pa.RecordBatch]) -> None:
         positions = [batch["position"].to_numpy() for batch in batches]
@@ -92,7 +92,7 @@ class _Identity:
         self._columns.append(pa.array(grid.seeds, pa.int64()).take(seed_of))
 
     def of(self, positions: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """The columns for rows that belong to the runs at these positions."""
+        """Returns the columns for rows of the runs at these positions."""
         rows = pa.array(np.searchsorted(self._runs, positions))
         return [column.take(rows) for column in self._columns]
 
@@ -103,7 +103,7 @@ def _run_row(figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def _failure(flows: list[dict[str, Any]]) -> str | None:
-    """The first thing that went wrong with a flow, in the words of `anabranch run`."""
+    """Returns the first failure of a flow, in the text of `anabranch run`."""
     for flow in flows:
         if flow["failure"] is None and flow["intact"] is not False:
             continue

@@ -1,4 +1,4 @@
-"""From a grid to results: what is in the cache is taken from there, and the rest is made."""
+"""Conversion of a grid to results: finished runs come from the cache, and the others are made."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Backend(Protocol):
 
     @property
     def meter(self) -> Meter | None:
-        """What an executor took; native threads have none."""
+        """Overhead of an executor; native threads have none."""
 
     def make(self, grid: Grid, positions: Sequence[int], record: Callable[[int, str], None]) -> None:
-        """Makes the runs at these positions; hands their figures to `record`, in any order and from one thread."""
+        """Makes the runs at these positions; passes their figures to `record`, in any order and from one thread."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A sweep was ended by Ctrl-C. `results` has the runs that were finished; the message says how to go on."""
+    """Ctrl-C ended a sweep. `results` has the finished runs; the message says how to resume."""
 
     def __init__(self, message: str, results: Results) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StoppedError(ExecutorError):
-    """A sweep was ended by its executor. `results` has the runs that were finished; the message says how to go on."""
+    """The executor ended a sweep. `results` has the finished runs; the message says how to resume."""
 
     def __init__(self, message: str, results: Results) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class StoppedError(ExecutorError):
 
 
 class Runner:
-    """Fills a grid."""
+    """Makes the runs of a grid."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class Runner:
         self._resumed = 0
 
     def run(self) -> Results:
-        """Makes what is wanted, in rounds if there is a stopping rule.
+        """Makes the wanted runs, in rounds if there is a stopping rule.
 
-        Raises `Interrupted`, `StoppedError`, or what else makes a run impossible. What was finished is in the cache.
+        Raises `Interrupted`, `StoppedError`, or the error of a run. Finished runs are in the cache.
         """
         is_complete = False
         try:
@@ -107,7 +107,7 @@ class Runner:
         return self._results()
 
     def _look_up(self, wanted: Sequence[int], store: Store) -> Sequence[int]:
-        """Takes what is finished from where it is kept, and gives the rest."""
+        """Takes finished runs from the store, and returns the positions of the others."""
         cache = store.cache
         holes = array("Q")
         unusable: list[int] = []
@@ -139,7 +139,7 @@ class Runner:
         return sorted([*holes, *unusable]) if unusable else holes
 
     def _record(self, position: int, text: str) -> None:
-        """Takes a run that was made."""
+        """Records a run that was made."""
         self._grid.files.check_unchanged()
         if self._store is not None and not self._store.put(position, text) and self._store.unkept == 1:
             self._notify(
@@ -154,7 +154,7 @@ class Runner:
         self._rounds.add(position, self._rows.add(position, text))
 
     def _kept(self) -> str:
-        """How far it has come, and how to go on."""
+        """Returns the number of finished runs, and how to resume, as text."""
         done = self._computed + self._cached + self._resumed
         count = f"{done} of {'at least ' if self._until else ''}{counted(self._planned, 'run is', 'runs are')} finished"
         if self._store is None:
@@ -163,7 +163,7 @@ class Runner:
         return f"{count} and kept in {self._store.cache.folder}{lost}: the same sweep goes on from there"
 
     def _uncached_why(self) -> tuple[str, ...]:
-        """Names each scheme whose runs are not in the cache, with the first reason."""
+        """Returns each scheme whose runs are not in the cache, with the first reason."""
         if self._store is None:
             return ()
         schemes = self._grid.own_schemes.values()

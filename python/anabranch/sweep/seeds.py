@@ -1,4 +1,4 @@
-"""Seeds as they are given."""
+"""Seeds in arguments and on command lines."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from anabranch.sweep.precision import Precision
 
 Seeds: TypeAlias = "SupportsIndex | Iterable[SupportsIndex]"
 
-# As in scenario files.
+# Limit of scenario files.
 MOST = 100_000
 _LARGEST = 2**63 - 1
 
 
 def read_seeds(given: Seeds | None, until: Precision | None) -> list[int] | None:
-    """The seeds: 1 to a number, or those of a list; `None` leaves them to the scenario.
+    """Returns the seeds: 1 to a number, or those of a list; `None` for those of the scenario.
 
-    With a stopping rule there are as many as it may use. Raises `SweepError`.
+    With a stopping rule it returns the maximum number of seeds. Raises `SweepError`.
     """
     if given is None:
         return list(range(1, until.most + 1)) if until else None
@@ -34,7 +34,7 @@ def read_seeds(given: Seeds | None, until: Precision | None) -> list[int] | None
 
 
 def parse_seeds(text: str) -> int | list[int]:
-    """Seeds as a command line has them: `5` is a number of them; `3,7,10-12` is a list, and so is `7,`.
+    """Parses seeds of a command line: `5` is a number of seeds; `3,7,10-12` is a list, and so is `7,`.
 
     Raises `SweepError`.
     """

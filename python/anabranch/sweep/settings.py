@@ -1,4 +1,4 @@
-"""Keys and values as a command line has them: `KEY=VALUE`, `KEY=V1,V2`."""
+"""Keys and values on a command line: `KEY=VALUE`, `KEY=V1,V2`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _EXAMPLE = "path.path-2.loss=0,0.01"
 
 
 def parse_over(text: str) -> tuple[str, list[Value]]:
-    """A key and its values: `path.path-2.loss=0,0.01`. Raises `PlanError`."""
+    """Parses a key and its values: `path.path-2.loss=0,0.01`. Raises `PlanError`."""
     key, values = _divided(text)
     return key, [parse_value(key, value) for value in _parts(key, values)]
 
 
 def parse_setting(text: str) -> tuple[str, Value]:
-    """A key and its value: `run.duration=10 s`. Raises `PlanError`."""
+    """Parses a key and its value: `run.duration=10 s`. Raises `PlanError`."""
     key, value = _divided(text)
     return key, parse_value(key, value)
 
@@ -37,7 +37,7 @@ def _divided(text: str) -> tuple[str, str]:
 
 
 def parse_value(key: str, text: str) -> Value:
-    """A value written as TOML; what is not TOML is text, as after `anabranch run --set`. Raises `PlanError`."""
+    """Parses a value in TOML, or as text if it is no TOML, as `anabranch run --set` does. Raises `PlanError`."""
     try:
         return plain(tomllib.loads(f"value = {text}")["value"])
     except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
@@ -47,7 +47,7 @@ def parse_value(key: str, text: str) -> Value:
 
 
 def _parts(key: str, text: str) -> list[str]:
-    """Divides at commas outside quotes and brackets."""
+    """Splits at commas outside quotes and brackets."""
     parts = [""]
     closing: list[str] = []
     quote = ""

@@ -1,4 +1,4 @@
-"""Files that the code of this process came from, and those that schemes have opened, by their content."""
+"""Content of the files that the code of this process came from, and of those that schemes have opened."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 
 import anabranch
 
-# Names this process, and the time from which an edited file may be another than the one that was loaded.
+# Identifier of this process, and the time after which an edited file may differ from the loaded one.
 PROCESS = uuid.uuid4().hex
 _LOADED_AT = time.time()
 
 _PATHS = sysconfig.get_paths()
-# The version of Python and the engine cover these.
+# Folders that the version of Python and the engine cover.
 _COVERED = tuple(
     f"{Path(folder)}{os.sep}" for folder in (_PATHS["stdlib"], _PATHS["platstdlib"], Path(anabranch.__file__).parent)
 )
@@ -28,7 +28,7 @@ _MOST_OPENED = 10_000
 
 
 class Opened:
-    """Notes the regular files that this process opens in one thread while a sweep makes runs of schemes in Python."""
+    """Records the regular files that one thread opens while a sweep makes runs of schemes in Python."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
@@ -36,7 +36,7 @@ class Opened:
         self._is_installed = False
 
     def begin(self) -> None:
-        """Begins to note what the calling thread opens. The hook stays for the life of the process."""
+        """Starts to record the files that the calling thread opens. The hook stays for the life of the process."""
         self.paths.clear()
         self.thread = threading.get_ident()
         if not self._is_installed:
@@ -57,7 +57,7 @@ OPENED = Opened()
 
 
 def stamps() -> dict[str, str]:
-    """Returns a stamp of the content of each file: modules outside Python's library, and what schemes opened."""
+    """Returns a stamp of each file: modules outside Python's library, and files that schemes opened."""
     found = {path: stamp_of(path) for path in sorted({*_modules(), *OPENED.paths}) if not _is_covered(path)}
     return {path: stamp for path, stamp in found.items() if stamp is not None}
 
@@ -69,7 +69,7 @@ def is_edited() -> bool:
 
 
 def stamp_of(path: str) -> str | None:
-    """Returns a hash of a regular file; of an installed package's, which are large, its size and time."""
+    """Returns a hash of a regular file. For installed packages, whose files are large, returns size and time."""
     try:
         if not os.path.isfile(path):
             return None

@@ -1,4 +1,4 @@
-"""The steps of a sweep, which the function and the command have in common."""
+"""Steps of a sweep, common to the function and the command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_grid(
     settings: Mapping[str, object] | None,
     until: Precision | None,
 ) -> Grid:
-    """Reads and checks everything that is to be run. Raises `ScenarioError` and `SweepError` with all that is wrong."""
+    """Reads and checks the grid. Raises `ScenarioError` and `SweepError` with all errors."""
     source = read_scenario(scenario)
     over = dict(over or {})
     schemes = over.pop(_SCHEME, None)
@@ -82,10 +82,10 @@ def _schemes(given: Any) -> list[str | OwnScheme]:
 
 
 def open_cache(cache: str | os.PathLike[str] | bool | None, notify: Callable[[str], None]) -> Cache | None:
-    """The cache in a folder, in the default one (`True`), or none.
+    """Returns the cache in a folder, in the default one (`True`), or none.
 
-    Raises `CacheError` if a folder that was named cannot be used. Without the default one a sweep can go on, and
-    `notify` is told.
+    Raises `CacheError` if a named folder cannot be used. If the default one cannot, the sweep continues without it, and
+    `notify` gets a message.
     """
     if cache is None or cache is False:
         return None

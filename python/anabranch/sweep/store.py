@@ -1,4 +1,4 @@
-"""Where a sweep keeps its finished runs: in the cache, or until it is complete."""
+"""Storage of finished runs of a sweep: the cache, or a folder until the sweep is complete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.sweep.unfinished import Unfinished
 
 
 class Store:
-    """Finds and keeps the runs of a grid. A run that its key does not describe completely is kept for this sweep only.
+    """Finds and stores the runs of a grid. A run whose key is incomplete is stored for this sweep only.
 
     `uncached` counts the runs that later sweeps will not find.
     """
@@ -30,18 +30,18 @@ class Store:
 
     @property
     def first_failure(self) -> str:
-        """The first run that could not be written, and why."""
+        """First run that could not be written, with the reason."""
         return self.cache.first_failure or (self._unfinished.first_failure if self._unfinished else "")
 
     def get(self, position: int) -> str | None:
-        """Returns the figures of a run that is finished."""
+        """Returns the figures of a finished run."""
         key = self._unfinished_key(position)
         if self._unfinished is None or key is None:
             return self.cache.get(self._grid.key_of(position))
         return self._unfinished.get(key)
 
     def put(self, position: int, figures: str) -> bool:
-        """Keeps the figures of a run, if that can be done."""
+        """Stores the figures of a run. Returns `False` if that fails."""
         key = self._unfinished_key(position)
         if self._unfinished is None or key is None:
             return self.cache.put(self._grid.key_of(position), figures)
@@ -49,13 +49,13 @@ class Store:
         return self._unfinished.put(key, figures)
 
     def end(self, *, is_complete: bool) -> None:
-        """Ends the sweep. What was kept for it alone is removed if it is complete."""
+        """Ends the sweep. If it is complete, removes the runs that were stored for it alone."""
         OPENED.end()
         if is_complete and self._unfinished:
             self._unfinished.remove()
 
     def _unfinished_key(self, position: int) -> str | None:
-        """Returns the key under which a run is kept for this sweep only."""
+        """Returns the key of a run that is stored for this sweep only."""
         cell = self._grid.cell_of(position)
         if cell.is_kept or cell.unfinished_key is None:
             return None

@@ -1,4 +1,4 @@
-"""What a sweep prints: a mean with its interval for each point and scheme."""
+"""Table of a sweep's output: a mean with its interval for each point and scheme."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from anabranch.values import Value
 class Row:
     """One point and scheme: the mean of a figure over `n` seeds.
 
-    `half_width` is that of the 95 % confidence interval. A single sample has none, and neither have samples that are
-    all the same: what is deterministic has no spread to judge by.
+    `half_width` is that of the 95 % confidence interval. It is `None` for a single sample, and for equal samples, which
+    have no spread.
     """
 
     point: tuple[Value, ...]
@@ -28,7 +28,7 @@ class Row:
 
     @property
     def in_words(self) -> str:
-        """`1603 ± 132`, or why there is no interval."""
+        """`1603 ± 132`, or the reason why there is no interval."""
         if self.half_width is not None:
             places = min(max(0, 1 - math.floor(math.log10(self.half_width))), 6)
             return f"{rounded(self.mean, places)} ± {rounded(self.half_width, places)}"
@@ -36,7 +36,7 @@ class Row:
 
 
 def summarise(results: Results, metric: str = "goodput_kbps") -> list[Row]:
-    """A row for each point and scheme, in the order of the results."""
+    """Returns a row for each point and scheme, in the order of the results."""
     columns = [results.runs[name].to_pylist() for name in (*results.over, "scheme", metric)]
     samples: dict[tuple[Value, ...], list[float]] = {}
     for *group, figure in zip(*columns, strict=True):
@@ -52,7 +52,7 @@ def _row(group: tuple[Value, ...], figures: Sequence[float]) -> Row:
 
 
 def as_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterator[str]:
-    """Lines of a table: columns as wide as they need to be, some of them aligned on the right."""
+    """Yields the lines of a table with fitting columns, some of them aligned on the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for at, row in enumerate([header, *rows]):
         cells = [

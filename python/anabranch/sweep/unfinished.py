@@ -1,9 +1,9 @@
-"""Runs of an unfinished sweep whose schemes depend on more than a key can hold.
+"""Runs of an unfinished sweep whose schemes depend on more than a key can contain.
 
-They are kept in `FOLDER/unfinished/SWEEP` until the sweep is complete. `SWEEP` is a hash of its points and schemes, as
-far as these could be read, without the seeds. The folder is used again if every file that the code came from is still
-the same, and so is every file that the schemes opened; otherwise it is removed. A sweep that completes removes it too,
-so that the next one makes the runs again.
+They are stored in `FOLDER/unfinished/SWEEP` until the sweep is complete. `SWEEP` is a hash of its points and schemes,
+as far as these could be read, without the seeds. The folder is reused if all files that the code came from, and all
+files that the schemes opened, are unchanged; otherwise it is removed. A sweep that completes also removes it, so that
+the next one makes the runs again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Unfinished:
         return self._runs.get(key)
 
     def put(self, key: str, figures: str) -> bool:
-        """Keeps the figures of a run, if that can be done."""
+        """Stores the figures of a run. Returns `False` if that fails."""
         with contextlib.suppress(OSError):
             self._note_sources()
         return self._runs.put(key, figures)
@@ -69,11 +69,11 @@ class Unfinished:
             same = all(sources.stamp_of(path) == stamp for path, stamp in files.items())
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return False
-        # Another process loads what is in the file now, which is not what a process loaded before the file was edited.
+        # Another process loads the current file, which may differ from the one that was loaded before an edit.
         return same and (process == sources.PROCESS or not edited)
 
     def _note_sources(self) -> None:
-        """Writes which files the runs depend on, if there are more than before."""
+        """Writes the files that the runs depend on, if there are more than before."""
         now = (len(sys.modules), len(sources.OPENED.paths))
         if now == self._noted and self._folder.is_dir():
             return

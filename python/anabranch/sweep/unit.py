@@ -1,7 +1,7 @@
-"""Units of work, as they travel to where runs are made and back: text one way, compressed text the other.
+"""Encoding of units of work for executors: text to the workers, compressed text back.
 
-Nothing of this package's classes travels, so that two versions of it find out that they differ instead of failing to
-read each other.
+The text contains no objects of this package, so that two versions of it detect their difference instead of failing to
+decode each other.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from anabranch.sweep.grid import Grid
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came back: the figures of the unit's runs, in their order.
+    """Result of a unit: the figures of its runs, in their order.
 
-    `seconds` has what each run took, and `slot` names the thread that made them.
+    `seconds` has the time of each run, and `slot` identifies the thread that made them.
     """
 
     texts: list[str]
@@ -29,7 +29,7 @@ class Outcome:
 
 
 def pack(grid: Grid, positions: Sequence[int], engine: Engine) -> str:
-    """The runs at these positions as text: scenarios, schemes, seeds, and where files are with their hashes."""
+    """Returns the runs at these positions as text: scenarios, schemes, seeds, and paths and hashes of files."""
     cells = _numbered(position // len(grid.seeds) for position in positions)
     points = _numbered(grid.cells[cell].point for cell in cells)
     files = {path: digest for point in points for path, digest in grid.points[point].files.items()}
@@ -48,12 +48,12 @@ def pack(grid: Grid, positions: Sequence[int], engine: Engine) -> str:
 
 
 def _numbered(values: Iterable[int]) -> dict[int, int]:
-    """Each different value, with its place among them."""
+    """Returns each different value with its place among them."""
     return {value: place for place, value in enumerate(dict.fromkeys(values))}
 
 
 def unpack(packed: bytes) -> Outcome:
-    """Reads what `worker.compute` gives. Raises `ExecutorError` with what went wrong there, if anything did."""
+    """Reads a result of `worker.compute`. Raises `ExecutorError` with the worker's error, if there is one."""
     head, *texts = zlib.decompress(packed).decode().split("\n")
     report = json.loads(head)
     if "error" in report:

@@ -1,4 +1,4 @@
-"""The function that an executor calls in its workers."""
+"""Function that an executor calls in its workers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from anabranch.engine import engine
 from anabranch.errors import AnabranchError
 from anabranch.sweep.files import digest_of
 
-# Names this process among all workers.
+# Identifier of this process among all workers.
 _PROCESS = uuid.uuid4().hex
 
 
 def compute(unit: str) -> bytes:
-    """Makes the runs of a unit, one after the other in this thread's share of the machine; see `unit.pack`.
+    """Makes the runs of a unit, one after the other in this thread; see `unit.pack`.
 
-    What goes wrong is given back as text: exceptions of one version cannot always be read by another.
+    Errors are returned as text, since another version may not be able to decode an exception.
     """
     try:
         texts, seconds = _make(json.loads(unit))
@@ -55,9 +55,9 @@ def _make(unit: dict[str, Any]) -> tuple[list[str], list[float]]:
         texts[index], seconds[index] = text, now - last
         last = now
 
-    # An executor has as many workers as it wants to keep busy.
+    # One thread: the executor decides how many workers are busy.
     _native.run_batch(jobs, done, threads=1)
-    # Runs may have sent what has taken the place of a file meanwhile.
+    # A file may have been replaced during the runs.
     _check_files(unit)
     return texts, seconds
 

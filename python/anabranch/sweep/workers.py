@@ -1,4 +1,4 @@
-"""The workers of an executor, and processes of this machine."""
+"""Workers of an executor, and processes of this machine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 
 
 class Workers:
-    """An executor that was handed to the sweep: nothing is known about it but what it tells."""
+    """Executor from the caller, whose workers are known only by its answers."""
 
     def __init__(self, executor: Executor, workers: int | None = None) -> None:
         self.executor = executor
         self._workers = workers or getattr(executor, "_max_workers", None) or os.cpu_count() or 1
 
     def count(self) -> int:
-        """Units that it works on at once."""
+        """Returns the number of units that it works on at once."""
         return self._workers
 
     def check(self, *, idle: bool) -> None:
-        """Raises `ExecutorError` if there is nobody left to wait for; `idle` if nothing has come from them of late."""
+        """Raises `ExecutorError` if no worker is left. `idle` is `True` if none has reported recently."""
 
     def cancelled(self) -> str:
-        """What it means that a unit was cancelled."""
+        """Returns the message for a cancelled unit."""
         return "the executor has cancelled work that it had taken: it was shut down"
 
     def close(self, *, at_once: bool) -> None:
-        """Ends what the sweep itself has begun."""
+        """Ends the workers that the sweep itself has started."""
 
 
 class Processes(Workers):
@@ -50,7 +50,7 @@ class Processes(Workers):
 
 
 def _in_process() -> None:
-    """Readies a process: the sweep's process decides what Ctrl-C means, and this one ends with it."""
+    """Prepares a process: it ignores Ctrl-C, which the sweep's process handles, and ends with that process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
