@@ -1,6 +1,6 @@
 """Multipath SCTP: simulate it, measure it, compare its schemes, and use it.
 
-The names below are loaded when they are first used, so that importing the package costs next to nothing.
+The names below are loaded on first use, so that importing the package is fast.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Where each public name is defined. What type checkers see is above; a test holds the two together.
+# Module of each public name. The imports above are for type checkers; a test compares both.
 _HOMES = {
     "Aggregation": "anabranch.scenario",
     "Association": "anabranch.scenario",
@@ -126,7 +126,7 @@ _HOMES = {
     "sweep": "anabranch.sweep",
 }
 
-# Modules that are loaded when they are first used as well.
+# Modules that are also loaded on first use.
 _MODULES = ("errors", "figures", "policy", "reporting", "statistics", "video")
 
 
@@ -146,7 +146,7 @@ if not TYPE_CHECKING:  # With it in sight, a type checker would take any name fo
 
 
 def public(name: str) -> Any:
-    """A public name, for methods such as `Results.plot` that call what is built on the module they are in."""
+    """Returns a public name, for methods such as `Results.plot` that call modules built on their own."""
     return getattr(sys.modules[__name__], name)
 
 
@@ -155,9 +155,9 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `anabranch.engine` the function when the module of that name is loaded.
+    """Module class that keeps `anabranch.engine` the function when the module of that name is loaded.
 
-    The import system binds a module to its package once it is loaded. The function in it has to win, in any order.
+    The import system binds a loaded module to its package. The function of that name has to replace it, in any order.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

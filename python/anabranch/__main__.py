@@ -1,4 +1,4 @@
-"""`python -m anabranch` is the `anabranch` command."""
+"""`python -m anabranch` runs the `anabranch` command."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The cards of schemes, and of the components that can be added to them."""
+"""Cards of schemes, and of the components that can be added to them."""
 
 from __future__ import annotations
 
@@ -21,76 +21,76 @@ ParameterKind = Literal["switch", "count", "choice", "milliseconds", "decimal", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """What can be set about a scheme or a component, as `trigger` in `cmt(trigger=4)`."""
+    """Parameter of a scheme or a component, such as `trigger` in `cmt(trigger=4)`."""
 
     name: str
     about: str
     kind: ParameterKind
     default: bool | int | float | str
     source: str
-    """Who says so."""
+    """Publication or program that the default comes from."""
     unit: str
-    """Empty if it has none, or if values name theirs."""
+    """Unit of values. Empty if they have none, or if values contain it."""
     min: int | float | None = None
     max: int | float | None = None
     choices: tuple[str, ...] = ()
-    """The values of a `choice`."""
+    """Values of a `choice`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equation:
-    """A rule that is implemented, and where."""
+    """Rule that is implemented, with its place."""
 
     name: str
     rule: str
     place: str
-    """The file, from the root of the repository."""
+    """Path of the file from the root of the repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A point at which the publication is silent or contradicts itself, and what was done about it."""
+    """Point at which the publication is silent or contradictory, and the decision made here."""
 
     question: str
     answer: str
     parameters: tuple[str, ...]
-    """Those that choose otherwise."""
+    """Parameters that choose otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """The documentation of a scheme or a component."""
+    """Documentation of a scheme or a component."""
 
     name: str
     kind: Literal["scheme", "component"]
     about: str
-    """One line."""
+    """Description in one line."""
     source: str
-    """The publication, the standard or the program that it is taken from."""
+    """Publication, standard or program that it is taken from."""
     summary: tuple[str, ...]
-    """What it does, in lines."""
+    """Description in several lines."""
     parameters: tuple[Parameter, ...]
     equations: tuple[Equation, ...]
     choices: tuple[Choice, ...]
     example: str
-    """An expression that uses it."""
+    """Expression that uses it."""
     multipath: bool | None = None
-    """Of a scheme: whether it sends new data on several paths."""
+    """For a scheme: `True` if it sends new data on several paths."""
     coupled: bool | None = None
-    """Of a scheme: whether the windows of its paths grow together."""
+    """For a scheme: `True` if it couples the growth of its paths' windows."""
     unfair_because: str | None = None
-    """Of a scheme: why it takes more than its share of a shared bottleneck, if it does."""
+    """For a scheme: the reason why it takes more than its share of a shared bottleneck, if it does."""
     components: tuple[str, ...] = ()
-    """Of a scheme: what can be added to it."""
+    """For a scheme: components that can be added to it."""
     role: str | None = None
-    """Of a component: which part of a scheme it takes over."""
+    """For a component: the part of a scheme that it replaces."""
     needs_multipath: bool | None = None
-    """Of a component: whether it can be added to schemes that use several paths only."""
+    """For a component: `True` if it can be added only to schemes that use several paths."""
     schemes: tuple[str, ...] = ()
-    """Of a component: what it can be added to."""
+    """For a component: schemes that it can be added to."""
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what it does, and its parameters."""
+        """Returns the view in a notebook: description and parameters."""
         summary = "<br>".join(escaped(line) for line in self.summary)
         head = f"<p><b>{escaped(self.name)}</b> ({escaped(self.kind)}): {escaped(self.about)}</p><p>{summary}</p>"
         source = f"<p>Source: {escaped(self.source)}. Example: <code>{escaped(self.example)}</code></p>"
@@ -100,7 +100,7 @@ class Card:
         return head + table_of(("parameter", "default", "values", "about"), rows) + source
 
     def parameter(self, name: str) -> Parameter:
-        """The parameter of that name. Raises `SchemeError` if there is none."""
+        """Returns the parameter of that name. Raises `SchemeError` if there is none."""
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
@@ -108,7 +108,7 @@ class Card:
 
 
 def _range(parameter: Parameter) -> str:
-    """The values that a parameter takes."""
+    """Returns the allowed values of a parameter."""
     if parameter.choices:
         return ", ".join(parameter.choices)
     ends = [f"{end:g}" for end in (parameter.min, parameter.max) if end is not None]
@@ -116,24 +116,24 @@ def _range(parameter: Parameter) -> str:
 
 
 class Catalogue(Sequence[Card]):
-    """Cards in their order, by number or by name: `schemes()["cmt"]`. Schemes come first, then components."""
+    """Sequence of cards, by number or by name: `schemes()["cmt"]`. Schemes come first, then components."""
 
     def __init__(self, cards: Sequence[Card]) -> None:
         self._cards = tuple(cards)
 
     @property
     def names(self) -> list[str]:
-        """The names of the cards."""
+        """Names of the cards."""
         return [card.name for card in self._cards]
 
     @property
     def schemes(self) -> Catalogue:
-        """Those that can be run by themselves."""
+        """Cards of schemes, which can run alone."""
         return Catalogue([card for card in self._cards if card.kind == "scheme"])
 
     @property
     def components(self) -> Catalogue:
-        """Those that are added to a scheme with `+`."""
+        """Cards of components, which are added to a scheme with `+`."""
         return Catalogue([card for card in self._cards if card.kind == "component"])
 
     @overload
@@ -162,15 +162,15 @@ class Catalogue(Sequence[Card]):
         return f"<Catalogue {', '.join(self.names)}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row for each."""
+        """Returns the view in a notebook: a row for each card."""
         shown = self.to_pandas()[["name", "kind", "role", "about", "source"]]
         return str(shown.fillna("").to_html(index=False))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row for each card.
+        """Returns a row for each card.
 
         Columns: `name`, `kind`, `role`, `about`, `source`, `multipath`, `coupled`, `needs_multipath`, `parameters`
-        (their names, divided by blanks), `example`.
+        (their names, separated by blanks), `example`.
         """
         import pandas
 
@@ -187,7 +187,7 @@ class Catalogue(Sequence[Card]):
 
 
 def unknown(what: str, name: str, known: list[str]) -> SchemeError:
-    """The error for an unknown name."""
+    """Returns the error for an unknown name."""
     close = difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     return SchemeError(f"{what} `{name}`; known: {', '.join(known) or 'none'}{hint}")
@@ -195,7 +195,7 @@ def unknown(what: str, name: str, known: list[str]) -> SchemeError:
 
 @cache
 def schemes() -> Catalogue:
-    """Every scheme and component, as `anabranch schemes` lists them.
+    """Returns every scheme and component, as `anabranch schemes` lists them.
 
     >>> schemes()["cmt"].parameter("trigger").default
     3
@@ -206,7 +206,7 @@ def schemes() -> Catalogue:
 
 
 def card_of(card: Mapping[str, Any]) -> Card:
-    """The card of an object as the native module gives it."""
+    """Returns the card of an object of the native module."""
     inner = {
         "parameters": tuple(Parameter(**in_tuples(parameter)) for parameter in card["parameters"]),
         "equations": tuple(Equation(**equation) for equation in card["equations"]),
@@ -216,5 +216,5 @@ def card_of(card: Mapping[str, Any]) -> Card:
 
 
 def in_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table whose lists are tuples, so that nobody changes what all share."""
+    """Returns a table with tuples in place of lists, since callers share the cards."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def counted(number: int, one: str, more: str | None = None) -> str:
-    """The number and its noun, in the singular for one.
+    """Returns the number and its noun, in the singular for 1.
 
     >>> counted(1, "run"), counted(2, "run"), counted(1, "run is", "runs are")
     ('1 run', '2 runs', '1 run is')

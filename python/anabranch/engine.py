@@ -9,11 +9,11 @@ from anabranch import _native
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The engine inside this package.
+    """Identity of the engine inside this package.
 
-    `version` is that of the package. `commit` is the one it was built from: "unknown" outside a checkout, with "-dirty"
-    behind it if the engine's sources were others than the commit's. `fingerprint` is a SHA-256 in hexadecimal over
-    those sources: two engines that share it give the same runs.
+    `version` is that of the package. `commit` is the one it was built from: "unknown" outside a checkout, with the
+    suffix "-dirty" if the engine's sources differed from the commit's. `fingerprint` is a SHA-256 in hexadecimal over
+    those sources: two engines with the same fingerprint give the same runs.
     """
 
     version: str
@@ -22,7 +22,7 @@ class Engine:
 
 
 def engine() -> Engine:
-    """The engine inside this package, for manifests and as part of the key under which runs are kept.
+    """Returns the engine inside this package, for manifests and for the keys of cached runs.
 
     >>> len(engine().fingerprint)
     64

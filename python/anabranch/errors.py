@@ -1,7 +1,7 @@
-"""Everything this package raises of its own accord descends from one exception, `AnabranchError`.
+"""Exceptions of this package, which all derive from `AnabranchError`.
 
-The message is what the command would print: it names the file, the key and what to do about it. `ScenarioError`,
-`SchemeError` and `RunError` come from the native module; the others are raised by the modules they are named after.
+The message is the one that the command prints: it names the file, the key and a remedy. `ScenarioError`, `SchemeError`
+and `RunError` come from the native module. The others are raised by the modules that they are named after.
 
     try:
         anabranch.run("two-path.toml", "cmt", seed=1)
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class TraceError(AnabranchError):
-    """A folder of traces cannot be read, or is not what a run wrote."""
+    """A folder of traces cannot be read, or does not contain the traces of a run."""
 
 
 class SweepError(AnabranchError):
@@ -42,11 +42,11 @@ class SweepError(AnabranchError):
 
 
 class PlanError(AnabranchError):
-    """A plan of a sweep cannot be read, or something in it is wrong."""
+    """A plan of a sweep cannot be read or is invalid."""
 
 
 class CacheError(AnabranchError):
-    """Finished runs cannot be kept or read back."""
+    """Finished runs cannot be stored or read."""
 
 
 class ExecutorError(AnabranchError):
@@ -54,27 +54,27 @@ class ExecutorError(AnabranchError):
 
 
 class ResultsError(AnabranchError):
-    """A folder of results cannot be read or written, or lacks what was asked of it."""
+    """A folder of results cannot be read or written, or lacks requested content."""
 
 
 class StatisticsError(AnabranchError):
-    """What was asked for cannot be computed from these values."""
+    """A statistic cannot be computed from these values."""
 
 
 class FigureError(AnabranchError):
-    """A figure cannot be drawn from what was given."""
+    """A figure cannot be drawn from the given data."""
 
 
 class PaperError(AnabranchError):
-    """The data of a paper cannot be read, something in it is wrong, or it has no such experiment."""
+    """The data of a paper cannot be read or is invalid, or the requested experiment does not exist."""
 
 
 class ReportError(AnabranchError):
-    """A report cannot be made from what is there."""
+    """A report cannot be made from the given data."""
 
 
 class QlogError(AnabranchError):
-    """A file is no qlog, or something in it is wrong."""
+    """A file is no qlog, or its content is invalid."""
 
 
 class TransferError(AnabranchError):
@@ -82,4 +82,4 @@ class TransferError(AnabranchError):
 
 
 class VideoError(AnabranchError):
-    """A clip, a bitstream or a file of arrivals cannot be read, or ffmpeg cannot do what was asked of it."""
+    """A clip, a bitstream or a file of arrivals cannot be read, or ffmpeg failed."""

@@ -17,11 +17,11 @@ Kind = Literal["interval", "deterministic", "single", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of a sample.
+    """Mean of a sample.
 
-    `kind` says what `half_width` is: that of the confidence interval ("interval"), or NaN because all values are the
-    same ("deterministic"), because there is one only ("single") or none at all ("none"). `std` is the sample's
-    standard deviation, with n - 1; NaN below two values. All are in the unit of the values.
+    `kind` is the meaning of `half_width`: that of the confidence interval ("interval"), or NaN because all values are
+    equal ("deterministic"), because there is only one ("single") or none ("none"). `std` is the sample's standard
+    deviation, with n - 1; NaN for fewer than two values. All are in the unit of the values.
 
     >>> print(mean_interval([1180.0, 1234.0, 1288.0]))
     1234 ± 134 (n = 3)
@@ -41,12 +41,12 @@ class Estimate:
 
     @property
     def low(self) -> float:
-        """The lower end of the interval, NaN without one."""
+        """Lower end of the interval, NaN without one."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> float:
-        """The upper end of the interval, NaN without one."""
+        """Upper end of the interval, NaN without one."""
         return self.mean + self.half_width
 
     def __str__(self) -> str:
@@ -54,14 +54,15 @@ class Estimate:
 
 
 def mean_interval(values: Iterable[float], interval: Interval = "t", confidence: float = 0.95) -> Estimate:
-    """The mean of `values` and its confidence interval. NaN is left out.
+    """Returns the mean of `values` and its confidence interval, without NaN values.
 
     `interval="t"` is Student's: t((1 + confidence) / 2, n - 1) · s / √n, as `anabranch run` prints it.
-    `interval="normal"` has the quantile of the normal distribution in its place, as equation 6 of the DB-CMT paper
-    and equation 6 of the CMT-QA paper, rounded to three decimals as in Table 1 of the latter (1.96 for 95 %). In
-    both, s is the sample's standard deviation, with n - 1. Below some thirty values the normal interval is too narrow.
+    `interval="normal"` uses the quantile of the normal distribution instead, as equation 6 of the DB-CMT paper and
+    equation 6 of the CMT-QA paper. It is rounded to three decimals as in Table 1 of the latter (1.96 for 95 %). In
+    both, s is the sample's standard deviation, with n - 1. For fewer than about thirty values the normal interval is
+    too narrow.
 
-    Raises `StatisticsError` for an infinite value and for a confidence that is not between 0 and 1.
+    Raises `StatisticsError` for an infinite value, and for a confidence outside 0 to 1.
     """
     check_interval(interval, confidence)
     sample = np.asarray(list(values), dtype=float)
@@ -82,7 +83,7 @@ def mean_interval(values: Iterable[float], interval: Interval = "t", confidence:
 
 
 def check_interval(interval: str, confidence: float) -> None:
-    """Raises `StatisticsError` unless both mean something."""
+    """Raises `StatisticsError` unless both are valid."""
     if interval not in get_args(Interval):
         raise StatisticsError(f"interval={interval!r}: expected one of {', '.join(map(repr, get_args(Interval)))}")
     if not 0 < confidence < 1:
@@ -90,7 +91,7 @@ def check_interval(interval: str, confidence: float) -> None:
 
 
 def quantile(interval: Interval, confidence: float, n: int) -> float:
-    """The factor of the standard error in the half width of an interval."""
+    """Returns the factor of the standard error in the half width of an interval."""
     from scipy import stats
 
     upper = 0.5 + confidence / 2
@@ -106,8 +107,7 @@ def _standard_error(sample: np.ndarray) -> float:
 
 
 def text_of(mean: float, half_width: float, n: int, kind: str) -> str:
-    """`1234 ± 56 (n = 20)`, `1234 (deterministic)`, `1234 (n = 1)` or `no value`, with the digits of `anabranch
-    run`."""
+    """Returns an estimate in the format of `anabranch run`: `1234 ± 56 (n = 20)`, `1234 (deterministic)`."""
     digits = decimals(mean)
     match kind:
         case "interval":
@@ -121,7 +121,7 @@ def text_of(mean: float, half_width: float, n: int, kind: str) -> str:
 
 
 def decimals(value: float) -> int:
-    """Four digits are enough for any mean that has an interval; of what is below 0.1, three that are not zero."""
+    """Returns the decimals of a mean: four significant digits from 0.1 on, and three below it."""
     size = abs(value)
     if size >= 1000:
         return 0
@@ -143,5 +143,5 @@ def rounded(value: float, digits: int, sign: str = "-") -> str:
 
 
 def significant(value: float, digits: int) -> str:
-    """Returns `value` with `digits` significant digits, a zero without a sign."""
+    """Returns `value` with `digits` significant digits. A zero has no sign."""
     return f"{value + 0.0:.{digits}g}"

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def escaped(value: object) -> str:
-    """A value as text that is no markup."""
+    """Returns a value as text without markup."""
     return html.escape("" if value is None else str(value))
 
 
 def table_of(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a header. A row may be shorter than that."""
+    """Returns a table with a header. A row may be shorter than the header."""
     head = "".join(f'<th style="text-align: left">{escaped(cell)}</th>' for cell in header)
     body = "".join(
         "<tr>" + "".join(f'<td style="text-align: left">{escaped(cell)}</td>' for cell in row) + "</tr>" for row in rows
@@ -25,8 +25,8 @@ def table_of(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
 
 
 def templates(package: str, folder: str) -> Environment:
-    """The templates in a folder of a package. A name that they use and are not given is an error."""
-    # Here, since notebooks show tables without it.
+    """Returns the templates in a folder of a package. An undefined name in a template is an error."""
+    # Imported here, since notebooks show tables without it.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(%|[A-Za-z][A-Za-z/]*)\s*")
 
-# The units of scenario files, by what can be turned into each other, with their size in the first of them.
+# Units of scenario files, grouped by dimension, with their size in the first unit of the group.
 _UNITS: tuple[dict[str, float], ...] = (
     {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9},
     {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
@@ -27,9 +27,9 @@ class Numbers:
 
 
 def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
-    """The values as numbers in the unit of the largest of them; None if they are words, or of different kinds.
+    """Returns the values in the unit of the largest of them; None if they are words, or of different dimensions.
 
-    A probability of loss is in per cent, as the papers have it.
+    A probability of loss is in per cent, as in the papers.
 
     >>> numbers_of("path.path-2.delay", ["500 ms", "1 s"])
     Numbers(values=(0.5, 1.0), unit='s')
@@ -53,7 +53,7 @@ def numbers_of(key: str, values: Iterable[object]) -> Numbers | None:
 
 
 def in_base_unit(text: str) -> float:
-    """A time in ns, a rate in bit/s or a size in bytes, of a quantity as canonical scenarios have it.
+    """Returns a quantity of a canonical scenario as a time in ns, a rate in bit/s or a size in bytes.
 
     >>> in_base_unit("10 Mbit/s")
     10000000.0
@@ -63,7 +63,7 @@ def in_base_unit(text: str) -> float:
 
 
 def _parsed(value: object, is_loss: bool) -> tuple[float, str] | None:
-    """A number and its unit."""
+    """Returns a number and its unit."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):

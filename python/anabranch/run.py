@@ -30,49 +30,49 @@ if TYPE_CHECKING:
 _LEAST_SNAPLEN = 64
 _LARGEST_SNAPLEN = 2**32 - 1
 LARGEST_SEED = 2**63 - 1
-"""The largest seed that a scenario file can hold."""
+"""Largest seed in scenario files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathResult:
-    """One path of a run, over all flows, in the direction of the data."""
+    """Figures of one path of a run, over all flows, in the direction of the data."""
 
     name: str
     data_packets: int
-    """Packets with DATA that arrived."""
+    """Number of received packets with DATA."""
     bytes: int
-    """Their wire bytes."""
+    """Wire bytes of these packets."""
     drops: int
-    """Packets with DATA that were dropped on the way."""
+    """Number of dropped packets with DATA."""
     sent_packets: int
-    """Packets with DATA that left."""
+    """Number of sent packets with DATA."""
     share: float
-    """The path's share in the packets with DATA that arrived, from 0 to 1."""
+    """Share of the path in the received packets with DATA, from 0 to 1."""
     delay_ms: float | None = None
-    """Mean time that packets with DATA took from host to host, if `run.delays` asks for it."""
+    """Mean delay of packets with DATA from host to host, if `run.delays` asks for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDelays:
-    """How long small messages beside a bulk flow took: `[flow.messages]` of a scenario."""
+    """Delays of small messages beside a bulk flow: `[flow.messages]` of a scenario."""
 
     sent: int
-    """Handed over after the warm-up."""
+    """Number of messages that were due after the warm-up."""
     delivered: int
-    """Of these, delivered."""
+    """Number of these messages that were delivered."""
     median_ms: float | None
-    """From the time at which a message was due to its delivery."""
+    """Median time from when a message was due to its delivery."""
     p99_ms: float | None
-    """The same for the slowest in a hundred."""
+    """99th percentile of the same time."""
     most_ms: float | None
-    """The same for the slowest."""
+    """Maximum of the same time."""
     queue_p99_ms: float | None
-    """Of the slowest in a hundred: from the time at which a message was due to its first packet."""
+    """99th percentile of the time from when a message was due to its first packet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowResult:
-    """One flow of a run."""
+    """Figures of one flow of a run."""
 
     name: str
     scheme: str
@@ -80,22 +80,22 @@ class FlowResult:
     delivered_bytes: int
     """User bytes delivered."""
     transfer_s: float | None
-    """For a transfer: seconds from its start to its last byte, in whichever direction that is."""
+    """For a transfer: seconds from its start to its last byte, in the direction of the transfer."""
     intact: bool | None
-    """For a transfer: whether what arrived has the hash of what was sent."""
+    """For a transfer: `True` if the received data has the hash of the sent data."""
     sha256: str | None
-    """For a transfer: SHA-256 of what arrived."""
+    """For a transfer: SHA-256 of the received data."""
     failure: str | None
-    """How its association ended, if it was not shut down gracefully."""
+    """Failure of its association, if it was not shut down gracefully."""
     message_delays: MessageDelays | None = None
-    """Of the small messages that it carried beside the bulk."""
+    """Delays of the small messages beside the bulk, if it has any."""
     abandoned: Mapping[str, int] | None = None
-    """What its sender gave up, for messages with a limit."""
+    """Counts of abandoned messages, for messages with a limit."""
     video: Mapping[str, Any] | None = None
-    """What became of its frames, for a video."""
+    """Figures of its frames, for a video."""
 
     def fault(self) -> str | None:
-        """What went wrong with the flow, in words; `None` if nothing did."""
+        """Returns the failure of the flow as text; `None` if there is none."""
         if self.failure is not None:
             return self.failure
         if self.intact is not False:
@@ -109,43 +109,42 @@ class FlowResult:
 class Run:
     """One run and its figures. Two runs are equal if scenario, scheme, seed and all figures are.
 
-    `metrics` holds numbers by name, with units in the names: `goodput_kbps`, `duration_s`, `retransmissions`,
-    `timeouts`, `heartbeat_timeouts`, `fast_retransmits`, `spurious_retransmissions`, `peak_reorder_bytes`,
-    `rwnd_blocked_s`, and `jain_index` where there are several flows. The book's chapter "Figures of a run" defines
-    each.
+    `metrics` has numbers by name, with units in the names: `goodput_kbps`, `duration_s`, `retransmissions`, `timeouts`,
+    `heartbeat_timeouts`, `fast_retransmits`, `spurious_retransmissions`, `peak_reorder_bytes`, `rwnd_blocked_s`, and
+    `jain_index` if there are several flows. The book's chapter "Figures of a run" defines each.
     """
 
     scenario: Scenario
     scheme: str
-    """As results name it."""
+    """Name of the scheme in results."""
     seed: int
     profile: str
     goodput_counts: Literal["delivered", "chunk-arrivals"]
-    """What goodput counts: user bytes delivered, or as in ns-2 every new chunk that arrived."""
+    """Unit of goodput: user bytes delivered, or as in ns-2 every new chunk that arrived."""
     metrics: dict[str, float]
     paths: tuple[PathResult, ...]
     flows: tuple[FlowResult, ...]
     digest: str | None = None
-    """SHA-256 over every packet that was delivered, when and where, if it was asked for."""
+    """SHA-256 over every delivered packet with its time and place, if requested."""
     trace: FilePath | None = field(default=None, compare=False)
-    """The folder of its traces, if they were asked for."""
+    """Folder of its traces, if requested."""
     pcap: FilePath | None = field(default=None, compare=False)
-    """Its capture, if one was asked for."""
+    """File of its capture, if requested."""
     own: Policy | None = field(default=None, compare=False)
-    """The object that was given as scheme, if its policies are in Python."""
+    """Given scheme object, if its policies are in Python."""
 
     @property
     def failure(self) -> str | None:
-        """The first thing that went wrong with a flow; `None` if nothing did."""
+        """First failure of a flow; `None` if there is none."""
         return failure_of(self.flows)
 
     @cached_property
     def series(self) -> Series:
-        """What happened in the course of the run.
+        """Traces of the run.
 
-        Without `trace` the run is made once more, into a temporary folder that stays as long as the run or its series.
+        Without `trace` the run is repeated, into a temporary folder with the lifetime of the run or its series.
 
-        Raises `RunError` if it is not the same once more, as when a file that a flow sends has changed.
+        Raises `RunError` if the repeated run differs, for example because a file that a flow sends has changed.
         """
         from anabranch.series import Series, TemporaryFolder
 
@@ -160,7 +159,7 @@ class Run:
         return Series(folder.path, keep=folder)
 
     def to_pandas(self, table: Literal["runs", "paths", "flows"] = "runs") -> pandas.DataFrame:
-        """A tidy table: `runs` with one row that has all metrics, `paths` or `flows` with a row for each."""
+        """Returns a tidy table: `runs` with one row of all metrics, `paths` or `flows` with a row for each."""
         import pandas
 
         about = {"scheme": self.scheme, "seed": self.seed}
@@ -181,19 +180,19 @@ class Run:
         return f"Run({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not None)})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the metrics, then paths and flows."""
+        """Returns the view in a notebook: the metrics, then paths and flows."""
         tables = (self.to_pandas("runs"), self.to_pandas("paths"), self.to_pandas("flows"))
         return "\n".join(table.dropna(axis="columns").to_html(index=False) for table in tables)
 
 
 def without_name(result: PathResult | FlowResult) -> dict[str, Any]:
-    """The figures of a path or a flow."""
+    """Returns the figures of a path or a flow."""
     skipped = {"name", "scheme"} | {name for name in _OPTIONAL if getattr(result, name, None) is None}
     return {name: value for name, value in asdict(result).items() if name not in skipped}
 
 
 _OPTIONAL = ("delay_ms", "message_delays")
-"""Figures that a scenario has to ask for."""
+"""Figures that a scenario has to request."""
 
 
 def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
@@ -202,7 +201,7 @@ def _flow_of(flow: Mapping[str, Any]) -> FlowResult:
 
 
 def _flow_row(flow: FlowResult) -> dict[str, Any]:
-    """The columns of a flow."""
+    """Returns the columns of a flow."""
     figures = without_name(flow)
     delays = figures.pop("message_delays", None) or {}
     delivery = delivery_figures({"abandoned": figures.pop("abandoned"), "video": figures.pop("video")})
@@ -210,13 +209,13 @@ def _flow_row(flow: FlowResult) -> dict[str, Any]:
 
 
 def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
-    """The first thing that went wrong with one of the flows of a run; `None` if nothing did."""
+    """Returns the first failure of the flows of a run; `None` if there is none."""
     faults = ((flow.name, flow.fault()) for flow in flows)
     return next((f"flow `{name}`: {fault}" for name, fault in faults if fault is not None), None)
 
 
 def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
-    """The run of a result as the native module gives it: the object that `anabranch run --json` prints."""
+    """Returns the run of a result of the native module, which `anabranch run --json` prints."""
     arrived = sum(path["data_packets"] for path in result["paths"])
     numbers = {name: value for name, value in result.items() if type(value) in (int, float)}
     return Run(
@@ -268,23 +267,23 @@ def run(
     snaplen: int | None = None,
     digest: bool = False,
 ) -> Run | Results:
-    """Makes one run of a scenario, or with `schemes` or `seeds` one for each of them. A run is the same each time.
+    """Makes one run of a scenario, or with `schemes` or `seeds` one for each of them. Runs are deterministic.
 
     `scheme` is a name, an expression such as `"cmt(trigger=4)"`, or an object with policies in Python (see
-    `anabranch.policy`); the scenario's own if it has one only. `trace` and `pcap` are folders that get a folder of
-    traces and a capture, each called after scheme and seed. `snaplen` is the number of bytes of each packet in the
-    capture, from its IP header on (256 if not given, 0 for whole packets). `digest` asks for a hash over all packets.
+    `anabranch.policy`); by default it is the scenario's only one. `trace` and `pcap` are folders for a folder of traces
+    and a capture, each named after scheme and seed. `snaplen` is the number of bytes of each packet in the capture,
+    from its IP header on (default 256, 0 for whole packets). `digest` requests a hash over all packets.
 
     >>> made = run("scenarios/two-path.toml", "cmt", seed=3)
     >>> made.metrics["duration_s"], [path.name for path in made.paths]
     (60.0, ['path-1', 'path-2'])
 
-    With `schemes`, a list of such schemes, or `seeds`, a number or a list, it gives `Results`, as `sweep` does at a
-    single point. Runs that are kept are taken from there.
+    With `schemes`, a list of such schemes, or `seeds`, a number or a list, it returns `Results`, as `sweep` does at a
+    single point. Cached runs are reused.
 
-    Raises `ScenarioError` and `SchemeError` if scenario or scheme are wrong, `RunError` if a file that a flow sends
-    cannot be read, or a trace or capture cannot be written; and `KeyboardInterrupt` soon after Ctrl-C. What a policy in
-    Python raises ends the run and is raised as it is.
+    Raises `ScenarioError` and `SchemeError` if scenario or scheme are invalid, and `RunError` if a file that a flow
+    sends cannot be read, or a trace or capture cannot be written. Raises `KeyboardInterrupt` soon after Ctrl-C. An
+    exception of a policy in Python ends the run and is passed on.
     """
     if schemes is not None or seeds is not None:
         if scheme is not None or seed != 1 or any((trace, pcap, snaplen, digest)):
@@ -317,14 +316,14 @@ def _comparison(
     schemes: Iterable[SchemeLike] | None,
     seeds: int | Iterable[int] | None,
 ) -> Results:
-    """The runs of several schemes and seeds."""
+    """Returns the runs of several schemes and seeds."""
     from anabranch.sweep import sweep
 
     return sweep(scenario, None if schemes is None else {"scheme": schemes}, seeds)
 
 
 def _checked_snaplen(snaplen: int | None, pcap: str | os.PathLike[str] | None) -> int | None:
-    """Returns the bytes to keep of each packet. Raises `RunError` for no such length, or without a capture."""
+    """Returns the bytes to keep of each packet. Raises `RunError` for an invalid length, or without a capture."""
     if snaplen is None:
         return None
     if pcap is None:
@@ -339,7 +338,7 @@ def _checked_snaplen(snaplen: int | None, pcap: str | os.PathLike[str] | None) -
 
 
 def checked_seed(seed: int) -> int:
-    """A seed, which may be an integer of NumPy. Raises `RunError` for what is no seed."""
+    """Returns a seed as an int. NumPy's integers are allowed. Raises `RunError` for other values."""
     try:
         return whole_number("seed", seed, least=0, most=LARGEST_SEED)
     except SweepError:
@@ -347,7 +346,7 @@ def checked_seed(seed: int) -> int:
 
 
 def only_scheme(scenario: Scenario) -> str:
-    """The scheme of a scenario that names one only; any if all of its flows have schemes of their own."""
+    """Returns the scheme of a scenario that names only one; any if all of its flows have schemes of their own."""
     names = scenario.run.schemes or ("cmt",)
     schemes = _native.schemes_of(scenario.to_toml(), scenario.name, ",".join(names))
     if len(schemes) == 1 or has_all_schemes(scenario):
@@ -359,11 +358,11 @@ def only_scheme(scenario: Scenario) -> str:
 
 
 def has_all_schemes(scenario: Scenario) -> bool:
-    """Whether each flow has a scheme of its own, so that there is nothing to choose."""
+    """Returns `True` if each flow has a scheme of its own, so that there is no choice."""
     return bool(scenario.flows) and all(flow.scheme is not None for flow in scenario.flows)
 
 
 def label(scheme: str, seed: int) -> str:
-    """What the traces and the capture of a run are called."""
+    """Returns the name of the traces and of the capture of a run."""
     plain = string.ascii_letters + string.digits + "-._=+"
     return f"{''.join(c if c in plain else '_' for c in scheme)}-seed{seed}"

@@ -1,4 +1,4 @@
-"""Values of a sweep: as Python has them, as TOML writes them, and as a column holds them."""
+"""Values of a sweep: in Python, in TOML, and in the columns of tables."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def whole_number(name: str, value: object, *, least: int, most: int = LARGEST_INTEGER) -> int:
-    """The value of an argument as an int, of Python's or NumPy's whole numbers. Raises `SweepError`."""
+    """Returns an argument as an int. NumPy's whole numbers are allowed. Raises `SweepError`."""
     number = None
-    # `True` is a whole number to Python, and a mistake here.
+    # `True` is a whole number in Python, but an error here.
     if not isinstance(value, bool) and isinstance(value, SupportsIndex):
         try:
             number = operator.index(value)
@@ -36,7 +36,7 @@ def whole_number(name: str, value: object, *, least: int, most: int = LARGEST_IN
 
 
 def real_number(name: str, value: object, expected: str, *, above: float = 0.0, infinite: bool = False) -> float:
-    """The value of an argument as a float above a bound, of Python's or NumPy's numbers. Raises `SweepError`."""
+    """Returns an argument as a float above a bound. NumPy's numbers are allowed. Raises `SweepError`."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = float(value) if is_number else math.nan  # type: ignore[arg-type]
     if math.isnan(number) or number <= above or (math.isinf(number) and not infinite):
@@ -45,16 +45,16 @@ def real_number(name: str, value: object, expected: str, *, above: float = 0.0, 
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Asks for the known name that a mistyped or shortened one most likely stands for; empty if none is near."""
+    """Returns a question for the known name that is closest to a mistyped or shortened one; empty if none is close."""
     begun = [each for each in known if name and each.startswith(f"{name}_")]
     near = begun or difflib.get_close_matches(name, known, 1)
     return f"did you mean `{near[0]}`? " if near else ""
 
 
 def plain(value: object) -> Value:
-    """The value as plain Python: NumPy's scalars and arrays, tuples and mappings become numbers, lists and dicts.
+    """Returns a value as plain Python: NumPy's scalars and arrays, tuples and mappings as numbers, lists and dicts.
 
-    Raises `TypeError` or `ValueError` for what no scenario can hold.
+    Raises `TypeError` or `ValueError` for values that a scenario cannot contain.
     """
     if isinstance(value, (bool, str)):
         return value
@@ -79,7 +79,7 @@ def plain(value: object) -> Value:
 
 
 def literal(value: Value) -> str:
-    """The value as TOML on one line.
+    """Returns the value as TOML on one line.
 
     >>> literal({"model": "bernoulli", "rate": 0.1})
     '{model = "bernoulli", rate = 0.1}'
@@ -96,7 +96,7 @@ def _key(key: str) -> str:
 
 
 def kind(values: Iterable[Value]) -> Kind:
-    """The type of a column that holds these values: numbers if all are, text otherwise."""
+    """Returns the type of a column for these values: numbers if all are, text otherwise."""
     types = {type(value) for value in values}
     if types == {bool}:
         return "bool"
@@ -108,7 +108,7 @@ def kind(values: Iterable[Value]) -> Kind:
 
 
 def in_column(value: Value, of: Kind) -> bool | int | float | str:
-    """The value as a column of this type holds it; what is not text is written as TOML in a column of text."""
+    """Returns the value for a column of this type. In a column of text, values other than text are TOML."""
     if of == "string" and not isinstance(value, str):
         return literal(value)
     if isinstance(value, (list, dict)):
