@@ -168,7 +168,7 @@ async def test_silence_is_named_with_the_peer_and_what_was_tried():
         with pytest.raises(ConnectTimeoutError) as silence:
             await anabranch.connect(target, local=here(2, 1), connect_timeout_s=0.2)
     assert str(silence.value) == (
-        f"{target}: nobody answered within 0.2 s (127.0.1.1 to {target}, 127.0.1.2 to {target}); "
+        f"{target}: no answer arrived within 0.2 s (127.0.1.1 to {target}, 127.0.1.2 to {target}); "
         "check that the peer is listening and accepts this machine, its port, and firewalls"
     )
 

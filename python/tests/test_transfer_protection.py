@@ -55,7 +55,7 @@ def test_strangers_hosts_with_another_key_and_those_without_protection_are_refus
             keys(client, "add", "--host", listener.addresses[0], own_key(stranger))
             with pytest.raises(ab.transfer.ConnectError, match="shows another key than before"):
                 await ab.connect(listener.addresses, keys=client)
-        with pytest.raises(ab.transfer.ArgumentError, match="nobody may connect"):
+        with pytest.raises(ab.transfer.ArgumentError, match="no peer may connect"):
             await ab.listen(HERE, keys=stranger)
 
     asyncio.run(asyncio.wait_for(run(), 60))

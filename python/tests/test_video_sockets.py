@@ -376,7 +376,7 @@ def test_a_player_that_nobody_may_connect_to_says_what_to_do(tmp_path: Path) -> 
     with program("video", "play", "--keys", tmp_path / "keys", "--out", tmp_path / "played") as process:
         status, _, err = ended(process)
     assert status == 2
-    assert "nobody may connect; run `anabranch keys --keys" in err
+    assert "no peer may connect; run `anabranch keys --keys" in err
 
 
 def test_a_silent_sender_keeps_no_other_waiting(fast_clip: CodedClip, tmp_path: Path) -> None:

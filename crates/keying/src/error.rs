@@ -95,9 +95,9 @@ impl TlsProblem {
             Self::NoIdentity => "the peer did not say who it is: TLS alert certificate_required (116)",
             Self::Incompatible => "the peer's TLS has nothing in common with this side's; both need TLS 1.3",
             Self::Misbehaved => {
-                "the peer broke the TLS protocol, or somebody on the way changed its messages; try again"
+                "the peer broke the TLS protocol, or its messages were changed on the path; try again"
             }
-            Self::Internal => "TLS could not go on at this side",
+            Self::Internal => "TLS failed at this side",
         }
     }
 }
@@ -144,7 +144,7 @@ impl KeyingError {
         match self {
             Self::Malformed => "the peer sent a key management message that cannot be read",
             Self::TooLong => "the peer's TLS handshake is longer than any that is accepted",
-            Self::WrongEpoch => "the peer sent a key management message for keys that nobody asked for",
+            Self::WrongEpoch => "the peer sent a key management message for keys that were not requested",
             Self::Unexpected => "the peer sent a key management message out of turn",
             Self::TooOften => "the peer asks for new keys too often",
             Self::TimedOut => "the TLS handshake was not finished in time; try again",
@@ -153,17 +153,17 @@ impl KeyingError {
                 "the peer was restarted, does not accept this side's identity, or an attacker on the path ended it"
             }
             Self::KeysDiffer => {
-                "the peer's keys are others although the TLS handshake is done: somebody on the way changed what was offered"
+                "the peer's keys differ although the TLS handshake is complete: the offered parameters were changed on the path"
             }
             Self::Expired => "no new keys were agreed on while the old ones were good",
             Self::IdentityChanged => "the peer proved another identity with its new keys than before",
             Self::Method => "a key management was agreed on that is not TLS",
             Self::RolesChanged => {
-                "the handshake began anew and this side has another role in the key management since; try again"
+                "the handshake was restarted and this side has another role in the key management since; try again"
             }
             Self::Tls(problem) => problem.text(),
             Self::Keys(KeyError::DataLeft) => {
-                "data came before protection that is no part of the key management; somebody on the way may have added it"
+                "unprotected data that is not part of the key management arrived; it may have been added on the path"
             }
             Self::Keys(KeyError::Closing) => "the association began to shut down before it was protected",
             Self::Keys(_) => "the association did not take the keys",
@@ -270,6 +270,6 @@ mod tests {
         let unknown = TlsProblem::of(&TlsError::AlertReceived(AlertDescription::Unknown(200)));
         assert!(!KeyingError::from(unknown).to_string().contains("200"));
         let other = TlsProblem::of(&TlsError::General("\u{1b}[2J".to_owned()));
-        assert_eq!(KeyingError::from(other).to_string(), "TLS could not go on at this side");
+        assert_eq!(KeyingError::from(other).to_string(), "TLS failed at this side");
     }
 }

@@ -129,7 +129,7 @@ pub enum ConnectError {
     Refused(#[from] anabranch_core::ConnectError),
     /// The peer did not answer on any path.
     #[error(
-        "nobody answered on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
+        "no answer arrived on any path; check addresses, UDP ports and firewalls, and that the peer is listening and accepts this host"
     )]
     NoAnswer,
     /// The system or the network refused the first packet of the handshake on every path.
@@ -201,7 +201,7 @@ impl ConnectError {
 pub enum CloseReason {
     /// The association was aborted.
     #[error(
-        "the association ended early: {0}; what was not delivered by then is lost, open a new one to go on"
+        "the association ended early: {0}; undelivered messages are lost, open a new association to continue"
     )]
     Aborted(AbortReason),
     /// The peer shut down before the last accepted messages were sent.
@@ -238,7 +238,7 @@ pub enum SendError {
 pub enum RecvError {
     /// The peer restarted. Reported once, between the last message of its previous incarnation and the first of the new one.
     #[error(
-        "the peer restarted: what was queued or unread is lost, and the association is up again; begin anew"
+        "the peer restarted: queued and unread messages are lost, and the association is up again; send them again"
     )]
     Restarted,
     /// The association is closed.
@@ -250,7 +250,9 @@ pub enum RecvError {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum AcceptError {
     /// The host does not accept associations, or was told to stop.
-    #[error("this host accepts no associations, or no more: bind it with `HostBuilder::accept`")]
+    #[error(
+        "this host does not accept associations, or stopped accepting them: bind it with `HostBuilder::accept`"
+    )]
     NotAccepting,
     /// The host's task has ended.
     #[error("the host is gone: its runtime has stopped; bind a new one")]

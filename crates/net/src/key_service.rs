@@ -10,7 +10,7 @@ use crate::error::CloseReason;
 use crate::key_store::Outcome;
 
 /// Reason for ending associations without keys when the last handle of a host is dropped.
-const NOBODY: &str = "nobody is there to accept it";
+const NOBODY: &str = "no application accepts it";
 
 impl Driver {
     /// Registers an association that a peer has opened, which gets keys first if it is protected.

@@ -35,7 +35,7 @@ impl Cancel {
     /// Fails once the token is cancelled. Every loop over records or blocks calls it once per record or block.
     pub(crate) fn check(&self) -> io::Result<()> {
         // Not `Interrupted`: the standard library repeats a read that ends with that.
-        if self.is_cancelled() { Err(io::Error::other("nobody waits for it any more")) } else { Ok(()) }
+        if self.is_cancelled() { Err(io::Error::other("its result is no longer awaited")) } else { Ok(()) }
     }
 }
 

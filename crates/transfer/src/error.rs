@@ -26,7 +26,7 @@ pub enum TransferError {
     #[error("nothing was heard from the peer for {} s", .0.as_secs())]
     Silent(Duration),
     /// Another association of the same transfer replaced this one.
-    #[error("the same transfer goes on over another connection")]
+    #[error("the same transfer continues over another connection")]
     Replaced,
     /// The transfer made no progress, and another transfer took its place.
     #[error("it came no further while another transfer needed its place; what has arrived is kept")]

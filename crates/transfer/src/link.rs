@@ -74,7 +74,7 @@ fn parse(packet: Packet) -> Result<Incoming, TransferError> {
             message => Ok(Incoming::Control(message)),
         },
         DATA_STREAM => Ok(Incoming::Data(Segment::decode(packet.payload)?)),
-        _ => Err(ProtocolError::Unexpected("a stream that nobody uses").into()),
+        _ => Err(ProtocolError::Unexpected("a stream that is not in use").into()),
     }
 }
 

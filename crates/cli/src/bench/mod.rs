@@ -184,7 +184,7 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, CommandError> 
 async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Status, CommandError> {
     if let Some(option) = arguments.connect.given_to_connect() {
         return Err(CommandError::usage(format!(
-            "{option} has no effect with --server: it connects to nobody; leave it out"
+            "{option} has no effect with --server, which does not connect; leave it out"
         )));
     }
     let association = arguments.connect.association.clone();
@@ -224,7 +224,7 @@ async fn client(
 ) -> Result<Status, CommandError> {
     if let Some(option) = arguments.access.given() {
         return Err(CommandError::usage(format!(
-            "{option} has no effect with --client: it accepts nobody; leave it out"
+            "{option} has no effect with --client, which does not accept; leave it out"
         )));
     }
     let plan = plan(arguments)?;

@@ -6,7 +6,7 @@ use std::iter;
 use anabranch_transfer::{TransferError, escape};
 
 /// What is true of every transfer that can go on.
-pub(super) const KEPT: &str = "what has arrived is kept: start it again to go on from there";
+pub(super) const KEPT: &str = "what has arrived is kept: start it again to continue from there";
 
 /// The same after an offer with a one-time code.
 pub(super) const KEPT_BY_CODE: &str = "the code is no longer valid; what has arrived is kept: start it again and give the receiver the new code";
@@ -39,7 +39,7 @@ pub(super) fn remedy(error: &TransferError) -> String {
 
 /// The same on the side that waits for others.
 pub(super) fn remedy_there(error: &TransferError) -> &'static str {
-    if can_go_on(error) { "; what has arrived is kept, and the peer can go on from there" } else { "" }
+    if can_go_on(error) { "; what has arrived is kept, and the peer can continue from there" } else { "" }
 }
 
 /// Whether the same command goes on where this one ended.

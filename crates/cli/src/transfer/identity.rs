@@ -20,7 +20,7 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     let kept = match state_dir() {
         Some(dir) => load_or_create(&dir.join("anabranch")).map_err(|(path, error)| {
             format!(
-                "{}: {error}; without it no other run goes on with what this one leaves unfinished",
+                "{}: {error}; without it no other run can continue what this one leaves unfinished",
                 path.display()
             )
         }),

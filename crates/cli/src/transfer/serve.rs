@@ -231,7 +231,7 @@ async fn accept(
 ) -> Result<Status, CommandError> {
     for number in 1.. {
         let association =
-            host.accept().await.context("cannot accept transfers any more").map_err(CommandError::from)?;
+            host.accept().await.context("can no longer accept transfers").map_err(CommandError::from)?;
         match admitted.caller(&association) {
             Ok(caller) => {
                 tokio::spawn(one(server.clone(), (association, caller), show.clone(), number));

@@ -136,7 +136,7 @@ fn files_are_taken_from_the_networks_that_were_named_and_from_nowhere_else() {
     };
     for outside in ["127.0.0.51", "127.0.0.54"] {
         let ended = send(outside, "1.5").with_status(1);
-        assert!(ended.err.contains("nobody answered within 1.5 s"), "{}", ended.err);
+        assert!(ended.err.contains("no answer arrived within 1.5 s"), "{}", ended.err);
         assert!(ended.err.contains("accepts this machine"), "{}", ended.err);
     }
     send("127.0.0.53", "30").with_status(0);

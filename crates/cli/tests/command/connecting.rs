@@ -68,11 +68,11 @@ fn after_ctrl_c_both_sides_say_in_a_sentence_how_it_goes_on() {
         thread::sleep(Duration::from_millis(10));
     }
     let said = sender.interrupt();
-    assert!(said.contains("what has arrived is kept: start it again to go on from there\n"), "{said}");
+    assert!(said.contains("what has arrived is kept: start it again to continue from there\n"), "{said}");
     let again = format!("  anabranch send '{file}' {peer} --path 127.0.0.62 --limit 20Mbit\n");
     assert!(said.ends_with(&again), "{said}");
     let told = server.line("the peer stopped");
-    assert!(told.contains("; what has arrived is kept, and the peer can go on from there"), "{told}");
+    assert!(told.contains("; what has arrived is kept, and the peer can continue from there"), "{told}");
     assert!(!told.contains("lost") && !told.contains("open a new"), "{told}");
     server.interrupt();
 }
@@ -85,7 +85,7 @@ fn while_nobody_answers_it_says_so_and_keeps_to_the_time_that_was_given() {
     let err = anabranch(&arguments).with_status(1).err;
     for expected in [
         format!("connecting to {peer}: 1 of 1 path tried, 1 s of 3 s\n"),
-        format!("{peer}: nobody answered within 3 s"),
+        format!("{peer}: no answer arrived within 3 s"),
     ] {
         assert!(err.contains(&expected), "no `{expected}` in:\n{err}");
     }

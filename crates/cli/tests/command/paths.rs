@@ -49,7 +49,7 @@ fn what_is_wrong_is_said_with_what_to_write() {
         (&["--check", "127.0.0.1:0"], 2, "`127.0.0.1:0`: `0` is no port"),
         (&["--check", "a b"], 2, "`a b` is no host"),
         (&["--check", "nobody.invalid"], 1, "nobody.invalid: no address is known for this name"),
-        (&["--check", "0.0.0.0"], 1, "0.0.0.0 is nobody's address"),
+        (&["--check", "0.0.0.0"], 1, "0.0.0.0 is the address of no host"),
         (&["--check", "127.0.0.1", "--failover-ms", "0"], 2, "--failover-ms"),
         (&["--check", "127.0.0.1", "--connect-timeout", "0"], 2, "`0` is not between 1ms and 24h"),
         (&["--check", "127.0.0.1", "--sctp-port", "0"], 2, "--sctp-port"),
@@ -67,7 +67,7 @@ fn a_path_to_nobody_does_not_work() {
     let arguments = ["paths", "--check", &target, "--path", "127.0.0.3", "--connect-timeout", "0.3"];
     let ended = anabranch(&arguments).with_status(1);
     assert_eq!(ended.rows(), [["127.0.0.3", &target, "routing", "table", "no"]]);
-    assert!(ended.out.contains("nobody answered within 0.3 s (127.0.0.3 to 127.0.0.9:"), "{}", ended.out);
+    assert!(ended.out.contains("no answer arrived within 0.3 s (127.0.0.3 to 127.0.0.9:"), "{}", ended.out);
     assert_eq!(ended.err, "");
     let ended = anabranch(&[&arguments[..], &["--insecure"]].concat()).with_status(1);
     assert!(ended.err.contains("content is not encrypted"), "{}", ended.err);
@@ -92,5 +92,5 @@ fn each_path_is_tried_by_itself_and_one_that_works_is_enough() {
     assert_eq!(json["paths"][1]["remote"], works);
     assert_eq!(json["paths"][1]["through"], "routing table");
     assert!(json["paths"][1]["rtt_ms"].as_f64().is_some_and(|rtt| rtt > 0.0), "{json}");
-    assert!(json["paths"][0]["reason"].as_str().is_some_and(|why| why.contains("nobody answered")));
+    assert!(json["paths"][0]["reason"].as_str().is_some_and(|why| why.contains("no answer arrived")));
 }

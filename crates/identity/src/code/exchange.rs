@@ -74,7 +74,7 @@ pub enum CodeError {
     )]
     Wrong,
     /// A wrong code was tried before.
-    #[error("a wrong code was tried before this one, so the code is valid no more; ask for a new one")]
+    #[error("a wrong code was tried before, so the code is no longer valid; ask for a new one")]
     Spent,
     /// Another receiver has proved the code.
     #[error(

@@ -138,7 +138,7 @@ pub fn connect_failure_message(
     let tried = paths.iter().map(one).collect::<Vec<_>>().join(", ");
     match error {
         ConnectError::NoAnswer => format!(
-            "{target}: nobody answered within {} s ({tried}); check that the peer is listening and accepts this machine, its port, and firewalls",
+            "{target}: no answer arrived within {} s ({tried}); check that the peer is listening and accepts this machine, its port, and firewalls",
             within.as_secs_f64()
         ),
         error => format!("{target}: {error} ({tried})"),

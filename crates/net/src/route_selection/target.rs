@@ -65,7 +65,9 @@ impl Target {
             }
         }
         match addresses.iter().find(|address| address.ip().is_unspecified()) {
-            Some(address) => Err(format!("{} is nobody's address; name the host that listens", address.ip())),
+            Some(address) => {
+                Err(format!("{} is the address of no host; name the host that listens", address.ip()))
+            }
             None => Ok(addresses),
         }
     }
@@ -125,7 +127,7 @@ pub fn with_port(target: &str, port: u16) -> Option<String> {
 pub fn read_destination(text: &str) -> Result<SocketAddr, String> {
     let address = read_address(text)?;
     match (address.ip().is_unspecified(), address.port()) {
-        (true, _) => Err(format!("{} is nobody's address; name the one to send to", address.ip())),
+        (true, _) => Err(format!("{} is the address of no host; name the one to send to", address.ip())),
         (_, 0) => Err(bad_port(text, "0")),
         _ => Ok(address),
     }
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn destinations_are_somebodys_address() {
         assert_eq!(read_destination("127.0.0.1"), Ok(SocketAddr::from(([127, 0, 0, 1], 9899))));
-        assert!(read_destination("0.0.0.0:1").is_err_and(|error| error.contains("nobody's")));
+        assert!(read_destination("0.0.0.0:1").is_err_and(|error| error.contains("of no host")));
         assert!(read_destination("127.0.0.1:0").is_err_and(|error| error.contains("from 1")));
         assert!(read_destination("localhost").is_err_and(|error| error.contains("expected an address")));
     }

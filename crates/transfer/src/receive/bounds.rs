@@ -122,7 +122,7 @@ fn blocks_that_wait_for_one_before_them_in_a_pipe_are_within_the_window() {
     let beyond = block(0, u64::from(WINDOW_BLOCKS), 10).remove(0);
     assert_eq!(
         take(&mut machine, beyond),
-        Err(ProtocolError::Unexpected("a block that nobody asked for")),
+        Err(ProtocolError::Unexpected("a block that was not requested")),
         "it is further ahead than the window"
     );
 }

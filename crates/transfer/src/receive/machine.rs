@@ -445,7 +445,7 @@ impl Machine {
         match restarted {
             Ok(()) => {
                 let text = format!(
-                    "{name}: what was kept of it is not what is sent, and was thrown away; it begins anew"
+                    "{name}: the part that was kept differs from the file that is sent, and was discarded; the transfer of this file starts over"
                 );
                 self.report.note(text);
                 self.open_offer(name, offer, stage, Some(Answer::Take { have: Vec::new() }));

@@ -106,10 +106,10 @@ impl Open {
                 fits && len > 0 && flow.admits(index, window_blocks)
             }
             Stage::Waiting(_) | Stage::Comparing | Stage::Committing => {
-                return Err(ProtocolError::Unexpected("data that nobody asked for"));
+                return Err(ProtocolError::Unexpected("data that was not requested"));
             }
         };
-        if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that nobody asked for")) }
+        if is_wanted { Ok(()) } else { Err(ProtocolError::Unexpected("a block that was not requested")) }
     }
 
     /// Checks that the file system has room for a block there.

@@ -5,7 +5,7 @@ use crate::name::Name;
 use crate::protocol::{Failure, Reason};
 
 pub(super) fn corrupt(name: &Name) -> Failure {
-    let text = format!("{name}: what arrived is not what was sent, and was thrown away; send it again");
+    let text = format!("{name}: what arrived differs from what was sent, and was discarded; send it again");
     Failure::new(Reason::Corrupt, text)
 }
 
@@ -37,7 +37,7 @@ pub(super) fn refusal(error: &TransferError) -> Failure {
 
 pub(super) fn refused_by_pipe(name: &Name, is_begun: bool) -> Failure {
     let text = match is_begun {
-        true => format!("{name} is not what began to be written; begin anew"),
+        true => format!("{name} is not the file whose transfer began; start it again"),
         false => format!("{name}: a pipe takes one file only; ask for one by its name"),
     };
     Failure::new(Reason::NotAllowed, text)

@@ -57,7 +57,7 @@ impl Lister {
         match self.patience.retry(|| place.folder.metadata_behind(&place.path)) {
             Ok(there) if identity_of(&there) == *identity => {}
             Ok(_) => {
-                let text = format!("{} is not the folder that was sent any more", place.show());
+                let text = format!("{} is no longer the folder that was sent", place.show());
                 return self.fail(name.clone(), Failure::new(Reason::Changed, text));
             }
             Err(error) => return self.fail(name.clone(), unseen(place, &error)),

@@ -402,7 +402,7 @@ impl Sender {
             (0..entry.kept.read).any(|index| !sending.has(index) && !entry.kept.blocks.contains_key(&index));
         if is_lost {
             let text =
-                format!("{}: the receiver has lost what came through the pipe; begin anew", entry.name);
+                format!("{}: the receiver has lost the content of the pipe; start it again", entry.name);
             return self.give_up(link, id, Failure::new(Reason::Changed, text));
         }
         for (block, _) in entry.kept.blocks.values() {
@@ -725,12 +725,12 @@ impl Sender {
             now => now,
         };
         let (Some((kind, changed)), true) = (now, entry.changes < MOST_CHANGES) else {
-            let text = format!("{text}, again and again; send it when nobody writes to it");
+            let text = format!("{text}, again and again; send it when no program writes to it");
             let failure = Failure::new(Reason::Changed, text);
             link.say(&Message::GiveUp { id, failure: failure.clone(), again: false });
             return entry.report_end(&self.report, Outcome::Failed(failure));
         };
-        let failure = Failure::new(Reason::Changed, format!("{text}; it begins anew"));
+        let failure = Failure::new(Reason::Changed, format!("{text}; its transfer starts over"));
         self.report.emit(Event::Note(failure.text.clone()));
         link.say(&Message::GiveUp { id, failure, again: true });
         self.report.unfound(1, entry.size_bytes().unwrap_or(0));

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(
             begin(&mut slots, start, 29, "192.0.2.3").1,
             Begin::Full,
-            "nobody was idle for long enough"
+            "no connection was idle for long enough"
         );
         assert_eq!(begin(&mut slots, start, 30, "192.0.2.3").1, Begin::RunsFor(first));
         // A transfer that is leaving is not chosen again, and does not count.

@@ -851,7 +851,7 @@ pub(crate) fn explain(shown: &str, error: &io::Error) -> Failure {
             (Reason::Permission, "check the permissions of it and of its folder")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            (Reason::NoSpace, "what has arrived is kept: make room and send it again to go on")
+            (Reason::NoSpace, "what has arrived is kept: make room and send it again to continue")
         }
         ErrorKind::NotFound => (Reason::NotThere, "check the name"),
         ErrorKind::NotADirectory => (Reason::Clash, "a file is where a folder should be: move it away"),

@@ -371,7 +371,7 @@ fn a_folder_that_is_another_one_than_was_sent_or_is_gone_removes_nothing_and_oth
             let ((ended, totals, events), ()) = tokio::join!(send(&serving, sources, DELETE), swap);
             ended.expect("the transfer itself goes well");
             let why =
-                "is not the folder that was sent any more; nothing that is only at the receiver was removed";
+                "is no longer the folder that was sent; nothing that is only at the receiver was removed";
             assert_eq!(events.text().contains(why), is_replaced, "{}", events.text());
             assert_eq!((totals.failed_files, totals.deleted), (1, 1), "{}", events.text());
             assert_eq!(tree(serving.dir.path()), ["gate", "t", "t/a", "t/old", "u", "u/b"]);

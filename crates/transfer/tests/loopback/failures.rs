@@ -86,7 +86,7 @@ fn a_file_that_changes_while_it_is_sent_arrives_as_it_is_in_the_end() {
         };
         ended.expect("sent");
         assert!(
-            events.text().contains("log was changed while it was sent; it begins anew"),
+            events.text().contains("log was changed while it was sent; its transfer starts over"),
             "{}",
             events.text()
         );

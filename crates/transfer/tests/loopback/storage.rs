@@ -228,7 +228,7 @@ fn blocks_that_were_planted_are_found_out_and_the_file_begins_anew() {
         ended.expect("sent");
         assert!(fs::read(serving.dir.path().join("file")).expect("there") == content);
         assert!(
-            serving.events.text().contains("was thrown away; it begins anew"),
+            serving.events.text().contains("was discarded; the transfer of this file starts over"),
             "{}",
             serving.events.text()
         );

@@ -235,7 +235,7 @@ async fn proved_by(association: &Association) -> String {
 fn refused(error: ExchangeError, report: &Report) -> Result<(), CommandError> {
     match error {
         ExchangeError::Spent(_) => Err(CommandError::untrusted(
-            "somebody tried a wrong code, so it is good for nothing any more; start again for another one",
+            "a wrong code was tried, so this code is no longer valid; start again for a new one",
         )),
         ExchangeError::Lost => {
             report.note("the receiver was lost before it saw what is offered; the code stays valid for it");
