@@ -27,12 +27,13 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Time, earliest};
 use anabranch_core::units::WireBytes;
 
-use crate::dynamics::{LinkChange, Schedule};
+use crate::dynamics::LinkChange;
 use crate::error::ConfigError;
 use crate::link::{Counters, Link, LinkConfig, Offer};
 use crate::packet::{Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{RouteId, SourceId};
+use crate::schedule::Schedule;
 
 /// All packets of a lane are of one source.
 const SOURCE: SourceId = SourceId(0);
@@ -69,9 +70,10 @@ impl Lane {
         changes: Vec<(Time, LinkChange)>,
     ) -> Result<Self, ConfigError> {
         changes.iter().try_for_each(|(_, change)| change.check())?;
+        let series = config.series.clone();
         let mut link = Link::new(config, seeds)?;
         link.attach(SOURCE, source, seeds);
-        let schedule = Schedule::new(changes);
+        let schedule = Schedule::new(changes).with_series(series);
         Ok(Lane { link, pool: Pool::default(), schedule, departure: None, now: Time::ZERO })
     }
 

@@ -74,9 +74,11 @@ pub mod policer;
 mod queue;
 pub mod rng;
 mod route;
+mod schedule;
 mod sctp;
 mod setup;
 pub mod tap;
+pub mod trace;
 pub mod traffic;
 mod world;
 
@@ -95,5 +97,6 @@ pub use rng::{Seeds, Stream};
 pub use route::{HostId, LinkId, SourceId};
 pub use sctp::{Application, SctpHost};
 pub use tap::{PacketEvent, PacketView, Place, Tap};
+pub use trace::{CapacityTrace, Playback, Series, TraceError};
 pub use traffic::{TrafficConfig, TrafficKind};
 pub use world::World;

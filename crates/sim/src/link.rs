@@ -6,6 +6,7 @@
 //! rate)`.
 
 mod ahead;
+mod serialiser;
 
 use std::collections::VecDeque;
 
@@ -22,8 +23,10 @@ use crate::policer::{Policer, TokenBucket};
 use crate::queue::{Capacity, Fifo, Managed, QueueConfig, Queued, Reason};
 use crate::rng::{Seeds, Stream};
 use crate::route::SourceId;
+use crate::trace::{CapacityTrace, Course, Playback, Series};
 
 pub(crate) use ahead::{Ahead, precedence};
+use serialiser::Serialiser;
 
 /// What a link is like when the run begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +49,10 @@ pub struct LinkConfig {
     pub jitter: Option<Jitter>,
     /// How packets wait for each other.
     pub aggregation: Option<Aggregation>,
+    /// Trace that says how much is sent and when, in place of `rate`. [`with_capacity`](Self::with_capacity) sets both.
+    pub capacity: Option<Playback<CapacityTrace>>,
+    /// Recorded changes of delay, loss and state.
+    pub series: Vec<Playback<Series>>,
     /// What else goes wrong.
     pub faults: Faults,
 }
@@ -63,6 +70,8 @@ impl LinkConfig {
             policer: None,
             jitter: None,
             aggregation: None,
+            capacity: None,
+            series: Vec::new(),
             faults: Faults::default(),
         }
     }
@@ -87,6 +96,17 @@ impl LinkConfig {
         LinkConfig { aggregation, ..self }
     }
 
+    /// The same link following a capacity trace. Its rate, which limits in time and the average of RED go by, becomes the trace's mean.
+    pub fn with_capacity(self, capacity: Playback<CapacityTrace>) -> Self {
+        LinkConfig { rate: capacity.trace.mean_rate(), capacity: Some(capacity), ..self }
+    }
+
+    /// The same link with recorded changes, beside those that it has.
+    pub fn with_series(mut self, series: Playback<Series>) -> Self {
+        self.series.push(series);
+        self
+    }
+
     /// The same link with these faults.
     pub fn with_faults(self, faults: Faults) -> Self {
         LinkConfig { faults, ..self }
@@ -95,6 +115,7 @@ impl LinkConfig {
     fn check(&self) -> Result<(), ConfigError> {
         require(self.rate.as_bps() > 0, "rate", "must be more than zero")?;
         self.queue.validate()?;
+        self.series.iter().try_for_each(Playback::check)?;
         self.loss.check()?;
         self.policer.as_ref().map_or(Ok(()), Policer::check)?;
         self.jitter.as_ref().map_or(Ok(()), Jitter::check)?;
@@ -241,7 +262,7 @@ const QUEUE_ROOM: usize = 64;
 /// One direction of a link.
 pub struct Link {
     name: String,
-    rate: Rate,
+    serialiser: Serialiser,
     delay: Span,
     queue: QueueConfig,
     capacity: Capacity,
@@ -252,7 +273,6 @@ pub struct Link {
     batches: Option<Batches>,
     faults: Faults,
     up: bool,
-    carry: u64,
     in_service: Option<Queued>,
     waiting: Fifo,
     /// The discipline and its packets, if the queue has one: then nothing is in `waiting`.
@@ -273,12 +293,13 @@ const ATTACHED: &str = "sources are attached when their route is made";
 impl Link {
     pub(crate) fn new(config: LinkConfig, seeds: Seeds) -> Result<Self, ConfigError> {
         config.check()?;
-        let LinkConfig { name, rate, delay, queue, loss, loss_place, policer, jitter, aggregation, faults } =
+        let LinkConfig { name, rate, delay, queue, loss, loss_place, policer, jitter, aggregation, .. } =
             config;
+        let LinkConfig { capacity, faults, .. } = config;
         let managed = Managed::new(queue.discipline, &name, seeds);
         Ok(Link {
             name,
-            rate,
+            serialiser: Serialiser::new(rate, capacity.map(Course::new)),
             delay,
             queue,
             capacity: queue.capacity(rate),
@@ -289,7 +310,6 @@ impl Link {
             batches: aggregation.map(Batches::new),
             faults,
             up: true,
-            carry: 0,
             in_service: None,
             // So that the first packets to wait in a run in full swing do not allocate.
             waiting: Fifo::with_capacity(QUEUE_ROOM),
@@ -307,9 +327,9 @@ impl Link {
         &self.name
     }
 
-    /// The rate at present.
+    /// The rate at present, or the mean rate of the trace that the link follows.
     pub fn rate(&self) -> Rate {
-        self.rate
+        self.serialiser.rate()
     }
 
     /// The propagation delay at present.
@@ -399,11 +419,7 @@ impl Link {
     pub(crate) fn apply(&mut self, change: &LinkChange) {
         match change {
             LinkChange::Rate(rate) => {
-                // The carry is a fraction of a nanosecond in units of 1/rate.
-                let carry =
-                    u128::from(self.carry) * u128::from(rate.as_bps()) / u128::from(self.rate.as_bps());
-                self.carry = carry as u64;
-                self.rate = *rate;
+                self.serialiser.set_rate(*rate);
                 self.capacity = self.queue.capacity(*rate);
             }
             LinkChange::Delay(delay) => self.delay = *delay,
@@ -438,7 +454,7 @@ impl Link {
             return self.offer_managed(queued, pool);
         }
         if self.in_service.is_none() && self.batches.is_none() {
-            self.carry = 0;
+            self.serialiser.restart(now);
             return Offer::Due(self.serve(now, queued));
         }
         if !self.has_room(queued.size) {
@@ -448,6 +464,7 @@ impl Link {
         if self.in_service.is_some() {
             return Offer::Waits;
         }
+        self.serialiser.restart(now);
         self.serve_next(now, pool).map_or(Offer::Waits, Offer::Due)
     }
 
@@ -462,21 +479,20 @@ impl Link {
             (serving.is_none() && packets == 0)
                 || capacity.fits(packets + in_service, bytes + bytes_in_service, size)
         };
-        let Link { managed: Some(managed), queue_drops, rate, .. } = self else {
+        let rate = self.rate();
+        let Link { managed: Some(managed), queue_drops, .. } = self else {
             unreachable!("the queue is managed")
         };
         let before = queue_drops.len();
         let route = pool.get(queued.packet).route;
-        managed.enqueue(queued, route, *rate, fits, |queued, reason| {
+        managed.enqueue(queued, route, rate, fits, |queued, reason| {
             queue_drops.push_back((queued.packet, reason.into()));
         });
         self.count_queue_drops(before, pool);
         if serving.is_some() {
             return Offer::Waits;
         }
-        if self.batches.is_none() {
-            self.carry = 0;
-        }
+        self.serialiser.restart(queued.since);
         self.serve_next(queued.since, pool).map_or(Offer::Waits, Offer::Due)
     }
 
@@ -541,10 +557,8 @@ impl Link {
 
     /// Puts a packet into the serialiser and says when it leaves.
     fn serve(&mut self, now: Time, queued: Queued) -> Time {
-        let (span, carry) = self.rate.serialise(queued.size.get(), self.carry);
-        self.carry = carry;
         self.in_service = Some(queued);
-        now + span
+        self.serialiser.send(now, queued.size)
     }
 
     /// Puts the next waiting packet into the serialiser, unless it waits for its batch, and says when to look again.
@@ -565,10 +579,7 @@ impl Link {
             Some(managed) => managed.oldest(),
             None => self.waiting.front().map(|first| first.since),
         }?;
-        let due = self.batches.as_mut()?.take(now, waiting, since).err()?;
-        // The link is idle until then.
-        self.carry = 0;
-        Some(due)
+        self.batches.as_mut()?.take(now, waiting, since).err()
     }
 
     fn dequeue_managed(&mut self, now: Time, pool: &Pool) -> Option<Queued> {
@@ -588,7 +599,12 @@ impl Link {
     /// Takes the packet out of the serialiser, if there is one, and puts the next one in.
     pub(crate) fn depart(&mut self, now: Time, pool: &mut Pool) -> Departure {
         let (mut dropped, mut head) = (None, None);
-        if let Some(sent) = self.in_service.take() {
+        let sent = self.in_service.take();
+        if sent.is_none() {
+            // A batch begins.
+            self.serialiser.restart(now);
+        }
+        if let Some(sent) = sent {
             let packet = pool.get(sent.packet);
             if !self.up {
                 dropped = Some((sent.packet, self.count_drop(Drop::Outage, packet.source, packet.wire)));

@@ -7,7 +7,7 @@ use anabranch_core::time::Time;
 
 use crate::content::Unabridged;
 use crate::datagram::Address;
-use crate::dynamics::{LinkChange, Schedule};
+use crate::dynamics::LinkChange;
 use crate::error::ConfigError;
 use crate::event::{Class, EventQueue};
 use crate::host::Host;
@@ -15,6 +15,7 @@ use crate::link::{Link, LinkConfig};
 use crate::packet::Pool;
 use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
+use crate::schedule::Schedule;
 use crate::traffic::{Source, TrafficConfig};
 use crate::world::{HostEntry, LinkEntry, ScheduleEntry, Target, TrafficEntry, World};
 
@@ -71,12 +72,16 @@ impl World {
         if self.link_names.contains_key(&config.name) {
             return Err(ConfigError::DuplicateName(config.name));
         }
+        let series = config.series.clone();
         let link = Link::new(config, self.seeds)?;
         let id = LinkId(self.links.len() as u32);
         self.link_names.insert(link.name().to_owned(), id);
         let departure = self.events.register(Class::Departure, Target::Departure(id));
         let arrival = self.events.register(Class::Arrival, Target::Arrival(id));
         self.links.push(LinkEntry { link, departure, arrival, background: Vec::new() });
+        if !series.is_empty() {
+            self.push_schedule(id, Schedule::default().with_series(series));
+        }
         Ok(id)
     }
 
@@ -136,13 +141,16 @@ impl World {
     ) -> Result<(), ConfigError> {
         self.assert_not_ahead();
         changes.iter().try_for_each(|(_, change)| change.check())?;
-        let schedule = Schedule::new(changes);
+        self.push_schedule(link, Schedule::new(changes));
+        Ok(())
+    }
+
+    fn push_schedule(&mut self, link: LinkId, schedule: Schedule) {
         let slot = self.events.register(Class::Change, Target::Change(self.schedules.len()));
         if let Some(time) = schedule.next_time() {
             self.events.schedule(slot, time.max(self.now));
         }
         self.schedules.push(ScheduleEntry { link, schedule, slot });
-        Ok(())
     }
 
     /// Changes a link now.

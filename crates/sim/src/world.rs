@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 
 use crate::content::Unabridged;
 use crate::datagram::{Address, Datagram, Envelope};
-use crate::dynamics::Schedule;
 use crate::event::{EventQueue, Slot};
 use crate::host::Host;
 use crate::link::{Drop, Link, Offer};
 use crate::packet::{Packet, PacketId, Pool};
 use crate::rng::Seeds;
 use crate::route::{HostId, LinkId, Route, RouteId, Sink, SourceId};
+use crate::schedule::Schedule;
 use crate::tap::{PacketEvent, PacketView, Place, Tap};
 use crate::traffic::Source;
 

@@ -6,8 +6,8 @@ use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
 use anabranch_sim::{
-    Address, Counters, Datagram, Envelope, Host, HostId, LinkConfig, LinkId, LossModel, LossPlace, Policer,
-    QueueConfig, Seeds, Stream, TrafficConfig, TrafficKind, World,
+    Address, CapacityTrace, Counters, Datagram, Envelope, Host, HostId, LinkConfig, LinkId, LossModel,
+    LossPlace, Playback, Policer, QueueConfig, Seeds, Stream, TrafficConfig, TrafficKind, World,
 };
 
 const DATA: u8 = 1;
@@ -120,9 +120,21 @@ fn link(draw: &mut Stream, path: u8, side: u8) -> LinkConfig {
     let loss = [LossModel::None, LossModel::Bernoulli(0.05)][draw.below(2) as usize].clone();
     let policer =
         draw.chance(0.1).then(|| Policer { rate: Rate::from_bps(3_000_000), burst: WireBytes::new(20_000) });
-    LinkConfig::new(format!("{path} {side}"), rate, delay, queue[draw.below(3) as usize])
+    let link = LinkConfig::new(format!("{path} {side}"), rate, delay, queue[draw.below(3) as usize])
         .with_loss(loss, LossPlace::BeforeQueue)
-        .with_policer(policer)
+        .with_policer(policer);
+    if draw.chance(0.4) { link.with_capacity(capacity(draw)) } else { link }
+}
+
+/// One of few traces, so that packets of several links leave in one nanosecond.
+fn capacity(draw: &mut Stream) -> Playback<CapacityTrace> {
+    let mbit = Rate::from_bps(1_000_000);
+    let trace = match draw.below(3) {
+        0 => CapacityTrace::from_opportunities([1, 2, 2, 3, 5]),
+        1 => CapacityTrace::from_opportunities((0..40).chain([70; 30])),
+        _ => CapacityTrace::from_rates([(Span::ZERO, mbit), (ms(30), Rate::from_bps(20_000_000))], ms(60)),
+    };
+    Playback::repeated(trace.expect("a valid trace")).starting_at(ms(draw.below(4)))
 }
 
 /// What hosts see, and what links count and hold.

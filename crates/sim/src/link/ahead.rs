@@ -313,13 +313,11 @@ impl Link {
         let busy_until = (ahead.left < ahead.passages.len()).then(|| ahead.passages.back()).flatten();
         let busy_until = busy_until.map(|passage| passage.leaves);
         if busy_until.is_none() {
-            self.carry = 0;
+            self.serialiser.restart(now);
         } else if !self.has_room(size) {
             return Err(self.count_drop(Drop::Queue, source, size));
         }
-        let (span, carry) = self.rate.serialise(size.get(), self.carry);
-        self.carry = carry;
-        let leaves = busy_until.unwrap_or(now) + span;
+        let leaves = self.serialiser.send(busy_until.unwrap_or(now), size);
         Ok(Passage {
             leaves,
             arrives: leaves + self.delay,
