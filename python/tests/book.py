@@ -1,13 +1,13 @@
-"""Runs the examples of a chapter of the book, so that they stay true.
+"""Runs the examples of a chapter of the book, and checks their output.
 
     from book import run_chapter
 
     def test_the_examples_of_the_chapter_run(tmp_path, monkeypatch):
         run_chapter("python-runs.md", tmp_path, monkeypatch)
 
-Blocks that are fenced as `python` are executed one after the other, as if they were one program. Where a block fenced
-as `text` follows such a block, with nothing but blank lines between, it has to be what the block prints; `...` in it
-stands for anything, as in doctests. Blocks fenced as `python,ignore` are not run.
+Blocks that are fenced as `python` are executed one after the other, as one program. A `text` block that follows such a
+block, with only blank lines between, must equal the output of the block; `...` in it matches any text, as in doctests.
+Blocks fenced as `python,ignore` are not run.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ FENCE = re.compile(r"^```(?P<kind>[^\n`]*)\n(?P<body>.*?)^```[ \t]*$", flags=re.
 
 @dataclass(frozen=True)
 class Example:
-    """A block that is run."""
+    """Block that is run."""
 
     code: str
     line: int
-    """The chapter's line on which the code begins."""
+    """Line of the chapter on which the code begins."""
     printed: str | None
-    """What it has to print, if the chapter says so."""
+    """Expected output, if the chapter has it."""
 
 
 def examples(text: str) -> Iterator[Example]:
-    """The blocks of a chapter that are run, in their order."""
+    """Returns the blocks of a chapter that are run, in their order."""
     blocks = list(FENCE.finditer(text))
     for block, after in zip_longest(blocks, blocks[1:]):
         if block["kind"].strip() != "python":
@@ -55,8 +55,8 @@ def examples(text: str) -> Iterator[Example]:
 
 
 def run_example(example: Example, chapter: str, names: dict[str, Any]) -> None:
-    """Runs a block with the names that those before it have left, and compares what it prints."""
-    # Blank lines before it make a traceback name the line of the chapter.
+    """Runs a block with the names of earlier blocks, and compares its output."""
+    # Leading blank lines make a traceback name the line of the chapter.
     code = compile("\n" * (example.line - 1) + example.code, chapter, "exec")
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -69,12 +69,12 @@ def run_example(example: Example, chapter: str, names: dict[str, Any]) -> None:
 
 
 def without_margins(text: str) -> str:
-    """Text without blanks at the ends of lines, and without blank lines at its end."""
+    """Returns text without blanks at the ends of lines, and without blank lines at its end."""
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
 
 
 def run_chapter(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Runs all blocks of a chapter in a folder that has the scenarios of the repository. Gives the names they leave."""
+    """Runs all blocks of a chapter in a folder with the repository's scenarios. Returns the names that they define."""
     shutil.copytree(ROOT / "scenarios", folder / "scenarios")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MPLBACKEND", "Agg")

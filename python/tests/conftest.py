@@ -1,4 +1,4 @@
-"""What several test files share."""
+"""Fixtures and settings that several test files share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FLAGS = (
 
 
 def pytest_configure() -> None:
-    """A shell that starts the tests in the background has them ignore SIGINT, and with them all commands."""
+    """Restores the default handler of SIGINT, which shells set to be ignored for tests in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -45,7 +45,7 @@ def _chromium() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a key that may connect to itself: associations of the tests are protected."""
+    """Folder with a key that is authorised to connect to itself, since associations of the tests are protected."""
     folder = tmp_path_factory.mktemp("keys")
     os.environ["ANABRANCH_HOME"] = str(folder)
     key = keys_command("show").splitlines()[0]
@@ -61,7 +61,7 @@ def keys_command(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium; the test is skipped where there is none."""
+    """Headless Chromium. Skips the test if it is not installed."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
     with api.sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=_chromium(), headless=True, args=list(FLAGS))
@@ -71,7 +71,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def coded_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """56 frames of photographs, encoded: six groups and the two frames that are left over."""
+    """56 frames of photographs, encoded: six groups and two further frames."""
     from anabranch import video
 
     return video.write_coded("photographs", tmp_path_factory.mktemp("video"), reading=video.Reading(frames=56))
@@ -79,7 +79,7 @@ def coded_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 
 @pytest.fixture(scope="session")
 def decoded_clip(coded_clip: CodedClip, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same decoded as a whole."""
+    """The same clip, decoded as a whole."""
     from anabranch.video.encoder import decode
 
     return decode(

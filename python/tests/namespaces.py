@@ -1,4 +1,4 @@
-"""A client and a server in network namespaces, with two links whose cables are pulled."""
+"""Client and server in network namespaces, with two links whose cables are pulled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transfer_rig import HANGS_AFTER_S, environment
 
 
 class Namespace:
-    """A network namespace and the programs in it. It ends with the process that holds it."""
+    """Network namespace and the programs in it. It is removed when the process that owns it ends."""
 
     def __init__(self, folder: Path, inside: Namespace | None = None) -> None:
         self.home = folder
@@ -36,7 +36,7 @@ class Namespace:
 
     @contextlib.contextmanager
     def program(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        """Runs Python with a key folder of its own, and ends it if it still runs afterwards."""
+        """Runs Python with a key folder of its own, and ends it afterwards if it still runs."""
         variables = {**environment(), "ANABRANCH_HOME": str(self.home), "XDG_STATE_HOME": str(self.home / "state")}
         command = self.command([sys.executable, *words])
         pipe = subprocess.PIPE
@@ -51,19 +51,19 @@ class Namespace:
             return finish(process)
 
     def close(self) -> None:
-        # The holder ends with its input.
+        # The process ends when its input is closed.
         self._holder.communicate()
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """Returns what a program that has to succeed still prints."""
+    """Returns the remaining output of a program that has to succeed."""
     out, err = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 0, err
     return out
 
 
 def first_line(stream: IO[str] | None) -> str:
-    """Waits for a line of a program."""
+    """Waits for a line of a program, and returns it."""
     return _stream(stream).readline()
 
 

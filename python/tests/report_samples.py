@@ -1,4 +1,4 @@
-"""What reports are written from in tests: short runs over two paths, of which one fails for a while."""
+"""Sources of reports in tests: short runs over two paths, of which one fails for a while."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ delay = "40 ms"
 
 
 def write_traces(folder: Path, schemes: Sequence[str] = ("cmt", "cmt-pf"), text: str = OUTAGE, seed: int = 1) -> Path:
-    """Traces of a run of each scheme."""
+    """Writes the traces of a run of each scheme."""
     scenario = Scenario.parse(text, name="outage")
     for scheme in schemes:
         run(scenario, scheme, seed, trace=folder)
@@ -62,7 +62,7 @@ def write_traces(folder: Path, schemes: Sequence[str] = ("cmt", "cmt-pf"), text:
 
 
 def swept(folder: Path, text: str = LOSSES, name: str = "losses", **arguments: object) -> Results:
-    """Results of a small sweep of a scenario file in `folder`."""
+    """Returns the results of a small sweep of a scenario file in `folder`."""
     file = folder / f"{name}.toml"
     file.write_text(text, encoding="utf-8")
     given: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Results of small sweeps for tests, made and frames of figures that a test chooses."""
+"""Results of small sweeps for tests, and frames of figures that a test chooses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOSS = "path.path-2.loss"
 
 
 def frame(values: Mapping[str, Sequence[float]], metric: str = "goodput_kbps", **columns: object) -> pd.DataFrame:
-    """Runs of these schemes with seeds from 1."""
+    """Returns runs of these schemes with seeds from 1."""
     rows = [
         {**columns, "scheme": scheme, "seed": seed, metric: value}
         for scheme, of_scheme in values.items()
@@ -29,14 +29,14 @@ def frame(values: Mapping[str, Sequence[float]], metric: str = "goodput_kbps", *
 
 
 def points(values: Mapping[float, Mapping[str, Sequence[float]]], key: str = LOSS) -> pd.DataFrame:
-    """Runs at several values of a swept key."""
+    """Returns runs at several values of a swept key."""
     return pd.concat([frame(of_point, **{key: value}) for value, of_point in values.items()], ignore_index=True)
 
 
 def made(
     scenario: str, over: Mapping[str, Sequence[Any]], schemes: Sequence[str], seeds: int, **settings: str
 ) -> Results:
-    """The results of a grid over a scenario's file; `settings` have `__` for dots, as in `run__duration`."""
+    """Returns the results of a grid over a scenario's file. `settings` have `__` for dots, as in `run__duration`."""
     given = {key.replace("__", "."): value for key, value in settings.items()}
     grid = {**over, **({"scheme": list(schemes)} if schemes else {})}
     return sweep(ROOT / "scenarios" / scenario, grid, seeds, set=given, cache=None)
@@ -68,13 +68,13 @@ def two_flows() -> Results:
 
 @cache
 def without_chance() -> Results:
-    """Where nothing is left to chance, every seed gives the same."""
+    """Returns results without randomness, which are the same for every seed."""
     return made("outage.toml", {}, ("cmt", "cmt-pf"), 3, run__duration="3 s")
 
 
 @cache
 def traced() -> Run:
-    """A run over two paths of which one fails after two seconds, with its traces."""
+    """Returns a run over two paths of which one fails after two seconds, with its traces."""
     scenario = Scenario.read(ROOT / "scenarios" / "outage.toml").with_values(
         {"run.duration": "5 s", "path.path-2.event.0.at": "2 s", "path.path-2.event.1.at": "4 s"}
     )

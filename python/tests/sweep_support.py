@@ -1,4 +1,4 @@
-"""Short scenarios for tests of sweeps, and what several of them look at."""
+"""Short scenarios and helper functions for tests of sweeps."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ loss = 0.01
 
 
 def write_scenario(folder: Path, duration: str = "1 s", name: str = "two.toml") -> Path:
-    """Two paths for a second, which take half a millisecond to run."""
+    """Writes a scenario of two paths for a second, which takes half a millisecond to run."""
     path = folder / name
     path.write_text(SCENARIO.format(duration=duration))
     return path
 
 
 def same(one: Results, other: Results) -> bool:
-    """Whether two results hold the same, up to the last bit."""
+    """Returns `True` if two results are equal, up to the last bit."""
     tables = all(one.to_arrow(table).equals(other.to_arrow(table)) for table in ("runs", "paths", "flows"))
     return tables and one.manifest == other.manifest
 
 
 def rows(table: pa.Table, *columns: str) -> list[tuple[object, ...]]:
-    """Some columns of a table, row by row."""
+    """Returns some columns of a table, row by row."""
     return list(zip(*(table[column].to_pylist() for column in columns), strict=True))
 
 
 def entries(cache: Path) -> list[Path]:
-    """The entries of a cache."""
+    """Returns the entries of a cache."""
     return sorted(path for path in cache.rglob("*") if path.is_file())
 
 
 class AfterEntries(threading.Thread):
-    """Does something once a cache has so many entries; `found` is how many it had then."""
+    """Runs an action once a cache has `count` entries. `found` is their number at that time."""
 
     def __init__(self, cache: Path, count: int, action: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -79,12 +79,12 @@ class AfterEntries(threading.Thread):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """For a process that imports this package from where it stands."""
+    """Returns the environment of a process that imports this package from its folder."""
     return {**os.environ, "PYTHONPATH": str(PACKAGE), **more}
 
 
 def start(command: list[str], **options: Any) -> subprocess.Popen[Any]:
-    """Starts a process that Ctrl-C ends, even where the tests run in the background, which makes shells ignore it."""
+    """Starts a process that Ctrl-C ends, even if a shell made the tests in the background ignore it."""
     return subprocess.Popen(command, env=environment(), preexec_fn=_listen_to_ctrl_c, **options)
 
 
@@ -93,6 +93,6 @@ def _listen_to_ctrl_c() -> None:
 
 
 def sweep_command(*arguments: object) -> list[str]:
-    """`anabranch sweep` as a process of its own."""
+    """Returns the command line of `anabranch sweep` as a process of its own."""
     call = "import sys; from anabranch.command.sweep import main; sys.exit(main(sys.argv[1:]))"
     return [sys.executable, "-c", call, *map(str, arguments)]

@@ -1,4 +1,4 @@
-"""Arguments as users give them: numbers of NumPy, files with a byte order mark, pipes, names that are nearly right."""
+"""Arguments of users: numbers of NumPy, files with a byte order mark, pipes, names that are nearly right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache: what it finds again, what it makes of damaged entries, and that it is never in the way of results."""
+"""The cache: valid and damaged entries, and independence of the results from it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def damage(path: Path, how: str) -> None:
     elif how == "cut":
         path.write_bytes(whole[:-7])
     elif how == "flipped":
-        # What is left is as good as any other, but for the figure.
+        # The entry remains valid except for the figure.
         path.write_bytes(re.sub(rb'(?<="goodput_kbps":)\d', lambda digit: b"%d" % ((int(digit[0]) + 1) % 10), whole))
     elif how == "foreign":
         path.write_bytes(b"anabranch-run-9 " + whole.split(b" ", 1)[1])

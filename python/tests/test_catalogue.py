@@ -15,7 +15,7 @@ from anabranch.scenario import Path, RunSettings, Scenario
 
 
 def plain(value: object) -> object:
-    """A card's values as JSON has them."""
+    """Returns a card's values in the types of JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return [plain(item) for item in value] if isinstance(value, tuple) else value

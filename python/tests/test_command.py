@@ -1,4 +1,4 @@
-"""The `anabranch` command as its users see it: real processes, what they print and their exit status."""
+"""The `anabranch` command in real processes: output and exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ schemes = ["cmt"]
 rate = "2 Mbit/s"
 delay = "20 ms"
 """
-# Longer than any of this takes on any machine.
+# Longer than any test takes on any machine.
 HANG_S = 60
 
 
@@ -34,7 +34,7 @@ def anabranch(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def stand_in(body: str, *arguments: str) -> list[str]:
-    """A process in which `sweep` does this."""
+    """Returns the command line of a process in which `sweep` runs `body`."""
     code = f"""
 import sys, types
 def command(arguments):
@@ -235,7 +235,7 @@ def test_ctrl_c_ends_what_has_no_answer_to_it_as_it_ends_the_native_program(tmp_
     fifo = tmp_path / "scenario.toml"
     os.mkfifo(fifo)
     with started([sys.executable, "-m", "anabranch", "run", str(fifo)]) as process:
-        # This waits until the program reads.
+        # Opening waits until the program reads.
         writer = os.open(fifo, os.O_WRONLY)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=HANG_S)

@@ -31,7 +31,7 @@ RUNS = 3 * 2 * SEEDS
 
 
 class Cluster:
-    """A scheduler and workers, each a process of its own, on the loopback interface only."""
+    """Scheduler and workers, each a process of its own, on the loopback interface only."""
 
     def __init__(self) -> None:
         with socket.socket() as listening:
@@ -45,11 +45,11 @@ class Cluster:
         return f"dask://127.0.0.1:{self.port}"
 
     def client(self) -> distributed.Client:
-        # Who connects before the scheduler listens tries again.
+        # A client that connects before the scheduler listens tries again.
         return distributed.Client(f"tcp://127.0.0.1:{self.port}", timeout=60, set_as_default=False)
 
     def need(self, workers: int) -> None:
-        """Starts as many workers as are missing."""
+        """Starts the missing workers."""
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         options = ["--no-nanny", "--nthreads", "1", "--host", "127.0.0.1", "--memory-limit", "0"]
         while len(self.workers) < workers:
@@ -84,7 +84,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(two: Path) -> Results:
-    """What native threads make of the sweep in whose middle things happen."""
+    """Returns the results of native threads for the sweep that tests interrupt."""
     return sweep(two, OVER, SEEDS, cache=None)
 
 
@@ -121,7 +121,7 @@ def test_a_worker_with_another_engine_is_refused_with_both_versions(
 
 
 class Client:
-    """What is looked at of a client, with one worker or none."""
+    """Client with one worker or none, reduced to what the code under test uses."""
 
     def __init__(self, workers: int) -> None:
         self.scheduler = self
@@ -163,7 +163,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
 
 
 class LostTask:
-    """A task whose worker is lost as soon as its result is there."""
+    """Task whose worker is lost as soon as its result is there."""
 
     status = "lost"
 

@@ -1,4 +1,4 @@
-"""Fewer points that look the same."""
+"""Decimation: fewer points that draw the same picture."""
 
 from __future__ import annotations
 

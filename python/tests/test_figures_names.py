@@ -1,4 +1,4 @@
-"""What `anabranch.figures` offers, and what it loads for that."""
+"""Public names of `anabranch.figures`, and the modules that they load."""
 
 from __future__ import annotations
 

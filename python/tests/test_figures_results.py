@@ -1,4 +1,4 @@
-"""Figures of results: what is drawn is what statistics say."""
+"""Figures of results, compared with statistics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def line_of(axes, name):
 
 
 def bars_of(axes):
-    """The bars of each scheme."""
+    """Returns the bars of each scheme."""
     return [container for container in axes.containers if isinstance(container, BarContainer)]
 
 
@@ -384,7 +384,7 @@ def test_nothing_overlaps_or_is_cut_off_with_ten_schemes(ax):
     assert legend.y1 <= ax.xaxis.get_tightbbox().y0
     texts = [text.get_window_extent() for text in ax.get_legend().get_texts()]
     assert not any(one.overlaps(other) for place, one in enumerate(texts) for other in texts[place + 1 :])
-    # The figure has grown by what the legend needs, so that the axes are as high as with few schemes.
+    # The figure has grown by the height of the legend, so that the axes are as high as with few schemes.
     assert ax.figure.get_figheight() > new_figure().get_figheight()
     with own_axes() as few:
         plot_metric(runs, schemes=schemes[:2], ax=few)

@@ -1,4 +1,4 @@
-"""Figures of one run: what is drawn is what the traces have."""
+"""Figures of one run, compared with its traces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ax():
 
 @pytest.fixture(scope="module")
 def both_ways():
-    """Two flows, of which the second sends both ways."""
+    """Returns a run of two flows, of which the second sends both ways."""
     text = (ROOT / "scenarios" / "two-path.toml").read_text(encoding="utf-8")
     flows = '\n[[flow]]\nname = "down"\n\n[[flow]]\nname = "both"\ndirection = "both"\n'
     scenario = Scenario.parse(text + flows).with_values({"run.duration": "2 s"})
@@ -43,7 +43,7 @@ def names(axes):
 
 
 def at(line, time):
-    """What a line of steps shows at a time."""
+    """Returns the value of a line of steps at a time."""
     x, y = line.get_xdata(), line.get_ydata()
     return y[np.searchsorted(x, time, side="right") - 1]
 

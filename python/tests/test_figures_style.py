@@ -1,4 +1,4 @@
-"""Schemes look the same in every figure, and can be told apart."""
+"""Looks of schemes: the same in every figure, and distinguishable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.figures.style import DASH_PATTERNS, LIGHTNESS_STEP, Look, lightne
 
 REGISTRY = [card["name"] for card in json.loads(_native.cards()) if card["kind"] == "scheme"]
 
-# Those that the papers and the scenarios of this repository compare in one figure.
+# Schemes that the papers and the scenarios of this repository compare in one figure.
 COMPARED = [
     ("sctp", "cmt", "cmt-pf"),
     ("cmt", "cmt-pf", "cmt-qa", "a-cmt", "db-cmt"),
@@ -36,7 +36,7 @@ SIGHT = {
 
 
 def lab(color: str, sight: str) -> np.ndarray:
-    """CIE L*a*b* of a colour as somebody sees it."""
+    """Returns CIE L*a*b* of a colour as perceived with this kind of colour vision."""
     parts = np.array([int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)])
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.array(SIGHT[sight]) @ linear, 0, 1)
@@ -76,7 +76,7 @@ def test_lines_that_are_compared_have_different_dashes_or_are_far_apart_in_light
 def test_colours_stay_apart_to_every_eye(sight):
     for one, other in itertools.combinations(REGISTRY, 2):
         distance = np.linalg.norm(lab(look_of(one).color, sight) - lab(look_of(other).color, sight))
-        # A difference of two is seen when patches touch; thin lines need more.
+        # A difference of two is visible in adjacent patches. Thin lines need more.
         assert distance >= 12, (one, other)
 
 

@@ -1,4 +1,4 @@
-"""The gallery: its scripts run, and the book shows what they draw."""
+"""The gallery: its scripts run, and the book shows their figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two scripts share runs."""
+    """Cache of the scripts, of which two share runs."""
     return tmp_path_factory.mktemp("cache")
 
 

@@ -1,4 +1,4 @@
-"""The key of runs of schemes in Python: a change of behaviour changes it, or the runs are not in the cache."""
+"""Keys of runs of schemes in Python: a change of behaviour changes the key, or excludes the runs from the cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anabranch.policy.identity import Identity, identity_of
 
 @pytest.fixture
 def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A folder for modules and files of a scheme; what schemes change of the process is restored."""
+    """Folder for modules and files of a scheme. Changes of the process by schemes are reverted."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "argv", sys.argv)
@@ -46,7 +46,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 
 def load(source: str, value: int, folder: Path) -> ab.policy.Policy:
-    """Makes the scheme of a module, as a process does that has just begun."""
+    """Makes the scheme of a module, as a new process does."""
     (folder / "helper_of_test.py").write_text("import anabranch as ab\n" + HELPER.replace("<V>", str(value)))
     (folder / "value.txt").write_text(str(value))
     sys.modules.pop("helper_of_test", None)
@@ -192,7 +192,7 @@ def test_attributes_beyond_all_bounds_leave_runs_uncached() -> None:
 
 
 def test_schemes_of_the_book_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the chapter about schemes in Python, which is executed in another test."""
+    """Schemes of the chapter on schemes in Python, which another test executes."""
     names = run_chapter("python-schemes.md", tmp_path, monkeypatch)
     classes = [each for each in names.values() if isinstance(each, type) and issubclass(each, ab.policy.Policy)]
     assert len(classes) >= 6

@@ -1,4 +1,4 @@
-"""One typed address over two direct links: Python and `video` use both, and go through the loss of each carrier."""
+"""One typed address over two direct links: Python and `video` use both, and survive the loss of each carrier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from namespaces import Namespace, finish, first_line, two_links
 from anabranch import video
 from anabranch.video import Reading
 
-# No pause is longer while another pair works.
+# Maximum pause while another pair of addresses works.
 LONGEST_PAUSE_MS = 1000
 
 RECEIVER = """
@@ -48,7 +48,7 @@ asyncio.run(main())
 
 
 def pull_cables(client: Namespace, server: Namespace) -> None:
-    """Takes the carrier of each link in turn, once at each end."""
+    """Removes the carrier of each link in turn, once at each end."""
     for namespace, device in ((server, "s1"), (client, "c2")):
         time.sleep(1.5)
         namespace.run(f"ip link set {device} down")
@@ -69,7 +69,7 @@ def test_association_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> No
         arrivals = json.loads(finish(receiver))
     assert {"10.92.1.1>10.92.1.2", "10.92.2.1>10.92.2.2"} <= set(pairs)
     assert longest_pause_ms(arrivals) < LONGEST_PAUSE_MS
-    # One of the links alone carries 750 messages in this time.
+    # One link alone carries 750 messages in this time.
     assert len(arrivals) > 800
 
 

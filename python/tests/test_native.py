@@ -30,7 +30,7 @@ name = "slow"
 rate = "1 Mbit/s"
 delay = "30 ms"
 """
-# Nobody waits for a run of it.
+# No test waits for the end of such a run.
 ENDLESS = SCENARIO.replace("1 s", "4000000 s")
 SENDS_A_FILE = SCENARIO.replace("[run]", "[run]\nstop = 'transfer'") + "[[flow]]\nkind = 'file'\npath = 'payload.bin'\n"
 
@@ -201,7 +201,7 @@ def test_what_is_not_callable_is_refused_once_it_is_needed() -> None:
 
 
 def interrupted(script: str) -> tuple[list[str], int]:
-    """Runs a script that prints a line, presses Ctrl-C then, and gives what it printed after that and its status."""
+    """Runs a script, presses Ctrl-C after its first line, and returns its further output and its status."""
     preamble = f"""
         import json, signal, sys, time
         from anabranch import _native
@@ -256,7 +256,7 @@ def test_a_call_of_done_that_ctrl_c_comes_into_is_made_again() -> None:
             print(*calls)
             sys.exit(130)
     """)
-    # Runs went on while the first call took its time, and none of those that were finished is lost.
+    # Runs continued during the first call, and no finished run is lost.
     assert status == 130
     assert out[:2] == ["0", "0"]
     assert out[2:] == [str(index) for index in range(1, len(out) - 1)]

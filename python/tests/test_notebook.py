@@ -24,26 +24,26 @@ def source() -> nbformat.NotebookNode:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty folder, far from the repository."""
+    """Empty folder outside the repository."""
     return tmp_path_factory.mktemp("anywhere")
 
 
 @pytest.fixture(scope="module")
 def executed(source: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
-    """The notebook as a fresh kernel leaves it."""
+    """Returns the notebook after execution in a fresh kernel."""
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        # What the client of the kernel warns of is not for us to mend.
+        # Warnings of the kernel's client concern other packages.
         warnings.simplefilter("ignore")
         from execute_notebook import executed
 
         patch.setenv("ANABRANCH_CACHE", str(folder / "cache"))
-        # The kernel has to find the package that is tested here.
+        # The kernel has to import the package under test.
         patch.setenv("PYTHONPATH", str(Path(anabranch.__file__).parents[1]), prepend=os.pathsep)
         return executed(source, folder, LIMIT_S)
 
 
 def outputs(notebook: nbformat.NotebookNode, kind: str) -> list[str]:
-    """What cells show of a kind, such as `image/png`."""
+    """Returns the outputs of a kind, such as `image/png`."""
     shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     return [output["data"][kind] for output in shown if kind in output.get("data", {})]
 
@@ -53,7 +53,7 @@ def test_the_notebook_stores_what_its_cells_show(
 ) -> None:
     nbformat.validate(source)
     assert len(source.cells) == 10
-    # Of data frames and figures, other versions of pandas and matplotlib make other text and other bytes.
+    # The output of data frames and figures depends on the versions of pandas and matplotlib.
     ours = [kind for kind in outputs(source, "text/html") if kind.startswith("<p><b>")]
     assert len(ours) == 2
     assert ours == [kind for kind in outputs(executed, "text/html") if kind.startswith("<p><b>")]

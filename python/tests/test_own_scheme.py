@@ -51,7 +51,7 @@ def queueing(path: PathFacts) -> float:
 
 
 class ShortestQueue(ab.Scheduler):
-    """The scheduler of `examples/own-scheme`."""
+    """Scheduler of `examples/own-scheme`."""
 
     def pick(self, ask: SendAsk, view: View) -> ab.Decision | None:
         best = min(view.ready(), key=queueing, default=None)
@@ -59,7 +59,7 @@ class ShortestQueue(ab.Scheduler):
 
 
 class Reno(ab.CongestionControl):
-    """The standard's rules, written out."""
+    """Rules of the standard, written in Python."""
 
     def grow(self, acked: Acknowledged, view: View) -> ab.Window | None:
         window, largest = acked.window, view.path(acked.path).largest_chunk_bytes
@@ -77,7 +77,7 @@ class Reno(ab.CongestionControl):
 
 
 class Paced(ab.CongestionControl):
-    """The rule of component `paced`."""
+    """Rule of component `paced`."""
 
     def pace(self, ask: PaceAsk, view: View) -> ab.Pacing | None:
         rtt_ms = view.path(ask.path).smoothed_rtt_ms
@@ -90,7 +90,7 @@ class Paced(ab.CongestionControl):
 
 
 class Same(ab.Retransmit):
-    """`rtx-same`."""
+    """Rule of component `rtx-same`."""
 
     def route(self, chunk: LostChunk, view: View) -> int:
         return chunk.path
@@ -162,7 +162,7 @@ def test_a_policy_sees_how_fast_paths_deliver_and_what_limits_them(links: ab.Sce
                     continue
                 assert sample.rate_kbps == pytest.approx(sample.delivered_bytes * 8 / sample.interval_ms, rel=1e-3)
                 assert sample.in_flight_bytes >= 1000
-                # SACKs of the slow path's data mostly come back on the fast one, and say nothing of its own round trip.
+                # SACKs of the slow path's data mostly return on the fast one, and give no sample of its own round trip.
                 assert path.recent_min_rtt_ms is not None or path.id == 1
                 rates[path.id].append(sample.rate_kbps)
 
@@ -245,7 +245,7 @@ def test_an_exception_ends_the_run_and_names_file_and_line(links: ab.Scenario) -
         ab.run(links, Broken())
     last = raised.traceback[-1]
     assert (Path(last.path).name, last.name) == (Path(__file__).name, "pick")
-    # Nothing is left behind that would end the next run.
+    # No state remains that would end the next run.
     assert ab.run(links, "cmt").failure is None
 
 

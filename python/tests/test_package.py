@@ -1,4 +1,4 @@
-"""What the package looks like from outside: its names, what importing it costs, its exceptions and its types."""
+"""Public view of the package: its names, the cost of its import, its exceptions and its types."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import pytest
 import anabranch
 from anabranch import errors
 
-# Importing these takes a second or so together.
+# Importing these takes about a second together.
 HEAVY = ["pandas", "pyarrow", "scipy", "statsmodels", "matplotlib", "plotly", "distributed", "polars", "numpy"]
 
 
 def loaded_after(code: str) -> set[str]:
-    """The modules that a fresh interpreter has loaded after these statements."""
+    """Returns the modules that a fresh interpreter has loaded after these statements."""
     code += "\nimport sys, json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(ended.stderr))
@@ -32,7 +32,7 @@ def printed_by(code: str) -> str:
 
 
 def names_for_type_checkers() -> dict[str, str]:
-    """The names that the package imports where only type checkers look, with their modules."""
+    """Returns the names that the package imports for type checkers only, with their modules."""
     tree = ast.parse(resources.files("anabranch").joinpath("__init__.py").read_text(encoding="utf-8"))
     found = {}
     for statement in tree.body:

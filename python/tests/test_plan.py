@@ -1,4 +1,4 @@
-"""Plan files, and values as the command line has them."""
+"""Plan files, and values of command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anabranch plot`."""
+"""The command `anabranch plot`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trace(tmp_path_factory):
 
 @pytest.fixture
 def plot(capsys, monkeypatch, tmp_path):
-    """Runs the command in an empty folder: status, output, errors."""
+    """Runs the command in an empty folder, and returns status, output and errors."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):

@@ -1,4 +1,4 @@
-"""The sentences that a report begins with."""
+"""Sentences at the beginning of a report."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KEY = "path.path-2.loss"
 
 @pytest.fixture(scope="module")
 def made() -> Results:
-    """Runs of two schemes at three points, whose figures tests put in the place of."""
+    """Runs of two schemes at three points, whose figures tests replace."""
     scenario = ab.Scenario.parse(LOSSES).with_values({"run.duration": "1 s"})
     return ab.sweep(scenario, {KEY: [0, 0.01, 0.1], "scheme": ["cmt", "cmt-pf"]}, 4, cache=None)
 
 
 def planted(made: Results, gains: dict[float, list[float]]) -> Results:
-    """The same with a goodput of 1000 kbit/s for cmt, and so many per cent more for cmt-pf, for each point and seed."""
+    """Returns results with 1000 kbit/s for cmt, and this gain in per cent for cmt-pf, for each point and seed."""
     frame = made.runs.select([KEY, "scheme", "seed"]).to_pylist()
     values = [
         1000.0 * (1 + (gains[row[KEY]][row["seed"] - 1] / 100 if row["scheme"] == "cmt-pf" else 0.0)) for row in frame

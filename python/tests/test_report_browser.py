@@ -1,4 +1,4 @@
-"""Reports opened in headless Chromium, from a file and with no network: what is drawn, and what the controls do."""
+"""Reports in headless Chromium, from a file and without network: drawings and controls."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 LINE_PANELS = ("throughput", "cwnd", "outstanding", "srtt", "queue")
 PANELS = (*LINE_PANELS, "events", "blocked", "decisions")
-# Of Plotly's own record of what it draws: for each trace what it stands for, and its points.
+# Plotly's own data of its drawing: each trace with its meaning and its points.
 TRACES = """element => element.data.map(trace => ({
   ...trace.meta, color: trace.line && trace.line.color, dash: trace.line && trace.line.dash, yaxis: trace.yaxis,
   x: Array.from(trace.x), y: Array.from(trace.y),
 }))"""
-# Paths and marks that are really in the document, by the subplot they are in.
+# Paths and marks in the document, by their subplot.
 DRAWN = """element => Object.fromEntries([...element.querySelectorAll('.overplot > g')].map(plot => [
   plot.getAttribute('class'),
   [...plot.querySelectorAll('.scatterlayer path')].filter(path => (path.getAttribute('d') || '').length > 4).length,
 ]))"""
-# Each subplot as it is drawn.
+# Shapes of each subplot in the document.
 SHAPES = """element => [...element.querySelectorAll('.overplot > g')].map(
   plot => plot.querySelector('.scatterlayer').innerHTML
 )"""
@@ -44,7 +44,7 @@ SHAPES = """element => [...element.querySelectorAll('.overplot > g')].map(
 
 @dataclass
 class Opened:
-    """A page, and what went on in it that should not."""
+    """Page, with requests and errors that should not occur."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Opened:
         return [trace for trace in self.chart.evaluate(TRACES) if trace.get("panel") == panel]
 
     def drawn(self) -> dict[str, int]:
-        """Paths and marks in each subplot, from top to bottom."""
+        """Returns the number of paths and marks in each subplot, from top to bottom."""
         counts: dict[str, int] = self.chart.evaluate(DRAWN)
         return counts
 
@@ -70,23 +70,23 @@ class Opened:
         return self.page.locator(f'[data-group="{group}"] label', has_text=re.compile(f"^{re.escape(name)}$"))
 
     def values(self) -> dict[str, dict[str, str]]:
-        """The table of values: by path, by column."""
+        """Returns the table of values: by path, by column."""
         rows = self.page.locator("#timeline-values tr").all()
         cells = [[cell.strip() for cell in row.locator("th, td").all_inner_texts()] for row in rows]
         names = [re.split(r"\s", cell)[0] for cell in cells[0]]
         return {row[0]: dict(zip(names, row, strict=True)) for row in cells[1:]}
 
     def settle(self) -> None:
-        """Waits until the browser has drawn what it was told to."""
+        """Waits until the browser has drawn all changes."""
         self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def label(self) -> list[str]:
-        """The lines of the label at the pointer; none if it is not there."""
+        """Returns the lines of the label at the pointer; none if it is hidden."""
         tip = self.page.locator("#timeline-tip")
         return tip.inner_text().splitlines() if tip.is_visible() else []
 
     def point_at(self, panel: str, part: float, row: float = 0.5) -> float:
-        """Moves the mouse over a panel, at these parts of its width and height, and gives the time there."""
+        """Moves the mouse over a panel, to these fractions of its width and height, and returns the time there."""
         x, y = self.place(panel, part, row)
         self.page.mouse.move(x - 3, y)
         self.page.mouse.move(x, y)
@@ -94,11 +94,11 @@ class Opened:
         return float(self.page.locator("#timeline-values output").inner_text().removesuffix(" s"))
 
     def place(self, panel: str, part: float, row: float = 0.5) -> tuple[float, float]:
-        """Where in the window a place of a panel is, once the panel is in sight."""
+        """Scrolls to a panel, and returns a position in it in coordinates of the window."""
         index = PANELS.index(panel)
         name = "xy" if index == 0 else f"xy{index + 1}"
         layer = self.page.locator(f"#timeline .draglayer .{name} .nsewdrag")
-        # The table of values stays at the top of the window.
+        # The table of values remains at the top of the window.
         layer.evaluate("element => window.scrollBy(0, element.getBoundingClientRect().top - 400)")
         box = layer.bounding_box()
         assert box is not None
@@ -114,7 +114,7 @@ class Opened:
         self.wait_for(lambda: self.range() != (0, 8))
 
     def wait_for(self, holds: Callable[[], bool]) -> None:
-        """Waits until something holds: drawing ends when it ends."""
+        """Waits until a condition is true, since the end of drawing is not reported."""
         for _ in range(400):
             if holds():
                 return
@@ -159,7 +159,7 @@ def shown(shared: Opened) -> Opened:
 
 @contextmanager
 def opened(browser: Browser, file: Path, **settings: Any) -> Iterator[Opened]:
-    """A report in a profile of its own, offline. Whatever it asks for is refused and fails the test."""
+    """Opens a report in a profile of its own, offline. Every request is refused and fails the test."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 1000}, "offline": True, **settings})
     page = context.new_page()
     found = Opened(page)
@@ -188,7 +188,7 @@ def series(traces: Path, scheme: str = "cmt") -> Series:
 
 
 def row_at(traces: Path, path: str, time_s: float, scheme: str = "cmt") -> Any:
-    """The row of a path that holds at a time, which may be rounded to a tenth of a millisecond."""
+    """Returns the row of a path that is valid at a time, which may be rounded to a tenth of a millisecond."""
     rows = series(traces, scheme).paths()
     return rows[(rows["path"] == path) & (rows["time_s"] <= time_s)].iloc[-1]
 
@@ -345,7 +345,7 @@ def test_pointing_shows_what_the_trace_has_at_that_time(shown: Opened, traces: P
     time_s = shown.point_at("cwnd", part)
     assert time_s == pytest.approx(8 * part, abs=0.05)
     for path, values in shown.values().items():
-        # The page says the time to a tenth of a millisecond: what holds just before or just after is right too.
+        # The page rounds the time to a tenth of a millisecond: the values just before or just after are right too.
         rows = [row_at(traces, path, time_s + off) for off in (-6e-5, 0, 6e-5)]
         for name, column, divisor in (
             ("cwnd", "cwnd_bytes", 1024),
@@ -415,7 +415,7 @@ def test_the_losses_panel_shows_what_is_under_the_pointer_and_nothing_else(shown
     assert f"{lost['time_s']:.6f} s" in line
     assert f"TSN {lost['tsn'] - first}" in line
     assert lost["cause"] in line
-    # Where nothing happened on a path there is no label.
+    # At a time without events on a path there is no label.
     happened = [*losses["time_s"], *series(traces).retransmissions()["time_s"], *series(traces).drops()["time_s"]]
     free = next(part for part in np.arange(0.05, 1, 0.01) if min(abs(np.array(happened) - 8 * part)) > 0.1)
     shown.point_at("events", free, row=0.25)
@@ -446,7 +446,7 @@ def test_blocking_is_shown_for_as_long_as_it_lasted(shown: Opened, traces: Path)
 
 
 def _below(shown: Opened, trace: dict[str, Any]) -> Any:
-    """What a part of a row stands on."""
+    """Returns the base of a part of a row."""
     everything = shown.chart.evaluate(TRACES)
     place = next(index for index, each in enumerate(everything) if each == trace)
     return np.array(everything[place - 1]["y"])
@@ -487,7 +487,7 @@ def test_controls_are_reached_and_used_by_keyboard(shown: Opened) -> None:
 
 
 def hexadecimal(colour: str) -> str:
-    """A colour as the browser says it, as `#rrggbb`."""
+    """Returns a colour of the browser as `#rrggbb`."""
     return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", colour)[:3])
 
 
@@ -660,7 +660,7 @@ def test_print_is_light_on_any_screen_and_no_wider_than_a_page(browser: Browser,
         paper = found.page.locator("#timeline .main-svg").first.evaluate("element => element.style.background")
         box = found.chart.bounding_box()
         assert hexadecimal(paper) == LIGHT["paper"]
-        # A4 with usual margins has 680 by 980 pixels, and what is said of the chart stands on the same page.
+        # A4 with usual margins has 680 by 980 pixels. The texts of the chart are on the same page.
         assert box["width"] <= 680
         assert box["height"] < 800
         assert not found.page.locator(".controls").is_visible()

@@ -1,4 +1,4 @@
-"""`anabranch report` as a command."""
+"""The command `anabranch report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a report, and that it is one file that loads nothing."""
+"""Content of reports, which are one file that loads nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOADS = ("src", "href", "data", "poster", "action", "srcset", "xlink:href", "bac
 
 
 class Reading(HTMLParser):
-    """A page taken apart: its elements in order, the text of each kind of element, and whether tags match."""
+    """Parsed page: its elements in order, the text of each kind of element, and faults of its tags."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -63,7 +63,7 @@ class Reading(HTMLParser):
             self.texts[tag][-1] += data
 
     def row(self, *beginning: str) -> list[str]:
-        """The first row of a table that begins so."""
+        """Returns the first row of a table that begins with these cells."""
         return next(row for row in self.rows if row[: len(beginning)] == list(beginning))
 
     @property
@@ -110,7 +110,7 @@ def of_traces(reports: dict[str, str]) -> Reading:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without figures, which take most of their time."""
+    """Disables the figures of reports, which take most of their time."""
     monkeypatch.setattr(results_page, "charts_of", lambda results, baseline: Charts((), (), ()))
 
 
@@ -119,7 +119,7 @@ def read(source: Results | Path, tmp_path: Path, **arguments: Any) -> Reading:
 
 
 def replaced(results: Results, column: str, values: pa.Array) -> Results:
-    """Results with other values in a column of runs."""
+    """Returns results with other values in a column of runs."""
     runs = results.runs.set_column(results.runs.column_names.index(column), results.runs.schema.field(column), values)
     return Results(runs, results.paths, results.flows, results.manifest)
 
@@ -523,7 +523,7 @@ def test_text_from_traces_is_text_on_the_page_and_in_its_data(traces: Path, tmp_
 
 
 def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_path: Path) -> None:
-    # Whatever the runs are: 8 bytes a point, 9 an event, 8 a span, and Base64 makes four of three.
+    # For any runs: 8 bytes a point, 9 an event, 8 a span, and Base64 makes four of three.
     size = (payload_module.MOST_POINTS * 8 + payload_module.MOST_EVENTS * 9 + payload_module.MOST_SPANS * 8) * 4 / 3
     assert size < 3.5 * MEGABYTE
     assert size * payload_module.MOST_TRACKS / 10 < 14 * MEGABYTE

@@ -1,4 +1,4 @@
-"""The colours of pages: readable on both papers."""
+"""Colours of pages: readable on both papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of the timeline: what it keeps of traces, and what it says of the rest."""
+"""Data of the timeline: the part of traces that it keeps, and notes on the rest."""
 
 from __future__ import annotations
 

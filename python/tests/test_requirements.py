@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# The first version without it, and the advisory.
+# First version with the fix, and the advisory.
 FIXED = {
     "distributed": ("2026.1.1", "CVE-2026-23528, script in pages of the dashboard"),
     "jinja2": ("3.1.6", "CVE-2025-27516 and four before it, escape from the sandbox and attributes of templates"),
@@ -27,7 +27,7 @@ REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)>=([0-9.]+)")
 
 
 def requirements() -> list[tuple[str, str]]:
-    """All requirements of the package and its extras with their minimum versions."""
+    """Returns all requirements of the package and its extras with their minimum versions."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     texts = [*project["dependencies"], *(text for extra in project["optional-dependencies"].values() for text in extra)]
     found = [REQUIREMENT.fullmatch(text) for text in texts]

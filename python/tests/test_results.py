@@ -1,4 +1,4 @@
-"""Results: tables, files, and what happens to damaged ones."""
+"""Results: tables, files, and damaged files."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_no_changed_byte_goes_unnoticed_and_changes_a_figure(results: Results, t
         except ResultsError as error:
             found += str(path) in str(error)
         else:
-            # What is left are descriptions that nobody needs, such as who wrote the file.
+            # The remaining bytes are descriptions, such as the name of the writer.
             assert read.runs.equals(results.runs)
     assert found > 50
 

@@ -1,4 +1,4 @@
-"""Results, scenarios and cards at a glance, as notebooks show them."""
+"""Views of results, scenarios and cards in notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run: its figures, what it leaves behind, and what is said when it cannot be made."""
+"""One run: its figures, its files, and errors if it cannot be made."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_run_has_the_figures_of_the_native_result() -> None:
     assert (made.scheme, made.seed, made.profile, made.goodput_counts) == ("cmt", 3, "rfc9260", "delivered")
     for path, expected in zip(made.paths, result["paths"], strict=True):  # type: ignore[call-overload]
         assert dataclasses.asdict(path) == {"delay_ms": None, **expected, "share": path.share}
-    # Neither small messages, nor a limit, nor a video.
+    # No small messages, no limit, and no video.
     nothing = {"message_delays": None, "abandoned": None, "video": None}
     assert [dataclasses.asdict(flow) for flow in made.flows] == [{**nothing, **flow} for flow in result["flows"]]  # type: ignore[attr-defined]
     assert sum(path.share for path in made.paths) == pytest.approx(1)
@@ -142,7 +142,7 @@ def test_a_notebook_shows_figures_and_names_without_letting_them_be_markup() -> 
     assert repr(run(two_paths())).startswith("Run(scheme='cmt', seed=1, goodput_kbps=")
 
 
-# Which scheme, which seed
+# Schemes and seeds
 
 
 def test_the_only_scheme_need_not_be_named() -> None:

@@ -1,4 +1,4 @@
-"""The chapter about scenarios, runs and series, and the examples in docstrings, do what they say."""
+"""The chapter on scenarios, runs and series, and the examples in docstrings, are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from the traces of a run, and what follows from it."""
+"""Traces of a run, and quantities derived from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEYS = ["flow", "direction", "path"]
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run with losses, time-outs and a receive buffer that blocks."""
+    """Run with losses, time-outs and a receive buffer that blocks."""
     scenario = Scenario(
         run=RunSettings(duration="12 s", schemes=["cmt"]),
         association=Association(recv_buffer="32 KiB"),
@@ -37,7 +37,7 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of two flows, one of which goes both ways."""
+    """Run of two flows, one of which sends both ways."""
     scenario = Scenario(
         run=RunSettings(duration="3 s", schemes=["cmt"]),
         paths=[
@@ -127,7 +127,7 @@ def test_frames_are_read_once_and_changing_one_changes_no_other(tmp_path: FilePa
     assert series.packets()["tsn"].tolist() == series.tsn()["tsn"].tolist() == [1]
 
 
-# What the run says of itself
+# Description of the run
 
 
 def test_manifest_and_result_are_as_the_files_have_them(lossy: Run) -> None:
@@ -148,7 +148,7 @@ def test_a_folder_that_holds_one_run_stands_for_it(lossy: Run) -> None:
     assert ab.Series is Series
 
 
-# What follows, held against what the run counted itself
+# Derived quantities, compared with the counters of the run
 
 
 def test_retransmissions_are_those_that_the_run_counted(lossy: Run, both_ways: Run) -> None:
@@ -183,7 +183,7 @@ def test_an_interval_that_the_run_cuts_off_ends_with_it(lossy: Run) -> None:
     blocked = lossy.series.blocked()
     spans, cut = blocked["end_s"] - blocked["start_s"], blocked["end_s"] == lossy.series.end_s
     assert cut.tolist() == [False] * (len(blocked) - 1) + [True]
-    # The run itself counts such a period up to the last move of the sender.
+    # The run itself counts such a period only up to the last event of the sender.
     assert spans[~cut].sum() < lossy.metrics["rwnd_blocked_s"] < spans.sum()
 
 
@@ -361,7 +361,7 @@ def test_one_host_knows_no_queues(tmp_path: FilePath) -> None:
         series.queues()
 
 
-# Nothing to see
+# Empty traces
 
 
 def test_a_run_in_which_nothing_happened_has_empty_frames(tmp_path: FilePath) -> None:

@@ -1,4 +1,4 @@
-"""Folders that are no trace, traces that are cut off, and files that no run writes."""
+"""Folders that are no trace, traces that are cut off, and invalid files."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
         read_trace(folder).packets()
 
 
-# Rows that no run writes
+# Invalid rows
 
 
 @pytest.mark.parametrize(

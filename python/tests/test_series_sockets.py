@@ -1,4 +1,4 @@
-"""Traces of real sockets, read as those of simulations are."""
+"""Traces of real sockets, read like those of simulations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(*arguments: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def both_ends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, Series]:
-    """What client and server saw of one test in which both sent, over two paths of loopback."""
+    """Traces of client and server of one test in which both sent, over two paths of loopback."""
     folder = tmp_path_factory.mktemp("sockets")
     listening = [part for path in PATHS for part in ("--listen", f"{path}:0")]
     traced = {end: ("--trace", str(folder / end)) for end in ("client", "server")}

@@ -176,7 +176,7 @@ def test_every_run_can_be_a_point():
     line = regressions(losses(), LOSS, points="runs")["cmt"]
     assert line.n == 20
     means = regressions(losses())["cmt"]
-    # With equally many seeds at each point, the line is the same and only its errors differ.
+    # With the same number of seeds at each point, the line is the same and only its errors differ.
     assert line.slope == pytest.approx(means.slope)
     assert line.r_squared < means.r_squared
 

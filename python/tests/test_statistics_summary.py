@@ -212,7 +212,7 @@ def test_a_table_that_is_no_summary_has_no_text():
 
 
 def native(*arguments: str) -> str:
-    """What the native command prints."""
+    """Returns the output of the native command."""
     code = "import sys; from anabranch import _native; sys.exit(_native.command(['anabranch', *sys.argv[1:]]))"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

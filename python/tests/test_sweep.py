@@ -1,4 +1,4 @@
-"""The function `sweep`: what it runs, what it refuses, and that scenario and grid alone decide what comes out."""
+"""The function `sweep`: its runs, its errors, and results that depend on scenario and grid alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def two(tmp_path: Path) -> Path:
 
 
 def figures_of(scenario: Path, scheme: str, seed: int, *settings: tuple[str, str]) -> dict[str, object]:
-    """A run made without this package's sweeps."""
+    """Returns the figures of a run without this package's sweeps."""
     text = _native.resolve(scenario.read_text(), "two", list(settings))
     texts: dict[int, str] = {}
     _native.run_batch([(_native.Prepared(text, scheme), seed)], texts.__setitem__)
@@ -78,7 +78,7 @@ def test_a_scenario_is_given_as_a_path_or_as_what_writes_itself_down(two: Path, 
 
 
 def test_what_follows_a_swept_value_by_default_follows_it(two: Path) -> None:
-    """The way back has the rate of the way forward unless it is given one."""
+    """The reverse direction has the rate of the forward direction by default."""
     grid = read_grid(two, {"path.path-1.rate": ["1 Mbit/s", "2 Mbit/s"]}, 1, None, None)
     assert [point.scenario.count('rate = "1 Mbit/s"') for point in grid.points] == [2, 0]
 
@@ -325,7 +325,7 @@ def test_the_files_are_the_same_bytes_whoever_computes_them(two: Path, tmp_path:
 def test_a_process_pool_of_the_caller_is_left_open(two: Path) -> None:
     expected = sweep(two, cache=None)
     with ProcessPoolExecutor(1) as executor, warnings.catch_warnings():
-        # Forking with threads about is the caller's choice here.
+        # The caller chose to fork with threads.
         warnings.simplefilter("ignore", DeprecationWarning)
         assert same(sweep(two, executor=executor, cache=None), expected)
         assert executor.submit(len, "abc").result() == 3
@@ -381,7 +381,7 @@ def test_a_process_that_dies_ends_the_sweep_and_what_is_finished_is_kept(tmp_pat
 
 def test_units_that_were_finished_beside_one_that_failed_are_kept(two: Path, tmp_path: Path) -> None:
     class Failing(ThreadPoolExecutor):
-        """Computes at once, all but the second unit, which fails, and the third, which it never begins."""
+        """Computes at once, except the second unit, which fails, and the third, which it never begins."""
 
         units = 0
         runs = 0
@@ -463,7 +463,7 @@ def test_a_worker_refuses_a_file_that_differs_from_the_one_the_sweep_was_started
     scenario = with_file(tmp_path, b"a" * 5000)
 
     class Late(ThreadPoolExecutor):
-        """Runs where another file has taken the place of the first by the time the work arrives."""
+        """Executor that replaces a file before it submits the work."""
 
         def submit(self, *arguments, **keywords):  # type: ignore[no-untyped-def]
             (tmp_path / "payload.bin").write_bytes(b"other")

@@ -1,4 +1,4 @@
-"""`anabranch sweep`: what it prints, how it ends, and that a sweep survives whatever ends it."""
+"""The command `anabranch sweep`: its output, its exit status, and resumption after an interruption."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_built_in_plan_and_scenario_are_run_from_any_folder(
     assert Results.read(tmp_path / "swept").runs.num_rows == 5
     assert run("two-path", "--out", "alone", *short) == 0
     assert Results.read(tmp_path / "alone").runs.num_rows == 1
-    # A file comes first. A name without a near match gets the place of the list.
+    # A file takes precedence. A name without a close match gets a hint to the list.
     (tmp_path / "two-path").write_text("nonsense")
     assert run("two-path", "--out", "file", *short) == 2
     assert run("second-pith", "--out", "none", *short) == 2
@@ -249,22 +249,22 @@ LOSSES = "path.path-2.loss=0,0.01,0.02,0.05,0.1"
 
 
 def long_sweep(folder: Path, *options: object, durations: str = "8 s") -> list[str]:
-    """A sweep of 200 runs for each duration; those of 8 s take a second or two together."""
+    """Returns a sweep of 200 runs for each duration; those of 8 s take a second or two together."""
     scenario = write_scenario(folder, duration="8 s", name="long.toml")
     over = ["--over", f"run.duration={durations}", "--over", LOSSES]
     return sweep_command(scenario, "--out", folder / "out", *over, "--seeds", 20, *options)
 
 
 def endless_sweep(folder: Path, *options: object) -> list[str]:
-    """The runs of `long_sweep`, and then 200 of which none ends while a test lasts.
+    """Returns the runs of `long_sweep`, and then 200 of which none ends while a test lasts.
 
-    However late a signal reaches it, it is not finished.
+    So the sweep is not finished when a signal reaches it, even on a slow machine.
     """
     return long_sweep(folder, *options, durations="8 s,1000000 s")
 
 
 def endless_sweep_in_processes(folder: Path, executor: str) -> list[str]:
-    """20,000 short runs, which take longer than a test lasts.
+    """Returns 20,000 short runs, which take longer than a test lasts.
 
     A worker returns runs together as a unit. A unit with an endless run would return nothing.
     """
@@ -325,7 +325,7 @@ def test_ctrl_c_does_not_wait_for_runs_that_take_long(tmp_path: Path, executor: 
     process = start(sweep_command(scenario, "--out", tmp_path / "out", "--executor", executor), stderr=subprocess.PIPE)
     sweeping = psutil.Process(process.pid)
     computing_s = 0.0
-    # Long enough for everything to be loaded, and runs to be under way.
+    # Until everything is loaded, and runs are under way.
     while computing_s < 2:
         assert process.poll() is None
         time.sleep(0.05)
@@ -361,7 +361,7 @@ class Terminal:
         self.shown = ""
 
     def read(self) -> bool:
-        """Takes in some more of what is shown, if there is more."""
+        """Reads more output. Returns `False` at its end."""
         try:
             self.shown += os.read(self._master, 4096).decode()
         except OSError:
@@ -370,7 +370,7 @@ class Terminal:
         return True
 
     def finished(self) -> int:
-        """Runs that the bar has shown as finished."""
+        """Number of runs that the bar has shown as finished."""
         return max((int(count) for count in re.findall(r"(\d+)/\d+ \[", self.shown)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""How work is divided among workers: little overhead, and nobody idle at the end. All time here is made up."""
+"""Division of work among workers: little overhead, and no idle workers at the end. All times are simulated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anabranch.sweep.unit import Outcome
 
 
 class Made:
-    """What came of a simulated sweep."""
+    """Outcome of a simulated sweep."""
 
     def __init__(self) -> None:
         self.units: list[tuple[float, list[int]]] = []
@@ -30,7 +30,7 @@ class Made:
 
 
 def simulate(cells: list[int], cost_of: Callable[[int], float], workers: int, handing_over_s: float) -> Made:
-    """Workers that take the next unit as soon as they have none, each after the time that handing it over takes."""
+    """Simulates workers that take the next unit as soon as they have none, each after the time of its hand-over."""
     times = RunTimes()
     scheduler = GuidedScheduler(cells, times)
     made = Made()
@@ -83,7 +83,7 @@ def test_units_have_about_a_second_of_work_in_the_middle() -> None:
     middle = [seconds for seconds, _ in made.units[3:20]]
     assert min(middle) > 0.9
     assert max(middle) < 1.1
-    # Small ones tell what runs cost, and small ones fill the end.
+    # Small units measure the cost of runs, and small ones fill the end.
     assert len(made.units[0][1]) == 1
     assert made.units[-1][0] < 0.2
 
@@ -121,11 +121,11 @@ def outcome(slot: str, *seconds: float) -> Outcome:
 def test_overhead_is_what_a_worker_does_not_compute_between_its_units() -> None:
     meter = Meter()
     assert meter.overhead is None
-    # The first unit of a worker has its start in it.
+    # The first unit of a worker includes its start.
     assert meter.add(outcome("a", 1.0), begun=0.0, ended=5.0) is None
-    # This one was handed over while the first was computed: it begins when that ends.
+    # This one was handed over while the first was computed: it begins when the first ends.
     assert meter.add(outcome("a", 0.5, 0.5), begun=1.0, ended=6.1) == pytest.approx(0.1)
-    # The worker had nothing to do until this was handed over.
+    # The worker was idle until the hand-over of this unit.
     assert meter.add(outcome("a", 1.0), begun=20.0, ended=21.3) == pytest.approx(0.3)
     assert meter.add(outcome("b", 2.0), begun=0.0, ended=3.0) is None
     assert meter.units == 4
@@ -134,7 +134,7 @@ def test_overhead_is_what_a_worker_does_not_compute_between_its_units() -> None:
 
 @contextlib.contextmanager
 def default_handler() -> Iterator[None]:
-    """Ctrl-C has its usual meaning, even where the tests run in the background, which makes shells ignore it."""
+    """Restores the default meaning of Ctrl-C, which shells disable for tests in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -177,7 +177,7 @@ def test_a_fault_of_the_recorder_ends_what_makes_runs() -> None:
     def make() -> None:
         with Recorder([0], broken) as recorder:
             recorder.finished[0] = ""
-            # As all that makes runs looks for signals now and then.
+            # Code that makes runs checks for signals at such intervals.
             for _ in range(6000):
                 time.sleep(0.01)
             pytest.fail("nobody was told")

@@ -1,4 +1,4 @@
-"""The stopping rule: seeds are added until means are exact enough, and the order of runs decides nothing."""
+"""The stopping rule: seeds are added until means are precise enough, independent of the order of runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_seeds_are_added_until_the_mean_is_exact_enough_and_no_longer(two: Path)
     for figures in samples.values():
         assert 3 <= len(figures) < 60
         assert half_width(figures) < 0.15 * mean(figures)
-        # The first samples were not enough, or there would be no more.
+        # The first samples did not suffice, or there would be no more.
         assert len(figures) == 3 or half_width(figures[:3]) >= 0.15 * mean(figures[:3])
     assert len({len(figures) for figures in samples.values()}) > 1
     assert results.manifest["precision"] == {"metric": "goodput_kbps", "within": 0.15, "least": 3, "most": 60}
@@ -97,7 +97,7 @@ def test_rounds_grow_with_what_is_missing_and_at_most_double() -> None:
 
 
 class Backwards(ThreadPoolExecutor):
-    """Begins with what was handed over last."""
+    """Starts with the last submitted call."""
 
     def __init__(self) -> None:
         super().__init__(1)

@@ -1,4 +1,4 @@
-"""Sweeps over schemes whose runs cannot be kept: what is said about them, and what survives an interruption."""
+"""Sweeps over schemes whose runs cannot be cached: messages, and resumption after an interruption."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def program(folder: Path, how: str, seeds: int = 4) -> str:
 
 @pytest.fixture
 def study(tmp_path: Path, two: Path) -> Path:
-    """A program with a scheme that opens a file and uses a module in a way that no key holds."""
+    """Returns a program with a scheme that opens a file and uses a module in a way that no key covers."""
     (tmp_path / "study.py").write_text(PROGRAM)
     (tmp_path / "helper_of_sweep.py").write_text("VALUE = 1\n")
     (tmp_path / "value.txt").write_text("1")

@@ -1,4 +1,4 @@
-"""Text files with a byte order mark, which some editors write at the beginning, are read like those without one."""
+"""Text files with a byte order mark, which some editors write at the beginning, are read like others."""
 
 from __future__ import annotations
 

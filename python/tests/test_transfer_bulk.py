@@ -1,4 +1,4 @@
-"""Much of everything: bytes, associations, waiting."""
+"""Many bytes, associations and waiting tasks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_fifty_associations_at_once_each_get_their_own_messages():
 
 
 async def serve(listener):
-    """Sends everything back."""
+    """Sends all messages back."""
     tasks = [asyncio.ensure_future(echo(association)) async for association in listener]
     await asyncio.gather(*tasks)
     return len(tasks)
@@ -72,7 +72,7 @@ async def ask(listener, number):
 async def test_a_receiver_that_does_not_read_brings_the_sender_to_a_halt():
     async with pair(**SMALL) as (ours, theirs):
         accepted = await fill(ours, theirs)
-        # Both buffers, and as much again between each of them and its application, with one message beyond each.
+        # Both buffers, as much again between each of them and its application, and one message beyond each.
         assert accepted <= 2 * (64 << 10) + 2 * (256 << 10) + 4 * (64 << 10)
         waiting = asyncio.ensure_future(ours.send(b"when there is room"))
         await asyncio.sleep(0)

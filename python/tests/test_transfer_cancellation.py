@@ -1,4 +1,4 @@
-"""Cancelling: nothing is lost by it and nothing doubled."""
+"""Cancellation loses no message and duplicates none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_recv_that_is_cancelled_when_its_message_has_come_takes_none():
             await asyncio.sleep(0)
             await ours.send(number.to_bytes(4, "big"))
             await arrival(theirs, number + 1)
-            # The task has been woken, or is about to be.
+            # The task has been woken, or will be soon.
             waiting.cancel()
             done = await asyncio.gather(waiting, return_exceptions=True)
             message = await theirs.recv() if isinstance(done[0], asyncio.CancelledError) else done[0]
@@ -46,7 +46,7 @@ async def test_a_recv_that_is_cancelled_when_its_message_has_come_takes_none():
 
 
 async def arrival(association, messages):
-    """Until so many messages of 4 bytes have come to the handle, in a way that wakes no other task on the way."""
+    """Waits until `messages` messages of 4 bytes have arrived, without waking another task."""
     while (await association.statistics()).delivered_bytes < 4 * messages:
         pass
 
@@ -118,7 +118,7 @@ async def test_a_connect_that_is_cancelled_gives_the_attempt_up():
         attempt = asyncio.ensure_future(connect_to(target))
         _, source = await asyncio.get_running_loop().run_in_executor(None, receive_one, silent)
         await cancelled(attempt)
-        # Its socket is closed: another one can have the port.
+        # Its socket is closed, so that another one can bind the port.
         await until(lambda: can_bind(source))
 
 

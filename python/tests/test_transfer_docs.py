@@ -1,4 +1,4 @@
-"""What the book and the example show is so."""
+"""Statements of the book and the example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said when something is wrong."""
+"""Error messages of transfers."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def checksum(packet: bytes) -> bytes:
 
 
 def forged_abort(init: bytes) -> bytes:
-    """Returns an ABORT with the tag of an INIT, as anyone on the path can send it."""
+    """Returns an ABORT with the tag of an INIT, as an attacker on the path can send it."""
     header, chunk = init[2:4] + init[:2] + init[16:20], bytes([6, 0, 0, 4])
     return header + checksum(header + bytes(4) + chunk) + chunk
 

@@ -1,4 +1,4 @@
-"""Files sent and fetched from Python."""
+"""Transfers of files from Python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMAND = [sys.executable, "-c", "import sys; from anabranch.command import main
 
 @pytest.fixture(scope="module", autouse=True)
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A user whose key may connect to this user's servers."""
+    """User whose key may connect to this user's servers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANABRANCH_HOME", str(tmp_path_factory.mktemp("keys")))
         patch.setenv("PYTHONPATH", str(Path(ab.__file__).parents[1]))
@@ -41,7 +41,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def server(inbox: Path, keys: None) -> Iterator[str]:
-    """The address of a server in a process of its own."""
+    """Address of a server in a process of its own."""
     options = ["serve", "--dir", str(inbox), "--allow", "both", "--json", "--listen", f"{HERE}:0"]
     environment = {**os.environ, "HOME": str(inbox.parent)}
     process = subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, text=True, env=environment)

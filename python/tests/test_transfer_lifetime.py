@@ -1,4 +1,4 @@
-"""How associations, listeners, event loops and processes end."""
+"""Ends of associations, listeners, event loops and processes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_leaving_delivers_everything_that_was_accepted():
 async def test_two_sides_that_leave_unread_messages_can_both_leave():
     async with pair(**SMALL) as (ours, theirs):
         await asyncio.gather(fill(ours, theirs), fill(theirs, ours))
-        # What a peer that leaves first does not take is said.
+        # Messages that a peer does not accept after it left are reported.
         for outcome in await asyncio.gather(leave(ours), leave(theirs), return_exceptions=True):
             assert outcome is None or outcome.reason == "undelivered"
 
@@ -146,7 +146,7 @@ async def test_aborting_inside_is_no_error_on_leaving():
 
 @in_loop
 async def test_what_was_left_refuses_everything_and_remembers_how_it_stood():
-    # The key management would count as well.
+    # Messages of the key management would count as well.
     async with pair(paths=2, insecure=True) as (ours, _):
         await ours.send(b"four")
     for call in (ours.recv, ours.shutdown, ours.closed, lambda: ours.send(b"x"), lambda: ours.remove_path(0)):
@@ -181,7 +181,7 @@ async def fail_in(association):
 
 @in_loop
 async def test_a_peer_that_missed_the_last_packet_is_answered_after_the_end():
-    # What says that it is the end must be there to be read.
+    # Not encrypted, so that `Lossy` recognises the SHUTDOWN COMPLETE.
     async with anabranch.listen("127.0.0.1:0", insecure=True) as listener:
         lossy = await Lossy.before(listener.addresses[0])
         with contextlib.closing(lossy):
@@ -196,7 +196,7 @@ async def test_a_peer_that_missed_the_last_packet_is_answered_after_the_end():
 
 
 class Lossy(asyncio.DatagramProtocol):
-    """Passes datagrams on between a client and a server, and can lose those that say that the shutdown is complete."""
+    """Relays datagrams between a client and a server, and can drop those with a SHUTDOWN COMPLETE."""
 
     SHUTDOWN_COMPLETE = 14
 
@@ -221,7 +221,7 @@ class Lossy(asyncio.DatagramProtocol):
             self._transport.sendto(data, self._client)
             return
         self._client = source
-        # The first chunk is behind the common header of 12 bytes.
+        # The first chunk follows the common header of 12 bytes.
         if self.loses_ends and data[12] == self.SHUTDOWN_COMPLETE:
             self.loses_ends -= 1
         else:
@@ -239,7 +239,7 @@ async def test_nothing_stays_open_of_associations_that_were_left():
 
     async with listening() as listener:
         for turn in range(12):
-            # Without local addresses the machine's interfaces are watched as well.
+            # Without local addresses, the machine's interfaces are watched as well.
             async with anabranch.connect(listener.addresses), await listener.accept():
                 pass
             if turn == 1:
@@ -271,7 +271,7 @@ async def test_a_peer_that_shuts_down_first_leaves_what_came_too_late_undelivere
         await fill(ours, theirs)
         ending = asyncio.ensure_future(theirs.shutdown())
         await until(lambda: refused(ours))
-        # Now the peer reads, so that the end can come.
+        # Now the peer reads, so that the shutdown can complete.
         received = [message async for message in theirs]
         await ending
         assert received
@@ -404,7 +404,7 @@ async def test_a_process_that_ends_with_open_associations_tells_its_peers(run, l
         process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
         async with await listener.accept() as theirs:
             assert len((await theirs.recv()).payload) == 1000
-            # It ends only now: an abort may overtake what nobody has read yet.
+            # The association ends only now, since an abort may overtake unread messages.
             await theirs.send(b"go on")
             with pytest.raises(AssociationLostError, match="aborted by the peer"):
                 await theirs.recv()

@@ -84,7 +84,7 @@ async def test_a_buffer_may_be_changed_as_soon_as_send_has_returned():
 
 @in_loop
 async def test_bytes_are_held_until_they_are_acknowledged_and_no_longer():
-    # The receiver cannot hold all of it before it is read.
+    # The receive buffer is smaller than the message.
     async with pair(recv_buffer_bytes=32 << 10) as (ours, theirs):
         payload = bytes(range(256)) * 4000
         before = sys.getrefcount(payload)
@@ -208,7 +208,7 @@ async def test_a_busy_association_leaves_the_event_loop_to_other_tasks():
             await ours.send(number.to_bytes(8, "big"))
         await ours.shutdown()
         beside = asyncio.ensure_future(other())
-        # Everything is there, so that no call has to wait.
+        # All messages have arrived, so that no call has to wait.
         assert [int.from_bytes(message.payload, "big") async for message in theirs] == list(range(1000))
         assert turns >= 1000 // 64
         beside.cancel()

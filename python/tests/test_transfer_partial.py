@@ -1,4 +1,4 @@
-"""Messages that may be given up (RFC 3758)."""
+"""Messages that may be abandoned (RFC 3758)."""
 
 from __future__ import annotations
 

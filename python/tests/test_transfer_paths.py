@@ -1,4 +1,4 @@
-"""Paths: which there are, what they show, and how they come and go."""
+"""Paths: their states and statistics, addition and removal."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ async def test_ipv6_and_names_are_understood():
 
 @in_loop
 async def test_what_each_path_carried_is_shown():
-    # Copies of messages go over the other path too, of how many is left to the machine.
-    # Messages of the key management would count as well.
+    # Copies of messages use the other path too, in a number that depends on the machine. Messages of the key management
+    # would count as well.
     async with pair(paths=2, scheme="cmt+redundant", insecure=True) as (ours, theirs):
         await until(lambda: are_active(ours, 2))
         for _ in range(50):

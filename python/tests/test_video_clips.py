@@ -1,4 +1,4 @@
-"""Clips: computed ones are the same everywhere and need no network, and a user's file is read or refused."""
+"""Clips: computed ones are the same on all machines, and a user's file is read or refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anabranch.video.format import QCIF, FrameFormat, most_frames
 from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.user_clip import Reading
 
-# SHA-256 of the first 20 frames. They are computed with integers only, so no machine gives others.
+# SHA-256 of the first 20 frames. They are computed with integers only, so they are the same on all machines.
 HASHES = {
     "photographs": "b892986132e01b0ee1ac851ef8d5dc00c2d1c3d5e338fe1de36b2853e2284eae",
     "synthetic": "80cc7a64fe8911f7bdb2c55a4765c06b14747f4d5b6fba4f5da459d600aa7ba1",
@@ -41,7 +41,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> RawFrames:
 
 @pytest.fixture(scope="module")
 def files(clip: RawFrames, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The clip as a raw file, as YUV4MPEG2 and as Matroska without loss."""
+    """Clip as a raw file, as YUV4MPEG2 and as lossless Matroska."""
     folder = tmp_path_factory.mktemp("files")
     (folder / "clip_qcif.yuv").write_bytes(clip.path.read_bytes())
     (folder / "clip.y4m").write_bytes(b"".join(bytes(part) for part in as_y4m(clip)))

@@ -1,4 +1,4 @@
-"""Coding: the structure of groups, the same bitstream each time, and a decoder that confirms what is decodable."""
+"""Coding: the structure of groups, a reproducible bitstream, and a decoder that confirms the dependencies."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_the_last_good_frame_stands_in_and_numbers_stay(
     lost_frame = next(frame.number for frame in coded_clip.frames if frame.display == 15)
     lost = [packet.number for packet in coded_clip.packets if packet.frame == lost_frame]
     shown = shown_frames(delivered(coded_clip, arrivals_of(coded_clip.frames, coded_clip.packets, lost)))
-    # The P frame in place 15, and the B frames on both its sides.
+    # The P frame in place 15, and the B frames on both sides.
     assert shown == [*range(13), 12, 12, 12, 12, 12, *range(18, 56)]
     whole = RawFrames.open(decoded_clip, QCIF)
     rebuilt = rebuild(whole, shown, tmp_path / "rebuilt.yuv")
@@ -260,5 +260,5 @@ def test_a_stream_with_larger_frames_than_it_is_said_to_have_is_refused(coded_cl
     small = RawFrames(coded_clip.folder / "stream.m4v", FrameFormat(64, 48, QCIF.rate), 56)
     said = refusal(lambda: decode(small.path, small, tmp_path / "decoded.yuv"))
     assert "are no whole number of frames of 64x48" in said or "frames were decoded of 56" in said
-    # What is written ends some frames after what smaller ones would take, and not with the last of the larger ones.
+    # The output ends some frames after the size of smaller frames, and not with the last of the larger ones.
     assert (tmp_path / "decoded.yuv").stat().st_size < 28 * QCIF.frame_bytes

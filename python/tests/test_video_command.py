@@ -1,4 +1,4 @@
-"""`anabranch video` as a command."""
+"""The command `anabranch video`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anabranch.video import CodedClip
 
 
 def command(*words: str | Path) -> int:
-    """What `anabranch.command.main` does with it, whichever commands the native module was built with."""
+    """Runs it as `anabranch.command.main` does, even if the native module has no such command."""
     return _guarded("video", [str(word) for word in words])
 
 

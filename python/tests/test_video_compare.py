@@ -1,4 +1,4 @@
-"""Comparisons of schemes: paths as they are typed, figures of runs, files that are kept, and the page."""
+"""Comparisons of schemes: typed paths, figures of runs, stored files, and the page."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_paths_are_one_to_eight() -> None:
 
 
 def made_run(clip: CodedClip, folder: Path, scheme: str, seed: int, loss: float) -> SimulatedRun:
-    """A run with losses that a generator drew, as if it had been simulated."""
+    """Returns a run with random losses, in the form of a simulated run."""
     chance = random.Random(f"{scheme} {seed}")
     arrivals = {
         packet.number: clip.frames[packet.frame].time_ms + 20
@@ -259,7 +259,7 @@ def test_text_of_others_is_escaped(page: Path) -> None:
     text = page.read_text()
     assert HOSTILE not in text
     assert "<img" not in text
-    # The page's own elements, and no more: clips, their data, and one script.
+    # Only the page's own elements: clips, their data, and one script.
     assert len(re.findall(r"<script", text)) == len(re.findall(r"</script", text)) == 5 + 1 + 1
 
 

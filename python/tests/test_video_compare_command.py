@@ -1,4 +1,4 @@
-"""`anabranch video compare`: simulated runs, what is kept of them, and what the command says."""
+"""The command `anabranch video compare`: simulated runs, stored files, and output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAST = ("rate=50Mbit,delay=5ms", "rate=50Mbit,delay=10ms")
 
 
 def command(*words: str | Path) -> int:
-    """What `anabranch.command.main` does with it."""
+    """Runs it as `anabranch.command.main` does."""
     return _guarded("video", ["compare", *(str(word) for word in words)])
 
 
@@ -58,7 +58,7 @@ def test_without_loss_every_scheme_has_exactly_the_quality_of_coding(clip: Coded
 def test_with_everything_too_late_it_is_said(
     clip: CodedClip, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Lifetimes of the deadline would give packets up before they are late.
+    # Lifetimes of the deadline would abandon packets before they are late.
     words = ["--schemes", "cmt", "--seeds", "1,", "--deadline", "1ms", "--reliability", "full"]
     assert command(clip.folder, "--paths", SLOW, "--out", tmp_path, "--no-page", "-q", *words) == 0
     read = json.loads((tmp_path / "comparison.json").read_text())
@@ -102,7 +102,7 @@ def test_finished_runs_are_taken_again_and_new_ones_made(
     assert made == [2]
     compared(clip, tmp_path, "--schemes", "cmt,cmt-pf", "--seeds", "3")
     assert made == [2, 4]
-    # Another deadline, or a file that was changed, is another run.
+    # A run with another deadline, or a changed file, is another run.
     (tmp_path / "arrivals" / "cmt-seed1.csv").write_text("packet,arrival_ms\n")
     (tmp_path / "runs" / "cmt-seed2.json").write_text("{")
     compared(clip, tmp_path, "--schemes", "cmt", "--seeds", "2")

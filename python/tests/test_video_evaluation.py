@@ -1,4 +1,4 @@
-"""Evaluation of runs: what nothing costs, what everything costs, and what is written."""
+"""Evaluation of runs: without loss, with total loss, and output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def refusal(make: Callable[[], object]) -> str:
 
 @pytest.fixture(scope="module")
 def arrivals(coded_clip: CodedClip, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of arrivals: without loss, with more and more of it, and with nothing that arrived."""
+    """Files of arrivals: without loss, with increasing loss, and without arrivals."""
     folder = tmp_path_factory.mktemp("arrivals")
     frames, packets = coded_clip.frames, coded_clip.packets
     for name, loss in (("none", 0.0), ("some", 0.03), ("more", 0.1), ("most", 0.4), ("all", 1.0)):
@@ -198,7 +198,7 @@ def test_stills_are_of_frames_in_which_runs_differ_some_distance_apart() -> None
     second[[20, 21, 22, 80]] = [25, 24, 26, 30]
     assert frames_that_differ([first, second], rows=1) == [21]
     assert frames_that_differ([first, second]) == [21, 80]
-    # Of a single run, its worst.
+    # The worst frame of a single run.
     assert 21 in frames_that_differ([second], rows=1)
 
 

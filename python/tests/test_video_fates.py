@@ -1,4 +1,4 @@
-"""What becomes of frames: the dependency rule on hand-made groups, deadlines, and measures of delivery."""
+"""Fates of frames: the dependency rule on hand-made groups, deadlines, and measures of delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions and packets of clips over sockets, as honest and as hostile senders make them."""
+"""Descriptions and packets of clips over sockets, from honest and hostile senders."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def reception(description: Description, tmp_path: Path) -> Iterator[Reception]:
 
 
 def message(clip: CodedClip, number: int) -> Message:
-    """A packet as the sender makes it."""
+    """Returns a packet as the sender makes it."""
     packet = clip.packets[number]
     frame = clip.coded[packet.frame].bytes_of(clip.stream)
     first = next(other.number for other in clip.packets if other.frame == packet.frame)
@@ -171,7 +171,7 @@ def test_an_answer_is_shown_without_what_a_terminal_obeys() -> None:
 
 def test_all_packets_in_any_order_make_up_the_bitstream(coded_clip: CodedClip, reception: Reception) -> None:
     numbers = list(range(len(coded_clip.packets)))
-    # All at once, so that the first to arrive decides the clock: it is the first of the clip here.
+    # All at once. The first to arrive sets the clock, and is the first of the clip here.
     for number in [0, *random.Random(1).sample(numbers[1:], len(numbers) - 1)]:
         reception.take(message(coded_clip, number), 1000.0)
     delivered = reception.deliveries()
@@ -198,7 +198,7 @@ def test_a_packet_that_was_faster_than_the_first_took_no_time(
     handed_over_ms = coded_clip.frames[coded_clip.packets[5].frame].time_ms
     assert reception.received_ms()[5] == 1.0
     assert reception.arrivals_ms()[5] == handed_over_ms > 1.0
-    # So that `anabranch video evaluate` takes the file: nothing arrives before it is sent.
+    # `anabranch video evaluate` accepts the file, since no packet arrives before it is sent.
     write_arrivals(tmp_path / "a.csv", reception.arrivals_ms())
     read = read_arrivals(tmp_path / "a.csv", coded_clip.frames, coded_clip.packets)
     assert read == reception.arrivals_ms()
@@ -243,7 +243,7 @@ def test_random_messages_never_fill_more_than_the_bitstream(
 
 
 def test_progress_counts_frames_whose_playout_has_passed(coded_clip: CodedClip, reception: Reception) -> None:
-    # One packet for a frame, but for I frames; frame 1 comes late, frame 2 never.
+    # One packet for a frame, except for I frames; frame 1 arrives late, frame 2 never.
     by_frame = {packet.frame: packet.number for packet in coded_clip.packets}
     for packet in coded_clip.packets:
         frame = coded_clip.frames[packet.frame]
@@ -266,7 +266,7 @@ def test_of_an_interrupted_clip_whole_stretches_were_played(coded_clip: CodedCli
 
 
 class EndedAssociation:
-    """The sender has shut down, and the last packets of that are lost."""
+    """Association that the sender has shut down, with its last packets lost."""
 
     async def recv(self) -> None:
         return None
@@ -290,7 +290,7 @@ def test_a_clip_is_complete_even_if_the_end_of_its_association_is_lost(reception
 
 
 class VanishingAssociation:
-    """A sender that describes a clip and is gone before it is told that it may begin."""
+    """Sender that describes a clip and leaves before it is accepted."""
 
     peer = "192.0.2.1:9899"
 
@@ -308,7 +308,7 @@ class VanishingAssociation:
 
 
 class VanishingSenders:
-    """So many of them, and Ctrl-C once all of them were refused."""
+    """Several such senders, and Ctrl-C after all of them were refused."""
 
     def __init__(self, description: Description, senders: int, refused: list[str]) -> None:
         self._description = description

@@ -1,4 +1,4 @@
-"""Metrics of pairs of frames, which have to be those of whole clips."""
+"""Metrics of pairs of frames, which have to equal those of whole clips."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anabranch.video.rebuild import rebuild
 
 
 def random_run(frames: int, seed: int) -> list[int | None]:
-    """What a viewer sees who loses frames in stretches; some lose the first ones."""
+    """Returns the frames that a viewer sees if stretches of frames are lost, sometimes the first ones."""
     chance = random.Random(seed)
     shown: list[int | None] = []
     last: int | None = None

@@ -1,4 +1,4 @@
-"""PSNR, SSIM, VMAF and VQM against computations of our own, and in cases whose value is known."""
+"""PSNR, SSIM, VMAF and VQM against independent computations, and in cases with a known value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def psnr_db(reference: Samples, shown: Samples) -> Values:
 
 
 def ssim(reference: Samples, shown: Samples) -> Values:
-    """Wang et al. (2004) with windows of 8 by 8, all weights the same, a window at each fourth row and column."""
+    """Computes Wang et al. (2004) with windows of 8 by 8, equal weights, a window at each fourth row and column."""
 
     def windows(luma: Samples) -> Values:
         seen = np.lib.stride_tricks.sliding_window_view(luma.astype(np.float64), (8, 8), axis=(1, 2))
@@ -51,14 +51,14 @@ def blurred(luma: Samples, sigma: float) -> Samples:
 
 
 def written(path: Path, frame: FrameFormat, luma: Samples) -> RawFrames:
-    """A clip with this luma, and grey chroma."""
+    """Writes a clip with this luma, and grey chroma."""
     chroma = bytes([128]) * (frame.frame_bytes - frame.luma_bytes)
     return write_frames(path, frame, (plane.tobytes() + chroma for plane in luma), str(path))
 
 
 @pytest.fixture(scope="module")
 def shown(coded_clip: CodedClip, decoded_clip: Path, tmp_path_factory: pytest.TempPathFactory) -> RawFrames:
-    """The decoded clip with a frame that stands still, and one that is identical with its source."""
+    """Decoded clip with a frame that is repeated, and one that is identical to its source."""
     samples = RawFrames.open(decoded_clip, QCIF).samples().copy()
     samples[20:26] = samples[19]
     samples[40] = coded_clip.source.samples()[40]
@@ -125,7 +125,7 @@ def test_vqm_of_two_uniform_frames_follows_from_their_dc(first: int, second: int
     def noticeable(grey: int) -> float:
         return (8 * grey / 1024) ** 0.65 / 8
 
-    # Of 64 coefficients, one differs.
+    # One of 64 coefficients differs.
     difference = abs(noticeable(first) - noticeable(second))
     expected = 1000 * difference / 64 + 0.005 * 1000 * difference
     assert vqm.frame_vqm(uniform(first), uniform(second)) == pytest.approx(expected)
@@ -143,12 +143,12 @@ def test_vqm_of_one_spatial_frequency_follows_from_its_amplitude(row: int, colum
     coefficient = float((exact * wave).sum() * scale[0] * scale[1])
     contrast = coefficient / 1024 / step
     found = vqm.frame_vqm(uniform(128, height=8, width=8), block[None])
-    # Rounding to whole samples leaks a little into the other coefficients.
+    # Rounding to whole samples spreads a little to the other coefficients.
     assert found == pytest.approx(1000 * contrast / 64 + 5 * contrast, rel=0.05)
 
 
 def slow_vqm(reference: Samples, shown: Samples) -> float:
-    """The definition, term by term, for one frame."""
+    """Computes the definition, term by term, for one frame."""
     steps = """
         8 16 19 22 26 27 29 34  16 16 22 24 27 29 34 37  19 22 26 27 29 34 34 38  22 22 26 27 29 34 37 40
         22 26 27 29 32 35 40 48  26 27 29 32 35 40 48 58  26 27 29 34 38 46 56 69  27 29 35 38 46 56 69 83"""
@@ -177,7 +177,7 @@ def test_vqm_is_that_of_the_definition_term_by_term() -> None:
     shown = random.integers(1, 256, (2, 16, 24)).astype(np.uint8)
     expected = [slow_vqm(first, second) for first, second in zip(reference, shown, strict=True)]
     assert vqm.frame_vqm(reference, shown) == pytest.approx(expected, rel=1e-9)
-    # Each frequency on its own, so that the largest difference hides none.
+    # Each frequency alone, so that the largest difference hides none.
     base = np.outer(np.arange(8), np.arange(8)).astype(np.uint8) + 100
     for row in range(8):
         for column in range(8):

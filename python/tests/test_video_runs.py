@@ -1,4 +1,4 @@
-"""Videos that scenarios send: what runs say of them is what `anabranch video evaluate` says of their arrivals."""
+"""Videos in scenarios: figures of runs equal those of `anabranch video evaluate` on their arrivals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE_MS = 250
 
 
 def scenario_of(trace: Path, loss: float = 0.08, deadline: str = f"{DEADLINE_MS} ms") -> ab.Scenario:
-    """The clip over two lossy paths, packets are not sent again."""
+    """Returns the clip over two lossy paths, without retransmissions."""
     flow = ab.Flow(
         name="film",
         kind="video",

@@ -39,7 +39,7 @@ LOOPBACK = "127.0.0.0/8"
 
 @pytest.fixture(scope="module")
 def fast_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """19 frames of several packets each, over in less than a tenth of a second."""
+    """19 frames of several packets each, which take less than a tenth of a second."""
     return video.write_coded(
         "photographs",
         tmp_path_factory.mktemp("fast"),
@@ -51,7 +51,7 @@ def fast_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 
 @pytest.fixture(scope="module")
 def long_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """So many packets that some are lost: 91 frames in a third of a second."""
+    """91 frames in a third of a second, with enough packets that some are lost."""
     return video.write_coded(
         "photographs",
         tmp_path_factory.mktemp("long"),
@@ -62,7 +62,7 @@ def long_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 
 @pytest.fixture(scope="module")
 def slow_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """Nearly two minutes: whoever waits for its end hangs."""
+    """Clip of nearly two minutes: a test that waits for its end hangs."""
     return video.write_coded(
         "synthetic", tmp_path_factory.mktemp("slow"), reading=Reading(frames=1000, size=(64, 48), rate=Fraction(9))
     )
@@ -106,7 +106,7 @@ def test_without_loss_every_scheme_has_exactly_the_quality_of_coding(
     assert player.reception is not None
     assert player.ending is Ending.COMPLETE
     played = write_played(player, tmp_path)
-    # The received bitstream is that of the encoder, so that decoding it gives the quality of coding and nothing else.
+    # The received bitstream equals that of the encoder, so that decoding it gives exactly the quality of coding.
     assert (tmp_path / "received.m4v").read_bytes() == fast_clip.stream
     assert played.measures is not None
     assert played.measures.decodable_ratio == 1
@@ -135,8 +135,8 @@ def test_with_the_senders_folder_quality_is_that_of_an_evaluation(fast_clip: Cod
 
 @contextmanager
 def program(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """A command that is killed if it has not ended by itself."""
-    # Not by its module, whose Ctrl-C a shell in the background may have switched off.
+    """Runs a command, and kills it if it has not ended."""
+    # Not started by its module name, since a shell in the background may have disabled Ctrl-C.
     start = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     text = f"{start}from anabranch.command.main import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", text, *map(str, words)]
@@ -151,7 +151,7 @@ def program(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def address_of(process: subprocess.Popen[str], stream: Any) -> str:
-    """Where a program listens, as it says itself."""
+    """Returns the address that a program prints when it listens."""
     for line in stream:
         if found := re.search(r"listening on ([\d.]+:\d+)", line):
             return found[1]
@@ -191,7 +191,7 @@ def test_through_a_relay_with_loss_frames_are_lost_and_the_rest_is_decoded(
 
 
 def _check_quality(clip: CodedClip, played: Path, summary: dict[str, Any]) -> None:
-    """The arrivals, evaluated, give the same fates and the quality that the player printed."""
+    """Checks that the arrivals, evaluated, give the same fates and quality that the player printed."""
     found = video.evaluate(clip, [Run(LABEL, played / "arrivals.csv")], DEADLINE_MS)
     run = found.runs[0]
     assert run.measures.decodable_ratio == summary["decodable_frame_ratio"]
@@ -261,7 +261,7 @@ def test_ctrl_c_at_the_sender_ends_the_player_with_what_it_has(slow_clip: CodedC
 
 
 def wait_for_bytes(path: Path) -> None:
-    """Waits until the first packet is there. A program that hangs is ended by whoever waits for it afterwards."""
+    """Waits until the first packet has arrived. The caller ends a program that hangs."""
     import time
 
     begun_s = time.monotonic()

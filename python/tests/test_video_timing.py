@@ -1,4 +1,4 @@
-"""Clips whose frame rate varies: each frame keeps its time, from the file to what is sent and shown."""
+"""Clips with a variable frame rate: each frame keeps its time, from the file to transmission and display."""
 
 from __future__ import annotations
 

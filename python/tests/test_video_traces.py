@@ -1,4 +1,4 @@
-"""Files of frames, packets and arrivals: what is written is read back, and what is wrong in them is named."""
+"""Files of frames, packets and arrivals: written files are read back, and errors in them are named."""
 
 from __future__ import annotations
 

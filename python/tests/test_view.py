@@ -1,4 +1,4 @@
-"""`anabranch view`: logs of QUIC and of SCTP as timelines, and files that are neither."""
+"""The command `anabranch view`: logs of QUIC and of SCTP as timelines, and other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of transfers have in common: event loops of their own, and associations over loopback."""
+"""Common parts of the tests of transfers: event loops of their own, and associations over loopback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import anabranch
 from anabranch.transfer import Association, Listener
 
-# So long nothing takes here, however busy the machine is: whoever waits longer hangs.
+# Time limit of a test. It is exceeded only by hanging tests, even on a busy machine.
 HANGS_AFTER_S = 60
 
 PACKAGE = Path(anabranch.__file__).parent.parent
@@ -32,7 +32,7 @@ def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
 
 def here(paths: int, node: int = 0) -> list[str]:
-    """Loopback addresses of one side."""
+    """Returns loopback addresses of one side."""
     return [f"127.0.{node}.{path + 1}" for path in range(paths)]
 
 
@@ -44,7 +44,7 @@ async def listening(paths: int = 1, **settings: Any) -> AsyncIterator[Listener]:
 
 @contextlib.asynccontextmanager
 async def pair(paths: int = 1, **settings: Any) -> AsyncIterator[tuple[Association, Association]]:
-    """The two ends of an association over so many paths."""
+    """Opens an association over `paths` paths, and yields both ends."""
     async with (
         listening(paths, **settings) as listener,
         anabranch.connect(listener.addresses, local=here(paths, 1), **settings) as ours,
@@ -54,17 +54,17 @@ async def pair(paths: int = 1, **settings: Any) -> AsyncIterator[tuple[Associati
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Waits until something holds that nobody is told of."""
+    """Waits until a condition is true, by polling."""
     while not await holds():
         await asyncio.sleep(0.002)
 
 
-# Small buffers, so that little is needed to fill them.
+# Small buffers, which little data fills.
 SMALL = {"send_buffer_bytes": 64 << 10, "recv_buffer_bytes": 64 << 10}
 
 
 async def fill(sender: Association, receiver: Association) -> int:
-    """Sends until all of these buffers are full, and gives the bytes that were accepted. Nobody reads meanwhile."""
+    """Sends until all buffers are full, while neither side reads. Returns the number of accepted bytes."""
     payload = bytes(SMALL["send_buffer_bytes"])
     accepted = 0
     while True:
@@ -80,7 +80,7 @@ async def fill(sender: Association, receiver: Association) -> int:
 
 
 async def is_stuck(sender: Association, receiver: Association, timeouts: int) -> bool:
-    """Whether the receiver's host is full, and takes nothing more of what the sender's has tried again since."""
+    """Returns `True` if the receive buffer is full, and the sender has had a further time-out since."""
     tried_again = (await sender.statistics()).timeouts > timeouts
     return tried_again and (await receiver.statistics()).recv_buffered_bytes > SMALL["recv_buffer_bytes"] - 6000
 
@@ -95,7 +95,7 @@ async def leave(association: Association) -> None:
 
 
 def script(text: str, *arguments: str) -> list[str]:
-    """The command line of a Python program that has the package."""
+    """Returns the command line of a Python program that imports the package."""
     return [sys.executable, "-W", "error", "-c", text, *arguments]
 
 

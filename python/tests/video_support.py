@@ -1,4 +1,4 @@
-"""What tests of video share: hand-made frames, and a model of the fates that is written in another way."""
+"""Common parts of tests of video: hand-made frames, and an independent model of the fates."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ CODING_ORDER = "IPBBPBBIBBPBBPBBIBB"
 
 
 def frames_of(types: str, size_bytes: int = 100) -> list[Frame]:
-    """Frames of these types in coding order, which take a packet each."""
+    """Returns frames of these types in coding order, with a packet each."""
     return scheduled([FrameType(kind) for kind in types], [size_bytes] * len(types), SHAPE)
 
 
 def arrivals_of(frames: Sequence[Frame], packets: Sequence[Packet], lost: Iterable[int] = ()) -> dict[int, float]:
-    """Each packet arrives 20 ms after its frame was handed over, but those that are lost."""
+    """Returns arrivals 20 ms after the hand-over of each frame, without the lost packets."""
     gone = set(lost)
     return {packet.number: frames[packet.frame].time_ms + 20 for packet in packets if packet.number not in gone}
 
 
 def delivered(frames: Sequence[Frame], arrivals_ms: dict[int, float]) -> list[Delivery]:
-    """The fates of frames that take a packet each."""
+    """Returns the fates of frames with a packet each."""
     return deliveries(frames, packetise(frames), arrivals_ms, Playout.of(DEADLINE_MS))
 
 
 def fates_without(types: str, lost: Iterable[int]) -> str:
-    """The fates in display order if these frames, by their place in it, are lost: `g`, `l` or `u`."""
+    """Returns the fates in display order if these frames, by display index, are lost: `g`, `l` or `u`."""
     frames = frames_of(types)
     packets = packetise(frames)
     missing = set(lost)
@@ -45,16 +45,16 @@ def fates_without(types: str, lost: Iterable[int]) -> str:
 
 
 def letters(found: Sequence[Delivery]) -> str:
-    """The first letters of fates in display order; `t` is for late."""
+    """Returns the first letters of fates in display order; `t` stands for late."""
     letter = {Fate.GOOD: "g", Fate.LOST: "l", Fate.LATE: "t", Fate.UNDECODABLE: "u"}
     return "".join(letter[each.fate] for each in sorted(found, key=lambda each: each.frame.display))
 
 
 def decodable_by_neighbours(frames: Sequence[Frame], there: set[int]) -> set[int]:
-    """The decodable frames by display index, from what lies around each frame in the order of display.
+    """Returns the decodable frames by display index, from the neighbours of each frame in the order of display.
 
-    `there` are frames whose packets all arrived. This walks through predictions as a graph, where the code under test
-    remembers two flags along the coding order.
+    `there` are frames whose packets all arrived. This traverses predictions as a graph, whereas the code under test
+    keeps two flags along the coding order.
     """
     kinds = {frame.display: frame.type for frame in frames}
     references = sorted(place for place, kind in kinds.items() if kind is not FrameType.B)
@@ -71,6 +71,6 @@ def decodable_by_neighbours(frames: Sequence[Frame], there: set[int]) -> set[int
 
 
 def random_arrivals(frames: Sequence[Frame], packets: Sequence[Packet], loss: float, seed: int) -> dict[int, float]:
-    """Arrivals 20 ms after the hand-over, of packets that are lost with this probability."""
+    """Returns arrivals 20 ms after the hand-over, of packets that are lost with this probability."""
     lost = np.random.default_rng(seed).random(len(packets)) < loss
     return arrivals_of(frames, packets, np.flatnonzero(lost).tolist())

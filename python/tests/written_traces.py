@@ -1,4 +1,4 @@
-"""Traces written by hand, to be read as those of runs that would be hard to come by."""
+"""Traces written by hand, in place of those of runs that are hard to produce."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ QUEUE_HEADER = "time_s,link,queue_packets,queue_bytes"
 
 
 def path_row(time_s: float, path: str = "path-1", cwnd_bytes: int = 4380, flow: str = "flow-1") -> str:
-    """A row of `FLOW-paths.csv`."""
+    """Returns a row of `FLOW-paths.csv`."""
     return f"{time_s:.9f},{flow},{path},Active,{cwnd_bytes},65536,0,0,0,,,1000.000,0,65536,0"
 
 
 def decision_row(time_s: float, decision: str, path: str = "", tsn: str = "", detail: str = "") -> str:
-    """A row of `FLOW-decisions.csv`."""
+    """Returns a row of `FLOW-decisions.csv`."""
     return f'{time_s:.9f},flow-1,{decision},{path},{tsn},{detail},"because, so",,,,,,,'
 
 
 def packet_row(time_s: float, event: str, tsn: int, path: str = "path-1", direction: str = "forward") -> str:
-    """A row of `packets.csv`, of a chunk of 1000 bytes."""
+    """Returns a row of `packets.csv`, of a chunk of 1000 bytes."""
     return f"{time_s:.9f},flow-1,{direction},{path},{event},{tsn},1000"
 
 
