@@ -1,4 +1,4 @@
-"""Why dissimilar paths block: python examples/gallery/dissimilar_paths.py [FILE.svg]"""
+"""Blocking on dissimilar paths: python examples/gallery/dissimilar_paths.py [FILE.svg]"""
 
 import sys
 from pathlib import Path

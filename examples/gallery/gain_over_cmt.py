@@ -1,4 +1,4 @@
-"""What other schemes gain over CMT, seed by seed: python examples/gallery/gain_over_cmt.py [FILE.svg]"""
+"""Gains of other schemes over CMT, seed by seed: python examples/gallery/gain_over_cmt.py [FILE.svg]"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Time that a file takes over its size: python examples/gallery/transfer_time.py [FILE.svg]"""
+"""Transfer time of a file over its size: python examples/gallery/transfer_time.py [FILE.svg]"""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Talks to a peer and sends it a file over two links at the same time, on this machine alone and without root.
 
-The links are two relays: a fast one, and a slow one far away that loses packets. What is sent goes over both, as the
-scheme decides, and the file arrives unchanged.
+The links are two relays: a fast one, and a slow and distant one that loses packets. Messages use both, as the scheme
+decides, and the file arrives unchanged.
 
     python examples/python/two_links.py
     python examples/python/two_links.py --scheme cmt --file film.mkv
@@ -22,7 +22,7 @@ from pathlib import Path
 import anabranch
 from anabranch.transfer import Association, Listener
 
-# Nothing leaves this machine. Between machines both sides use keys instead.
+# All traffic stays on this machine. Between machines both sides use keys instead.
 INSECURE = True
 LINKS = ["rate=20Mbit,delay=5ms,queue=50p", "rate=8Mbit,delay=40ms,loss=0.1%,queue=100p"]
 CHUNK_BYTES = 64 << 10
@@ -30,7 +30,7 @@ CHUNK_BYTES = 64 << 10
 
 @contextlib.asynccontextmanager
 async def relays(targets: list[str]) -> AsyncIterator[list[str]]:
-    """Puts a link before each of these addresses, and gives the addresses that lead over the links."""
+    """Starts a relay before each of these addresses, and yields the addresses of the relays."""
     command = [sys.executable, "-m", "anabranch", "relay", "--json"]
     for number, (target, link) in enumerate(zip(targets, LINKS, strict=True), 1):
         command += ["--listen", f"127.0.2.{number}:0", "--to", target, "--link", link]
@@ -49,7 +49,7 @@ def chunks(content: bytes) -> Iterator[memoryview]:
 
 
 async def serve(listener: Listener) -> str:
-    """Sends one message back, takes a file, and gives its hash."""
+    """Sends one message back, receives a file, and returns its hash."""
     async with await listener.accept() as association:
         greeting = await association.recv()
         assert greeting is not None
