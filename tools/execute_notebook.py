@@ -1,4 +1,4 @@
-"""Executes the notebook and stores what its cells show: `make notebook`."""
+"""Executes the notebook and stores the outputs of its cells: `make notebook`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMIT_S = 600
 
 
 def executed(notebook: nbformat.NotebookNode, folder: Path, limit_s: int = LIMIT_S) -> nbformat.NotebookNode:
-    """The notebook as a fresh kernel leaves it, which runs in this folder. Nothing in it says when that was."""
+    """Returns the notebook after execution in a fresh kernel in this folder, without times."""
     client = NotebookClient(
         nbformat.from_dict(notebook),
         timeout=limit_s,

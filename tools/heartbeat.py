@@ -25,7 +25,7 @@ class Silence:
         self._began = self._last = now()
 
     def ended(self) -> None:
-        """Notes that something was printed."""
+        """Records that something was printed."""
         self._last = self._now()
 
     def line(self, label: str, limit_s: float) -> str | None:

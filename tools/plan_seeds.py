@@ -1,13 +1,13 @@
-"""Computes how many seeds experiments of the papers need, before they are run.
+"""Computes the number of seeds that experiments of the papers need, before they are run.
 
     python3 tools/plan_seeds.py out/papers --detect 2 [--papers papers]
 
-DIR is a pilot: what `anabranch papers reproduce all --out DIR` has written. For every claim that compares schemes in
-percent and cannot be told there because its interval is too wide, the scatter of its paired differences gives the least
-number of seeds that detect a difference of so many points with a power of 80 % at the level of 5 %. An experiment with
-such a claim gets the most that one of them needs, at least its present number and at most 1000. The numbers are written
-to PAPERS/KEY/seeds.toml, which the package reads. A plan that is there is not replaced: a number of seeds raised
-after its results were seen makes chance significant.
+DIR is a pilot: a result of `anabranch papers reproduce all --out DIR`. It uses every claim that compares schemes in
+percent and is undecided there because its interval is too wide. The scatter of the claim's paired differences gives the
+least number of seeds that detect a difference of this many points with a power of 80 % at the level of 5 %. An
+experiment with such claims gets the maximum of their numbers, at least its present number and at most 1000. The numbers
+are written to PAPERS/KEY/seeds.toml, which the package reads. An existing plan is not replaced: raising the number of
+seeds after seeing results makes chance significant.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ COMPARED = ("compare", "order")
 
 
 def std_of(ours: Mapping[str, Any]) -> float:
-    """The standard deviation of the differences behind an interval."""
+    """Returns the standard deviation of the differences behind an interval."""
     quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, ours["n"] - 1))
     return float(ours["half_width"] * math.sqrt(ours["n"]) / quantile)
 
 
 def needed(claim: Mapping[str, Any], points: float) -> int:
-    """The most seeds that one of the figures of a claim needs that are too wide, `MOST_SEEDS` if more would be."""
+    """Returns the largest number of seeds that a too wide figure of a claim needs, at most `MOST_SEEDS`."""
     if claim["verdict"] != Verdict.CANNOT_TELL.value or claim["depends_on"]:
         return 0
     parts = [part for part in claim["parts"] if part["unit"] == "%" and part["detectable"] is not None]
@@ -52,7 +52,7 @@ def needed(claim: Mapping[str, Any], points: float) -> int:
 
 
 def plan(paper: Paper, pilot: Mapping[str, Any], points: float) -> dict[str, int]:
-    """The number of seeds of each experiment that has a claim which needs more."""
+    """Returns the number of seeds of each experiment that has a claim which needs more."""
     compared = {claim.id for claim in paper.claims if claim.kind in COMPARED}
     found = {}
     for experiment in pilot["experiments"]:
@@ -63,7 +63,7 @@ def plan(paper: Paper, pilot: Mapping[str, Any], points: float) -> dict[str, int
 
 
 def text_of(seeds: Mapping[str, int], about: Mapping[str, Any], points: float) -> str:
-    """The file."""
+    """Returns the content of the file."""
     lines = [
         "# Seeds of each experiment, computed before the run from the scatter of a pilot by tools/plan_seeds.py.",
         "# They are not changed after results were seen.",

@@ -1,6 +1,6 @@
-"""The rules of verdicts, written a second time for `recompute_verdicts.py`: samples in, verdicts out.
+"""Second implementation of the rules of verdicts for `recompute_verdicts.py`: samples in, verdicts out.
 
-A sample is an array whose last axis are the seeds.
+A sample is an array whose last axis is the seeds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its ends; `known` is false for a figure of one seed."""
+    """Figure with its interval. `known` is false for a figure of one seed."""
 
     value: float
     low: float
@@ -42,7 +42,7 @@ class Interval:
         return 1 if self.low > 0 else -1 if self.high < 0 else None
 
     def against(self, low: float, high: float) -> str:
-        """Whether it lies wholly inside (`for`), wholly outside (`against`), or neither."""
+        """Returns `for` if it lies wholly inside, `against` if wholly outside, and `unclear` otherwise."""
         if not self.known or np.isnan(self.low):
             return "unclear"
         if low <= self.low and self.high <= high:
@@ -52,7 +52,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Found:
-    """What one comparison gives: for, against or unclear, and how its size fits."""
+    """Result of one comparison: for, against or unclear, and the grade of its size."""
 
     side: str
     size: str = REPRODUCED
@@ -63,7 +63,7 @@ class Found:
 
 
 def interval(statistic: Callable[[Floats], Any], values: Floats, confidence: float = 0.95) -> Interval:
-    """By the jackknife over the last axis."""
+    """Returns a statistic with its interval by the jackknife over the last axis."""
     n = values.shape[-1]
     whole = statistic(values) if n else np.nan
     if n < 2 or np.isnan(whole):
@@ -81,8 +81,10 @@ def interval(statistic: Callable[[Floats], Any], values: Floats, confidence: flo
 
 @dataclass(frozen=True)
 class Margins:
-    """Allowed distance of a figure from the paper's: a part and factors of it, absolute margins, or for a claimed zero
-    the step in which it is printed."""
+    """Allowed distance of a figure from the paper's: a percentage and factors of it, and absolute margins.
+
+    For a claimed zero the margin is the step in which the figure is printed.
+    """
 
     part: float = 10.0
     factors: Band = (0.67, 1.5)
@@ -105,12 +107,12 @@ def margins(unit: str, part: float = 10.0, step: float = 0.0) -> Margins:
 
 
 def correlation_margins(part: float = 5.0) -> Margins:
-    """The same for R² and multiple R."""
+    """Returns the margins of R² and multiple R."""
     return Margins(part, (1.0, 1.0), about=0.1)
 
 
 def size(ours: Interval, low: float, high: float, allowed: Margins) -> str:
-    """The grade of a size; the paper's figure lies from `low` to `high`."""
+    """Returns the grade of a size. The paper's figure lies from `low` to `high`."""
     if np.isnan(ours.value):
         return DIRECTION
     if not ours.known:
@@ -133,7 +135,7 @@ def smaller(one: float, other: float) -> bool:
 
 
 def number(ours: Interval, claim: Claim, allowed: Margins) -> Found:
-    """A number, which has no direction of its own."""
+    """Judges a number, which has no direction of its own."""
     low, high = min(ends := listed(claim["value"])), max(ends)
     grade = size(ours, low, high, allowed)
     if grade != DIRECTION:
@@ -149,7 +151,7 @@ def percentage(pair: Floats, convention: str = "of_b") -> float:
 
 
 def compare(a: Floats, b: Floats, claim: Claim, cells: int = 1) -> Found:
-    """One quantity against another, seed by seed."""
+    """Compares one quantity with another, seed by seed."""
     pair = whole(np.stack([a, b]))
     if not pair.shape[-1]:
         return Found("unclear")
@@ -178,12 +180,12 @@ def claimed_side(pair: Floats, wanted: int, cells: int) -> str:
 
 
 def whole(values: Floats) -> Floats:
-    """Without the seeds of which some value is missing."""
+    """Returns the values without the seeds of which any value is missing."""
     return values[..., ~np.isnan(values).reshape(-1, values.shape[-1]).any(axis=0)]
 
 
 def shape(values: Floats, positions: Sequence[float], wanted: int, points: Callable[[Floats], Floats]) -> Found:
-    """What `points` makes of the samples rises (1) or falls (-1)."""
+    """Judges whether the result of `points` on the samples rises (1) or falls (-1)."""
     if not values.shape[-1]:
         return Found("unclear")
     centred = np.array(positions, dtype=float) - np.mean(positions)
@@ -204,8 +206,10 @@ def shape(values: Floats, positions: Sequence[float], wanted: int, points: Calla
 
 
 def gain_signs(both: Floats, gains: Callable[[Floats], Floats], claimed: Sequence[float], largest: int) -> Found:
-    """The gain at the point where it is said to be largest and the mean gain are gains, and none of the others is the
-    contrary."""
+    """Judges the signs of gains: the one that is claimed to be largest and the mean must have the claimed sign.
+
+    No other gain may have the opposite sign.
+    """
     wanted = np.sign(claimed)
 
     def signed(at: int, each: Floats) -> float:
@@ -222,7 +226,7 @@ def gain_signs(both: Floats, gains: Callable[[Floats], Floats], claimed: Sequenc
 
 
 def together(sides: Sequence[str], needed: int, overall: str) -> Found:
-    """A claim of several parts, of which so many have to hold."""
+    """Judges a claim of several parts, of which at least `needed` have to be true."""
     counts = {side: list(sides).count(side) for side in ("for", "against")}
     if counts["for"] >= needed:
         return Found("for")
@@ -233,7 +237,7 @@ def together(sides: Sequence[str], needed: int, overall: str) -> Found:
 
 
 def line(statistic: str, positions: Sequence[float], curve: Floats) -> float:
-    """A figure of the least-squares line through the means of a curve."""
+    """Returns a figure of the least-squares line through the means of a curve."""
     means = curve.mean(axis=-1)
     slope, intercept = np.polyfit(positions, means, 1)
     correlation = np.corrcoef(positions, means)[0, 1]
@@ -251,5 +255,5 @@ def flat(curve: Floats, within: float) -> Found:
 
 
 def listed(value: Any) -> list[Any]:
-    """A list of what may be one thing or several."""
+    """Returns a list of one or several values."""
     return list(value) if isinstance(value, (list, tuple)) else [value]

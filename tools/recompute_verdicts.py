@@ -1,11 +1,11 @@
-"""Computes verdicts of a reproduction once more, from its samples and the claims alone.
+"""Recomputes verdicts of a reproduction from its samples and the claims alone.
 
     python3 tools/recompute_verdicts.py out/papers [--papers papers] [--claims 40] [--seed 1]
 
-DIR is what `anabranch papers reproduce --out DIR` has written. This reads DIR/KEY/EXPERIMENT/samples.parquet and
-PAPERS/KEY/claims.toml, draws claims, judges them by the rules as docs/src/papers.md has them, and compares with
+DIR is a result of `anabranch papers reproduce --out DIR`. This reads DIR/KEY/EXPERIMENT/samples.parquet and
+PAPERS/KEY/claims.toml, draws claims, judges them by the rules in docs/src/papers.md, and compares with
 DIR/verdicts.json. It imports nothing of anabranch, so that a fault in the package's arithmetic is not repeated here.
-The exit status is 0 if all verdicts are the same, 1 if some are not, and 2 if a file cannot be read.
+The exit status is 0 if all verdicts are the same, 1 if some differ, and 2 if a file cannot be read.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ At: TypeAlias = Mapping[str, list[Any]]
 """Values of axes by the names of the axes."""
 
 Load: TypeAlias = "Callable[[str], Experiment]"
-"""The samples of an experiment by its id."""
+"""Function that returns the samples of an experiment by its id."""
 
 
 class LeftOutError(Exception):
-    """What a claim needs was not run."""
+    """Data that a claim needs was not run."""
 
 
 class Experiment:
-    """The samples of one experiment."""
+    """Samples of one experiment."""
 
     def __init__(self, file: Path) -> None:
         table = pq.read_table(file)
@@ -94,14 +94,14 @@ class Experiment:
         return rows
 
     def sample(self, setting: str, scheme: str, column: str, at: At) -> pd.Series:
-        """A value for each seed: the mean over the cells, NaN if one is missing."""
+        """Returns a value for each seed: the mean over the cells, NaN if one is missing."""
         rows = self.rows(setting, scheme, at)
         if column not in rows:
             raise LeftOutError(f"{column} was not measured")
         return rows.groupby("seed", sort=False)[column].agg(lambda cells: cells.mean(skipna=False))
 
     def run(self, setting: str, axis: str, at: At) -> list[Any]:
-        """Those values of an axis that were run, in the order of the experiment, among those that are asked for."""
+        """Returns the requested values of an axis that were run, in the order of the experiment."""
         present = self.table[self.table["setting"] == setting][axis].unique()
         asked = at.get(axis, self.axes[axis]["values"])
         return [
@@ -129,7 +129,7 @@ def same(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity of a claim under one setting."""
+    """Quantity of a claim under one setting."""
 
     experiment: Experiment
     setting: str
@@ -139,7 +139,7 @@ class Quantity:
 
     @property
     def column(self) -> str:
-        """The name of the column, as `cwnd_mean_bytes(path-1, 10 to 20 s)`."""
+        """Name of the column, such as `cwnd_mean_bytes(path-1, 10 to 20 s)`."""
         given = [self.measure[key] for key in ("path", "flow") if self.measure.get(key)]
         if window := self.measure.get("window_s"):
             given.append(f"{window[0]:g} to {window[1]:g} s")
@@ -159,7 +159,7 @@ class Quantity:
 
     @property
     def step(self) -> float:
-        """The step in which the measure is printed."""
+        """Step in which the measure is printed."""
         return float(self.experiment.about["resolutions"][self.column])
 
     def too_short(self) -> bool:
@@ -168,7 +168,7 @@ class Quantity:
 
 
 def aligned(samples: Sequence[pd.Series]) -> Floats:
-    """One row for each sample, over the seeds that all of them have."""
+    """Returns one row for each sample, over the seeds that all of them have."""
     return np.asarray(pd.concat(samples, axis=1, join="inner").to_numpy(dtype=float).T)
 
 
@@ -180,7 +180,7 @@ class Judge:
         self.setting = setting
 
     def experiment(self, name: str) -> tuple[Experiment, str]:
-        """An experiment with the setting that counts: its default one if it does not have this one."""
+        """Returns an experiment with its setting: the default one if it does not have this one."""
         found = self.load(name)
         return found, self.setting if self.setting in found.settings else DEFAULT
 
@@ -290,7 +290,7 @@ class Judge:
         yield Found(side, max(trend.size, signs.size, *sizes, REPRODUCED, key=GRADES.index))
 
     def places(self, claim: Claim, tables: Sequence[Claim]) -> list[float]:
-        """Where points stand on an axis, if that is all that they differ in."""
+        """Returns the positions of points on an axis, if they differ only in its value, and their indices otherwise."""
         row = [float(place) for place in range(len(tables))]
         names = {tuple(table.get("at", {})) for table in tables}
         if len(names) > 1 or any("experiment" in table or len(table.get("at", {})) != 1 for table in tables):
@@ -322,7 +322,7 @@ class Judge:
 
 
 def in_cells(claim: Claim, quantity: Quantity, check: Callable[[At, int], Found]) -> Found:
-    """A claim at each value of some axes has to hold in a share of them."""
+    """Judges a claim at each value of some axes, which has to be true in a share of them."""
     average = check({}, 1)
     if "at_each" not in claim:
         return average
@@ -341,7 +341,7 @@ def in_cells(claim: Claim, quantity: Quantity, check: Callable[[At, int], Found]
 
 
 def final(claim: Claim, load: Load) -> str:
-    """The verdict in view of the variants that were run."""
+    """Returns the verdict that takes the variants into account."""
     if claim["kind"] == "deferred":
         return "open: needs video"
     status = claim.get("status", "ok")
@@ -356,7 +356,7 @@ def final(claim: Claim, load: Load) -> str:
 
 
 def recomputed(folder: Path, papers: Path, count: int, seed: int) -> list[tuple[str, str, str]]:
-    """Claims with the verdict of the reproduction and the one that is computed here."""
+    """Returns claims with the verdict of the reproduction and the recomputed one."""
     outcome = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
     stored = {
         (paper["key"], claim["id"]): claim["verdict"]

@@ -1,10 +1,10 @@
-"""Shows with ns-2.35 itself what settings of the papers must have been, and which faults its CMT agent has.
+"""Shows with ns-2.35 itself which settings the papers must have used, and which faults its CMT agent has.
 
     python3 tools/ns2/settle.py links --seeds 30
     python3 tools/ns2/settle.py all
 
-A question is one of: links, delays, direction, stall, hang, timeouts. The book's chapter about them has what each one
-prints. ns-2.35 is needed: on Debian, `apt-get install ns2`. Runs use all processors, and Ctrl-C ends them.
+A question is one of: links, delays, direction, stall, hang, timeouts. The book's chapter on them has the output of
+each. ns-2.35 is required: on Debian, `apt-get install ns2`. Runs use all processors, and Ctrl-C ends them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ START_S = 0.5
 SEEDS = 12
 
 COUNTED_AT_FIRST = 2
-"""What ns-2's counter has before any time-out."""
+"""Value of ns-2's counter before any time-out."""
 
 HANGS_AFTER_S = 60.0
-"""Of a run that usually takes less than a second."""
+"""Time limit of a run, which usually takes less than a second."""
 
 T_95 = {4: 3.182, 8: 2.365, 12: 2.201, 20: 2.093, 30: 2.045}
 """Student's quantile for intervals of 95 %, by the number of runs; 1.96 for more."""
@@ -38,7 +38,7 @@ T_95 = {4: 3.182, 8: 2.365, 12: 2.201, 20: 2.093, 30: 2.045}
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The bottleneck of a path, in ns-2's notation for rates and delays."""
+    """Bottleneck of a path, in ns-2's notation for rates and delays."""
 
     rate: str
     delay: str
@@ -52,7 +52,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run gave. `arrived_s` has the times at which TSNs arrived first."""
+    """Result of one run. `arrived_s` has the times at which TSNs arrived first."""
 
     duration_s: float
     arrived_s: tuple[float, ...]
@@ -66,16 +66,16 @@ class Run:
 
     @property
     def expired(self) -> int:
-        """Time-outs, without those that the counter begins with."""
+        """Time-outs, without the initial value of the counter."""
         return self.timeout_count - COUNTED_AT_FIRST
 
     def arrived_by(self, time_s: float) -> int:
-        """How many TSNs had arrived by a time."""
+        """Returns the number of TSNs that had arrived by a time."""
         return sum(time <= time_s for time in self.arrived_s)
 
 
 def run(paths: Sequence[Link], seed: int, duration_s: float = 200, **more: object) -> Run | None:
-    """One run, or `None` if ns-2 does not finish it."""
+    """Makes one run. Returns `None` if ns-2 does not finish it."""
     with tempfile.NamedTemporaryFile(suffix=".tr") as trace:
         arguments = {"paths": " ".join(path.words() for path in paths), "seed": seed, "duration": duration_s, **more}
         words = [str(word) for pair in (*arguments.items(), ("trace", trace.name)) for word in pair]
@@ -95,7 +95,7 @@ def run(paths: Sequence[Link], seed: int, duration_s: float = 200, **more: objec
 
 
 def _read(trace: Path, interfaces: set[str]) -> tuple[list[float], int]:
-    """When each TSN arrived first, and how many DATA chunks were sent again."""
+    """Returns the first arrival of each TSN, and the number of retransmitted DATA chunks."""
     first: dict[str, float] = {}
     sent: set[str] = set()
     again = 0
@@ -115,23 +115,23 @@ def _read(trace: Path, interfaces: set[str]) -> tuple[list[float], int]:
 
 
 class Runs:
-    """Runs side by side, one for each processor."""
+    """Runs in parallel, one for each processor."""
 
     def __init__(self, seeds: int) -> None:
         self.seeds = range(1, seeds + 1)
         self._pool = ThreadPoolExecutor()
 
     def of(self, paths: Sequence[Link], duration_s: float = 200, **more: object) -> list[Run | None]:
-        """A run for each seed."""
+        """Returns a run for each seed."""
         return list(self._pool.map(lambda seed: run(paths, seed, duration_s, **more), self.seeds))
 
     def finished(self, paths: Sequence[Link], duration_s: float = 200, **more: object) -> list[Run]:
-        """Those that ns-2 finishes."""
+        """Returns the runs that ns-2 finishes."""
         return [each for each in self.of(paths, duration_s, **more) if each is not None]
 
 
 def mean(values: Sequence[float]) -> str:
-    """A mean with its interval of 95 %."""
+    """Returns a mean with its interval of 95 %."""
     if len(values) < 2:
         return f"{values[0]:.1f}" if values else "none"
     half = T_95.get(len(values), 1.96) * statistics.stdev(values) / math.sqrt(len(values))
@@ -220,7 +220,7 @@ QUESTIONS: Mapping[str, Question] = {
 
 
 def show(question: Question, runs: Runs) -> None:
-    """Prints the table of a question, a row as soon as it is known."""
+    """Prints the table of a question, each row as soon as it is known."""
     print(f"{question.__name__}: {(question.__doc__ or '').strip()}")
     widths: list[int] = []
     for row in question(runs):
