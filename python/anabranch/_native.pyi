@@ -1,6 +1,6 @@
-"""The native module: scenarios, runs and the command.
+"""Native module: scenarios, runs and the command.
 
-It takes and gives text and numbers; the package's own modules make objects of them.
+Its functions take and return text and numbers; the package's own modules convert them to objects.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -57,16 +57,16 @@ __all__ = [
 ]
 
 class AnabranchError(Exception):
-    """Anything that this package raises of its own accord."""
+    """Base class of the exceptions of this package."""
 
 class ScenarioError(AnabranchError):
-    """A scenario cannot be read, or something in it is wrong.
+    """A scenario cannot be read or is invalid.
 
-    The message has every fault, with its place and what to do about it.
+    The message has every fault with its place and a remedy.
     """
 
 class SchemeError(AnabranchError):
-    """A scheme expression is wrong."""
+    """A scheme expression is invalid."""
 
 class RunError(AnabranchError):
     """A run could not be made: a file that a flow sends cannot be read, or a trace cannot be written."""
@@ -129,31 +129,31 @@ def run_batch(
     tables: Sequence[str] | None = None,
     until_s: float | None = None,
 ) -> None:
-    """Makes runs, each given as what was prepared and a seed (0 to 2**64 - 1), on native threads.
+    """Makes runs on native threads, each given as a prepared scenario and a seed (0 to 2**64 - 1).
 
-    There are `threads` of them, or one per processor if that is `None`; the interpreter is free meanwhile. `trace` and
-    `pcap` are folders that get a folder of traces or a capture for each run; `digest` adds a SHA-256 over everything
-    that happened, at about the cost of the run itself. Neither runs nor results are kept.
+    It uses `threads` threads, by default one per processor, without the interpreter's lock. `trace` and `pcap` are
+    folders for the traces and captures of the runs. `digest` adds a SHA-256 over all events of a run, at about the cost
+    of the run itself. Neither runs nor results are stored.
 
-    `done` is called in this thread as each run finishes, in whatever order, with the index of its job and one JSON
-    object, as `anabranch run --json` prints it. Runs wait where it falls behind.
+    `done` is called in this thread as each run finishes, in any order, with the index of its job and one JSON object,
+    as `anabranch run --json` prints it. Runs wait if it is slower.
 
-    Raises `KeyboardInterrupt` within a fraction of a second of Ctrl-C if this is the main thread: runs under way are
-    given up, and finished ones are handed to `done` first. If Ctrl-C comes while `done` is at work, that call is made
-    again. Whatever else `done` raises ends the batch at once. Raises `RunError`, `ScenarioError` and `SchemeError` for
-    a run that cannot be made: it keeps others from starting, and those under way are handed over first.
+    In the main thread, raises `KeyboardInterrupt` within a fraction of a second of Ctrl-C: runs under way are
+    abandoned, and finished ones are passed to `done` first. If Ctrl-C interrupts `done`, that call is repeated. Other
+    exceptions of `done` end the batch at once. Raises `RunError`, `ScenarioError` and `SchemeError` for a run that
+    cannot be made. No further run is then started, and those under way are passed to `done` first.
 
-    Of the traces only `tables` are written if they are given: `paths`, `decisions`, `packets`, `queues`. Runs end
-    before their time at `until_s`, for traces of which nothing later is read.
+    `tables` selects the traces to write: `paths`, `decisions`, `packets`, `queues` (default: all). `until_s` ends runs
+    early, if the traces are not needed beyond that time.
 
-    Runs with policies in Python are made in this thread, one after the other, after the others. What a policy raises is
-    raised here.
+    Runs with policies in Python are made in this thread, one after the other, after the others. Exceptions of a policy
+    are raised here.
     """
 
 def video_due_ms(frames: Sequence[tuple[str, int, float]], deadline_ms: float) -> list[float]:
-    """When each frame is due, in milliseconds from when the first is handed over.
+    """Returns the time at which each frame is due, in milliseconds from the first hand-over.
 
-    `frames` are in coding order: type, place in the order of display, and when it is handed to the sender.
+    `frames` are in coding order: type, place in the order of display, and time of the hand-over to the sender.
     """
 
 def video_fates(
@@ -162,21 +162,21 @@ def video_fates(
     arrivals_ms: Sequence[float | None],
     deadline_ms: float,
 ) -> list[tuple[str, float | None]]:
-    """The fate of each frame in coding order, and when it was complete.
+    """Returns the fate of each frame in coding order, and the time at which it was complete.
 
-    `packet_frames` has the frame of each packet, `arrivals_ms` when it arrived, or `None` if it did not.
+    `packet_frames` has the frame of each packet, `arrivals_ms` its time of arrival, or `None` if it did not arrive.
     """
 
 def video_measures(
     frames: Sequence[tuple[str, int, float]],
     fates: Sequence[tuple[str, float | None]],
 ) -> str:
-    """The measures of delivery as JSON, as runs have them: of frames, the fate of each, and when it was complete."""
+    """Returns the measures of delivery of runs as JSON, from frames with their fates and times of completion."""
 
 def policy_sources() -> str:
-    """The sources of what lies between policies in Python and the engine."""
+    """Returns the sources of the code between policies in Python and the engine."""
 
-# What policies in Python see and answer. `anabranch.policy` has them.
+# Inputs and decisions of policies in Python. `anabranch.policy` exports them.
 
 _State = Literal["unconfirmed", "active", "potentially-failed", "inactive"]
 _Refusal = Literal["state", "window-full", "in-flight-cap", "paced", "burst", "buffer-share"]
@@ -185,11 +185,11 @@ _LossCause = Literal["fast-retransmit", "timeout", "rescheduled"]
 
 @final
 class PathFacts:
-    """What is known of one path."""
+    """State of one path."""
 
     @property
     def id(self) -> int:
-        """Its place in `View.paths`."""
+        """Its position in `View.paths`."""
     @property
     def state(self) -> _State: ...
     @property
@@ -210,19 +210,19 @@ class PathFacts:
     def partial_bytes_acked(self) -> int: ...
     @property
     def pacing_rate_kbps(self) -> float | None:
-        """The rate of chunk bytes at which packets leave; `None` where windows alone decide."""
+        """Pacing rate of chunk bytes; `None` without pacing."""
     @property
     def in_flight_cap_bytes(self) -> int | None:
-        """The most that may be in flight beside the window."""
+        """Maximum number of bytes in flight beside the window."""
     @property
     def paced_until_s(self) -> float | None:
-        """When the next packet may leave at that rate; `None` if that is now."""
+        """Time at which pacing allows the next packet; `None` if it allows one now."""
     @property
     def in_flight_bytes(self) -> int:
-        """Sent, and neither acknowledged nor declared lost."""
+        """Bytes that were sent, and neither acknowledged nor declared lost."""
     @property
     def outstanding_bytes(self) -> int:
-        """What counts against the window for new data."""
+        """Bytes that count against the window for new data."""
     @property
     def lost_unsent_bytes(self) -> int: ...
     @property
@@ -255,18 +255,18 @@ class PathFacts:
     def delivered_bytes(self) -> int: ...
     @property
     def recent_min_rtt_ms(self) -> float | None:
-        """The least of the last seconds, from chunks sent once and acknowledged on this path."""
+        """Minimum of the last seconds, from chunks sent once and acknowledged on this path."""
     @property
     def delivery_rate_kbps(self) -> float | None: ...
     @property
     def delivery(self) -> DeliverySample | None:
-        """The latest sample of how fast the path delivers."""
+        """Latest sample of the path's delivery rate."""
     @property
     def limiter(self) -> _Limiter:
-        """What kept the path from sending more as the latest send opportunity ended."""
+        """Limit that ended the latest send opportunity on the path."""
     @property
     def bottleneck_rate_kbps(self) -> float | None:
-        """The estimator's, where the scheme has one that publishes it; so are the next two."""
+        """Estimate of the scheme's estimator, if it publishes one; so are the next two."""
     @property
     def propagation_ms(self) -> float | None: ...
     @property
@@ -275,7 +275,7 @@ class PathFacts:
     def exempt_packets(self) -> int: ...
     @property
     def burst_left(self) -> int | None:
-        """Packets of new data that may still leave in this opportunity; `None` if there is no limit."""
+        """Packets of new data that may still be sent in this opportunity; `None` if there is no limit."""
     @property
     def resend_burst_left(self) -> int | None: ...
     @property
@@ -288,11 +288,11 @@ class PathFacts:
     def admits_retransmission(self) -> bool: ...
     @property
     def refusal(self) -> _Refusal | None:
-        """Why it cannot take new data now; `None` if it can."""
+        """Reason why it cannot take new data now; `None` if it can."""
 
 @final
 class AssociationFacts:
-    """What is known of the association."""
+    """State of the association."""
 
     @property
     def queued_bytes(self) -> int: ...
@@ -315,7 +315,7 @@ class AssociationFacts:
 
 @final
 class HeadOfLine:
-    """The chunk that holds the cumulative TSN back."""
+    """Chunk that blocks the cumulative TSN."""
 
     @property
     def tsn(self) -> int: ...
@@ -332,37 +332,37 @@ class HeadOfLine:
 
 @final
 class View:
-    """Everything that a policy may look at when it decides: a copy, which it may keep."""
+    """Input of a policy's decision: a copy, which the policy may store."""
 
     @property
     def now_s(self) -> float: ...
     @property
     def paths(self) -> tuple[PathFacts, ...]:
-        """All paths, those too that are full or out of service; the id of a path is its place."""
+        """All paths, including full ones and those out of service. The id of a path is its position."""
     @property
     def association(self) -> AssociationFacts: ...
     def path(self, path: PathFacts | int) -> PathFacts: ...
     def refusal(self, path: PathFacts | int) -> _Refusal | None:
-        """Why a path cannot take new data now; `None` if it can."""
+        """Returns the reason why a path cannot take new data now; `None` if it can."""
 
     def outstanding_bytes(self, path: PathFacts | int) -> int: ...
     def active(self) -> tuple[PathFacts, ...]: ...
     def ready(self) -> tuple[PathFacts, ...]:
-        """The paths that can take new data now."""
+        """Returns the paths that can take new data now."""
 
 @final
 class SendAsk:
-    """The packet that a scheduler is asked to place."""
+    """Packet that the scheduler has to place."""
 
     @property
     def chunk_bytes(self) -> int: ...
     @property
     def window_probe(self) -> bool:
-        """Whether the peer's window is too small for it, and it goes as a probe."""
+        """`True` if the packet exceeds the peer's window, and is sent as a window probe."""
 
 @final
 class LostChunk:
-    """A lost chunk that waits for its retransmission."""
+    """Lost chunk that waits for its retransmission."""
 
     @property
     def tsn(self) -> int: ...
@@ -370,13 +370,13 @@ class LostChunk:
     def chunk_bytes(self) -> int: ...
     @property
     def path(self) -> int:
-        """The path that it was lost on."""
+        """Path that it was lost on."""
     @property
     def cause(self) -> _LossCause: ...
 
 @final
 class Window:
-    """A path's congestion window, its slow-start threshold, and the bytes acknowledged toward its next step."""
+    """Congestion window of a path, its slow-start threshold, and the bytes acknowledged toward its next step."""
 
     def __new__(cls, cwnd_bytes: float, ssthresh_bytes: float, partial_bytes_acked: float = 0.0) -> Window: ...
     @property
@@ -392,14 +392,14 @@ class Window:
         ssthresh_bytes: float | None = None,
         partial_bytes_acked: float | None = None,
     ) -> Window:
-        """The same with other values."""
+        """Returns a copy with other values."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
 class Acknowledged:
-    """Acknowledgements let a path's window grow."""
+    """Acknowledgements that let a path's window grow."""
 
     @property
     def path(self) -> int: ...
@@ -408,16 +408,16 @@ class Acknowledged:
         """Bytes that this SACK newly acknowledged on the path."""
     @property
     def slow_start_limit_bytes(self) -> int:
-        """The most that this SACK may add in slow start."""
+        """Maximum number of bytes that this SACK may add in slow start."""
     @property
     def window(self) -> Window: ...
     @property
     def windows(self) -> list[Window]:
-        """Those of all paths."""
+        """Windows of all paths."""
 
 @final
 class Pacing:
-    """What limits a path beside its window: a rate of chunk bytes, and a cap on what is in flight."""
+    """Limits of a path beside its window: a rate of chunk bytes, and a cap on bytes in flight."""
 
     def __new__(cls, *, rate_kbps: float | None = None, in_flight_cap_bytes: float | None = None) -> Pacing: ...
     @property
@@ -429,51 +429,51 @@ class Pacing:
 
 @final
 class DeliverySample:
-    """What a SACK told of the rate at which a path delivers, from the newest chunk acknowledged that was sent once."""
+    """Sample of a path's delivery rate by a SACK, from the newest acknowledged chunk that was sent once."""
 
     @property
     def rate_kbps(self) -> float | None:
-        """`None` if acknowledgements were held up and came together."""
+        """Delivery rate; `None` if acknowledgements were delayed and arrived together."""
     @property
     def delivered_bytes(self) -> int:
-        """What the path has delivered since that chunk left, itself included."""
+        """Bytes that the path has delivered since that chunk was sent, including the chunk."""
     @property
     def interval_ms(self) -> float:
-        """The longer of the times in which those bytes were sent and acknowledged."""
+        """Longer of the times in which those bytes were sent and acknowledged."""
     @property
     def rtt_ms(self) -> float | None:
-        """`None` if the SACK came back on another path."""
+        """Round-trip time; `None` if the SACK returned on another path."""
     @property
     def sent_at_s(self) -> float: ...
     @property
     def delivered_before_bytes(self) -> int:
-        """What the path had delivered when the chunk left."""
+        """Bytes that the path had delivered when the chunk was sent."""
     @property
     def in_flight_bytes(self) -> int:
-        """What was in flight on the path then, the chunk included."""
+        """Bytes in flight on the path at that time, including the chunk."""
     @property
     def lost_bytes(self) -> int:
-        """What was declared lost on the path since then."""
+        """Bytes declared lost on the path since that time."""
     @property
     def limiter(self) -> _Limiter:
-        """What limited sending when the chunk left."""
+        """Limit of sending when the chunk was sent."""
 
 @final
 class PaceAsk:
-    """A path whose pacing is asked about."""
+    """Path whose pacing is requested."""
 
     @property
     def path(self) -> int: ...
     @property
     def window(self) -> Window:
-        """The path's, after what has just happened."""
+        """Window of the path, after the event."""
     @property
     def windows(self) -> list[Window]:
-        """Those of all paths."""
+        """Windows of all paths."""
 
 @final
 class PathLoss:
-    """A loss that a path's window answers."""
+    """Loss that reduces a path's window."""
 
     @property
     def path(self) -> int: ...
@@ -486,11 +486,11 @@ class PathLoss:
 
 @final
 class PolicyEvent:
-    """An event of the association. What it does not have is `None`."""
+    """Event of the association. Properties that it lacks are `None`."""
 
     @property
     def kind(self) -> str:
-        """Core's name of it, such as `sent`, `acked`, `lost`, `loss-event` or `rtt-sample`."""
+        """Name of the event in core, such as `sent`, `acked`, `lost`, `loss-event` or `rtt-sample`."""
     @property
     def path(self) -> int | None: ...
     @property
@@ -503,79 +503,82 @@ class PolicyEvent:
     def sent_at_s(self) -> float | None: ...
     @property
     def cause(self) -> str | None:
-        """Of a loss, what found it; of `sent`, the kind of transmission."""
+        """For a loss, its detection; for `sent`, the kind of transmission."""
     @property
     def state(self) -> _State | None: ...
 
 @final
 class Wait:
-    """Waits: until a window has room, for a path, or until a time, at which a send opportunity opens."""
+    """Decision to wait: until a window has room, for a path, or until a time, at which a send opportunity opens."""
 
     def __new__(cls, *, path: PathFacts | int | None = None, until_s: float | None = None) -> Wait: ...
 
 @final
 class Copies:
-    """A packet of new data on several paths at once."""
+    """Decision to send a packet of new data on several paths at once."""
 
     def __new__(cls, paths: Iterable[PathFacts | int]) -> Copies: ...
 
 @final
 class Bind:
-    """A chunk in a path's queue, where it waits for room in the path's window."""
+    """Decision to put a chunk into a path's queue, where it waits for room in the path's window."""
 
     def __new__(cls, path: PathFacts | int) -> Bind: ...
 
 @final
 class Decision:
-    """An answer with its reason: a fixed text, and the figure that decided with its unit in its name."""
+    """Decision with its reason: a fixed text, and the decisive figure with its unit in its name."""
 
     def __new__(cls, choice: object, rule: str, figure: str = "", value: float = 0.0) -> Decision: ...
 
 def command(arguments: Sequence[str]) -> int:
-    """Runs the native command with these arguments, of which the first names the program, and gives its exit status.
+    """Runs the native command with these arguments, the first of which names the program. Returns its exit status.
 
-    It takes Ctrl-C over as the native program does: Python does not see it from then on.
+    It handles Ctrl-C as the native program does: Python does not receive it from then on.
     """
 
 def python_commands() -> list[str]:
-    """The names of the commands that the Python package carries out itself."""
+    """Returns the names of the commands that the Python package implements."""
 
 def built_in_files(name: str) -> list[tuple[str, str]] | None:
-    """Names and texts of the files of a built-in scenario or plan, as `anabranch init` writes them, that one first.
+    """Returns names and texts of the files of a built-in scenario or plan, as `anabranch init` writes them, itself
+    first.
 
-    `None` if there is none of this name.
+    Returns `None` if there is none of this name.
     """
 
 def built_in_names() -> list[str]:
-    """The names of the built-in scenarios and plans."""
+    """Returns the names of the built-in scenarios and plans."""
 
-# Associations over real sockets. `anabranch.transfer` makes objects of what these give.
+# Associations over real sockets. `anabranch.transfer` converts their results to objects.
 
 _T = TypeVar("_T")
 
 @final
 class WakePipe:
-    """A pipe that an event loop watches, and the numbers of the operations that are to be polled again."""
+    """Pipe that an event loop watches, and the numbers of operations to poll again."""
 
     def __new__(cls) -> WakePipe: ...
     def fileno(self) -> int: ...
     def drain(self) -> list[int]:
-        """The numbers of the operations woken since the last call, some perhaps twice."""
+        """Returns the numbers of the operations woken since the last call, maybe with duplicates."""
 
 @final
 class Operation(Generic[_T]):
-    """Something that takes time. It is to be polled in the thread of the event loop."""
+    """Operation that takes time. Poll it in the thread of the event loop."""
 
     def poll(self, pipe: WakePipe, number: int) -> tuple[_T] | None:
-        """The result in a tuple; `None` if it is not there yet: `number` then comes through the pipe when it is time to
-        poll again."""
+        """Returns the result in a tuple, or `None` if it is not ready.
+
+        `number` then comes through the pipe when it is.
+        """
 
     def cancel(self) -> None:
-        """Gives it up. What it would have taken stays where it is."""
+        """Cancels the operation before it has an effect."""
 
 @final
 class Association:
-    """An association, which is aborted when this is dropped unless it has been shut down."""
+    """Association that is aborted when this object is dropped, unless it has been shut down."""
 
     @property
     def peer(self) -> str: ...
@@ -596,7 +599,7 @@ class Association:
         limit: tuple[int | None, float | None, int | None],
         context: int,
     ) -> Operation[None]:
-        """`limit`: retransmissions, seconds of lifetime, number of a priority; one of them at most is given."""
+        """`limit`: retransmissions, seconds of lifetime, number of a priority; a priority excludes the others."""
 
     def recv(self) -> Operation[tuple[bytes, int, bool, int, bool, bool] | None]:
         """Payload, stream, `ordered`, PPID, `True` for the first part of a message, `True` for the last part."""
@@ -605,7 +608,7 @@ class Association:
     def closed(self) -> Operation[None]: ...
     def abort(self) -> None: ...
     def leave(self, gracefully: bool) -> Operation[None]:
-        """Ends it and gives back all that it holds. What the peer sent meanwhile is thrown away."""
+        """Ends the association and frees its resources. Messages of the peer are discarded meanwhile."""
 
     def paths(self) -> Operation[list[dict[str, Any]]]: ...
     def statistics(self) -> Operation[dict[str, Any]]: ...
@@ -615,13 +618,13 @@ class Association:
 
 @final
 class Events:
-    """What happens to an association from the moment on when this was made."""
+    """Events of an association since this object was made."""
 
     def next(self) -> Operation[dict[str, Any] | None]: ...
 
 @final
 class Listener:
-    """Accepts associations until it is closed or dropped."""
+    """Listener that accepts associations until it is closed or dropped."""
 
     @property
     def addresses(self) -> list[str]: ...
@@ -641,7 +644,7 @@ def listen(
     """Binds sockets to these addresses of this machine."""
 
 def end_associations() -> None:
-    """Aborts all associations, so that peers know, and waits a moment until they have been told."""
+    """Aborts all associations with an ABORT to each peer, and waits briefly for the transmission."""
 
 def forget_runtime() -> None:
-    """Leaves the threads of all hosts to the process that this one is a fork of."""
+    """Leaves the threads of all hosts to the parent process after a fork."""
