@@ -1,9 +1,9 @@
-"""What Python adds to a run: the same short runs by the native command and by the native module, taking turns.
+"""Overhead of Python in a run: the same short runs by the native command and by the native module, taking turns.
 
     python python/benches/overhead.py --native target/release/anabranch
 
-Prints, for each way, the median over the rounds: seconds in all, how busy the processors were, and milliseconds per run
-beside the native command. Gates nothing.
+Prints, for each variant, the median over the rounds: seconds in all, utilisation of the processors, and milliseconds
+per run beside the native command. It has no limits.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ delay = "30 ms"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What making all runs once took."""
+    """Cost of making all runs once."""
 
     elapsed_s: float
     processor_s: float
 
     @property
     def busy(self) -> float:
-        """The part of what all processors could have done."""
+        """Share of the time of all processors."""
         return self.processor_s / self.elapsed_s / len(os.sched_getaffinity(0))
 
 
 def processor_s() -> float:
-    """Processor time of this process and of those that it has waited for."""
+    """Returns the processor time of this process and of its finished children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -63,7 +63,7 @@ def cost_of(make_runs: Callable[[], None]) -> Cost:
 
 
 def compare(ways: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, list[Cost]]:
-    """Lets the ways take turns, so that all of them meet the same weather. Whatever makes the same runs can be one."""
+    """Lets the variants take turns, so that other load affects all of them. Each has to make the same runs."""
     costs: dict[str, list[Cost]] = {name: [] for name in ways}
     for number in range(rounds):
         for name, make_runs in ways.items():

@@ -1,8 +1,8 @@
-"""What policies in Python cost: `cmt` beside the same rules asked of Python, taking turns.
+"""Cost of policies in Python: `cmt` beside the same rules in Python, taking turns.
 
     python python/benches/own_scheme.py
 
-Prints how long runs with each take, as a multiple of `cmt` alone. Gates nothing.
+Prints the time of runs with each as a multiple of `cmt` alone. It has no limits.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ ROUNDS = 5
 
 
 class LowestRtt(ab.Scheduler):
-    """`min-rtt`."""
+    """Rule of component `min-rtt`."""
 
     def pick(self, ask: SendAsk, view: View) -> PathFacts | None:
         return min(view.ready(), key=lambda path: path.smoothed_rtt_ms or 0.0, default=None)
 
 
 class Listening(LowestRtt):
-    """The same, and told of every event."""
+    """The same scheduler, with every event."""
 
     def on_event(self, event: PolicyEvent, view: View) -> None:
         pass
 
 
 class Same(ab.Retransmit):
-    """`rtx-same`."""
+    """Rule of component `rtx-same`."""
 
     def route(self, chunk: LostChunk, view: View) -> int:
         return chunk.path
 
 
 class Halving(ab.CongestionControl):
-    """The standard's reduction."""
+    """Reduction of the standard."""
 
     def cut(self, loss: PathLoss, view: View) -> ab.Window:
         chunk = view.path(loss.path).largest_chunk_bytes

@@ -1,10 +1,9 @@
-"""What sweeps cost beside the runs themselves: overhead per run, use of the processors, memory, executors.
+"""Cost of sweeps beside the runs themselves: overhead per run, use of the processors, memory, executors.
 
     PYTHONPATH=python python python/benches/sweep.py
 
-Nothing is gated. Each measurement is made in a process of its own, several times, and the best is shown: other work on
-the machine only ever makes it worse. What else was running shows in the load, and in the time in which threads waited
-for a processor.
+It has no limits. Each measurement is made in a process of its own, several times, and the best is shown, since other
+load can only increase it. The load average and the time in which threads waited for a processor show such load.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def _one(**what: object) -> dict[str, float]:
 
 
 def _measure(what: dict[str, object]) -> dict[str, float]:
-    """One measurement, in this process."""
+    """Returns one measurement, made in this process."""
     from anabranch.sweep import sweep
     from anabranch.sweep.steps import read_grid
 
@@ -119,7 +118,7 @@ def _measure(what: dict[str, object]) -> dict[str, float]:
         over = {"path.path-2.loss": LOSSES}
         grid = read_grid(scenario, over, seeds, None, None)
         cache = None if what["how"] == "uncached" else folder / "cache"
-        # What is loaded on first use is no cost of a run.
+        # Loading modules on first use is no cost of a run.
         sweep(scenario, seeds=1, cache=None)
         if what["how"] == "native":
             return _timed(lambda: _native_runs(grid))
@@ -164,9 +163,9 @@ def _timed(work: Callable[[], object]) -> dict[str, float]:
 
 
 class _Demand:
-    """How long the threads of this process ran, or could have run had a processor been free; Linux only.
+    """Time in which the threads of this process ran or were ready to run; Linux only.
 
-    On a machine with nothing else to do this is their use of the processors.
+    On an idle machine this is their use of the processors.
     """
 
     def __init__(self) -> None:
@@ -187,7 +186,7 @@ class _Demand:
         self._thread.join()
 
     def _watch(self) -> None:
-        # Threads that end are seen for the last time a moment before.
+        # The last look at a thread that ends is shortly before its end.
         while not self._ended.wait(0.02):
             self._look()
 
@@ -198,7 +197,7 @@ class _Demand:
                 self._seen[task.name] = int(ran) + int(waited)
 
     def share(self, wall_s: float) -> float:
-        """Of the busiest threads, as many as there are processors."""
+        """Returns the share of the busiest threads, as many as there are processors."""
         spans = sorted((ns - self._before.get(name, 0) for name, ns in self._seen.items()), reverse=True)
         processors = os.cpu_count() or 1
         return sum(spans[:processors]) / 1e9 / processors / wall_s

@@ -1,8 +1,8 @@
 """Measures transfers from Python to Python beside `anabranch bench` over the same two loopback addresses.
 
-Both take turns, so that whatever else the machine does meets both. Each is two processes: one that listens and one that
-sends. Time is from the first message until the receiver has everything. Processor time is that of both processes
-without what a transfer of one message takes, and hardly depends on what else the machine does.
+Both take turns, so that other load affects both. Each is two processes: one that listens and one that sends. The time
+is from the first message until the receiver has everything. The processor time is that of both processes, less that of
+a transfer of one message. It hardly depends on other load.
 
     python python/benches/transfers.py --rounds 7 --mib 256 --lengths 65536 4096 512
 """
@@ -27,7 +27,7 @@ LOCAL = ["127.0.1.1", "127.0.1.2"]
 
 
 async def serve() -> None:
-    """Receives from one peer, and prints what came."""
+    """Receives from one peer, and prints the number of messages and bytes."""
     async with anabranch.listen([f"{address}:0" for address in LISTEN]) as listener:
         print(" ".join(listener.addresses), flush=True)
         async with await listener.accept() as association:
@@ -39,7 +39,7 @@ async def serve() -> None:
 
 
 async def send(addresses: list[str], total_bytes: int, length_bytes: int) -> None:
-    """Sends, and prints how long that took."""
+    """Sends, and prints the time in seconds."""
     payload = bytes(range(256)) * (length_bytes // 256 + 1)
     payload = payload[:length_bytes]
     async with anabranch.connect(addresses, local=LOCAL) as association:
@@ -51,7 +51,7 @@ async def send(addresses: list[str], total_bytes: int, length_bytes: int) -> Non
 
 
 def python_rate(total_bytes: int, length_bytes: int) -> float:
-    """MB/s from Python to Python."""
+    """Returns MB/s from Python to Python."""
     me = [sys.executable, __file__]
     with subprocess.Popen([*me, "--role", "serve"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -66,7 +66,7 @@ def python_rate(total_bytes: int, length_bytes: int) -> float:
 
 
 def native_rate(total_bytes: int, length_bytes: int) -> float:
-    """MB/s of `anabranch bench`."""
+    """Returns MB/s of `anabranch bench`."""
     bench = [sys.executable, "-m", "anabranch", "bench"]
     listen = [word for address in LISTEN for word in ("--listen", f"{address}:0")]
     serve = [*bench, "-s", "-1", "--json-stream", "--insecure", "--from", "127.0.0.0/8", *listen]
@@ -89,7 +89,7 @@ def native_rate(total_bytes: int, length_bytes: int) -> float:
 
 
 def measured(rate: Callable[[int, int], float], total_bytes: int, length_bytes: int) -> tuple[float, float]:
-    """MB/s, and the processor time of both processes in seconds."""
+    """Returns MB/s, and the processor time of both processes in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     rate_mb_s = rate(total_bytes, length_bytes)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -100,7 +100,7 @@ def compare(rounds: int, total_bytes: int, length_bytes: int) -> None:
     rates, costs = [], []
     start_s = {one: measured(one, length_bytes, length_bytes)[1] for one in (python_rate, native_rate)}
     for turn in range(rounds):
-        # The one that comes first changes, too.
+        # The order alternates, too.
         order = [python_rate, native_rate] if turn % 2 else [native_rate, python_rate]
         figures = {}
         for one in order:
