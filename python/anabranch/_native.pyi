@@ -541,8 +541,7 @@ def python_commands() -> list[str]:
     """Returns the names of the commands that the Python package implements."""
 
 def built_in_files(name: str) -> list[tuple[str, str]] | None:
-    """Returns names and texts of the files of a built-in scenario or plan, as `anabranch init` writes them, itself
-    first.
+    """Returns names and texts of the files of a built-in scenario or plan, itself first, as in `anabranch init`.
 
     Returns `None` if there is none of this name.
     """
@@ -568,10 +567,7 @@ class Operation(Generic[_T]):
     """Operation that takes time. Poll it in the thread of the event loop."""
 
     def poll(self, pipe: WakePipe, number: int) -> tuple[_T] | None:
-        """Returns the result in a tuple, or `None` if it is not ready.
-
-        `number` then comes through the pipe when it is.
-        """
+        """Returns the result in a tuple, or `None` if it is not ready. The pipe then announces `number` when it is."""
 
     def cancel(self) -> None:
         """Cancels the operation before it has an effect."""

@@ -28,7 +28,7 @@ class Parameter:
     kind: ParameterKind
     default: bool | int | float | str
     source: str
-    """Publication or program that the default comes from."""
+    """Origin of the default: a publication, a program, or `ours`."""
     unit: str
     """Unit of values. Empty if they have none, or if values contain it."""
     min: int | float | None = None
@@ -79,7 +79,7 @@ class Card:
     coupled: bool | None = None
     """For a scheme: `True` if it couples the growth of its paths' windows."""
     unfair_because: str | None = None
-    """For a scheme: the reason why it takes more than its share of a shared bottleneck, if it does."""
+    """For a scheme: the reason why it takes more or less than its share of a shared bottleneck, if it does."""
     components: tuple[str, ...] = ()
     """For a scheme: components that can be added to it."""
     role: str | None = None
