@@ -17,7 +17,7 @@ use std::sync::Arc;
 use anabranch_wire::{Chunk, ChunkType, Chunks, Header, PacketView, QuotedInit, RawChunk};
 
 use crate::address::{LocalEnd, Origin, PathAddress, PeerKey};
-use crate::association::{Association, AssociationEvent, AssociationSeed, REPLY_FACTOR, is_of_one_host};
+use crate::association::{Association, AssociationEvent, AssociationSeed, is_of_one_host};
 use crate::config::{AssociationConfig, EndpointConfig, Integrity, InterfaceMtu};
 use crate::contents::Contents;
 use crate::cookie::CookieJar;
@@ -29,6 +29,7 @@ use crate::entropy::Entropy;
 use crate::error::{ConnectError, Refusal};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{MAX_PATHS, PathId};
+use crate::paths::REPLY_FACTOR;
 use crate::policy::AckForm;
 use crate::protection::{Cover, RestartContext};
 use crate::source::Source;
@@ -579,7 +580,7 @@ impl Endpoint {
     /// MTU need not be waited for then. Other packets are lost, as far as the endpoint is concerned.
     pub fn packet_too_long(&mut self, now: Time, address: PathAddress, bytes: usize) {
         self.now = self.now.max(now);
-        let uses = |id: &AssociationId| self.association(*id).is_some_and(|a| a.path_of(address).is_some());
+        let uses = |id: &AssociationId| self.association(*id).is_some_and(|a| a.path_with(address).is_some());
         let ids: Vec<AssociationId> = self.table.ids().filter(uses).collect();
         for id in ids {
             if let Some(association) = self.association_mut(id) {

@@ -65,11 +65,11 @@ impl Association {
         for tsn in first..=last {
             bytes += self.abandon_chunk(tsn);
         }
-        self.statistics.abandoned.bytes += bytes;
-        self.statistics.abandoned.count_message(cause, withdrawn.sent);
+        self.outputs.statistics.abandoned.bytes += bytes;
+        self.outputs.statistics.abandoned.count_message(cause, withdrawn.sent);
         self.record(Decided::Abandoned(cause), first, Reason::rule(cause_text(cause)), &Refused::new());
         let (stream, context) = (withdrawn.options.stream, withdrawn.options.context);
-        self.events.push_back(AssociationEvent::Abandoned { stream, context, cause, sent: withdrawn.sent });
+        self.outputs.report(AssociationEvent::Abandoned { stream, context, cause, sent: withdrawn.sent });
         true
     }
 
@@ -79,9 +79,9 @@ impl Association {
         let cause = AbandonCause::Streams;
         for message in &refused {
             let SendOptions { stream, context, .. } = message.options;
-            self.statistics.abandoned.bytes += message.bytes;
-            self.statistics.abandoned.count_message(cause, false);
-            self.events.push_back(AssociationEvent::Abandoned { stream, context, cause, sent: false });
+            self.outputs.statistics.abandoned.bytes += message.bytes;
+            self.outputs.statistics.abandoned.count_message(cause, false);
+            self.outputs.report(AssociationEvent::Abandoned { stream, context, cause, sent: false });
         }
         if !refused.is_empty() {
             self.consider_writable();
@@ -96,25 +96,14 @@ impl Association {
         match was {
             ChunkState::Bound { placed: true } => self.dispatch_event(&Event::Unbound { path, tsn, bytes }),
             ChunkState::InFlight | ChunkState::Lost(_) => {
-                self.stop_measuring(tsn);
+                self.paths.stop_waiting_for(tsn);
                 self.dispatch_event(&Event::Abandoned { path, tsn, bytes });
             }
             ChunkState::Bound { placed: false } => {}
             ChunkState::Acked | ChunkState::NonRenegable | ChunkState::Abandoned => return 0,
         }
-        self.statistics.abandoned.chunks += 1;
+        self.outputs.statistics.abandoned.chunks += 1;
         payload_bytes
-    }
-
-    /// Nothing that waits for a chunk's acknowledgement waits any longer: no path measures its round trip, nor is it the one by
-    /// which CUC tells that a path's data moves on.
-    fn stop_measuring(&mut self, tsn: u64) {
-        for path in &mut self.paths {
-            path.measuring.take_if(|measured| *measured == tsn);
-            if path.pseudo.expected == tsn || path.pseudo.expected_retransmitted == tsn {
-                path.pseudo.search_again();
-            }
-        }
     }
 
     fn after_abandonment(&mut self) {

@@ -3,7 +3,7 @@
 use crate::address::{LocalEnd, PathAddress};
 use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
-use crate::path_id::{PathId, PathState};
+use crate::path_id::PathId;
 
 /// A local end that the association is not to use any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Association {
         let id = self.new_path(address)?;
         self.addressing.gone.retain(|gone| gone.end != local);
         if !self.is_opening() {
-            self.events.push_back(AssociationEvent::PathAdded { path: id });
+            self.outputs.report(AssociationEvent::PathAdded { path: id });
         }
         self.announce_added(id);
         self.drop_gone_addresses();
@@ -67,8 +67,8 @@ impl Association {
         if self.is_closed() || self.is_opening() {
             return;
         }
-        let begins_here = |id: &PathId| self.paths[id.index()].address.local_end() == local;
-        let paths: Vec<PathId> = self.live_paths().filter(begins_here).collect();
+        let begins_here = |id: &PathId| self.paths[*id].address.local_end() == local;
+        let paths: Vec<PathId> = self.paths.live().filter(begins_here).collect();
         for id in paths {
             self.send_heartbeat(id);
         }
@@ -89,7 +89,7 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        if !self.live_paths().any(|id| self.paths[id.index()].address.local_end() == local) {
+        if !self.paths.live().any(|id| self.paths[id].address.local_end() == local) {
             return self.withdraw_advertised(local);
         }
         self.addressing.local.retain(|end| *end != local);
@@ -104,7 +104,7 @@ impl Association {
         let at = self.addressing.gone.iter().position(|g| g.end == local && g.stage == Stage::Needed)?;
         self.addressing.gone.remove(at);
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| self.paths[id.index()].address.local_end() == local).collect();
+            self.paths.live().filter(|id| self.paths[*id].address.local_end() == local).collect();
         for &id in &paths {
             self.send_heartbeat(id);
         }
@@ -113,17 +113,15 @@ impl Association {
 
     /// The addresses of a path that begins at this one.
     fn address_from(&self, local: LocalEnd) -> Option<PathAddress> {
-        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local_end());
+        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[*id].address.local_end());
         let served = |remote| {
-            self.live_paths()
-                .filter(stays)
-                .filter(|id| self.paths[id.index()].address.remote == remote)
-                .count()
+            self.paths.live().filter(stays).filter(|id| self.paths[*id].address.remote == remote).count()
         };
-        self.live_paths()
-            .filter(|id| self.paths[id.index()].address.remote.is_ipv4() == local.address.is_ipv4())
-            .min_by_key(|id| (served(self.paths[id.index()].address.remote), !self.policy.path(*id).primary))
-            .map(|id| self.paths[id.index()].address.from_end(local))
+        self.paths
+            .live()
+            .filter(|id| self.paths[*id].address.remote.is_ipv4() == local.address.is_ipv4())
+            .min_by_key(|id| (served(self.paths[*id].address.remote), !self.paths.facts(*id).primary))
+            .map(|id| self.paths[id].address.from_end(local))
     }
 
     /// Retires the paths of addresses that have gone, as far as there are others.
@@ -140,16 +138,10 @@ impl Association {
 
     /// Whether a path of another address, which is not about to go as well, has answered.
     fn can_do_without(&self, end: LocalEnd) -> bool {
-        self.live_paths().any(|id| {
-            let local = self.paths[id.index()].address.local_end();
-            local != end && !self.addressing.is_gone(local) && self.was_confirmed(id)
+        self.paths.live().any(|id| {
+            let local = self.paths[id].address.local_end();
+            local != end && !self.addressing.is_gone(local) && self.paths.was_confirmed(id)
         })
-    }
-
-    /// Whether the peer has ever answered on a path.
-    pub(crate) fn was_confirmed(&self, id: PathId) -> bool {
-        let facts = self.policy.path(id);
-        facts.state == PathState::Active || facts.rtt.smoothed.is_some()
     }
 
     /// If an address has gone and nothing else is in use yet: a path of another one that the peer knows. DATA waits until it has
@@ -158,24 +150,23 @@ impl Association {
         if self.addressing.gone.is_empty() {
             return None;
         }
-        self.live_paths().find(|id| {
-            !self.addressing.is_gone(self.paths[id.index()].address.local_end()) && !self.is_announcing(*id)
+        self.paths.live().find(|id| {
+            !self.addressing.is_gone(self.paths[*id].address.local_end()) && !self.is_announcing(*id)
         })
     }
 
     /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
-            let stays = !self.addressing.is_gone(self.paths[id.index()].address.local_end());
-            stays && (self.was_confirmed(id) || self.is_announcing(id))
+            let stays = !self.addressing.is_gone(self.paths[id].address.local_end());
+            stays && (self.paths.was_confirmed(id) || self.is_announcing(id))
         };
-        self.addressing.is_gone(self.paths[id.index()].address.local_end())
-            && self.live_paths().any(may_answer)
+        self.addressing.is_gone(self.paths[id].address.local_end()) && self.paths.live().any(may_answer)
     }
 
     fn retire_local(&mut self, local: LocalEnd) {
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| self.paths[id.index()].address.local_end() == local).collect();
+            self.paths.live().filter(|id| self.paths[*id].address.local_end() == local).collect();
         for id in paths {
             // Another address has a path, so that this is not the last.
             let _ = self.retire_path(id);

@@ -14,8 +14,8 @@ use crate::association::addresses::Stage;
 use crate::association::asconf_in::{Inbound, LONGEST_CHUNK, chunk_value};
 use crate::association::control::Control;
 use crate::error::{AbortReason, PathError};
-use crate::path::{PathSource, Standing};
 use crate::path_id::{MAX_PATHS, PathId};
+use crate::paths::{AddressValidation, PathSource};
 use crate::stats::Discard;
 use crate::time::Time;
 
@@ -169,10 +169,10 @@ impl Association {
             return Err(PathError::Closed);
         }
         let begins_here = |id: PathId| {
-            let end = self.paths[id.index()].address.local_end();
+            let end = self.paths[id].address.local_end();
             end.address == local && !self.addressing.is_gone(end)
         };
-        if !self.live_paths().any(begins_here) {
+        if !self.paths.live().any(begins_here) {
             return Err(PathError::Unknown);
         }
         self.ask(Request::SetPrimary { local });
@@ -212,14 +212,12 @@ impl Association {
     /// By where it comes from first, which passes translators of addresses; then, over another path, by name: a filter may let
     /// nothing from an unknown address through until the peer has sent something there.
     fn announce_again(&mut self, id: PathId) {
-        let local = self.paths[id.index()].address.local;
+        let local = self.paths[id].address.local;
         if let Some(asconf) = &mut self.addressing.asconf {
             // An address that is back before the peer heard of its end.
             asconf.queue.retain(|request| *request != Request::Delete { local });
         }
-        let path = &mut self.paths[id.index()];
-        let by_source = path.announcements.is_multiple_of(2);
-        path.announcements += 1;
+        let by_source = self.paths.count_announcement(id).is_multiple_of(2);
         self.ask(if by_source {
             Request::AddSource { path: id, local }
         } else {
@@ -229,9 +227,9 @@ impl Association {
 
     /// A path did not answer: the peer may not know its address, for a translator may have changed it.
     pub(crate) fn consider_announcing(&mut self, id: PathId) {
-        let path = &self.paths[id.index()];
-        let made_by_peer = path.source != PathSource::Named || path.standing == Standing::Listed;
-        if !self.was_confirmed(id)
+        let path = &self.paths[id];
+        let made_by_peer = path.source != PathSource::Named || path.validation == AddressValidation::Listed;
+        if !self.paths.was_confirmed(id)
             && !made_by_peer
             && path.announcements < MOST_ANNOUNCEMENTS
             && self.does_asconf()
@@ -246,7 +244,7 @@ impl Association {
     /// Reports to the peer that an address is gone, unless another interface has the same address.
     pub(crate) fn announce_removed(&mut self, end: LocalEnd) {
         let local = end.address;
-        let paths = self.live_paths().map(|id| self.paths[id.index()].address.local_end());
+        let paths = self.paths.live().map(|id| self.paths[id].address.local_end());
         let mut others = paths.chain(self.addressing.local.iter().copied());
         let has_other =
             others.any(|other| other.address == local && other != end && !self.addressing.is_gone(other));
@@ -298,7 +296,7 @@ impl Association {
         asconf.next_serial = serial.wrapping_add(1);
         let lookup = match first {
             Request::AddSource { local, .. } => any_address(local),
-            _ => self.paths[path.index()].address.local,
+            _ => self.paths[path].address.local,
         };
         let Some(value) = chunk_value(|writer| {
             writer.asconf(serial, lookup, requests.iter().map(|(id, request)| request.param(*id)))
@@ -311,11 +309,11 @@ impl Association {
     }
 
     fn send_asconf(&mut self, path: PathId) {
-        let t4 = self.now + self.policy.path(path).rto;
+        let t4 = self.now + self.paths.facts(path).rto;
         if let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.t4 = Some(t4);
         }
-        self.statistics.asconfs_sent += 1;
+        self.outputs.statistics.asconfs_sent += 1;
         self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
         self.control.push(Control::Asconf { path });
     }
@@ -345,8 +343,8 @@ impl Association {
             Some((_, Request::AddSource { path, local })) => Some((*path, *local)),
             _ => None,
         };
-        if !self.paths[before.index()].removed {
-            self.policy.back_off(before);
+        if !self.paths[before].removed {
+            self.paths.back_off(before);
             let unanswered = self.liveness.errors + 1;
             self.count_error(before, true);
             // Section 5.1 B2: that the address may not have answered yet does not matter here.
@@ -357,7 +355,7 @@ impl Association {
         }
         let serves = |(path, local): &(PathId, IpAddr)| {
             let begins = self.begins_at(*path, *local);
-            begins && !self.addressing.is_gone(self.paths[path.index()].address.local_end())
+            begins && !self.addressing.is_gone(self.paths[*path].address.local_end())
         };
         let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
@@ -375,8 +373,8 @@ impl Association {
     /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
-        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[id.index()].address.local_end());
-        let staying: ArrayVec<PathId, MAX_PATHS> = self.live_paths().filter(stays).collect();
+        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[*id].address.local_end());
+        let staying: ArrayVec<PathId, MAX_PATHS> = self.paths.live().filter(stays).collect();
         let chosen = if stays(&first) {
             Some(self.path_in_turn(first, n)).filter(stays)
         } else {
@@ -387,7 +385,7 @@ impl Association {
 
     /// Whether a path is still the one that began at this address.
     fn begins_at(&self, path: PathId, local: IpAddr) -> bool {
-        self.paths.get(path.index()).is_some_and(|p| !p.removed && p.address.local == local)
+        self.paths.get_live(path).is_some_and(|p| p.address.local == local)
     }
 
     /// ASCONF-ACK: what became of the requests.
@@ -443,16 +441,16 @@ impl Association {
 
     /// Waiting for the peer to learn of an address says nothing about the path.
     fn begin_afresh(&mut self, path: PathId) {
-        if self.policy.path(path).rtt.smoothed.is_none() {
-            self.policy.reset_rto(path);
-            self.policy.path_mut(path).error_count = 0;
+        if self.paths.facts(path).rtt.smoothed.is_none() {
+            self.paths.reset_rto(path);
+            self.paths.clear_errors(path);
         }
     }
 
     /// The peer knows an address under another name, as behind a translator of addresses. If only one is left, all others can be
     /// deleted without naming them.
     fn delete_by_others(&mut self, local: IpAddr) {
-        let mut left = self.live_paths().map(|id| self.paths[id.index()].address.local);
+        let mut left = self.paths.live().map(|id| self.paths[id].address.local);
         let Some(first) = left.next() else { return };
         let only = left.all(|other| other == first);
         drop(left);

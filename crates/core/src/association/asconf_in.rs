@@ -15,7 +15,6 @@ use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthFailure, Keys};
 use crate::config::ListedAddresses;
 use crate::packet_buffer::PacketBuffer;
-use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathState};
 use crate::protection::Cover;
 use crate::stats::{Discard, Discards};
@@ -185,7 +184,7 @@ impl Association {
             // E1: whoever sends the next one has the answers to those before.
             inbound.kept.clear();
         }
-        self.statistics.asconfs_received += 1;
+        self.outputs.statistics.asconfs_received += 1;
         let mut answers = Answers::default();
         for param in view.raw_params() {
             let Ok(raw) = param else { break };
@@ -264,7 +263,7 @@ impl Association {
             return Err(Cause::ResourceShortage(quoted));
         }
         self.addressing.undelete(address);
-        if self.path_of(PathAddress { remote: address, ..origin.address }).is_some() {
+        if self.paths.find(PathAddress { remote: address, ..origin.address }).is_some() {
             return Ok(());
         }
         if !from_there && self.config.listed_addresses != ListedAddresses::Use {
@@ -284,7 +283,7 @@ impl Association {
     /// section 5.3 F14).
     fn path_to_named(&mut self, origin: Origin, address: IpAddr) -> Option<PathId> {
         let in_use: ArrayVec<LocalEnd, MAX_PATHS> =
-            self.live_paths().map(|id| self.paths[id.index()].address.local_end()).collect();
+            self.paths.live().map(|id| self.paths[id].address.local_end()).collect();
         let uses = |local: LocalEnd| in_use.iter().filter(|used| **used == local).count();
         // The first of several that are equally good.
         let local = std::iter::once(origin.address.local_end())
@@ -294,8 +293,8 @@ impl Association {
             .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
         let id = self.new_path(PathAddress { remote: address, ..origin.address.from_end(local) }).ok()?;
-        self.paths[id.index()].standing = Standing::Listed;
-        self.events.push_back(AssociationEvent::PathAdded { path: id });
+        self.paths.mark_listed(id);
+        self.outputs.report(AssociationEvent::PathAdded { path: id });
         self.verify_path(id);
         Some(id)
     }
@@ -316,7 +315,7 @@ impl Association {
             return Err(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()));
         }
         // RFC 5061 section 5.3 F7, then F8.
-        if !self.live_paths().any(|id| self.paths[id.index()].address.remote != address) {
+        if !self.paths.live().any(|id| self.paths[id].address.remote != address) {
             return Err(Cause::DeleteLastAddress(quoted));
         }
         if address == origin.address.remote {
@@ -336,16 +335,15 @@ impl Association {
 
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
-        let live = self.live_paths().map(|id| self.paths[id.index()].address.remote);
+        let live = self.paths.live().map(|id| self.paths[id].address.remote);
         let known = self.addressing.peer.iter().chain(&self.addressing.reported).copied();
         let all: Vec<IpAddr> = known.chain(live).filter(|a| is_deleted(*a)).collect();
         for address in all {
             self.addressing.delete(address);
         }
         let paths: Vec<PathId> =
-            self.live_paths().filter(|id| is_deleted(self.paths[id.index()].address.remote)).collect();
-        let locals: Vec<LocalEnd> =
-            paths.iter().map(|id| self.paths[id.index()].address.local_end()).collect();
+            self.paths.live().filter(|id| is_deleted(self.paths[*id].address.remote)).collect();
+        let locals: Vec<LocalEnd> = paths.iter().map(|id| self.paths[*id].address.local_end()).collect();
         for id in paths {
             // There is another one.
             if self.retire_path(id).is_ok() {
@@ -361,7 +359,7 @@ impl Association {
     /// Addresses of ours that have lost their last path get another one.
     fn pair_again(&mut self, locals: &[LocalEnd]) {
         for &local in locals {
-            let idle = !self.live_paths().any(|id| self.paths[id.index()].address.local_end() == local);
+            let idle = !self.paths.live().any(|id| self.paths[id].address.local_end() == local);
             if idle && !self.addressing.is_gone(local) {
                 // One that finds no room is done without.
                 let _ = self.add_local_address(self.now, local);
@@ -376,15 +374,16 @@ impl Association {
         quoted: &'q [u8],
     ) -> Result<(), Cause<'q>> {
         let address = if address.is_unspecified() { origin.address.remote } else { address };
-        let leads_there = |id: &PathId| self.paths[id.index()].address.remote == address;
-        let confirmed = |id: &PathId| self.policy.path(*id).state == PathState::Active;
+        let leads_there = |id: &PathId| self.paths[*id].address.remote == address;
+        let confirmed = |id: &PathId| self.paths.facts(*id).state == PathState::Active;
         let found = self
-            .live_paths()
+            .paths
+            .live()
             .filter(leads_there)
             .find(confirmed)
-            .or_else(|| self.live_paths().find(leads_there))
+            .or_else(|| self.paths.live().find(leads_there))
             .ok_or(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()))?;
-        self.policy.set_primary(found);
+        self.paths.set_primary(found);
         Ok(())
     }
 
@@ -428,7 +427,7 @@ impl Association {
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
     pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
         let reply = self.addressing.asconf.as_mut()?.inbound.reply.take()?;
-        let path = self.path_of(origin.address);
+        let path = self.paths.find(origin.address);
         path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
     }
 }

@@ -2,8 +2,8 @@
 
 use anabranch_wire::PacketWriter;
 
-use crate::association::Association;
 use crate::association::outbound::waits_for;
+use crate::association::{Association, policies};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Event, Pick, SendAsk, SendKind, SentTransmission};
@@ -16,7 +16,7 @@ impl Association {
         let now = self.now;
         let Some(left) = self.update_sender(|sender| sender.transmit(tsn, now)) else { return };
         let path = left.previous_path;
-        self.statistics.chunks_sent += 1;
+        self.outputs.statistics.chunks_sent += 1;
         //= docs/rfc9260.txt#section-6.3.1
         //# C4)  When data is in flight and when allowed by rule C5 below, a new RTT measurement MUST be made each round
         //# trip.
@@ -31,8 +31,8 @@ impl Association {
         //# to changes at roughly the same rate (in terms of how many round trips it takes them to reflect new values) as
         //# they would if making only one measurement per round trip and using 'RTO.Alpha' and 'RTO.Beta' as given in rule
         //# C3.
-        self.paths[path.index()].measuring.get_or_insert(tsn);
-        self.occupy_pacer(path, left.bytes);
+        self.paths.begin_measurement(path, tsn);
+        self.paths.occupy_pacer(path, left.bytes, self.now);
         let sent = SentTransmission { path, previous_path: None, tsn, bytes: left.bytes, kind };
         self.dispatch_event(&Event::Sent(&sent));
     }
@@ -62,10 +62,10 @@ impl Association {
         if !self.sender.has_bound() {
             return;
         }
-        self.policy.refresh(&self.sender);
-        if self.policy.replan(self.now) {
-            for index in 0..self.paths.len() {
-                self.unbind_path(PathId::new(index));
+        self.sender.refresh_facts();
+        if self.policies.replan(&policies::view(self.now, &self.paths, &self.sender)) {
+            for id in self.paths.ids() {
+                self.unbind_path(id);
             }
         }
     }
@@ -78,7 +78,7 @@ impl Association {
         self.promote_if_none_active();
         self.place_again();
         let path =
-            self.live_paths().find(|&id| self.sender.bound().next_of(id).is_some() && self.has_room(id))?;
+            self.paths.live().find(|&id| self.sender.bound().next_of(id).is_some() && self.has_room(id))?;
         self.bound_packet(path, buf)
     }
 
@@ -93,7 +93,7 @@ impl Association {
                 Pick::Copies(paths) => paths.first(),
                 Pick::Wait(_) => None,
             };
-            let path = path.filter(|&id| self.may_bind(id)).or_else(|| self.way_out());
+            let path = path.filter(|&id| self.paths.is_in_service(id)).or_else(|| self.way_out());
             let decided = path.map_or_else(|| Decided::Wait(waits_for(decision.choice)), Decided::Bind);
             self.record(decided, tsn, decision.reason, &decision.refused);
             let Some(path) = path else { return };
@@ -103,7 +103,7 @@ impl Association {
 
     /// With nothing in flight nothing will end a wait: then any path with room will do.
     fn way_out(&self) -> Option<PathId> {
-        self.sender.nothing_flies().then(|| self.live_paths().find(|&id| self.has_room(id))).flatten()
+        self.sender.nothing_flies().then(|| self.paths.live().find(|&id| self.has_room(id))).flatten()
     }
 
     /// Binds the first chunk without a path to this one.
@@ -113,19 +113,11 @@ impl Association {
         }
     }
 
-    /// Whether a path may take a chunk into its queue; its window need not have room.
-    //= docs/rfc9260.txt#section-5.4
-    //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
-    pub(crate) fn may_bind(&self, path: PathId) -> bool {
-        self.policy.facts().get(path.index()).is_some_and(|facts| facts.is_active())
-            && !self.paths[path.index()].removed
-    }
-
     /// Whether new data may leave on a path now, buffer shares apart.
     pub(crate) fn has_room(&self, path: PathId) -> bool {
-        let facts = self.policy.facts().get(path.index());
+        let facts = self.paths.get_facts(path);
         facts.is_some_and(|facts| facts.burst_left > 0 && facts.paced_until.is_none())
-            && self.may_bind(path)
+            && self.paths.is_in_service(path)
             && self.view().admits_new_data(path)
     }
 

@@ -60,7 +60,7 @@ impl Association {
             return;
         }
         let round = self.longest_round_trip();
-        let active = self.policy.facts().iter().filter(|facts| facts.state == PathState::Active);
+        let active = self.paths.all_facts().iter().filter(|facts| facts.state == PathState::Active);
         let (mut windows, mut carried) = (0_u64, 0_u64);
         for facts in active {
             windows += facts.cwnd.get();
@@ -72,7 +72,7 @@ impl Association {
     }
 
     fn longest_round_trip(&self) -> Span {
-        let active = self.policy.facts().iter().filter(|facts| facts.state == PathState::Active);
+        let active = self.paths.all_facts().iter().filter(|facts| facts.state == PathState::Active);
         let times = active.map(|facts| facts.rtt.smoothed.unwrap_or(UNMEASURED));
         times.max().unwrap_or(UNMEASURED).max(SHORTEST_ROUND)
     }

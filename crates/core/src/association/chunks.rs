@@ -226,7 +226,7 @@ impl Association {
             let stale_cookies = opening.stale_cookies + 1;
             self.lose_what_went_with_cookie();
             self.restart_handshake(Opening { tries: 0, stale_cookies, ..opening });
-            if stale_cookies > self.policy.profile.max_init_retransmits {
+            if stale_cookies > self.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);
             } else {
                 self.send_init(PathId::new(0));
@@ -242,7 +242,7 @@ impl Association {
             //= docs/rfc9260.txt#section-5.4
             //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
             let path = self.control_path(Some(source));
-            let room = self.paths[path.index()].packet_bytes.saturating_sub(64);
+            let room = self.paths[path].packet_bytes.saturating_sub(64);
             let quoted = &chunk.bytes()[..chunk.bytes().len().min(room)];
             self.control.offer(Control::Unrecognized { path, chunk: quoted.to_vec() });
         }

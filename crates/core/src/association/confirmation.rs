@@ -53,7 +53,7 @@ impl Association {
 
     /// Bytes of a path's packets that are left beside the confirmation.
     pub(crate) fn packet_room(&self, id: PathId) -> usize {
-        self.paths[id.index()].packet_bytes - self.confirmation_bytes()
+        self.paths[id].packet_bytes - self.confirmation_bytes()
     }
 
     /// Adds the confirmation to a packet that is going to be sealed, while the peer needs it.

@@ -197,7 +197,7 @@ impl Association {
     pub(crate) fn transmit_control(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         while let Some(control) = self.control.pop() {
             let path = control.path();
-            let usual = self.paths.get(path.index()).map(|_| self.packet_room(path))?;
+            let usual = self.paths.get_facts(path).map(|_| self.packet_room(path))?;
             let bytes = match control {
                 Control::MtuProbe { bytes, .. } => self.probe_bytes(bytes),
                 // A cookie has whatever length its maker gave it. IP fragments what is larger than the path's packets.
@@ -269,7 +269,7 @@ impl Association {
             self.fill_behind_cookie(path, writer);
         }
         let &Control::CookieAck { path } = control else { return };
-        if !self.addressing.guarded || self.policy.path(path).state != PathState::Unconfirmed {
+        if !self.addressing.guarded || self.paths.facts(path).state != PathState::Unconfirmed {
             return;
         }
         let Some((at, heartbeat)) = self.control.heartbeat_for(path) else { return };

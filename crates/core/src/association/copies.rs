@@ -49,7 +49,7 @@ impl Association {
                 if this.identity.contents.write(writer, &repr, &chunk.draft.payload).is_err() {
                     break;
                 }
-                this.paths[path.index()].measuring.take_if(|measured| *measured == tsn);
+                this.paths.end_measurement_of(path, tsn);
                 let now = this.now;
                 let left = this.update_sender(|sender| sender.copy(tsn, path, now));
                 this.further_transmission(path, tsn, left, kind);
@@ -62,7 +62,7 @@ impl Association {
     /// path is credited. `true` if there was one.
     pub(crate) fn credit_orphan(&mut self, tsn: u64) -> bool {
         let on = |path: &PathId| self.sender.has_orphan_on(*path, tsn);
-        let Some(path) = self.sack.source.filter(on).or_else(|| self.live_paths().find(on)) else {
+        let Some(path) = self.sack.source.filter(on).or_else(|| self.paths.live().find(on)) else {
             return false;
         };
         let Some(orphan) = self.sender.take_orphan(path, tsn) else { return false };

@@ -1,52 +1,126 @@
-//! Telling the policies what happened, and taking over what they keep.
+//! Events for the policies, and what follows from them for the paths.
 
 use crate::association::Association;
-use crate::association::policy_state::{WindowChange, concerns_windows};
+use crate::association::outputs::Outputs;
+use crate::association::policies::{PolicyState, concerns_windows, view};
 use crate::path_id::PathId;
-use crate::policy::{Event, Reason, Refused};
+use crate::paths::Paths;
+use crate::policy::{Event, Pacing, Reason, Refused, Window};
 use crate::send::Sender;
-use crate::trace::{Decided, TraceEvent};
+use crate::time::Time;
+use crate::trace::Decided;
 
-impl Association {
-    /// Changes what the sender has counted, and lets the policies see it. What changes no count or window needs no call of this.
+/// The parts that an event of the sending side concerns, borrowed for one call.
+#[derive(Debug)]
+pub(crate) struct Dispatcher<'a> {
+    pub(crate) now: Time,
+    pub(crate) paths: &'a mut Paths,
+    pub(crate) sender: &'a mut Sender,
+    pub(crate) policies: &'a mut PolicyState,
+    pub(crate) outputs: &'a mut Outputs,
+}
+
+impl Dispatcher<'_> {
+    /// Makes a transition of the sender, and publishes its counts and window. A transition that changes neither needs no call of
+    /// this.
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
-        let outcome = transition(&mut self.sender);
-        self.policy.publish(&mut self.sender);
+        let outcome = transition(self.sender);
+        self.paths.adopt_counts(self.sender);
+        self.sender.publish_window();
         outcome
     }
 
-    /// Tells every slot of an event, and takes over the windows that follow from it.
-    pub(crate) fn dispatch_event(&mut self, event: &Event<'_>) {
-        self.policy.refresh(&self.sender);
-        self.policy.dispatch_event(event, self.now);
+    /// Delivers an event to every slot, and adopts the windows that follow from it.
+    pub(crate) fn dispatch(&mut self, event: &Event<'_>) {
+        self.sender.refresh_facts();
+        self.policies.deliver(event, &view(self.now, self.paths, self.sender));
         if concerns_windows(event) {
             self.adopt_windows();
         }
     }
 
-    /// Takes over windows and figures.
+    /// Adopts windows, pacing and estimates.
     pub(crate) fn adopt_windows(&mut self) {
-        for id in (0..self.paths.len()).map(PathId::new) {
-            let change = self.policy.adopt_window(id, self.now);
-            self.adopt_pacing(id);
-            let withdrawn = self.policy.adopt_estimates(id);
-            let path = &self.paths[id.index()];
-            if withdrawn && !path.removed && path.pending_heartbeat.is_none() {
-                // A path without new data has nothing else that could speak for it.
-                self.send_heartbeat(id);
+        for id in self.paths.ids() {
+            let window = self.policies.window(id, &view(self.now, self.paths, self.sender));
+            let changed = self.paths.adopt_window(id, window);
+            let pacing = self.paths.adopt_pacing(id, self.policies.pacing(id), self.now);
+            if let Some(pacing) = pacing {
+                self.record_pacing(id, pacing);
             }
-            if let Some(WindowChange { window, reason }) = change {
-                let (cwnd_bytes, ssthresh_bytes) = (window.cwnd.get(), window.ssthresh.get());
-                let decided = Decided::Window { path: id, cwnd_bytes, ssthresh_bytes };
-                self.record(decided, 0, reason, &Refused::new());
+            self.paths.adopt_estimates(id, self.policies.estimates(id));
+            if changed {
+                self.record_window(id, window);
             }
         }
     }
 
+    fn record_window(&mut self, path: PathId, window: Window) {
+        let reason = self.policies.window_reason(path);
+        let (cwnd_bytes, ssthresh_bytes) = (window.cwnd.get(), window.ssthresh.get());
+        self.record(Decided::Window { path, cwnd_bytes, ssthresh_bytes }, 0, reason, &Refused::new());
+    }
+
+    fn record_pacing(&mut self, path: PathId, pacing: Pacing) {
+        let rule = self.policies.window_reason(path).rule;
+        let reason = match (pacing.rate, pacing.in_flight_cap) {
+            (Some(rate), _) => Reason::figure(rule, "pacing_rate_kbps", rate.as_bps() as f64 / 1e3),
+            (None, Some(cap)) => Reason::figure(rule, "in_flight_cap_bytes", cap.get() as f64),
+            (None, None) => Reason::rule(rule),
+        };
+        self.record(Decided::Pacing { path, pacing }, 0, reason, &Refused::new());
+    }
+
     pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
-        if self.config.trace {
-            let event = TraceEvent { at: self.now, decided, tsn, reason, refused: refused.clone() };
-            self.policy.trace.record(event);
+        self.outputs.record(self.now, decided, tsn, reason, refused);
+    }
+}
+
+impl Association {
+    /// Borrows the parts that an event concerns.
+    #[inline]
+    pub(crate) fn dispatcher(&mut self) -> Dispatcher<'_> {
+        Dispatcher {
+            now: self.now,
+            paths: &mut self.paths,
+            sender: &mut self.sender,
+            policies: &mut self.policies,
+            outputs: &mut self.outputs,
         }
+    }
+
+    /// Makes a transition of the sender. See [`Dispatcher::update_sender`].
+    pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
+        self.dispatcher().update_sender(transition)
+    }
+
+    /// Delivers an event to every slot, and does what follows from it.
+    pub(crate) fn dispatch_event(&mut self, event: &Event<'_>) {
+        self.dispatcher().dispatch(event);
+        self.follow_events();
+    }
+
+    /// Adopts windows, pacing and estimates outside of an event.
+    pub(crate) fn adopt_windows(&mut self) {
+        self.dispatcher().adopt_windows();
+        self.follow_events();
+    }
+
+    /// Does what follows from events that were delivered: probes paths that the estimator has withdrawn, and wakes the
+    /// transmission that a changed rate may have made late.
+    pub(crate) fn follow_events(&mut self) {
+        for id in self.paths.take_withdrawn().iter() {
+            // A path without new data has nothing else that could speak for it.
+            if self.paths.get_live(id).is_some_and(|path| path.pending_heartbeat.is_none()) {
+                self.send_heartbeat(id);
+            }
+        }
+        if self.paths.take_pacing_changed() && self.opportunity.paced.at.is_some() {
+            self.resume_paced();
+        }
+    }
+
+    pub(crate) fn record(&mut self, decided: Decided, tsn: u64, reason: Reason, refused: &Refused) {
+        self.outputs.record(self.now, decided, tsn, reason, refused);
     }
 }

@@ -9,8 +9,8 @@ use crate::association::control::Control;
 use crate::association::outbound::data_repr;
 use crate::association::state::State;
 use crate::packet_buffer::PacketBuffer;
-use crate::path::Standing;
 use crate::path_id::PathId;
+use crate::paths::AddressValidation;
 use crate::policy::{LossCause, Reason, Refused, SendKind};
 use crate::send::Admitted;
 use crate::trace::Decided;
@@ -31,9 +31,9 @@ impl Association {
     /// order in which they arrive does not matter to it.
     pub(crate) fn echo_again(&mut self) {
         let State::CookieEchoed { echoed_on: path, echoes, .. } = self.state else { return };
-        let room = self.paths[path.index()].packet_bytes.saturating_sub(self.cookie_echo_bytes());
+        let room = self.paths[path].packet_bytes.saturating_sub(self.cookie_echo_bytes());
         let more = self.lost_within(room).is_some() || self.early_payload(path, room).is_some();
-        if more && echoes < MOST_ECHOES && self.control.is_empty() && !self.paths[path.index()].removed {
+        if more && echoes < MOST_ECHOES && self.control.is_empty() && !self.paths[path].removed {
             self.control.push(Control::CookieEcho { path });
         }
     }
@@ -69,9 +69,9 @@ impl Association {
 
     /// The COOKIE ECHO got no answer, or the peer has no use for it: what went with it is to go with the next one.
     pub(crate) fn lose_what_went_with_cookie(&mut self) {
-        for index in 0..self.paths.len() {
-            self.paths[index].measuring = None;
-            self.mark_path_lost(PathId::new(index), LossCause::Timeout, true);
+        for id in self.paths.ids() {
+            self.paths.cancel_measurement(id);
+            self.mark_path_lost(id, LossCause::Timeout, true);
         }
     }
 }
@@ -82,12 +82,12 @@ impl Association {
     /// address before that has answered a HEARTBEAT, and here no more than the address is worth: the cookie has come from there,
     /// so it gets three times what came with it (RFC 9000 section 8.1 has the same for the same reason).
     pub(crate) fn transmit_to_unproved(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
-        let in_service = self.live_paths().any(|id| self.policy.path(id).is_active());
+        let in_service = self.paths.any_active();
         if in_service || !matches!(self.state, State::Established) {
             return None;
         }
-        let path = self.live_paths().find(|id| self.admits_full_packet(*id))?;
-        let size = self.paths[path.index()].packet_bytes;
+        let path = self.paths.live().find(|id| self.admits_full_packet(*id))?;
+        let size = self.paths[path].packet_bytes;
         let first = DATA_HEADER_LEN + self.early_payload(path, size - COMMON_HEADER_LEN)?;
         self.write_packet(size, buf, |this, writer| {
             this.bundle_control(path, first, writer);
@@ -98,10 +98,10 @@ impl Association {
     }
 
     fn admits_full_packet(&self, id: PathId) -> bool {
-        let path = &self.paths[id.index()];
-        match path.standing {
-            Standing::Seen { allowance_bytes } => allowance_bytes >= path.packet_bytes as u64,
-            Standing::Trusted | Standing::Listed => false,
+        let path = &self.paths[id];
+        match path.validation {
+            AddressValidation::Seen { allowance_bytes } => allowance_bytes >= path.packet_bytes as u64,
+            AddressValidation::Trusted | AddressValidation::Listed => false,
         }
     }
 }

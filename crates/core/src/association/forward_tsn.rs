@@ -65,7 +65,7 @@ impl Association {
     }
 
     fn round_trip(&self, path: PathId) -> crate::time::Span {
-        let facts = self.policy.path(path);
+        let facts = self.paths.facts(path);
         facts.rtt.smoothed.unwrap_or(facts.rto)
     }
 
@@ -102,7 +102,7 @@ impl Association {
         let Some(length) = self.forward_tsn_len() else { return true };
         let Some(first) = self.next_chunk_len() else { return true };
         let room = self.packet_room(self.control_path(None)) - COMMON_HEADER_LEN;
-        self.policy.profile.bundle_control && self.owed_sack_bytes() + length + padded_len(first) <= room
+        self.profile.bundle_control && self.owed_sack_bytes() + length + padded_len(first) <= room
     }
 
     fn next_chunk_len(&self) -> Option<usize> {
@@ -126,17 +126,17 @@ impl Association {
 
     /// One in service, and not the one on which the latest was lost: that is not active any more, or has its turn again.
     fn forward_tsn_path(&self) -> PathId {
-        let latest = self.policy.association_facts().last_new_data_path;
-        let errors = |path: PathId| self.policy.path(path).error_count;
-        let preferred = latest.filter(|&path| self.policy.path(path).state == PathState::Active);
-        let active = self.live_paths().filter(|&id| self.policy.path(id).state == PathState::Active);
+        let latest = self.sender.facts().last_new_data_path;
+        let errors = |path: PathId| self.paths.facts(path).error_count;
+        let preferred = latest.filter(|&path| self.paths.facts(path).state == PathState::Active);
+        let active = self.paths.live().filter(|&id| self.paths.facts(id).state == PathState::Active);
         let least = active.min_by_key(|&id| (errors(id), Some(id) != preferred));
         self.control_path(least)
     }
 
     /// Puts a FORWARD-TSN that is due in front of DATA, if a chunk of `first` bytes still fits behind it.
     pub(crate) fn bundle_forward_tsn(&mut self, path: PathId, first: usize, writer: &mut PacketWriter<'_>) {
-        if !self.control.forward.due || !self.policy.profile.bundle_control {
+        if !self.control.forward.due || !self.profile.bundle_control {
             return;
         }
         let fits = |length| padded_len(length) + padded_len(first) <= writer.remaining();
@@ -154,14 +154,12 @@ impl Association {
         self.control.forward.streams = list;
         self.control.forward.due = false;
         let Some(up_to) = written else { return false };
-        self.statistics.forward_tsns_sent += 1;
+        self.outputs.statistics.forward_tsns_sent += 1;
         let ack_point = self.sender.advance_ack_point();
         self.control.forward.sent = Some(SentForwardTsn { up_to, ack_point, path, at: self.now });
         // RFC 3758 section 3.5 C4: T3 runs for it.
         self.stop_t3_if_nothing_flies();
-        if self.paths[path.index()].timers.t3.is_none() {
-            self.start_t3(path);
-        }
+        self.paths.ensure_t3(path, self.now);
         true
     }
 }

@@ -20,8 +20,8 @@ impl Association {
             }
         }
         // ns-2's walk looks at the chunk after the last block too.
-        for index in 0..self.paths.len() {
-            self.search_pseudo(PathId::new(index), highest + 1);
+        for id in self.paths.ids() {
+            self.search_pseudo(id, highest + 1);
         }
     }
 
@@ -61,21 +61,10 @@ impl Association {
     /// sent again.
     fn search_pseudo(&mut self, path: PathId, last: u64) {
         let from = self.sack.pseudo_from[path.index()];
-        let pseudo = &mut self.paths[path.index()].pseudo;
-        let first =
-            |again| self.sender.outstanding().earliest_sent(path, again, from).filter(|&tsn| tsn <= last);
-        if pseudo.find
-            && let Some(tsn) = first(false)
-        {
-            pseudo.expected = tsn;
-            pseudo.find = false;
-        }
-        if pseudo.find_retransmitted
-            && let Some(tsn) = first(true)
-        {
-            pseudo.expected_retransmitted = tsn;
-            pseudo.find_retransmitted = false;
-        }
+        let outstanding = self.sender.outstanding();
+        self.paths.find_pseudo(path, |again| {
+            outstanding.earliest_sent(path, again, from).filter(|&tsn| tsn <= last)
+        });
     }
 
     /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several

@@ -12,7 +12,7 @@ use crate::association::forward_tsn::ForwardTsnState;
 use crate::association::sack_in::SackProcessing;
 use crate::association::sack_out::AckState;
 use crate::association::state::{Opening, Stagger, State};
-use crate::association::{Association, AssociationEvent, PeerWindowBlock, REPLY_FACTOR};
+use crate::association::{Association, AssociationEvent, PeerWindowBlock};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
 use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
@@ -21,7 +21,6 @@ use crate::init::{
     Announced, address_params, announced, extensions, flaw, init_padding, listed_addresses, listed_locals,
     reportable_params, sack_flags,
 };
-use crate::path::Standing;
 use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{AckForm, Event, ProofOfLife, StateCause};
 use crate::profile::{SackFlags, Start as DataStart};
@@ -112,7 +111,7 @@ impl Association {
 
     /// The next path gets its INIT soon, until all have had it since T1 began.
     fn stagger_init(&mut self, path: PathId, left: usize) {
-        let wait = self.policy.profile.init_stagger.filter(|_| left > 0);
+        let wait = self.profile.init_stagger.filter(|_| left > 0);
         let next_at = wait.map(|wait| self.now + wait);
         if let Some(stagger) = self.state.stagger_mut() {
             *stagger = Stagger { path, left, next_at };
@@ -131,7 +130,7 @@ impl Association {
     }
 
     fn start_t1(&mut self, path: PathId) {
-        let t1 = self.now + self.policy.path(path).rto;
+        let t1 = self.now + self.paths.facts(path).rto;
         if let Some(opening) = self.state.opening_mut() {
             opening.t1 = Some(t1);
         }
@@ -161,7 +160,7 @@ impl Association {
         //= docs/rfc9260.txt#section-3.3.2.1.4
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(&listed).into_iter().chain([Param::ForwardTsnSupported]);
-        let sack_flags = sack_flags::param(&self.policy.profile);
+        let sack_flags = sack_flags::param(&self.profile);
         let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
         let extensions = extensions(self.announces(), self.asconf_proof());
         let params = params.chain(extensions).chain(auth).chain(sack_flags).chain(self.protection_param());
@@ -175,9 +174,9 @@ impl Association {
     /// What our INIT announces: NR-SACK if the scheme acknowledges with it, ASCONF if the configuration wants it.
     pub(crate) fn announces(&self) -> Announced {
         Announced {
-            nr_sack: self.policy.ack_form() != AckForm::Sack,
+            nr_sack: self.policies.ack_form() != AckForm::Sack,
             asconf: self.config.address_changes.asconf,
-            sack_flags: sack_flags::param(&self.policy.profile).is_some(),
+            sack_flags: sack_flags::param(&self.profile).is_some(),
             forward_tsn: true,
         }
     }
@@ -207,7 +206,7 @@ impl Association {
 
     /// T1: the same chunk again, on the next path, with a longer wait.
     pub(crate) fn handle_t1(&mut self) {
-        let limit = self.policy.profile.max_init_retransmits;
+        let limit = self.profile.max_init_retransmits;
         let stagger = match &self.state {
             State::CookieWait { stagger, .. } => Some(*stagger),
             _ => None,
@@ -223,7 +222,7 @@ impl Association {
             self.abort_with(AbortReason::NoAnswer);
             return;
         }
-        let staggers = self.policy.profile.init_stagger.is_some();
+        let staggers = self.profile.init_stagger.is_some();
         let path = match stagger.filter(|_| staggers) {
             // The round goes on where it is.
             Some(stagger) => self.path_after(stagger.path),
@@ -232,11 +231,11 @@ impl Association {
             //# retransmissions of DATA chunks.
             None => self.unrefused_or_next(PathId::new(tries as usize % self.paths.len())),
         };
-        for index in 0..self.paths.len() {
+        for id in self.paths.ids() {
             //= docs/rfc9260.txt#section-5.1.6
             //# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to determine
             //# the proper timer value.
-            self.policy.back_off(PathId::new(index));
+            self.paths.back_off(id);
         }
         if stagger.is_none() {
             //= docs/rfc9260.txt#section-4
@@ -419,8 +418,8 @@ impl Association {
         self.protection.begin(peer.protection.clone(), start);
         self.find_payload_bytes_per_chunk();
         self.agree_on_authentication(peer);
-        let foreign = self.policy.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
-        self.policy.set_foreign_sack_flags(foreign);
+        let foreign = self.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
+        self.sender.set_foreign_sack_flags(foreign);
         let buffer = self.config.recv_buffer_bytes;
         let receiver = Receiver::new(initial_tsn, peer.inbound_streams, self.config.first_ssn, buffer);
         self.receiver = Some(receiver.with_contents(self.identity.contents));
@@ -431,7 +430,7 @@ impl Association {
             sender.learn_support(peer.announced.forward_tsn)
         });
         if unmet {
-            self.events.push_back(AssociationEvent::NoPartialReliability);
+            self.outputs.report(AssociationEvent::NoPartialReliability);
         }
         self.bound_packet_sizes();
     }
@@ -447,23 +446,21 @@ impl Association {
         let shutdown = self.state.opening().is_some_and(|opening| opening.shutdown_when_up);
         self.state = State::Established;
         self.dispatch_event(&Event::Established);
-        self.events.push_back(AssociationEvent::Connected);
-        for index in 0..self.paths.len() {
-            let id = PathId::new(index);
-            if self.paths[index].removed {
+        self.outputs.report(AssociationEvent::Connected);
+        for id in self.paths.ids() {
+            if self.paths[id].removed {
                 continue;
             }
             // A handshake that needed retries leaves no trace in the time-out.
-            self.policy.facts_mut()[index].rto =
-                self.policy.facts()[index].rto.min(self.policy.profile.rto_initial);
+            self.paths.cap_rto(id);
             // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it. ns-2 confirms that one
             // with a HEARTBEAT as well, which gives every path a round-trip sample before data starts.
             let by_handshake = Some(id) == confirmed && !(self.identity.initiator && self.waits_for_all());
             if by_handshake {
-                self.paths[index].standing = Standing::Trusted;
+                self.paths.trust(id);
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
                 self.schedule_heartbeat(id);
-            } else if self.addressing.local.contains(&self.paths[index].address.local_end()) {
+            } else if self.addressing.local.contains(&self.paths[id].address.local_end()) {
                 self.verify_path(id);
             } else {
                 // Our INIT did not know it yet.
@@ -479,7 +476,7 @@ impl Association {
     }
 
     fn waits_for_all(&self) -> bool {
-        self.policy.profile.start == DataStart::AfterAllConfirmed
+        self.profile.start == DataStart::AfterAllConfirmed
     }
 
     /// The passive side: a valid cookie came back on `source`, so the association exists.
@@ -495,8 +492,7 @@ impl Association {
 
     fn note_source(&mut self, source: CookieSource) {
         if !source.proved {
-            let allowance_bytes = REPLY_FACTOR * source.bytes as u64;
-            self.paths[source.path.index()].standing = Standing::Seen { allowance_bytes };
+            self.paths.limit_to_reply(source.path, source.bytes);
         }
     }
 
@@ -505,7 +501,7 @@ impl Association {
     fn add_listed_paths(&mut self, source: PathId) {
         let listed = self.addressing.peer.clone();
         let paired = listed.len() == self.addressing.local.len();
-        let from = self.paths[source.index()].address;
+        let from = self.paths[source].address;
         for (index, &remote) in listed.iter().enumerate() {
             let known = self.paths.iter().any(|p| p.address.remote == remote);
             let local = if paired { self.addressing.local[index] } else { from.local_end() };
@@ -517,14 +513,14 @@ impl Association {
             if !known && local.address.is_ipv4() == remote.is_ipv4() {
                 // A ninth address is simply not used.
                 if let Ok(id) = self.new_path(PathAddress { remote, ..from.from_end(local) }) {
-                    self.paths[id.index()].standing = Standing::Listed;
+                    self.paths.mark_listed(id);
                 }
             }
         }
     }
 
     pub(crate) fn send_cookie_ack(&mut self, path: PathId) {
-        if self.addressing.guarded && self.policy.path(path).state == PathState::Unconfirmed {
+        if self.addressing.guarded && self.paths.facts(path).state == PathState::Unconfirmed {
             self.send_heartbeat(path);
         }
         //= docs/rfc9260.txt#section-3.3.12
@@ -580,14 +576,14 @@ impl Association {
         self.control.clear();
         self.ack = AckState::default();
         self.control.forward = ForwardTsnState::default();
-        self.policy.restart(self.config.scheme.policies());
+        self.policies.restart(self.config.scheme.policies());
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
         //= docs/rfc9260.txt#section-5.2.4
         //# *  A RESTART notification SHOULD be sent to the ULP instead of a COMMUNICATION LOST notification.
-        self.events.push_back(AssociationEvent::Restarted);
+        self.outputs.report(AssociationEvent::Restarted);
         if awaited_room {
-            self.events.push_back(AssociationEvent::Writable);
+            self.outputs.report(AssociationEvent::Writable);
         }
         self.become_established(source.confirmed());
         self.send_cookie_ack(source.path);
@@ -597,19 +593,9 @@ impl Association {
     //# All the congestion control parameters (e.g., cwnd, ssthresh) related to this peer MUST be reset to their initial
     //# values (see Section 6.2.1).
     fn reset_paths(&mut self) {
-        for index in 0..self.paths.len() {
-            let id = PathId::new(index);
-            let path = &self.paths[index];
-            let (removed, primary) = (path.removed, self.policy.facts()[index].primary);
-            let fresh = crate::path::Path::new(path.address, path.packet_bytes);
-            let mtu = self.new_mtu_search(path.address);
-            let (standing, source) = (path.standing, path.source);
-            self.paths[index] = crate::path::Path { removed, standing, source, mtu, ..fresh };
-            let mut facts = crate::policy::PathFacts::new(id, self.policy.facts()[index].largest_chunk);
-            facts.rto = self.policy.profile.rto_initial;
-            facts.primary = primary;
-            facts.ipv6 = self.policy.facts()[index].ipv6;
-            self.policy.set_path(facts);
+        for id in self.paths.ids() {
+            let mtu = self.new_mtu_search(self.paths[id].address);
+            self.paths.restart(id, mtu);
             self.find_payload_bytes_per_chunk();
             let now = self.now;
             self.update_sender(|sender| sender.begin_path(id, now));

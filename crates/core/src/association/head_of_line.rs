@@ -3,7 +3,7 @@
 
 use anabranch_wire::DATA_HEADER_LEN;
 
-use crate::association::Association;
+use crate::association::{Association, policies};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{Decision, HeadOfLineAction, HeadOfLineBlocking, LossCause, SendKind};
@@ -27,12 +27,12 @@ impl Association {
             HeadOfLineAction::Copy(path) | HeadOfLineAction::Move(path) => path,
         };
         if !self.may_act_on(path, tsn) {
-            self.statistics.overruled_picks += 1;
+            self.outputs.statistics.overruled_picks += 1;
             return None;
         }
         self.opportunity.head_of_line_declined = false;
         self.record(Decided::HeadOfLine(decision.choice), tsn, decision.reason, &decision.refused);
-        self.statistics.opportunistic_retransmissions += 1;
+        self.outputs.statistics.opportunistic_retransmissions += 1;
         match decision.choice {
             HeadOfLineAction::Copy(path) => {
                 self.copy_packet(path, tsn..tsn + 1, SendKind::HeadOfLine, buf);
@@ -60,20 +60,20 @@ impl Association {
     }
 
     fn ask_about_head_of_line(&mut self) -> Option<Decision<HeadOfLineAction>> {
-        self.policy.refresh(&self.sender);
+        self.sender.refresh_facts();
         let payload = self.sender.queue().next_payload(self.payload_bytes_per_chunk());
         let blocking = HeadOfLineBlocking {
             next_chunk: payload.map(|payload| ChunkBytes::new((DATA_HEADER_LEN + payload) as u64)),
             peer_window_closed: payload.is_some_and(|payload| self.sender.exceeds_window(payload)),
         };
-        self.policy.handle_head_of_line(&blocking, self.now)
+        self.policies.handle_head_of_line(&blocking, &policies::view(self.now, &self.paths, &self.sender))
     }
 
     fn may_act_on(&self, path: PathId, tsn: u64) -> bool {
         let flies_there =
             self.sender.outstanding().transmissions_of(tsn).any(|t| t.in_flight && t.path == path);
-        self.may_bind(path)
-            && self.policy.path(path).admits_retransmission()
+        self.paths.is_in_service(path)
+            && self.paths.facts(path).admits_retransmission()
             && self.fits(path, tsn)
             && !flies_there
             && self.opportunity.moved != Some(tsn)

@@ -1,9 +1,8 @@
 //! HEARTBEATs: verifying addresses, probing idle and failed paths, and what an answer changes.
 
-use crate::association::Association;
 use crate::association::control::Control;
 use crate::association::heartbeat_info::read_info;
-use crate::path::{PendingHeartbeat, Standing};
+use crate::association::{Association, policies};
 use crate::path_id::{PathId, PathState};
 use crate::policy::{Life, OpportunityCause, Probing, ProofOfLife, StateCause};
 use crate::profile::Start;
@@ -15,30 +14,30 @@ impl Association {
     /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers. One that failed
     /// before it ever answered is tried at once too: the peer may have learned of its address only now.
     pub(crate) fn verify_path(&mut self, id: PathId) {
-        if !self.was_confirmed(id) && !self.is_announcing(id) {
+        if !self.paths.was_confirmed(id) && !self.is_announcing(id) {
             self.send_heartbeat(id);
         }
     }
 
     pub(crate) fn send_heartbeat(&mut self, id: PathId) {
-        let rto = self.policy.path(id).rto;
         //= docs/rfc9260.txt#section-3.3.5
         //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce of length
         //# 64 bits or longer ([RFC4086] provides some information on randomness guidelines).
         let nonce = self.entropy.next_u64();
-        let path = &mut self.paths[id.index()];
-        path.pending_heartbeat = Some(PendingHeartbeat { nonce, sent_at: self.now });
-        path.timers.heartbeat_timeout = Some(self.now + rto);
-        path.timers.heartbeat = None;
+        self.paths.begin_heartbeat(id, nonce, self.now);
+        self.queue_heartbeat(id, nonce);
+    }
+
+    fn queue_heartbeat(&mut self, id: PathId, nonce: u64) {
         self.control.retain(|c| !matches!(c, Control::Heartbeat { path, .. } if *path == id));
         self.control.push(Control::Heartbeat { path: id, nonce });
     }
 
     /// Sends the HEARTBEATs that the estimator asks for.
     pub(crate) fn probe_idle_paths(&mut self) {
-        for id in self.policy.probes(self.now).iter() {
-            let Some(path) = self.paths.get(id.index()).filter(|path| !path.removed) else { continue };
-            match (self.policy.path(id).state, path.pending_heartbeat) {
+        for id in self.policies.probes(&policies::view(self.now, &self.paths, &self.sender)).iter() {
+            let Some(path) = self.paths.get_live(id) else { continue };
+            match (self.paths.facts(id).state, path.pending_heartbeat) {
                 (PathState::Unconfirmed, _) => {}
                 (_, None) => self.send_heartbeat(id),
                 (PathState::PotentiallyFailed, Some(_)) => self.repeat_heartbeat(id),
@@ -50,9 +49,9 @@ impl Association {
     /// Another HEARTBEAT in the place of the one that is not answered yet. That one's RTO goes on: however many are sent, there is
     /// an error for each RTO and no more.
     fn repeat_heartbeat(&mut self, id: PathId) {
-        let error_at = self.paths[id.index()].timers.heartbeat_timeout;
-        self.send_heartbeat(id);
-        self.paths[id.index()].timers.heartbeat_timeout = error_at;
+        let nonce = self.entropy.next_u64();
+        self.paths.repeat_heartbeat(id, nonce, self.now);
+        self.queue_heartbeat(id, nonce);
     }
 
     /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).
@@ -62,30 +61,30 @@ impl Association {
     //= docs/rfc9260.txt#section-8.3
     //# Only one heartbeat SHOULD be sent each time the heartbeat timer expires (if multiple destinations are idle).
     pub(crate) fn schedule_heartbeat(&mut self, id: PathId) {
-        let rto = self.policy.path(id).rto;
+        let rto = self.paths.facts(id).rto;
         let jitter = Span::from_nanos(self.entropy.below(rto.as_nanos().max(1)));
         //= docs/rfc9260.txt#section-8.3
         //# On an idle destination address that is allowed to heartbeat, it is RECOMMENDED that a HEARTBEAT chunk is sent
         //# once per RTO of that destination address plus the protocol parameter 'HB.interval', with jittering of +/- 50%
         //# of the RTO value and exponential backoff of the RTO if the previous HEARTBEAT chunk is unanswered.
         let at = self.next_heartbeat_at(id, rto.over(2) + jitter);
-        self.paths[id.index()].timers.heartbeat = Some(at);
+        self.paths.schedule_heartbeat(id, at);
     }
 
     //= docs/rfc9260.txt#section-8.3
     //# By default, an SCTP endpoint SHOULD monitor the reachability of the idle destination transport address(es) of its
     //# peer by sending a HEARTBEAT chunk periodically to the destination transport address(es).
     pub(crate) fn heartbeat_due(&mut self, id: PathId) {
-        if self.paths[id.index()].pending_heartbeat.is_none() {
+        if self.paths[id].pending_heartbeat.is_none() {
             self.send_heartbeat(id);
         }
     }
 
     /// A HEARTBEAT went unanswered for an RTO: an error, and perhaps another one at once.
     pub(crate) fn heartbeat_unanswered(&mut self, id: PathId) {
-        self.paths[id.index()].pending_heartbeat = None;
-        self.statistics.heartbeat_timeouts += 1;
-        self.policy.back_off(id);
+        self.paths.forget_heartbeat(id);
+        self.outputs.statistics.heartbeat_timeouts += 1;
+        self.paths.back_off(id);
         //= docs/rfc9260.txt#section-8.3
         //# The endpoint SHOULD increment the respective error counter of the destination transport address each time a
         //# HEARTBEAT chunk is sent to that address and not acknowledged within one RTO.
@@ -94,10 +93,10 @@ impl Association {
             return;
         }
         self.succeed(id);
-        if self.paths[id.index()].removed {
+        if self.paths[id].removed {
             return;
         }
-        match self.policy.probing(id, self.now) {
+        match self.policies.probing(id, &policies::view(self.now, &self.paths, &self.sender)) {
             //= docs/rfc9260.txt#section-8.3
             //# After this, the endpoint SHOULD continue sending HEARTBEAT chunks on this destination address but SHOULD
             //# stop increasing the counter.
@@ -114,21 +113,17 @@ impl Association {
     /// [`Discard::Unexpected`] for any other: a late answer, or a guess.
     pub(crate) fn handle_heartbeat_ack(&mut self, info: &[u8]) -> Result<(), Discard> {
         let (nonce, index) = read_info(info).ok_or(Discard::Unexpected)?;
-        if index < self.paths.len() && self.take_mtu_answer(PathId::new(index), nonce) {
+        if index >= self.paths.len() {
+            return Err(Discard::Unexpected);
+        }
+        let id = PathId::new(index);
+        if self.take_mtu_answer(id, nonce) {
             self.liveness.errors = 0;
-            self.path_spoke(PathId::new(index));
+            self.path_spoke(id);
             return Ok(());
         }
-        let path = self.paths.get_mut(index).filter(|p| !p.removed).ok_or(Discard::Unexpected)?;
-        let pending = path.pending_heartbeat.filter(|p| p.nonce == nonce).ok_or(Discard::Unexpected)?;
-        path.pending_heartbeat = None;
-        path.timers.heartbeat_timeout = None;
-        path.yielded = false;
-        // Whoever knows the nonce is where it was sent (RFC 9260 section 5.4).
-        path.standing = Standing::Trusted;
-        path.successor = None;
-        let id = PathId::new(index);
-        let before = self.policy.facts()[index].state;
+        let pending = self.paths.answer_heartbeat(id, nonce).ok_or(Discard::Unexpected)?;
+        let before = self.paths.facts(id).state;
         self.liveness.errors = 0;
         //= docs/rfc9260.txt#section-8.1
         //# When a HEARTBEAT ACK chunk is received from the peer endpoint, the counter SHOULD also be reset.
@@ -165,17 +160,15 @@ impl Association {
                 self.open_opportunity(OpportunityCause::PathRestored(id), true);
             }
             PathState::PotentiallyFailed | PathState::Inactive => {
-                if !self.policy.path(id).in_flight.is_zero() {
+                if !self.paths.facts(id).in_flight.is_zero() {
                     // A small packet was answered, and larger ones that left before it were not.
                     self.suspect_black_hole(id);
                 }
                 // What the path still held was lost when it failed.
                 self.mark_path_lost(id, crate::policy::LossCause::Timeout, false);
-                for path in &mut self.paths {
-                    path.burst_used = 0;
-                }
+                self.paths.reset_bursts();
                 self.open_opportunity(OpportunityCause::PathRestored(id), true);
-                self.grant_exemptions(self.policy.profile.exemption_outlives_event);
+                self.paths.grant_exemptions(self.profile.exemption_outlives_event);
                 self.update_sender(Sender::estimate_window);
             }
             PathState::Active => {}
@@ -185,37 +178,39 @@ impl Association {
     /// Proof that a path works may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
     pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
         let healthy =
-            self.policy.path(id).error_count == 0 && self.policy.path(id).state == PathState::Active;
+            self.paths.facts(id).error_count == 0 && self.paths.facts(id).state == PathState::Active;
         // A removed path stays out of service even if what it still carried arrives.
-        if healthy || self.paths[id.index()].removed {
+        if healthy || self.paths[id].removed {
             return;
         }
-        self.policy.refresh(&self.sender);
-        let Life { state, clears_errors } = self.policy.state_after_proof(id, proof, self.now);
+        self.sender.refresh_facts();
+        let Life { state, clears_errors } =
+            self.policies.state_after_proof(id, proof, &policies::view(self.now, &self.paths, &self.sender));
         //= docs/rfc9260.txt#section-8.2
         //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a
         //# HEARTBEAT ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which
         //# the DATA chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an
         //# inactive destination address is marked as active.
         if clears_errors {
-            self.policy.path_mut(id).error_count = 0;
+            self.paths.clear_errors(id);
         }
         self.set_state(id, state, StateCause::Proof(proof));
     }
 
     /// If no path is active the failover policy may put one into service, so that data has somewhere to go.
     pub(crate) fn promote_if_none_active(&mut self) {
-        if self.live_paths().any(|id| self.policy.path(id).state == PathState::Active) {
+        if self.paths.any_active() {
             return;
         }
-        self.policy.refresh(&self.sender);
-        let Some(decision) = self.policy.promote(self.now) else { return };
+        self.sender.refresh_facts();
+        let Some(decision) = self.policies.promote(&policies::view(self.now, &self.paths, &self.sender))
+        else {
+            return;
+        };
         let id = decision.choice;
-        self.statistics.promotions += 1;
-        let path = &mut self.paths[id.index()];
-        // T3 is left alone: a path that a HEARTBEAT found at fault may have data in flight, and no other has a T3 running.
-        path.timers.heartbeat_timeout = None;
-        path.pending_heartbeat = None;
+        self.outputs.statistics.promotions += 1;
+        // T3 keeps running: a path that a HEARTBEAT found at fault may have data in flight, and no other path has a T3 running.
+        self.paths.stop_heartbeat(id);
         self.set_state(id, PathState::Active, StateCause::Promoted(decision.reason));
         self.schedule_heartbeat(id);
     }
@@ -226,9 +221,8 @@ impl Association {
         if self.opportunity.data_allowed || !up {
             return;
         }
-        let waiting = self.live_paths().any(|id| self.policy.path(id).state == PathState::Unconfirmed);
-        let wait =
-            self.identity.initiator && self.policy.profile.start == Start::AfterAllConfirmed && waiting;
+        let waiting = self.paths.live().any(|id| self.paths.facts(id).state == PathState::Unconfirmed);
+        let wait = self.identity.initiator && self.profile.start == Start::AfterAllConfirmed && waiting;
         if !wait {
             self.opportunity.data_allowed = true;
             self.open_opportunity(OpportunityCause::Application, true);

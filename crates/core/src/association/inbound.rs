@@ -2,9 +2,9 @@
 
 use anabranch_wire::{DataView, ForwardTsnView, StreamId};
 
+use crate::association::Association;
 use crate::association::control::Control;
 use crate::association::state::State;
-use crate::association::{Association, AssociationEvent};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
 use crate::protection::{Cover, PlainBoundary, contradiction, is_key_management};
@@ -49,7 +49,7 @@ impl Association {
         //# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA chunk received
         //# is inside its receive window.
         packet.any = true;
-        self.statistics.chunks_received += 1;
+        self.outputs.statistics.chunks_received += 1;
         let flags = data.flags();
         packet.immediate |= flags.immediate;
         let fragment = Fragment {
@@ -67,7 +67,7 @@ impl Association {
         {
             return Err(self.end_as_tampered(why));
         }
-        let taken = receiver.take(fragment, &self.policy.profile);
+        let taken = receiver.take(fragment, &self.profile);
         self.note_taken(taken, data.stream(), packet)?;
         if cover == Cover::Record { self.check_nothing_waits_in_vain() } else { Ok(()) }
     }
@@ -89,15 +89,16 @@ impl Association {
         packet.dropped = taken == Ok(Taken::Dropped);
         match taken {
             Ok(Taken::New) => {
-                self.statistics.peak_held_bytes = self.statistics.peak_held_bytes.max(self.held_bytes());
+                self.outputs.statistics.peak_held_bytes =
+                    self.outputs.statistics.peak_held_bytes.max(self.held_bytes());
                 self.announce_readable();
             }
             Ok(Taken::Duplicate) => {
                 packet.duplicate = true;
-                self.statistics.duplicates_received += 1;
+                self.outputs.statistics.duplicates_received += 1;
             }
             Ok(Taken::Dropped) => {
-                self.statistics.chunks_dropped += 1;
+                self.outputs.statistics.chunks_dropped += 1;
                 self.announce_readable();
             }
             Err(crate::recv::Violation::NoSuchStream) => {
@@ -130,8 +131,8 @@ impl Association {
     fn announce_readable(&mut self) {
         let Some(receiver) = &self.receiver else { return };
         let readable = receiver.has_message() || self.is_exhausted(receiver);
-        if readable && self.events.back() != Some(&AssociationEvent::Readable) {
-            self.events.push_back(AssociationEvent::Readable);
+        if readable {
+            self.outputs.report_readable();
         }
     }
 
@@ -141,7 +142,7 @@ impl Association {
     //# the message, it SHOULD dispatch part of its inbound message through a partial delivery API (see Section 11),
     //# freeing some of its receive buffer space so that the rest of the message can be received.
     pub(crate) fn is_exhausted(&self, receiver: &Receiver) -> bool {
-        receiver.is_starved() || receiver.free(&self.policy.profile) < self.window_cost_of_packet()
+        receiver.is_starved() || receiver.free(&self.profile) < self.window_cost_of_packet()
     }
 
     /// After a packet's last chunk: decides on its acknowledgement.
@@ -184,7 +185,7 @@ impl Association {
         if cumulative > receiver.tracker.cumulative() + 65_535 {
             return Err(Discard::Unexpected);
         }
-        self.statistics.forward_tsns_received += 1;
+        self.outputs.statistics.forward_tsns_received += 1;
         if cumulative > receiver.tracker.cumulative() {
             receiver.forward(cumulative);
             for (stream, ssn) in forward.streams() {

@@ -14,13 +14,13 @@ impl Association {
     #[doc(hidden)]
     pub fn check_invariants(&self) {
         self.sender.check();
-        for id in (0..self.paths.len()).map(PathId::new) {
+        for id in self.paths.ids() {
             self.check_published(id);
             self.check_path(id);
         }
         self.check_windows();
         self.check_gap_acked();
-        let primaries = self.live_paths().filter(|id| self.policy.path(*id).primary).count();
+        let primaries = self.paths.live().filter(|id| self.paths.facts(*id).primary).count();
         assert_eq!(primaries, 1, "exactly one live path is the primary");
         let probe = self.peer_window_block.probe.map(|p| p.tsn);
         assert!(
@@ -43,13 +43,13 @@ impl Association {
     /// Policies see what the sender has counted.
     fn check_published(&self, id: PathId) {
         let PathFacts { in_flight, lost_unsent, bound, held, sent, lost, delivered, .. } =
-            *self.policy.path(id);
+            *self.paths.facts(id);
         let published = PathBytes { in_flight, lost_unsent, bound, held, sent, lost, delivered };
         assert_eq!(published, *self.sender.bytes(id), "counts of {id:?}");
     }
 
     fn check_path(&self, id: PathId) {
-        let (path, facts) = (&self.paths[id.index()], self.policy.path(id));
+        let (path, facts) = (&self.paths[id], self.paths.facts(id));
         assert!(
             facts.bound.is_zero() || facts.is_active(),
             "{id:?} is {:?} and has chunks bound to it",
@@ -76,7 +76,7 @@ impl Association {
         {
             return;
         }
-        for facts in self.policy.facts() {
+        for facts in self.paths.all_facts() {
             assert!(facts.cwnd >= facts.largest_chunk, "cwnd of {:?} is {:?}", facts.id, facts.cwnd);
         }
     }

@@ -9,13 +9,12 @@ impl Association {
     /// Notes it for every path in service; the others send nothing whose rate could be measured.
     pub(crate) fn note_limiters(&mut self) {
         let peer_window_closed = self.is_closed_by_peer();
-        for index in 0..self.paths.len() {
-            let id = PathId::new(index);
-            if !self.may_bind(id) {
+        for id in self.paths.ids() {
+            if !self.paths.is_in_service(id) {
                 continue;
             }
             let limiter = self.limiter_of(id, peer_window_closed);
-            self.policy.path_mut(id).limiter = limiter;
+            self.paths.set_limiter(id, limiter);
             self.sender.limit(id, limiter);
         }
     }
@@ -28,7 +27,7 @@ impl Association {
     }
 
     fn limiter_of(&self, id: PathId, peer_window_closed: bool) -> Limiter {
-        let facts = self.policy.path(id);
+        let facts = self.paths.facts(id);
         let waits_here =
             self.opportunity.paced.resends[id.index()].is_some() || self.sender.bound().next_of(id).is_some();
         let queued = !self.sender.queue().is_empty();

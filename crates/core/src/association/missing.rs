@@ -1,7 +1,7 @@
 //! Missing reports: which chunks a SACK shows to be missing, and which of them are lost.
 
-use crate::association::Association;
-use crate::path_id::{MAX_PATHS, PathId};
+use crate::association::{Association, policies};
+use crate::path_id::MAX_PATHS;
 use crate::policy::{Holes, LossCause, Missing, SackView};
 use crate::send::ChunkState;
 use crate::units::WindowBytes;
@@ -32,15 +32,16 @@ impl Association {
         let limit = self.sack.highest_newly_acked.max(highest_named);
         let mut any_hole = self.leaves_hole(limit);
         if any_hole {
-            let holes = self.policy.holes(&view, self.now);
+            let holes = self.policies.holes(&view, &policies::view(self.now, &self.paths, &self.sender));
             self.judge(&holes, limit, &view);
         }
         self.judge_watched(limit, |this, tsn| {
             let Some(missing) = this.missing(tsn) else { return false };
             if !std::mem::replace(&mut any_hole, true) {
-                this.policy.holes(&view, this.now);
+                this.policies.holes(&view, &policies::view(this.now, &this.paths, &this.sender));
             }
-            let verdict = this.policy.missing(&missing, &view, this.now);
+            let verdict =
+                this.policies.missing(&missing, &view, &policies::view(this.now, &this.paths, &this.sender));
             this.sender.add_reports(tsn, verdict.reports);
             verdict.lost
         });
@@ -52,7 +53,7 @@ impl Association {
 
     /// Whether a SACK can report a chunk. One that waits to be sent again is missed by nobody, unless the profile says so.
     fn is_hole(&self, tsn: u64) -> bool {
-        let pending = self.policy.profile.pending_losses_are_cut;
+        let pending = self.profile.pending_losses_are_cut;
         self.sender.outstanding().get(tsn).is_some_and(|chunk| {
             chunk.latest.is_some() && (pending || !matches!(chunk.state, ChunkState::Lost(_)))
         })
@@ -67,7 +68,8 @@ impl Association {
         for index in 0..self.sack.holes.len() {
             let tsn = self.sack.holes[index];
             let Some(missing) = self.missing(tsn) else { continue };
-            let verdict = self.policy.missing(&missing, view, self.now);
+            let verdict =
+                self.policies.missing(&missing, view, &policies::view(self.now, &self.paths, &self.sender));
             //= docs/rfc9260.txt#section-6.7
             //# The number of "missing" reports for each outstanding DATA chunk MUST be recorded by the data sender to
             //# make retransmission decisions.
@@ -83,7 +85,7 @@ impl Association {
         let mut list = std::mem::take(&mut self.sack.holes);
         list.clear();
         let outstanding = self.sender.outstanding();
-        let paths = (0..self.paths.len()).map(PathId::new);
+        let paths = self.paths.ids();
         match holes {
             Holes::All => list.extend(outstanding.unacked().take_while(|&tsn| tsn < limit)),
             Holes::NeverRecovered { below } => {

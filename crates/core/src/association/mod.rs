@@ -31,10 +31,11 @@ mod limiter;
 mod loss_tasks;
 mod missing;
 mod outbound;
+mod outputs;
 mod pacing;
 mod path_mtu;
 mod paths;
-mod policy_state;
+mod policies;
 mod protection;
 mod recovery;
 mod refused;
@@ -49,7 +50,6 @@ mod sources;
 mod state;
 mod timers;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -60,8 +60,8 @@ use crate::config::{AssociationConfig, Encapsulation, Integrity, InterfaceMtu};
 use crate::contents::Contents;
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
-use crate::path::Path;
 use crate::path_id::{PathId, PathState};
+use crate::paths::Paths;
 use crate::policy::{AssociationFacts, PathFacts, View};
 use crate::profile::Profile;
 use crate::protection::{KEY_MANAGEMENT_PPID, PacketProtection};
@@ -76,11 +76,11 @@ use addressing::Addressing;
 pub(crate) use asconf_in::is_of_one_host;
 use control::ControlQueue;
 pub(crate) use handshake::{CookieSource, Peer};
-use policy_state::PolicyState;
+use outputs::Outputs;
+use policies::PolicyState;
 use sack_in::SackProcessing;
 use sack_out::AckState;
 use send_opportunity::SendOpportunity;
-pub(crate) use sources::REPLY_FACTOR;
 use state::State;
 
 /// The most chunks that may be outstanding: within reach of a SACK's 16-bit gap offsets, and few enough that the stream
@@ -207,15 +207,15 @@ struct PeerWindowBlock {
 #[derive(Debug)]
 pub struct Association {
     config: AssociationConfig,
-    policy: PolicyState,
+    profile: Arc<Profile>,
+    policies: PolicyState,
     entropy: Entropy,
     state: State,
     now: Time,
     identity: Identity,
     addressing: Addressing,
     protection: PacketProtection,
-    /// No more than [`MAX_PATHS`](crate::path_id::MAX_PATHS).
-    paths: Vec<Path>,
+    paths: Paths,
     liveness: Liveness,
     sender: Sender,
     opportunity: SendOpportunity,
@@ -226,16 +226,14 @@ pub struct Association {
     reading: buffers::Reading,
     ack: AckState,
     control: ControlQueue,
-    events: VecDeque<AssociationEvent>,
-    statistics: Statistics,
+    outputs: Outputs,
 }
 
 impl Association {
     pub(crate) fn new(now: Time, config: AssociationConfig, seed: AssociationSeed) -> Self {
         let entropy = seed.entropy;
         let profile = Arc::new(config.profile.clone());
-        let policy =
-            PolicyState::new(Arc::clone(&profile), config.scheme.policies(), entropy.fork("policies"));
+        let policies = PolicyState::new(config.scheme.policies(), entropy.fork("policies"));
         // AUTH and the DTLS chunk exclude each other (draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Considerations").
         let authenticates = config.address_changes.asconf && config.protection.is_none();
         let local_random = authenticates.then(|| random(&entropy));
@@ -247,12 +245,12 @@ impl Association {
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
         let mut association = Association {
             sender: Sender::new(
-                profile,
+                Arc::clone(&profile),
                 SendQueue::new(config.streams, config.first_ssn),
                 initial_tsn,
                 config.send_buffer_bytes,
             ),
-            policy,
+            policies,
             entropy,
             state: State::new(),
             now,
@@ -275,7 +273,8 @@ impl Association {
                 local_random,
             ),
             protection: PacketProtection::new(offer),
-            paths: Vec::new(),
+            paths: Paths::new(Arc::clone(&profile)),
+            profile,
             liveness: Liveness { errors: 0, silent_since: now, data_at: now },
             opportunity: SendOpportunity::closed(),
             peer_window_block: PeerWindowBlock::default(),
@@ -284,8 +283,7 @@ impl Association {
             reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),
             control: ControlQueue::default(),
-            events: VecDeque::new(),
-            statistics: Statistics::default(),
+            outputs: Outputs::new(config.trace),
             config,
         };
         association.find_payload_bytes_per_chunk();
@@ -413,7 +411,7 @@ impl Association {
         let exhausted = self.receiver.as_ref().is_some_and(|receiver| self.is_exhausted(receiver));
         let receiver = self.receiver.as_mut()?;
         let piece = receiver.read(take, exhausted)?;
-        self.statistics.bytes_delivered += piece.bytes as u64;
+        self.outputs.statistics.bytes_delivered += piece.bytes as u64;
         self.consider_recv_growth(piece.bytes as u64);
         self.consider_window_update();
         Some(piece)
@@ -466,12 +464,12 @@ impl Association {
 
     /// The paths as policies see them.
     pub fn paths(&self) -> &[PathFacts] {
-        self.policy.facts()
+        self.paths.all_facts()
     }
 
     /// A path's addresses; the UDP port, if packets are encapsulated, is the one that the latest packet on it came from.
     pub fn path_address(&self, path: PathId) -> Option<PathAddress> {
-        self.paths.get(path.index()).filter(|p| !p.removed).map(|p| p.address)
+        self.paths.get_live(path).map(|path| path.address)
     }
 
     /// The peer's SCTP port.
@@ -490,19 +488,19 @@ impl Association {
 
     /// The association as policies see it.
     pub fn association_facts(&self) -> &AssociationFacts {
-        self.policy.association_facts()
+        self.sender.facts()
     }
 
     /// The rules around its scheme.
     pub(crate) fn profile(&self) -> &Profile {
-        &self.policy.profile
+        &self.profile
     }
 
     /// Counters, with what is under way counted up to the latest call.
     pub fn statistics(&self) -> Statistics {
         let blocked = self.peer_window_block.since.map_or(0, |since| self.now.since(since).as_nanos());
-        let blocked_by_peer_window_ns = self.statistics.blocked_by_peer_window_ns + blocked;
-        Statistics { blocked_by_peer_window_ns, ..self.statistics }
+        let blocked_by_peer_window_ns = self.outputs.statistics.blocked_by_peer_window_ns + blocked;
+        Statistics { blocked_by_peer_window_ns, ..self.outputs.statistics }
     }
 
     /// The largest message that fits one DATA chunk on every path.
@@ -523,7 +521,7 @@ impl Association {
     /// The next recorded decision, if [`AssociationConfig::trace`] is on. The latest 65,536 are kept; earlier ones that nobody asked
     /// for are dropped.
     pub fn poll_trace(&mut self) -> Option<TraceEvent> {
-        self.policy.trace.next()
+        self.outputs.next_decision()
     }
 
     /// Whether it is over and has nothing left to send.
@@ -539,18 +537,18 @@ impl Association {
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<AssociationEvent> {
-        self.events.pop_front()
+        self.outputs.next_event()
     }
 
     /// Everything a policy may see, now.
     pub(crate) fn view(&self) -> View<'_> {
-        self.policy.view(self.now)
+        policies::view(self.now, &self.paths, &self.sender)
     }
 
     /// Time never runs backwards here: a late `now` is taken as the latest.
     pub(crate) fn clock(&mut self, now: Time) {
         self.now = self.now.max(now);
-        self.release_paced_paths();
+        self.paths.release_paced(self.now);
     }
 
     /// Adds a path; it carries data once it has answered a HEARTBEAT.
@@ -565,7 +563,7 @@ impl Association {
         let id = self.new_path(self.addressing.encapsulation.complete(address.into()))?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
-            self.events.push_back(AssociationEvent::PathAdded { path: id });
+            self.outputs.report(AssociationEvent::PathAdded { path: id });
             self.verify_path(id);
         }
         Ok(id)
@@ -586,13 +584,13 @@ impl Association {
         Ok(())
     }
 
-    /// The path with these addresses.
-    pub(crate) fn path_of(&self, address: PathAddress) -> Option<PathId> {
-        self.paths.iter().position(|p| !p.removed && p.address == address).map(PathId::new)
+    /// Returns the live path with these addresses.
+    pub(crate) fn path_with(&self, address: PathAddress) -> Option<PathId> {
+        self.paths.find(address)
     }
 
     fn window_cost_of_packet(&self) -> WindowBytes {
-        self.policy.profile.window_cost(self.payload_bytes_per_chunk() as u64, 1)
+        self.profile.window_cost(self.payload_bytes_per_chunk() as u64, 1)
     }
 
     fn abort_with(&mut self, reason: AbortReason) {
@@ -607,13 +605,11 @@ impl Association {
         if let Some(asconf) = &mut self.addressing.asconf {
             asconf.stop_timer();
         }
-        for path in &mut self.paths {
-            path.timers = crate::path::PathTimers::default();
-        }
+        self.paths.stop_timers();
         self.opportunity = SendOpportunity::closed();
         self.ack = AckState::default();
         self.control.forward = forward_tsn::ForwardTsnState::default();
-        self.events.push_back(event);
+        self.outputs.report(event);
     }
 
     /// The deadline nearest in time, if any.
@@ -622,17 +618,17 @@ impl Association {
             return None;
         }
         let t4 = self.addressing.asconf.as_ref().and_then(asconf::Asconf::t4);
-        let own = earliest([
+        earliest([
             self.state.next_timer(),
             t4,
             self.sack.reneging_at,
             self.ack.deadline,
             self.opportunity.next_at,
             self.opportunity.paced.at,
-            self.policy.deadline(),
+            self.policies.deadline(),
             self.sender.next_expiry(),
-        ]);
-        self.paths.iter().fold(own, |sooner, path| earliest([sooner, path.timers.next()]))
+            self.paths.next_timer(),
+        ])
     }
 
     /// The time a silent path is given before it counts as failed.

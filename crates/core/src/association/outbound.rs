@@ -109,7 +109,9 @@ impl Association {
     fn transmit_in_opportunity(&mut self, buf: &mut PacketBuffer) -> Option<PathId> {
         if !std::mem::replace(&mut self.opportunity.announced, true) {
             let cause = self.opportunity.cause;
-            self.refresh_bursts();
+            for id in self.paths.ids() {
+                self.paths.refresh_burst(id, self.opportunity.burst_armed);
+            }
             self.dispatch_event(&Event::SendOpportunity(cause));
             self.consider_replanning();
         }
@@ -139,34 +141,17 @@ impl Association {
         self.opportunity.open(cause, new_data);
     }
 
-    fn refresh_bursts(&mut self) {
-        for index in 0..self.paths.len() {
-            self.refresh_burst(PathId::new(index));
-        }
-    }
-
-    pub(crate) fn refresh_burst(&mut self, id: PathId) {
-        let used = self.opportunity.burst_armed.then(|| self.paths[id.index()].burst_used);
-        self.policy.limit_burst(id, used);
-    }
-
     fn end_opportunity(&mut self) {
         if self.burst_held_data_back()
-            && matches!(self.policy.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
+            && matches!(self.profile.burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
         {
             self.opportunity.burst_armed = false;
         }
         self.hold_paced();
         self.note_limiters();
         self.opportunity.end();
-        for (path, facts) in self.paths.iter_mut().zip(self.policy.facts_mut()) {
-            path.burst_used = 0;
-            facts.burst_left = u32::MAX;
-            facts.resend_burst_left = u32::MAX;
-            if self.opportunity.paced.resends[facts.id.index()].is_none() {
-                facts.exempt_packets = 0;
-            }
-        }
+        let paced = &self.opportunity.paced;
+        self.paths.end_opportunity(|id| paced.resends[id.index()].is_some());
         self.note_blocking();
     }
 
@@ -174,8 +159,8 @@ impl Association {
     fn burst_held_data_back(&self) -> bool {
         self.opportunity.new_data
             && self.next_ask().is_some()
-            && self.live_paths().any(|id| {
-                let facts = self.policy.path(id);
+            && self.paths.live().any(|id| {
+                let facts = self.paths.facts(id);
                 facts.is_active() && facts.burst_left == 0 && self.view().admits_new_data(id)
             })
     }
@@ -186,19 +171,19 @@ impl Association {
         match (self.peer_window_block.since, blocked) {
             (None, true) => {
                 self.peer_window_block.since = Some(self.now);
-                let hole = self.policy.association_facts().head_of_line.map(|h| h.path);
+                let hole = self.sender.facts().head_of_line.map(|h| h.path);
                 self.peer_window_block.by = hole;
                 self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
                 self.dispatch_event(&Event::Blocked { hole });
             }
             (Some(_), true) => {
-                let hole = self.policy.association_facts().head_of_line.map(|h| h.path);
+                let hole = self.sender.facts().head_of_line.map(|h| h.path);
                 if std::mem::replace(&mut self.peer_window_block.by, hole) != hole {
                     self.record(Decided::Blocked(hole), 0, BLOCKED, &Refused::new());
                 }
             }
             (Some(since), false) => {
-                self.statistics.blocked_by_peer_window_ns += self.now.since(since).as_nanos();
+                self.outputs.statistics.blocked_by_peer_window_ns += self.now.since(since).as_nanos();
                 self.peer_window_block.since = None;
                 let reason = Reason::rule("the peer's window is open again");
                 self.record(Decided::Unblocked, 0, reason, &Refused::new());
@@ -212,7 +197,7 @@ impl Association {
             return false;
         };
         self.sender.exceeds_window(payload)
-            && self.live_paths().any(|id| self.policy.path(id).is_active() && self.view().admits_new_data(id))
+            && self.paths.live().any(|id| self.paths.facts(id).is_active() && self.view().admits_new_data(id))
     }
 
     /// Builds the next packet of new data: what is bound already goes before what still waits for a place.
@@ -255,7 +240,7 @@ impl Association {
         //# C)  When the time comes for the sender to transmit, before sending new DATA chunks, the sender MUST first
         //# transmit any DATA chunks that are marked for retransmission (limited by the current cwnd).
         if self.sender.outstanding().len() >= MAX_OUTSTANDING_CHUNKS
-            || (self.policy.profile.retransmissions_block_new_data && !self.sender.lost().is_empty())
+            || (self.profile.retransmissions_block_new_data && !self.sender.lost().is_empty())
         {
             return None;
         }
@@ -291,8 +276,8 @@ impl Association {
     }
 
     pub(crate) fn ask_scheduler(&mut self, ask: &SendAsk) -> Decision<Pick> {
-        self.policy.refresh(&self.sender);
-        self.policy.pick(ask, self.now)
+        self.sender.refresh_facts();
+        self.policies.pick(ask, self.now, &mut self.paths, &self.sender)
     }
 
     /// Holds a scheduler to the rules: no full, failed or burst-limited path, and no waiting for nothing.
@@ -309,7 +294,7 @@ impl Association {
             // A probe of a closed window has nothing to wait for.
             Pick::Bind(path) if ask.window_probe => self.is_eligible(path).then_some(Place::Now(path)),
             Pick::Bind(path) => {
-                let admitted = self.may_bind(path) && self.policy.path(path).within_share;
+                let admitted = self.paths.is_in_service(path) && self.paths.facts(path).within_share;
                 admitted.then_some(Place::Queue(path))
             }
             Pick::Wait(WaitFor::Until(at)) if self.opportunity.resume_at(at, self.now) => return None,
@@ -319,9 +304,9 @@ impl Association {
         if place.is_some() {
             return place;
         }
-        self.statistics.overruled_picks += 1;
+        self.outputs.statistics.overruled_picks += 1;
         // Nothing in flight means that nothing will ever end the wait.
-        let way_out = self.sender.is_idle().then(|| self.live_paths().find(|&id| self.is_eligible(id)));
+        let way_out = self.sender.is_idle().then(|| self.paths.live().find(|&id| self.is_eligible(id)));
         way_out.flatten().map(Place::Now)
     }
 
@@ -332,7 +317,7 @@ impl Association {
     //# send requests from its upper layer but MUST transmit no more DATA chunks until some or all of the outstanding DATA
     //# chunks are acknowledged and transmission is allowed by rule A and rule B again.
     fn is_eligible(&self, path: PathId) -> bool {
-        self.has_room(path) && self.policy.path(path).within_share
+        self.has_room(path) && self.paths.facts(path).within_share
     }
 
     /// Fills one packet for `path` with new chunks.
@@ -386,7 +371,7 @@ impl Association {
                 //= docs/rfc9260.txt#section-6.1
                 //# Senders MUST support zero window probing.
                 self.peer_window_block.probe = Some(WindowProbe { tsn, answered_at: None });
-                self.statistics.window_probes += 1;
+                self.outputs.statistics.window_probes += 1;
             }
             chunks += 1;
         }
@@ -408,7 +393,7 @@ impl Association {
     /// would make the receiver acknowledge.
     pub(crate) fn finish_draft(&self, mut draft: Draft, path: PathId) -> Draft {
         let last = self.sender.queue().is_empty() && draft.ending;
-        draft.immediate |= match self.policy.profile.immediate_sack {
+        draft.immediate |= match self.profile.immediate_sack {
             ImmediateSack::BeforeShutdown => last && matches!(self.state, State::ShutdownPending),
             ImmediateSack::Tails => last || self.fills_small_window(path, draft.payload.len()),
         };
@@ -417,20 +402,20 @@ impl Association {
 
     /// Whether a window that holds too few packets for a delayed acknowledgement is full with this chunk.
     fn fills_small_window(&self, path: PathId, payload_bytes: usize) -> bool {
-        let facts = self.policy.path(path);
+        let facts = self.paths.facts(path);
         let after = self.view().outstanding(path) + ChunkBytes::new((DATA_HEADER_LEN + payload_bytes) as u64);
         facts.cwnd <= facts.largest_chunk.times(2) && after >= facts.cwnd
     }
 
     /// Whether a chunk that is retransmitted, or copied ahead of its loss, asks for a SACK at once (the I bit, RFC 7053).
     pub(crate) fn sets_immediate_bit(&self, urgent: bool) -> bool {
-        urgent && self.policy.profile.immediate_sack == ImmediateSack::Tails
+        urgent && self.profile.immediate_sack == ImmediateSack::Tails
     }
 
     pub(crate) fn new_packet_left(&mut self, path: PathId) {
         self.data_packet_left(path);
         self.restart_heartbeat_clock(path);
-        self.policy.note_new_data_path(path);
+        self.sender.note_new_data_path(path);
         self.opportunity.new_data_left = true;
         self.count_burst(path);
     }
@@ -438,24 +423,21 @@ impl Association {
     /// A packet left that the burst limit counts.
     pub(crate) fn count_burst(&mut self, path: PathId) {
         if self.opportunity.burst_armed {
-            self.paths[path.index()].burst_used += 1;
-            self.refresh_burst(path);
+            self.paths.count_burst(path);
         }
     }
 
     /// A packet with DATA left: T3 runs if it did not (RFC 9260 section 6.3.2 R1), and the path is not idle.
     pub(crate) fn data_packet_left(&mut self, path: PathId) {
-        self.statistics.data_packets_sent += 1;
+        self.outputs.statistics.data_packets_sent += 1;
         self.data_passed();
-        self.policy.path_mut(path).last_sent_at = Some(self.now);
+        self.paths.note_sent(path, self.now);
         //= docs/rfc9260.txt#section-6.1
         //# Whenever a transmission or retransmission is made to any address, if the T3-rtx timer of that address is not
         //# currently running, the sender MUST start that timer.
-        if self.paths[path.index()].timers.t3.is_none() {
-            self.start_t3(path);
-        }
+        self.paths.ensure_t3(path, self.now);
         self.await_answer(path);
-        self.restart_idle_clock(path);
+        self.paths.restart_idle_clock(path, self.now);
     }
 
     //= docs/rfc9260.txt#section-3.1

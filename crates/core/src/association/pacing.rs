@@ -6,12 +6,10 @@
 //! opportunity goes on for the paths that are free, rather than a new one begin: a packet costs one question to the policy
 //! that places it, however many packets wait.
 
-use crate::association::Association;
+use crate::association::{Association, policies};
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{Event, OpportunityCause, Pacing, PathFacts, Reason, Refused, RetransmitChoice};
+use crate::policy::{Event, OpportunityCause, PathFacts, RetransmitChoice};
 use crate::time::Time;
-use crate::trace::Decided;
-use crate::units::ChunkBytes;
 
 /// Nothing but pacing keeps a retransmission from leaving on this path.
 fn holds_resends(facts: &PathFacts) -> bool {
@@ -19,61 +17,12 @@ fn holds_resends(facts: &PathFacts) -> bool {
 }
 
 impl Association {
-    /// Time has passed: the paths whose time has come are free.
-    pub(crate) fn release_paced_paths(&mut self) {
-        let now = self.now;
-        for facts in self.policy.facts_mut() {
-            facts.paced_until.take_if(|at| *at <= now);
-        }
-    }
-
-    /// DATA leaves on a path.
-    pub(crate) fn occupy_pacer(&mut self, path: PathId, bytes: ChunkBytes) {
-        if self.policy.path(path).pacing.rate.is_some() {
-            self.paths[path.index()].pacer.occupy(bytes, self.now);
-            self.publish_pacer(path);
-        }
-    }
-
-    fn publish_pacer(&mut self, path: PathId) {
-        self.policy.path_mut(path).paced_until = self.paths[path.index()].pacer.held_until(self.now);
-    }
-
-    /// Takes over how congestion control paces a path.
-    pub(crate) fn adopt_pacing(&mut self, id: PathId) {
-        let changed = self.policy.adopt_pacing(id);
-        let facts = self.policy.path(id);
-        let (rate, packet) = (facts.pacing.rate, facts.largest_chunk);
-        if rate.is_some() || changed.is_some() {
-            let timer = self.policy.profile.pacing_timer;
-            self.paths[id.index()].pacer.set(rate, packet, timer, self.now);
-            self.publish_pacer(id);
-        }
-        if let Some((pacing, reason)) = changed {
-            self.record_pacing(id, pacing, reason);
-            if self.opportunity.paced.at.is_some() {
-                // The timer may be late now.
-                self.resume_paced();
-            }
-        }
-    }
-
-    fn record_pacing(&mut self, path: PathId, pacing: Pacing, reason: Reason) {
-        let reason = match (pacing.rate, pacing.in_flight_cap) {
-            (Some(rate), _) => Reason::figure(reason.rule, "pacing_rate_kbps", rate.as_bps() as f64 / 1e3),
-            (None, Some(cap)) => Reason::figure(reason.rule, "in_flight_cap_bytes", cap.get() as f64),
-            (None, None) => Reason::rule(reason.rule),
-        };
-        self.record(Decided::Pacing { path, pacing }, 0, reason, &Refused::new());
-    }
-
     /// The retransmission policy let a chunk wait, or named a path that is not free: the paths that pacing alone holds take it
     /// up again.
     pub(crate) fn hold_resend(&mut self, tsn: u64, choice: RetransmitChoice) {
-        for index in 0..self.paths.len() {
-            let id = PathId::new(index);
+        for id in self.paths.ids() {
             let meant = choice.path().is_none_or(|path| path == id);
-            if meant && !self.paths[index].removed && holds_resends(self.policy.path(id)) {
+            if meant && !self.paths[id].removed && holds_resends(self.paths.facts(id)) {
                 self.opportunity.paced.hold_resend(id, tsn);
             }
         }
@@ -83,10 +32,10 @@ impl Association {
     /// waits for them.
     pub(crate) fn ends_resumed_walk(&mut self, next: u64) -> bool {
         let Some(released) = self.opportunity.released() else { return false };
-        if released.iter().any(|id| self.policy.path(id).admits_retransmission()) {
+        if released.iter().any(|id| self.paths.facts(id).admits_retransmission()) {
             return false;
         }
-        for id in released.iter().filter(|&id| holds_resends(self.policy.path(id))) {
+        for id in released.iter().filter(|&id| holds_resends(self.paths.facts(id))) {
             self.opportunity.paced.hold_resend(id, next);
         }
         true
@@ -94,15 +43,15 @@ impl Association {
 
     /// Whether pacing alone keeps new data from leaving somewhere: then its timer ends any wait.
     pub(crate) fn pacing_ends_the_wait(&self) -> bool {
-        self.live_paths().any(|id| {
-            let facts = self.policy.path(id);
+        self.paths.live().any(|id| {
+            let facts = self.paths.facts(id);
             facts.paced_until.is_some() && facts.within_share && self.takes_new_data(id)
         })
     }
 
     /// Whether new data may leave on a path, whatever pacing says.
     fn takes_new_data(&self, id: PathId) -> bool {
-        self.may_bind(id) && self.view().admits_new_data(id)
+        self.paths.is_in_service(id) && self.view().admits_new_data(id)
     }
 
     /// An opportunity ends: what pacing held back waits for the timer.
@@ -120,9 +69,9 @@ impl Association {
 
     /// When the first path but these goes on.
     fn earliest_release(&self, released: PathSet) -> Option<Time> {
-        let others = self.live_paths().filter(|&id| !released.contains(id));
+        let others = self.paths.live().filter(|&id| !released.contains(id));
         let release = |id| {
-            let until = self.policy.path(id).paced_until;
+            let until = self.paths.facts(id).paced_until;
             self.opportunity.paced.release(id, until, self.awaits_new_data(id), self.now)
         };
         others.filter_map(release).min()
@@ -140,17 +89,18 @@ impl Association {
     pub(crate) fn resume_paced(&mut self) {
         let free = |&id: &PathId| {
             let awaited = self.opportunity.paced.holds_repair(id) || self.awaits_new_data(id);
-            awaited && self.policy.path(id).paced_until.is_none()
+            awaited && self.paths.facts(id).paced_until.is_none()
         };
-        let released: PathSet = self.live_paths().filter(free).collect();
+        let released: PathSet = self.paths.live().filter(free).collect();
         self.opportunity.paced.at = self.earliest_release(released);
         if released.is_empty() {
             return;
         }
         self.opportunity.resume(released);
         if self.opportunity.announced {
-            self.policy.refresh(&self.sender);
-            self.policy.tell_scheduler(&Event::SendOpportunity(OpportunityCause::Pacing), self.now);
+            self.sender.refresh_facts();
+            let view = policies::view(self.now, &self.paths, &self.sender);
+            self.policies.deliver_to_scheduler(&Event::SendOpportunity(OpportunityCause::Pacing), &view);
         }
     }
 }

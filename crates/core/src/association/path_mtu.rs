@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use anabranch_wire::COMMON_HEADER_LEN;
-
 use crate::address::PathAddress;
 use crate::association::Association;
 use crate::association::control::Control;
 use crate::config::InterfaceMtu;
-use crate::mtu::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER, Sizes};
-use crate::path::PendingHeartbeat;
-use crate::path_id::{PathId, PathState};
+use crate::path_id::PathId;
+use crate::paths::{LEAST_WAIT, MtuSearch, MtuStep, PendingHeartbeat, Sizes};
 use crate::policy::StateCause;
 use crate::time::Span;
-use crate::units::ChunkBytes;
 
 /// The IP packet size of Ethernet, which most paths carry.
 const USUAL_MTU: usize = 1500;
@@ -71,131 +67,79 @@ impl Association {
 
     /// What limits the size of packets has changed: paths shrink at once, and are searched for what they may carry now.
     pub(crate) fn bound_packet_sizes(&mut self) {
-        for index in 0..self.paths.len() {
-            let path = &self.paths[index];
-            if path.removed {
+        for id in self.paths.ids() {
+            if self.paths[id].removed {
                 continue;
             }
-            let Some(sizes) = self.mtu_sizes(path.address) else { return };
-            let path = &mut self.paths[index];
-            let Some(search) = &mut path.mtu else { continue };
-            let (before, wanted) = (search.confirmed(), search.next());
-            search.bound(sizes);
-            let (confirmed, next) = (search.confirmed(), search.next());
-            if next != wanted {
-                path.pending_mtu_probe = None;
-                // Without a timer the path is not in service yet.
-                path.timers.mtu = path.timers.mtu.map(|at| if next == Next::Rest { at } else { self.now });
-            }
-            if confirmed != before {
-                self.adopt_packet_size(PathId::new(index));
+            let Some(sizes) = self.mtu_sizes(self.paths[id].address) else { return };
+            if self.paths.bound_mtu(id, sizes, self.now) {
+                self.packet_size_changed();
             }
         }
+    }
+
+    /// Adopts what follows from another packet size of a path.
+    fn packet_size_changed(&mut self) {
+        self.find_payload_bytes_per_chunk();
+        self.adopt_windows();
     }
 
     /// A path came into service: it is probed from now on. One that was promoted for want of a better one has answered nothing,
     /// and has a time-out to do so first.
     pub(crate) fn begin_mtu_probing(&mut self, id: PathId, cause: StateCause) {
         let promoted = matches!(cause, StateCause::Promoted(_));
-        let wait = if promoted { self.policy.path(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
-        let path = &mut self.paths[id.index()];
-        if path.mtu.is_some() && path.timers.mtu.is_none() {
-            path.timers.mtu = Some(self.now + wait);
-        }
+        let wait = if promoted { self.paths.facts(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
+        self.paths.begin_mtu_search(id, wait, self.now);
     }
 
-    /// The wait for a probe is over, or the time for the next one has come.
+    /// Handles the end of the wait for a probe, or the time of the next one.
     pub(crate) fn mtu_timer_expired(&mut self, id: PathId) {
-        let active = self.policy.path(id).state == PathState::Active;
-        let path = &mut self.paths[id.index()];
-        let Some(search) = &mut path.mtu else { return };
-        match path.pending_mtu_probe.take() {
-            // What a path in trouble loses says nothing about sizes.
-            Some(_) if active => search.unanswered(),
-            None if search.next() == Next::Rest => search.begin(),
-            _ => {}
-        }
-        if active {
+        if self.paths.mtu_timer_expired(id) {
             self.probe_mtu(id);
         }
     }
 
     fn probe_mtu(&mut self, id: PathId) {
         let nonce = self.entropy.next_u64();
-        let wait = self.policy.path(id).rto.max(LEAST_WAIT);
-        let path = &mut self.paths[id.index()];
-        let Some(search) = path.mtu else { return };
-        match search.next() {
-            Next::Rest => path.timers.mtu = Some(self.now + RAISE_AFTER),
-            Next::Probe(bytes) => {
-                path.timers.mtu = Some(self.now + wait);
-                path.pending_mtu_probe = Some((PendingHeartbeat { nonce, sent_at: self.now }, bytes));
-                self.control.offer(Control::MtuProbe { path: id, nonce, bytes });
-            }
+        if let MtuStep::Probe(bytes) = self.paths.begin_mtu_probe(id, nonce, self.now) {
+            self.control.offer(Control::MtuProbe { path: id, nonce, bytes });
         }
     }
 
-    /// The latest probe's answer will not count: it leaves once more.
+    /// Sends the latest probe again, because its answer will not count.
     pub(crate) fn repeat_mtu_probe(&mut self, id: PathId) {
-        if self.paths[id.index()].pending_mtu_probe.take().is_some() {
+        if self.paths.forget_mtu_probe(id) {
             self.probe_mtu(id);
         }
     }
 
-    /// Whether an answered HEARTBEAT was such a probe; then its size may be used.
+    /// Returns `true` if an answered HEARTBEAT was a probe. Its size is adopted then.
     pub(crate) fn take_mtu_answer(&mut self, id: PathId, nonce: u64) -> bool {
-        let path = &mut self.paths[id.index()];
-        let Some((_, bytes)) = path.pending_mtu_probe.take_if(|(pending, _)| pending.nonce == nonce) else {
-            return false;
-        };
-        if let Some(search) = &mut path.mtu {
-            search.answered(bytes);
+        let answered = self.paths.answer_mtu_probe(id, nonce);
+        if answered {
+            self.packet_size_changed();
+            self.probe_mtu(id);
         }
-        self.adopt_packet_size(id);
-        self.probe_mtu(id);
-        true
+        answered
     }
 
-    /// Takes over what the search has found.
-    fn adopt_packet_size(&mut self, id: PathId) {
-        let path = &mut self.paths[id.index()];
-        let Some(search) = path.mtu else { return };
-        path.packet_bytes = search.confirmed();
-        let largest = ((path.packet_bytes - COMMON_HEADER_LEN) / 4 * 4) as u64;
-        self.policy.path_mut(id).largest_chunk = ChunkBytes::new(largest);
-        self.find_payload_bytes_per_chunk();
-        self.adopt_windows();
-    }
-
-    /// T3 expired on a path, or a HEARTBEAT was answered and the data before it was not. If the path
-    /// carries nothing large any more, its packets shrink to the base size, and below that to the least size (RFC 8899 section 4.3).
+    /// Counts a T3 expiry, or a HEARTBEAT that was answered while data before it was not: both may mean that large packets are lost.
     pub(crate) fn suspect_black_hole(&mut self, id: PathId) {
-        let path = &mut self.paths[id.index()];
-        if path.mtu.as_mut().is_some_and(MtuSearch::expired) {
-            path.pending_mtu_probe = None;
-            // The largest size was right before, so it may be an outage after all: it is tried again soon, not at once.
-            path.timers.mtu = Some(self.now + LEAST_WAIT);
-            self.statistics.black_holes += 1;
-            self.adopt_packet_size(id);
-        }
-    }
-
-    /// A chunk arrived in a packet of at least its size.
-    pub(crate) fn note_delivered_size(&mut self, id: PathId, bytes: ChunkBytes) {
-        if let Some(search) = &mut self.paths[id.index()].mtu {
-            search.delivered(COMMON_HEADER_LEN + bytes.get() as usize);
+        if self.paths.suspect_black_hole(id, self.now) {
+            self.outputs.statistics.black_holes += 1;
+            self.packet_size_changed();
         }
     }
 
     /// The IP packet size that a path is known to carry, or was configured with; `None` if there is no such path.
     pub fn path_mtu_bytes(&self, id: PathId) -> Option<usize> {
-        let path = self.paths.get(id.index()).filter(|path| !path.removed)?;
+        let path = self.paths.get_live(id)?;
         Some(path.packet_bytes + self.overhead(path.address.remote))
     }
 
     /// Whether a packet of this size is larger than its path is known to carry, and no probe of it.
     pub(crate) fn outgrows(&self, id: PathId, bytes: usize) -> bool {
-        let path = &self.paths[id.index()];
+        let path = &self.paths[id];
         let reserved = self.protection.reserved_bytes();
         let is_probe = |(_, probe): (PendingHeartbeat, usize)| probe + reserved == bytes;
         bytes > path.packet_bytes + reserved && !path.pending_mtu_probe.is_some_and(is_probe)
@@ -204,16 +148,10 @@ impl Association {
     /// The system would not send a packet of this many bytes to an address: it is larger than the interface takes. A probe of
     /// that size need not be waited for.
     pub(crate) fn refused_packet(&mut self, address: PathAddress, bytes: usize) {
-        let Some(id) = self.path_of(address) else { return };
+        let Some(id) = self.paths.find(address) else { return };
         let Some(bytes) = bytes.checked_sub(self.protection.reserved_bytes()) else { return };
-        let path = &mut self.paths[id.index()];
-        if path.pending_mtu_probe.is_none_or(|(_, pending)| pending != bytes) {
-            return;
+        if self.paths.refuse_mtu_probe(id, bytes) {
+            self.probe_mtu(id);
         }
-        path.pending_mtu_probe = None;
-        if let Some(search) = &mut path.mtu {
-            search.refused(bytes);
-        }
-        self.probe_mtu(id);
     }
 }

@@ -5,12 +5,11 @@ use std::net::IpAddr;
 use crate::address::{PathAddress, PeerKey};
 use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
-use crate::path::Path;
-use crate::path_id::{MAX_PATHS, PathId, PathState};
-use crate::policy::{Event, LossCause, OpportunityCause, PathFacts, Reason, Refused, StateCause};
+use crate::path_id::{PathId, PathState};
+use crate::paths::NewPath;
+use crate::policy::{Event, LossCause, OpportunityCause, Reason, Refused, StateCause};
 use crate::time::Span;
 use crate::trace::Decided;
-use crate::units::ChunkBytes;
 
 /// Common header, and the DATA chunk's own.
 const COMMON_HEADER: usize = 12;
@@ -18,31 +17,18 @@ const DATA_HEADER: usize = 16;
 
 impl Association {
     pub(crate) fn new_path(&mut self, address: PathAddress) -> Result<PathId, PathError> {
-        if self.path_of(address).is_some() {
+        if self.paths.find(address).is_some() {
             return Err(PathError::Exists);
         }
-        let remote = address.remote;
-        let packet_bytes = self.packet_bytes(self.first_mtu_bytes(address), remote);
-        let mut path = Path::new(address, packet_bytes);
-        path.mtu = self.new_mtu_search(address);
-        // Padding is to four bytes, so the largest chunk is a multiple of four.
-        let largest = ChunkBytes::new(((packet_bytes - COMMON_HEADER) / 4 * 4) as u64);
-        let index = self.free_index()?;
-        let id = PathId::new(index);
-        let mut facts = PathFacts::new(id, largest);
-        facts.ipv6 = remote.is_ipv6();
-        facts.rto = self.policy.profile.rto_initial;
-        // The first path is the primary until it is removed; another one is by then, and stays it.
-        facts.primary = !self.live_paths().any(|live| self.policy.path(live).primary);
-        if index == self.paths.len() {
-            // Most associations have one or two.
-            self.paths.reserve_exact(1);
-            self.paths.push(path);
+        let packet_bytes = self.packet_bytes(self.first_mtu_bytes(address), address.remote);
+        let mtu = self.new_mtu_search(address);
+        let is_named = |id| self.sender.transmissions(id) > 0;
+        let id = self.paths.free_id(is_named).ok_or(PathError::TooMany)?;
+        let is_new = id.index() == self.paths.len();
+        self.paths.add(id, NewPath { address, packet_bytes, mtu });
+        if is_new {
             self.sack.add_path();
-        } else {
-            self.paths[index] = path;
         }
-        self.policy.set_path(facts);
         if let Some(opening) = self.state.opening_mut() {
             opening.add_path(id);
         }
@@ -53,17 +39,6 @@ impl Association {
         self.addressing.unbar(&address);
         self.dispatch_event(&Event::PathAdded(id));
         Ok(id)
-    }
-
-    /// A retired id is given out again only when no transmission refers to it.
-    fn free_index(&self) -> Result<usize, PathError> {
-        let unnamed = |index: &usize| self.sender.transmissions(PathId::new(*index)) == 0;
-        let retired = (0..self.paths.len()).filter(|&index| self.paths[index].removed).find(unnamed);
-        match retired {
-            Some(index) => Ok(index),
-            None if self.paths.len() < MAX_PATHS => Ok(self.paths.len()),
-            None => Err(PathError::TooMany),
-        }
     }
 
     /// The SCTP bytes that an IP packet of so many bytes holds.
@@ -106,11 +81,10 @@ impl Association {
     }
 
     fn smallest_payload_bytes(&self) -> usize {
-        let live = || self.paths.iter().zip(self.policy.facts()).filter(|(path, _)| !path.removed);
         let searched = self.config.mtu_search_up_to_bytes.is_some();
-        let in_service = live().filter(|(_, facts)| searched && facts.is_active());
-        let smallest = in_service.map(|(path, _)| path.packet_bytes).min();
-        let smallest = smallest.or_else(|| live().map(|(path, _)| path.packet_bytes).min());
+        let in_service = self.paths.live().filter(|&id| searched && self.paths.facts(id).is_active());
+        let smallest = in_service.map(|id| self.paths[id].packet_bytes).min();
+        let smallest = smallest.or_else(|| self.paths.live().map(|id| self.paths[id].packet_bytes).min());
         let packet = smallest.unwrap_or_else(|| self.config.mtu_bytes.saturating_sub(40).max(512));
         //= docs/rfc9260.txt#section-6.9
         //# When determining when to fragment, the SCTP implementation MUST take into account the SCTP packet header as
@@ -119,10 +93,8 @@ impl Association {
     }
 
     pub(crate) fn retire_path(&mut self, id: PathId) -> Result<(), PathError> {
-        let live = self.paths.iter().filter(|p| !p.removed).count();
-        let path = self.paths.get(id.index()).filter(|p| !p.removed).ok_or(PathError::Unknown)?;
-        debug_assert!(!path.removed);
-        if live == 1 {
+        self.paths.get_live(id).ok_or(PathError::Unknown)?;
+        if self.paths.live().count() == 1 {
             return Err(PathError::Last);
         }
         self.set_state(
@@ -131,29 +103,13 @@ impl Association {
             StateCause::Errors(Reason::rule("removed by the application")),
         );
         self.mark_path_lost(id, LossCause::Timeout, true);
-        let path = &mut self.paths[id.index()];
-        path.removed = true;
+        self.paths.retire(id);
         self.find_payload_bytes_per_chunk();
         self.addressing.note_change();
-        let path = &mut self.paths[id.index()];
-        path.timers = crate::path::PathTimers::default();
-        path.pending_heartbeat = None;
-        path.measuring = None;
-        path.pending_mtu_probe = None;
-        path.successor = None;
-        let next = self.live_paths().next();
-        if self.policy.path(id).primary
-            && let Some(next) = next
-        {
-            self.policy.set_primary(next);
-        }
         self.control.retain(|c| c.path() != id);
         self.cease_announcing(id);
-        for other in &mut self.paths {
-            other.successor.take_if(|successor| *successor == id);
-        }
         self.dispatch_event(&Event::PathRemoved(id));
-        self.events.push_back(AssociationEvent::PathRemoved { path: id });
+        self.outputs.report(AssociationEvent::PathRemoved { path: id });
         self.check_start();
         self.open_opportunity(OpportunityCause::PathRestored(id), true);
         Ok(())
@@ -177,29 +133,24 @@ impl Association {
 
     /// Where a packet of this path goes.
     pub(crate) fn destination(&self, id: PathId) -> PathAddress {
-        self.paths[id.index()].address
-    }
-
-    /// The live paths.
-    pub(crate) fn live_paths(&self) -> impl Iterator<Item = PathId> + '_ {
-        (0..self.paths.len()).filter(|&i| !self.paths[i].removed).map(PathId::new)
+        self.paths[id].address
     }
 
     /// A path for control chunks: `preferred` if it may carry them, else the primary, else any confirmed, else any.
     pub(crate) fn control_path(&self, preferred: Option<PathId>) -> PathId {
         let usable = |id: &PathId| {
-            let path = &self.paths[id.index()];
+            let path = &self.paths[*id];
             !path.removed
-                && self.policy.path(*id).state == PathState::Active
+                && self.paths.facts(*id).state == PathState::Active
                 && !self.addressing.is_gone(path.address.local_end())
         };
-        let primary = || self.live_paths().find(|id| self.policy.path(*id).primary);
+        let primary = || self.paths.live().find(|id| self.paths.facts(*id).primary);
         preferred
             .filter(usable)
             .or_else(|| primary().filter(usable))
-            .or_else(|| self.live_paths().find(usable))
+            .or_else(|| self.paths.live().find(usable))
             .or_else(|| self.path_beside_gone())
-            .or_else(|| self.live_paths().find(|id| self.policy.path(*id).state != PathState::Unconfirmed))
+            .or_else(|| self.paths.live().find(|id| self.paths.facts(*id).state != PathState::Unconfirmed))
             .or_else(primary)
             .unwrap_or_else(|| PathId::new(0))
     }
@@ -207,21 +158,15 @@ impl Association {
     /// The path for attempt `n` at a control chunk that goes unanswered: `first`, then all others in turn that may answer.
     pub(crate) fn path_in_turn(&self, first: PathId, n: u32) -> PathId {
         let may_answer =
-            |id: &PathId| matches!(self.policy.path(*id).state, PathState::Active | PathState::Unconfirmed);
-        let others = || self.live_paths().filter(|id| *id != first).filter(may_answer);
+            |id: &PathId| matches!(self.paths.facts(*id).state, PathState::Active | PathState::Unconfirmed);
+        let others = || self.paths.live().filter(|id| *id != first).filter(may_answer);
         let turn = n as usize % (others().count() + 1);
         let from_first = others().filter(|id| *id > first).chain(others().filter(|id| *id < first));
         std::iter::once(first).chain(from_first).nth(turn).unwrap_or(first)
     }
 
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {
-        let from = self.policy.path(id).state;
-        if from == to {
-            return;
-        }
-        let facts = self.policy.path_mut(id);
-        facts.state = to;
-        facts.potentially_failed_since = (to == PathState::PotentiallyFailed).then_some(self.now);
+        let Some(from) = self.paths.set_state(id, to, self.now) else { return };
         self.find_payload_bytes_per_chunk();
         let reason = match cause {
             StateCause::Errors(reason) | StateCause::Promoted(reason) => reason,
@@ -238,39 +183,20 @@ impl Association {
         //= docs/rfc9260.txt#section-8.3
         //# The endpoint SHOULD report to the upper layer when an inactive destination address is marked as active due to
         //# the reception of the latest HEARTBEAT ACK chunk.
-        self.events.push_back(AssociationEvent::PathState { path: id, state: to });
-    }
-
-    /// A path carried DATA: its window does not decay for another RTO.
-    pub(crate) fn restart_idle_clock(&mut self, id: PathId) {
-        let rto = self.policy.path(id).rto;
-        let timers = &mut self.paths[id.index()].timers;
-        timers.idle = Some(self.now + rto);
-        timers.idle_rtos = 0;
+        self.outputs.report(AssociationEvent::PathState { path: id, state: to });
     }
 
     /// A path carried something whose answer is a round-trip sample, so that no HEARTBEAT is needed for one. A
     /// retransmission is not (RFC 9260 section 8.3): an alternate path that carries nothing else would keep a backed-off
     /// RTO for ever.
     pub(crate) fn restart_heartbeat_clock(&mut self, id: PathId) {
-        if self.paths[id.index()].timers.heartbeat.is_some() {
+        if self.paths[id].timers.heartbeat.is_some() {
             self.schedule_heartbeat(id);
         }
     }
 
-    //= docs/rfc9260.txt#section-6.1
-    //# When starting or restarting the T3-rtx timer, the timer value SHOULD be adjusted according to the timer rules
-    //# defined in Sections 6.3.2 and 6.3.3.
-    //= docs/rfc9260.txt#section-6.3.3
-    //# The RTO to be used for starting T3-rtx SHOULD be the one for the destination address to which the retransmission
-    //# is sent, which, when the receiver is multi-homed, might be different from the destination address for which the
-    //# timer expired (see Section 6.4 below).
-    pub(crate) fn start_t3(&mut self, id: PathId) {
-        self.paths[id.index()].timers.t3 = Some(self.now + self.policy.path(id).rto);
-    }
-
     pub(crate) fn take_rtt(&mut self, id: PathId, rtt: Span, heartbeat: bool) {
-        self.policy.take_rtt_sample(id, rtt);
+        self.paths.take_rtt_sample(id, rtt);
         self.dispatch_event(&Event::RttSample { path: id, rtt, heartbeat });
     }
 }

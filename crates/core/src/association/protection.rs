@@ -5,8 +5,8 @@ use anabranch_wire::{
     Chunk, ChunkType, DataView, Header, InitView, PacketView, PacketWriter, Param, RawParam, Tsn,
 };
 
+use crate::association::Association;
 use crate::association::state::State;
-use crate::association::{Association, AssociationEvent};
 use crate::config::Integrity;
 use crate::error::AbortReason;
 use crate::init::{AsconfProof, protection_parameter};
@@ -154,7 +154,7 @@ impl Association {
         {
             return;
         }
-        for id in (0..self.paths.len()).map(PathId::new) {
+        for id in self.paths.ids() {
             self.mark_path_lost(id, LossCause::Timeout, true);
         }
         self.open_opportunity(OpportunityCause::Application, true);
@@ -301,11 +301,11 @@ impl Association {
         if !self.protection.becomes_mutual() {
             return;
         }
-        for id in (0..self.paths.len()).map(PathId::new) {
-            if self.paths[id.index()].removed {
+        for id in self.paths.ids() {
+            if self.paths[id].removed {
                 continue;
             }
-            if self.paths[id.index()].pending_heartbeat.is_some() {
+            if self.paths[id].pending_heartbeat.is_some() {
                 self.send_heartbeat(id);
             }
             self.repeat_mtu_probe(id);
@@ -355,9 +355,8 @@ impl Association {
             && is_whole
             && self.is_next(data)
             && self.protection.keep_plain_notice(data.payload())
-            && self.events.back() != Some(&AssociationEvent::Readable)
         {
-            self.events.push_back(AssociationEvent::Readable);
+            self.outputs.report_readable();
         }
     }
 }

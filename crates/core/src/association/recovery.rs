@@ -1,9 +1,8 @@
 //! Losses: marking chunks, cutting windows, and T3.
 
-use crate::association::{Association, WindowProbe};
+use crate::association::{Association, WindowProbe, policies};
 use crate::path_id::{PathId, PathState};
 use crate::policy::{Event, LossCause, OpportunityCause, Reason, Refused};
-use crate::profile::RecoveryPoint;
 use crate::send::{ChunkState, Loss};
 use crate::trace::Decided;
 
@@ -12,11 +11,11 @@ impl Association {
     pub(crate) fn mark_lost(&mut self, tsn: u64, cause: LossCause) {
         let Some(loss) = self.update_sender(|sender| sender.declare_lost(tsn, cause)) else { return };
         if cause != LossCause::Timeout {
-            self.statistics.fast_retransmitted_chunks += 1;
+            self.outputs.statistics.fast_retransmitted_chunks += 1;
         }
         let Loss { path, bytes, stamps, again } = loss;
         if !again {
-            self.policy.path_mut(path).latest_loss = Some(stamps);
+            self.paths.note_loss(path, stamps);
             self.record(Decided::Lost(path, cause), tsn, Reason::rule(cause_text(cause)), &Refused::new());
             let sent_at = stamps.sent_at;
             self.dispatch_event(&Event::Lost { path, tsn, bytes, sent_at, cause });
@@ -26,9 +25,7 @@ impl Association {
     /// A fast-retransmit event: each path that lost a chunk above its recovery point is cut once
     /// (RFC 9260 section 7.2.4 items 2 and 4, split per path by CMT).
     pub(crate) fn cut_windows(&mut self) {
-        for path in &mut self.paths {
-            path.lost_in_event = false;
-        }
+        self.paths.begin_loss_event();
         let mut cut = [false; crate::path_id::MAX_PATHS];
         let mut index = 0;
         while let Some(tsn) = self.sender.lost().get(index) {
@@ -36,15 +33,15 @@ impl Association {
             let Some(chunk) = self.sender.outstanding().get(tsn) else { continue };
             let ChunkState::Lost(cause) = chunk.state else { continue };
             let by_reports = cause != LossCause::Timeout;
-            let counts = self.policy.profile.pending_losses_are_cut || by_reports;
+            let counts = self.profile.pending_losses_are_cut || by_reports;
             let id = chunk.path;
             if by_reports {
-                self.paths[id.index()].lost_in_event = true;
+                self.paths.note_loss_in_event(id);
             }
             //= docs/rfc9260.txt#section-7.2.4
             //# While in Fast Recovery, the ssthresh and cwnd SHOULD NOT change for any destinations due to a subsequent
             //# Fast Recovery event (i.e., one SHOULD NOT reduce the cwnd further due to a subsequent Fast Retransmit).
-            if counts && !cut[id.index()] && tsn > self.paths[id.index()].recovery_point {
+            if counts && !cut[id.index()] && tsn > self.paths[id].recovery.point {
                 cut[id.index()] = true;
                 let cause = if by_reports { cause } else { LossCause::FastRetransmit };
                 self.cut_window(id, cause);
@@ -57,7 +54,7 @@ impl Association {
     fn cut_windows_of_abandoned(&mut self, cut: &[bool]) {
         for (index, &cut) in cut.iter().enumerate() {
             let highest = std::mem::take(&mut self.sack.lost_abandoned[index]);
-            if highest > 0 && !cut && highest > self.paths[index].recovery_point {
+            if highest > 0 && !cut && highest > self.paths[PathId::new(index)].recovery.point {
                 self.cut_window(PathId::new(index), LossCause::FastRetransmit);
             }
         }
@@ -65,65 +62,41 @@ impl Association {
 
     fn cut_window(&mut self, id: PathId, cause: LossCause) {
         // Samples of this round trip could mix a loss into the estimate.
-        self.paths[id.index()].measuring = None;
+        self.paths.cancel_measurement(id);
         self.set_recovery_point(id);
         self.dispatch_event(&Event::LossEvent { path: id, cause });
     }
 
     fn set_recovery_point(&mut self, id: PathId) {
         let highest = self.sender.outstanding().highest_on(id).unwrap_or(0);
-        let path = &mut self.paths[id.index()];
-        let forgotten = self.policy.profile.recovery_point == RecoveryPoint::HighestOutstandingUnlessLower
-            && highest < path.highest_recovery_point;
-        if forgotten {
-            path.recovery_point = 0;
-        } else {
-            path.highest_recovery_point = highest;
-            path.recovery_point = highest;
-        }
-        self.policy.path_mut(id).recovery_point = Some(path.recovery_point);
-    }
-
-    /// After a fast-retransmit event each path that lost something may send one packet whatever its window says.
-    //= docs/rfc9260.txt#section-7.2.4
-    //# When a Fast Retransmit is being performed, the sender SHOULD ignore the value of cwnd and SHOULD NOT delay
-    //# retransmission for this single packet.
-    pub(crate) fn grant_exemptions(&mut self, event: bool) {
-        for (path, facts) in self.paths.iter().zip(self.policy.facts_mut()) {
-            facts.exempt_packets = u32::from(event && path.lost_in_event);
-        }
+        self.paths.begin_recovery(id, highest);
     }
 
     /// T3 expired on a path (RFC 9260 section 6.3.3).
     pub(crate) fn handle_t3(&mut self, id: PathId) {
-        let path = &mut self.paths[id.index()];
-        path.timers.t3 = None;
-        path.timers.idle = None;
-        path.measuring = None;
-        self.statistics.timeouts += 1;
+        self.paths.end_round(id);
+        self.outputs.statistics.timeouts += 1;
         self.dispatch_event(&Event::LossEvent { path: id, cause: LossCause::Timeout });
-        self.policy.back_off(id);
+        self.paths.back_off(id);
         if !self.probe_was_answered(id) {
             self.count_error(id, false);
         }
         if self.is_closed() {
             return;
         }
-        if self.policy.profile.timeout_ends_recovery {
+        if self.profile.timeout_ends_recovery {
             // What was lost before counts as answered by this cut, and the window may grow.
             self.set_recovery_point(id);
-            self.policy.path_mut(id).recovery_point = None;
+            self.paths.end_recovery(id);
         }
         self.suspect_black_hole(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
-        for path in &mut self.paths {
-            path.burst_used = 0;
-        }
+        self.paths.reset_bursts();
         // Where only copies were in flight there is nothing to send again, and nothing else would let new data go.
-        let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
+        let new_data = self.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_opportunity(OpportunityCause::Timeout(id), new_data);
-        self.grant_exemptions(self.policy.profile.exemption_outlives_event);
-        if matches!(self.policy.path(id).state, PathState::PotentiallyFailed | PathState::Inactive) {
+        self.paths.grant_exemptions(self.profile.exemption_outlives_event);
+        if matches!(self.paths.facts(id).state, PathState::PotentiallyFailed | PathState::Inactive) {
             self.send_heartbeat(id);
         }
     }
@@ -159,23 +132,21 @@ impl Association {
                 self.update_sender(|sender| sender.end_copies_on(tsn, id));
                 continue;
             }
-            if all || self.policy.timed_out(&missing, self.now) {
+            if all || self.policies.timed_out(&missing, &policies::view(self.now, &self.paths, &self.sender))
+            {
                 self.mark_lost(tsn, cause);
             }
         }
         self.stop_t3_if_nothing_flies();
-        if !self.policy.path(id).in_flight.is_zero() && !all {
+        if !self.paths.facts(id).in_flight.is_zero() && !all {
             // What the policy spared is still in flight and needs its timer.
-            self.start_t3(id);
+            self.paths.start_t3(id, self.now);
         }
     }
 
     pub(crate) fn stop_t3_if_nothing_flies(&mut self) {
-        for (path, facts) in self.paths.iter_mut().zip(self.policy.facts()) {
-            if facts.in_flight.is_zero() && !self.control.forward.waits_on(facts.id) {
-                path.timers.t3 = None;
-            }
-        }
+        let forward = &self.control.forward;
+        self.paths.stop_t3_of_empty_paths(|id| forward.waits_on(id));
     }
 }
 

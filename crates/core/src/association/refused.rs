@@ -19,7 +19,7 @@ impl Association {
             _ => PathSet::EMPTY,
         };
         let waits = self.unrefused_paths().filter(move |id| tried.contains(*id));
-        waits.map(|id| self.paths[id.index()].address)
+        waits.map(|id| self.paths[id].address)
     }
 
     /// Handles a refusal of a packet that begins with this INIT. Returns `false` if it is none of ours, or if the peer has answered.
@@ -47,7 +47,7 @@ impl Association {
     //# If it does contain an INIT chunk and the association is in the COOKIE-WAIT state, handle the ICMP message like an
     //# ABORT chunk.
     pub(crate) fn init_refused(&mut self, address: PathAddress, refusal: Refusal) -> bool {
-        let Some(path) = self.path_of(address) else { return false };
+        let Some(path) = self.paths.find(address) else { return false };
         let State::CookieWait { opening, stagger } = &mut self.state else { return false };
         if !opening.tried.contains(path) {
             return false;
@@ -69,7 +69,7 @@ impl Association {
     /// Returns the paths on which the attempt to open the association has not ended.
     pub(crate) fn unrefused_paths(&self) -> impl Iterator<Item = PathId> + '_ {
         let refused = self.state.opening().map_or_else(Default::default, |opening| opening.refused);
-        self.live_paths().filter(move |id| !refused.contains(*id))
+        self.paths.live().filter(move |id| !refused.contains(*id))
     }
 
     /// Returns this path, or the next one if the attempt on it has ended.

@@ -10,7 +10,7 @@ use crate::profile::Reneging;
 impl Association {
     /// Compares the present SACK's blocks with everything acknowledged by gap blocks before.
     pub(crate) fn check_reneging(&mut self) {
-        match self.policy.profile.reneging {
+        match self.profile.reneging {
             Reneging::AtOnce => self.take_back_now(),
             Reneging::AfterLongestRto => self.suspect_reneging(),
         }
@@ -28,7 +28,7 @@ impl Association {
         } else {
             self.sender.add_gap_acked(&self.sack.blocks);
             if self.sack.reneging_at.is_none() {
-                let longest = self.policy.facts().iter().map(|f| f.rto).max().unwrap_or_default();
+                let longest = self.paths.all_facts().iter().map(|f| f.rto).max().unwrap_or_default();
                 self.sack.reneging_at = Some(self.now + longest);
             }
         }
@@ -58,9 +58,9 @@ impl Association {
         blocks.change_all(0, known);
         self.take_back_uncovered();
         self.sender.set_gap_acked(&self.sack.blocks, 0);
-        for index in 0..self.paths.len() {
-            if !self.policy.facts()[index].in_flight.is_zero() && self.paths[index].timers.t3.is_none() {
-                self.start_t3(crate::path_id::PathId::new(index));
+        for id in self.paths.ids() {
+            if !self.paths.facts(id).in_flight.is_zero() {
+                self.paths.ensure_t3(id, self.now);
             }
         }
     }
@@ -82,8 +82,8 @@ impl Association {
     fn take_back(&mut self, tsn: u64) {
         let Some(left) = self.update_sender(|sender| sender.renege(tsn)) else { return };
         let path = left.previous_path;
-        self.statistics.reneged += 1;
-        if self.paths[path.index()].removed {
+        self.outputs.statistics.reneged += 1;
+        if self.paths[path].removed {
             // No timer runs for a path that is gone, so nothing may be in flight there.
             self.mark_lost(tsn, LossCause::Timeout);
             self.open_opportunity(OpportunityCause::PathRestored(path), true);

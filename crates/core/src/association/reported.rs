@@ -10,8 +10,8 @@ use crate::association::asconf::Request;
 use crate::association::{Association, AssociationEvent};
 use crate::config::ListedAddresses;
 use crate::error::PathError;
-use crate::path::{PathSource, Standing};
 use crate::path_id::{MAX_PATHS, PathId, PathState};
+use crate::paths::PathSource;
 use crate::scope::{Scope, is_foreign};
 use crate::time::Time;
 
@@ -28,7 +28,7 @@ impl Association {
             return;
         }
         let begins_path =
-            |address: &IpAddr| self.live_paths().any(|id| self.paths[id.index()].address.local == *address);
+            |address: &IpAddr| self.paths.live().any(|id| self.paths[id].address.local == *address);
         // The peer believes a report only once it contains the address that the peer has connected to.
         let (first, rest): (Vec<IpAddr>, Vec<IpAddr>) =
             addresses.iter().partition(|address| begins_path(address));
@@ -74,7 +74,7 @@ impl Association {
         if known || self.addressing.reported.try_push(address).is_ok() {
             self.addressing.undelete(address);
             // A repeated report is news too: the peer's interface may have a carrier again.
-            self.events.push_back(AssociationEvent::PeerAddresses);
+            self.outputs.report(AssociationEvent::PeerAddresses);
         }
     }
 
@@ -84,8 +84,7 @@ impl Association {
     /// between the two sides, which no packet is to bypass.
     pub fn reported_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> + '_ {
         let reported = &self.addressing.reported;
-        let known =
-            self.live_paths().map(|id| self.paths[id.index()].address).find(|a| reported.contains(&a.remote));
+        let known = self.paths.live().map(|id| self.paths[id].address).find(|a| reported.contains(&a.remote));
         let port = known.map(|address| address.udp_port);
         port.into_iter().flat_map(move |port| reported.iter().map(move |address| (*address, port)))
     }
@@ -110,19 +109,17 @@ impl Association {
             self.evict_failed();
             self.new_path(address).map_err(|_| error)
         })?;
-        let path = &mut self.paths[id.index()];
-        path.source = PathSource::Offered;
-        path.standing = Standing::Listed;
-        self.events.push_back(AssociationEvent::PathAdded { path: id });
+        self.paths.mark_offered(id);
+        self.outputs.report(AssociationEvent::PathAdded { path: id });
         self.verify_path(id);
         Ok(id)
     }
 
     /// Removes an offered path that has answered no HEARTBEAT. Returns `true` if it did.
     pub(super) fn give_up_offered(&mut self, id: PathId) -> bool {
-        let unconfirmed = self.policy.path(id).state != PathState::Active && !self.was_confirmed(id);
-        let exhausted = self.policy.path(id).error_count >= MOST_UNANSWERED;
-        self.paths[id.index()].source == PathSource::Offered
+        let unconfirmed = self.paths.facts(id).state != PathState::Active && !self.paths.was_confirmed(id);
+        let exhausted = self.paths.facts(id).error_count >= MOST_UNANSWERED;
+        self.paths[id].source == PathSource::Offered
             && unconfirmed
             && exhausted
             && self.retire_path(id).is_ok()

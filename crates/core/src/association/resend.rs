@@ -2,11 +2,11 @@
 
 use anabranch_wire::{COMMON_HEADER_LEN, PacketWriter, padded_len};
 
-use crate::association::Association;
 use crate::association::send_opportunity::PendingCopies;
+use crate::association::{Association, policies};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathSet};
-use crate::policy::{LossCause, LostChunk, RetransmitChoice, SendKind, SentTransmission, WaitFor};
+use crate::policy::{LossCause, LostChunk, PathFacts, RetransmitChoice, SendKind, SentTransmission, WaitFor};
 use crate::profile::{BurstArming, FirstFastRetransmission};
 use crate::send::{ChunkState, Left};
 use crate::trace::Decided;
@@ -55,9 +55,8 @@ impl Association {
             _ => LossCause::Timeout,
         };
         let lost = LostChunk { tsn, bytes: chunk.bytes(), path: chunk.path, cause };
-        let decision = self.policy.route(&lost, self.now);
-        let admits =
-            |path: PathId| self.policy.facts().get(path.index()).is_some_and(|f| f.admits_retransmission());
+        let decision = self.policies.route(&lost, &policies::view(self.now, &self.paths, &self.sender));
+        let admits = |path: PathId| self.paths.get_facts(path).is_some_and(PathFacts::admits_retransmission);
         let path =
             decision.choice.path().map(|path| self.path_for_size(path, tsn)).filter(|path| admits(*path));
         let decided = match (path, decision.choice) {
@@ -106,7 +105,7 @@ impl Association {
 
     /// Returns `true` if a packet of this path has room for a chunk.
     pub(crate) fn fits(&self, path: PathId, tsn: u64) -> bool {
-        COMMON_HEADER_LEN + padded_len(self.sender.chunk_len(tsn)) <= self.paths[path.index()].packet_bytes
+        COMMON_HEADER_LEN + padded_len(self.sender.chunk_len(tsn)) <= self.paths[path].packet_bytes
     }
 
     /// Returns the path of the policy for a lost chunk, or another active one if only that one has room for the chunk. A link that drops
@@ -115,8 +114,8 @@ impl Association {
         if self.fits(path, tsn) {
             return path;
         }
-        let facts = |id: PathId| self.policy.path(id);
-        let fitting = || self.live_paths().filter(|id| facts(*id).is_active() && self.fits(*id, tsn));
+        let facts = |id: PathId| self.paths.facts(id);
+        let fitting = || self.paths.live().filter(|id| facts(*id).is_active() && self.fits(*id, tsn));
         fitting().find(|id| facts(*id).admits_retransmission()).or_else(|| fitting().next()).unwrap_or(path)
     }
 
@@ -130,7 +129,7 @@ impl Association {
 
     pub(crate) fn resend_chunk(&mut self, path: PathId, tsn: u64) {
         let Some(old) = self.sender.outstanding().get(tsn).map(|chunk| chunk.path) else { return };
-        self.paths[old.index()].measuring.take_if(|measured| *measured == tsn);
+        self.paths.end_measurement_of(old, tsn);
         self.restart_t3_for_resend(old, path, tsn);
         let now = self.now;
         let left = self.update_sender(|sender| sender.retransmit(tsn, path, now));
@@ -147,10 +146,10 @@ impl Association {
     ) {
         let Some(Left { previous_path, bytes }) = left else { return };
         if previous_path != path {
-            self.paths[previous_path.index()].pseudo.search_again();
+            self.paths.search_pseudo_again(previous_path);
         }
-        self.statistics.retransmissions += 1;
-        self.occupy_pacer(path, bytes);
+        self.outputs.statistics.retransmissions += 1;
+        self.paths.occupy_pacer(path, bytes, self.now);
         let sent = SentTransmission { path, previous_path: Some(previous_path), tsn, bytes, kind };
         self.dispatch_event(&crate::policy::Event::Sent(&sent));
     }
@@ -163,24 +162,20 @@ impl Association {
     //# Otherwise, the data sender MUST NOT restart the timer.
     fn restart_t3_for_resend(&mut self, old: PathId, new: PathId, tsn: u64) {
         let was_earliest = self.sender.outstanding().earliest_on(old, tsn).is_none();
-        if was_earliest && !self.policy.path(old).in_flight.is_zero() {
-            self.start_t3(old);
+        if was_earliest && !self.paths.facts(old).in_flight.is_zero() {
+            self.paths.start_t3(old, self.now);
         }
         if self.sender.outstanding().earliest_on(new, tsn).is_none() {
-            self.start_t3(new);
+            self.paths.start_t3(new, self.now);
         }
     }
 
     fn resent_packet(&mut self, path: PathId) {
         self.data_packet_left(path);
-        let facts = self.policy.path_mut(path);
-        if facts.exempt_packets > 0 {
-            facts.exempt_packets -= 1;
-            if facts.in_flight > facts.cwnd {
-                self.statistics.exempt_packets += 1;
-            }
+        if self.paths.use_exemption(path) {
+            self.outputs.statistics.exempt_packets += 1;
         }
-        let one_only = self.policy.profile.first_fast_retransmission == FirstFastRetransmission::OnePacket;
+        let one_only = self.profile.first_fast_retransmission == FirstFastRetransmission::OnePacket;
         if std::mem::take(&mut self.opportunity.after_loss_event) && one_only {
             self.opportunity.resend_from = None;
         }
@@ -196,8 +191,8 @@ impl Association {
             return false;
         }
         self.count_burst(path);
-        let spent = self.policy.path(path).resend_burst_left == 0;
-        match self.policy.profile.burst_arming {
+        let spent = self.paths.facts(path).resend_burst_left == 0;
+        match self.profile.burst_arming {
             BurstArming::Always => false,
             BurstArming::AfterRecoveredLoss { disarms } => {
                 self.opportunity.burst_armed &= !(spent && disarms);

@@ -113,17 +113,17 @@ impl SackProcessing {
 impl Association {
     /// Processes a SACK.
     pub(crate) fn handle_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>) -> Result<(), Discard> {
-        self.statistics.sacks_received += 1;
+        self.outputs.statistics.sacks_received += 1;
         let cumulative = sack.cum_tsn().unwrap_near(self.sender.outstanding().cumulative());
         if cumulative < self.sender.outstanding().cumulative() {
             // Overtaken by a later SACK: nothing in it is news (RFC 9260 section 6.2.1 D i). It is a send opportunity all
             // the same: SACKs that come back on a slow path may all be late, and the burst limit would otherwise let
             // that path send only as often as the fast one's arrive. ns-2 does so too.
-            self.statistics.sacks_ignored += 1;
+            self.outputs.statistics.sacks_ignored += 1;
             if self.sender.has_orphans() {
                 self.take_late_reports(source, sack);
             }
-            self.paths.iter_mut().for_each(|path| path.burst_used = 0);
+            self.paths.reset_bursts();
             self.opportunity.open_for_new_data(OpportunityCause::Sack);
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl Association {
 
     /// What a peer of another kind writes there is not the number that CMT's delayed acks read.
     fn understood_flags(&self, sack: &Acknowledgement<'_>) -> u8 {
-        if self.policy.association_facts().foreign_sack_flags { 0 } else { sack.flags() }
+        if self.sender.facts().foreign_sack_flags { 0 } else { sack.flags() }
     }
 
     /// The cumulative TSN that a SHUTDOWN carries (RFC 9260 section 9.2); it says nothing about gaps or the window.
@@ -221,13 +221,13 @@ impl Association {
 
     fn begin_sack(&mut self) {
         self.sack.reset();
-        if !self.policy.profile.highest_newly_acked_persists {
+        if !self.profile.highest_newly_acked_persists {
             self.sack.highest_newly_acked = self.sender.outstanding().cumulative();
         }
-        for (index, facts) in self.policy.facts().iter().enumerate() {
+        for (index, facts) in self.paths.all_facts().iter().enumerate() {
             self.sack.acks[index].outstanding_at_start = facts.in_flight + facts.lost_unsent;
-            self.paths[index].burst_used = 0;
         }
+        self.paths.reset_bursts();
     }
 
     /// Credits every chunk up to `cumulative` that was not acknowledged before.
@@ -246,8 +246,8 @@ impl Association {
                 // RFC 9260 section 7.2.4 lets a burst follow; the limit is armed from here on in some profiles.
                 self.opportunity.burst_armed = true;
             }
-            if self.policy.profile.t3_restart == T3Restart::OwnEarliestOrCumulative {
-                let pseudo = &self.paths[discarded.path.index()].pseudo;
+            if self.profile.t3_restart == T3Restart::OwnEarliestOrCumulative {
+                let pseudo = &self.paths[discarded.path].pseudo;
                 if pseudo.expected <= discarded.tsn || pseudo.expected_retransmitted <= discarded.tsn {
                     self.sack.restart_t3[discarded.path.index()] = true;
                 }
@@ -261,7 +261,7 @@ impl Association {
         self.consider_send_growth();
         let is_proved = self.admits_user_messages();
         if self.sender.take_writable() | self.protection.boundary.take_proof(is_proved) {
-            self.events.push_back(AssociationEvent::Writable);
+            self.outputs.report(AssociationEvent::Writable);
         }
     }
 
@@ -309,7 +309,7 @@ impl Association {
         }
         let sampled = self.deliver(path, bytes, credited.stamps, once);
         self.path_spoke(path);
-        self.note_delivered_size(path, bytes);
+        self.paths.note_delivered_size(path, bytes);
         let event = AckedTransmission { tsn, cumulative, sent_once: once, ..sampled };
         self.dispatch_event(&Event::Acked(&event));
         if !timed_out {
@@ -324,29 +324,22 @@ impl Association {
 
     fn note_ack(&mut self, tsn: u64, credited: &Transmission, cumulative: bool) {
         let (path, bytes, sent_at) = (credited.path, credited.bytes, credited.stamps.sent_at);
-        let facts = self.policy.path(path);
+        let facts = self.paths.facts(path);
         let in_avoidance = facts.cwnd > facts.ssthresh;
-        let pseudo = &mut self.paths[path.index()].pseudo;
         let ack = &mut self.sack.acks[path.index()];
         let sack = &mut self.sack.sacks[path.index()];
         sack.lowest_newly_acked.get_or_insert(tsn);
         sack.latest_sent_at = sack.latest_sent_at.max(Some(sent_at));
         if cumulative {
-            pseudo.search_again();
+            self.paths.search_pseudo_again(path);
             ack.new_pseudo_cumulative = true;
             ack.cumulative += bytes;
             sack.new_cumulative_ack = true;
             self.sack.highest_newly_acked = tsn;
             return;
         }
-        if tsn == pseudo.expected {
+        if self.paths.advance_pseudo(path, tsn) {
             ack.new_pseudo_cumulative = true;
-            pseudo.find = true;
-            self.sack.pseudo_from[path.index()] = tsn + 1;
-        }
-        if tsn == pseudo.expected_retransmitted {
-            ack.new_pseudo_cumulative = true;
-            pseudo.find_retransmitted = true;
             self.sack.pseudo_from[path.index()] = tsn + 1;
         }
         ack.gap += bytes;
@@ -364,10 +357,9 @@ impl Association {
         //= docs/rfc9260.txt#section-6.3.1
         //# C5)  Karn's algorithm: RTT measurements MUST NOT be made using chunks that were retransmitted (and thus for
         //# which it is ambiguous whether the reply was for the first instance of the chunk or for a later instance).
-        if self.paths[path.index()].measuring != Some(tsn) || !once {
+        if !once || !self.paths.end_measurement_of(path, tsn) {
             return;
         }
-        self.paths[path.index()].measuring = None;
         if usable && let Some(sent_at) = self.sender.outstanding().latest_of(tsn).map(|t| t.stamps.sent_at) {
             self.take_rtt(path, self.now.since(sent_at), false);
         }
@@ -375,13 +367,9 @@ impl Association {
 
     /// The least round-trip time of a path counts chunks that were sent once and acknowledged on the path itself.
     fn note_least_rtt(&mut self, path: PathId, sent_at: Time) {
-        if self.sack.source != Some(path) {
-            return;
+        if self.sack.source == Some(path) {
+            self.paths.note_least_rtt(path, sent_at, self.now);
         }
-        let window = self.policy.profile.min_rtt_window.as_nanos();
-        let least = &mut self.paths[path.index()].least_rtt;
-        let least = least.update(self.now.as_nanos(), self.now.since(sent_at), window);
-        self.policy.path_mut(path).rtt.recent_min = Some(least);
     }
 
     /// Delivery accounting of the credited transmission; `certain` says that it is the chunk's only one.
@@ -401,17 +389,17 @@ impl Association {
 
     /// What the acknowledgements of this SACK tell of the rates of their paths.
     fn take_delivery_samples(&mut self) {
-        for (index, facts) in self.policy.facts_mut().iter_mut().enumerate() {
-            let sample = self.sender.delivery_sample(facts.id, facts.rtt.recent_min, self.now);
-            self.sack.acks[index].sample = sample;
-            facts.delivery = sample.or(facts.delivery);
-            facts.delivery_rate = sample.and_then(|sample| sample.rate).or(facts.delivery_rate);
+        for id in self.paths.ids() {
+            let least_rtt = self.paths.facts(id).rtt.recent_min;
+            let sample = self.sender.delivery_sample(id, least_rtt, self.now);
+            self.sack.acks[id.index()].sample = sample;
+            self.paths.note_delivery(id, sample);
         }
     }
 
     fn note_duplicates(&mut self, sack: &Acknowledgement<'_>) {
         for duplicate in sack.dups() {
-            self.statistics.duplicates_reported += 1;
+            self.outputs.statistics.duplicates_reported += 1;
             let tsn = Tsn::unwrap_near(duplicate, self.sender.outstanding().cumulative());
             if self.credit_orphan(tsn) {
                 continue;
@@ -429,16 +417,16 @@ impl Association {
     /// Window growth is decided with what was outstanding before this SACK; then the acknowledged bytes leave the flight.
     fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool) {
         self.take_delivery_samples();
-        let own = self.policy.profile.recovery_ends_per_path;
-        for (index, facts) in self.policy.facts_mut().iter_mut().enumerate() {
-            let ack = &mut self.sack.acks[index];
+        let own = self.profile.recovery_ends_per_path;
+        for id in self.paths.ids() {
+            let facts = self.paths.facts(id);
+            let ack = &mut self.sack.acks[id.index()];
             ack.in_flight_before = facts.in_flight;
             ack.in_flight_after = facts.in_flight - ack.newly_acked();
             if facts.recovery_point.is_some_and(|point| {
-                cumulative >= point
-                    || (own && self.sender.outstanding().earliest_on(PathId::new(index), point + 1).is_none())
+                cumulative >= point || (own && self.sender.outstanding().earliest_on(id, point + 1).is_none())
             }) {
-                facts.recovery_point = None;
+                self.paths.end_recovery(id);
             }
         }
         let acks = std::mem::take(&mut self.sack.acks);
@@ -454,22 +442,21 @@ impl Association {
 
     /// RFC 9260 section 6.3.2 R2 and R3.
     fn settle_t3(&mut self) {
-        for index in 0..self.paths.len() {
-            let id = PathId::new(index);
+        for id in self.paths.ids() {
+            let index = id.index();
             let answered = !self.sack.acks[index].newly_acked().is_zero();
-            if self.policy.facts()[index].in_flight.is_zero() {
+            if self.paths.facts(id).in_flight.is_zero() {
                 if !self.control.forward.waits_on(id) {
-                    self.paths[index].timers.t3 = None;
+                    self.paths.stop_t3(id);
                 }
                 if answered {
-                    self.paths[index].timers.silence = None;
-                    self.paths[index].timers.silence_limit = None;
+                    self.paths.end_silence(id);
                 }
             } else if self.sack.restart_t3[index]
-                || self.paths[index].timers.t3.is_none()
-                || (self.policy.profile.t3_restart == T3Restart::Any && answered)
+                || self.paths[id].timers.t3.is_none()
+                || (self.profile.t3_restart == T3Restart::Any && answered)
             {
-                self.start_t3(id);
+                self.paths.start_t3(id, self.now);
             }
         }
     }
@@ -478,8 +465,7 @@ impl Association {
         let Some(probe) = &mut self.peer_window_block.probe else { return };
         let bytes = self.sender.outstanding().get(probe.tsn).map_or(0, |c| c.draft.payload.len() as u64);
         // Once the window would take it, it is a chunk like any other, and its time-outs are errors again.
-        let open = self.policy.profile.window_cost(bytes, 1)
-            <= self.policy.association_facts().peer_window_advertised;
+        let open = self.profile.window_cost(bytes, 1) <= self.sender.facts().peer_window_advertised;
         if cumulative >= probe.tsn || open {
             self.peer_window_block.probe = None;
         } else {
@@ -490,7 +476,7 @@ impl Association {
     /// Cuts, retransmissions and new data.
     fn follow_up(&mut self) {
         let lost_something = !self.sack.newly_lost.is_empty();
-        if matches!(self.policy.profile.burst_arming, BurstArming::Always) {
+        if matches!(self.profile.burst_arming, BurstArming::Always) {
             self.opportunity.burst_armed = true;
         }
         if lost_something {
@@ -499,7 +485,7 @@ impl Association {
             self.cut_windows();
             self.opportunity.after_loss_event = false;
         } else {
-            self.grant_exemptions(false);
+            self.paths.grant_exemptions(false);
             self.opportunity.after_loss_event = false;
         }
         self.open_opportunity(OpportunityCause::Sack, true);
@@ -508,9 +494,9 @@ impl Association {
 
     /// Chunks were found lost: windows are cut, and each path that lost something may send one packet whatever its window says.
     pub(crate) fn after_losses(&mut self) {
-        self.statistics.fast_retransmit_events += 1;
+        self.outputs.statistics.fast_retransmit_events += 1;
         self.cut_windows();
         self.opportunity.after_loss_event = true;
-        self.grant_exemptions(true);
+        self.paths.grant_exemptions(true);
     }
 }

@@ -5,8 +5,8 @@ use anabranch_wire::{
     SackRepr, Tsn, nr_sack_len, padded_len, sack_len,
 };
 
-use crate::association::Association;
 use crate::association::inbound::PacketData;
+use crate::association::{Association, policies};
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{AckForm, AckTiming, Arrival};
@@ -53,7 +53,7 @@ impl Association {
     //# chunk) received and SHOULD be generated within 200 ms of the arrival of any unacknowledged DATA chunk.
     pub fn awaits_more(&self) -> bool {
         let gaps = self.receiver.as_ref().is_some_and(|receiver| receiver.tracker.has_gaps());
-        let foreign = self.policy.association_facts().foreign_sack_flags;
+        let foreign = self.sender.facts().foreign_sack_flags;
         !foreign
             && !gaps
             && self.ack.packets < TOGETHER
@@ -75,10 +75,10 @@ impl Association {
             //= docs/rfc9260.txt#section-5.1
             //# After the reception of the first DATA chunk in an association, the endpoint MUST immediately respond with
             //# a SACK chunk to acknowledge the DATA chunk.
-            first: first && self.policy.profile.first_data_acked_at_once,
+            first: first && self.profile.first_data_acked_at_once,
         };
-        let timing = self.policy.ack_timing(&arrival, self.now);
-        if packet.dropped && self.policy.profile.drop_suppresses_sack {
+        let timing = self.policies.ack_timing(&arrival, &policies::view(self.now, &self.paths, &self.sender));
+        if packet.dropped && self.profile.drop_suppresses_sack {
             return;
         }
         match timing {
@@ -94,7 +94,7 @@ impl Association {
                 //= docs/rfc9260.txt#section-6.2
                 //# In other words, an implementation MAY lower the value of 'SACK.Delay' below 500 ms but MUST NOT raise
                 //# it above 500 ms.
-                let delay = delay.min(self.policy.profile.sack_delay_max);
+                let delay = delay.min(self.profile.sack_delay_max);
                 self.ack.deadline.get_or_insert(self.now + delay);
             }
         }
@@ -167,7 +167,7 @@ impl Association {
         //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK chunk
         //# with the DATA chunk.
         let fits = self.sack_bytes() + padded_len(first) <= writer.remaining();
-        if self.policy.profile.bundle_control
+        if self.profile.bundle_control
             && owed
             && fits
             && self.ack.path == Some(path)
@@ -200,7 +200,7 @@ impl Association {
 
     /// The chunk that acknowledges, as far as the peer knows it.
     fn ack_form(&self) -> AckForm {
-        if self.ack.uses_nr_sack { self.policy.ack_form() } else { AckForm::Sack }
+        if self.ack.uses_nr_sack { self.policies.ack_form() } else { AckForm::Sack }
     }
 
     /// Whether a SACK that is owed and the next DATA chunk fit one packet. If not, the SACK goes ahead on its own rather than
@@ -215,7 +215,7 @@ impl Association {
         let bound = self.sender.bound().lowest().map(|tsn| self.sender.chunk_len(tsn));
         let Some(first) = lost.or(bound).or(new) else { return true };
         let room = self.packet_room(self.control_path(self.ack.path)) - COMMON_HEADER_LEN;
-        self.policy.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
+        self.profile.bundle_control && self.sack_bytes() + padded_len(first) <= room
     }
 
     //= docs/rfc9260.txt#section-6.2
@@ -227,7 +227,10 @@ impl Association {
         //# field.
         let a_rwnd = self.advertised_window();
         let by_timer = self.ack.by_timer;
-        let flags = self.policy.sack_flags(self.ack.packets, by_timer);
+        let flags = match self.sender.facts().foreign_sack_flags {
+            true => 0,
+            false => self.policies.sack_flags(self.ack.packets, by_timer, &self.profile),
+        };
         let form = self.ack_form();
         let Some(receiver) = self.receiver.as_mut() else { return };
         let repr = SackRepr {
@@ -243,7 +246,7 @@ impl Association {
             return;
         }
         receiver.tracker.clear_duplicates();
-        self.statistics.sacks_sent += 1;
+        self.outputs.statistics.sacks_sent += 1;
         self.ack.advertised = Some(a_rwnd);
         self.ack.packets = 0;
         self.ack.deadline = None;
@@ -255,11 +258,11 @@ impl Association {
     /// (RFC 9260 section 6.2, RFC 1122 section 4.2.3.3).
     pub(crate) fn advertised_window(&self) -> WindowBytes {
         let Some(receiver) = &self.receiver else { return self.recv_buffer() };
-        let free = receiver.free(&self.policy.profile);
+        let free = receiver.free(&self.profile);
         //= docs/rfc9260.txt#section-6.2
         //# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver silly window
         //# syndrome (SWS), as described in [RFC1122].
-        if self.policy.profile.silly_window_avoidance && free < self.window_worth_opening() {
+        if self.profile.silly_window_avoidance && free < self.window_worth_opening() {
             return WindowBytes::ZERO;
         }
         free
@@ -276,7 +279,7 @@ impl Association {
     //= docs/rfc9260.txt#section-6.2
     //# The data receiver SHOULD notify the data sender in a timely manner of changes in its ability to receive data.
     pub(crate) fn consider_window_update(&mut self) {
-        if !self.policy.profile.silly_window_avoidance {
+        if !self.profile.silly_window_avoidance {
             return;
         }
         let worth = self.window_worth_opening();

@@ -74,7 +74,7 @@ impl Association {
                 //# If the T5-shutdown-guard timer is used, it SHOULD be set to the RECOMMENDED value of 5 times
                 //# 'RTO.Max'.
                 // RFC 9260 section 9.2: five times RTO.Max is as long as it may take.
-                let t5 = Some(self.now + self.policy.profile.rto_max.times(5));
+                let t5 = Some(self.now + self.profile.rto_max.times(5));
                 self.state = State::ShutdownSent(Closing { t5, ..Closing::default() });
                 self.send_shutdown();
             }
@@ -119,7 +119,7 @@ impl Association {
     //= docs/rfc9260.txt#section-9.2
     //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
     fn start_t2(&mut self, path: PathId) {
-        let t2 = self.now + self.policy.path(path).rto;
+        let t2 = self.now + self.paths.facts(path).rto;
         if let Some(closing) = self.state.closing_mut() {
             closing.t2 = Some(t2);
         }
@@ -127,7 +127,7 @@ impl Association {
 
     /// T2-shutdown: again, elsewhere if possible, until the peer is given up.
     pub(crate) fn handle_t2(&mut self) {
-        let limit = self.policy.profile.association_max_retrans;
+        let limit = self.profile.association_max_retrans;
         let from = match self.state {
             State::ShutdownAckSent { from, .. } => Some(from),
             _ => None,
@@ -149,7 +149,7 @@ impl Association {
             return;
         }
         let first = self.control_path(from);
-        self.policy.back_off(first);
+        self.paths.back_off(first);
         let path = self.path_in_turn(first, tries);
         self.start_t2(path);
         //= docs/rfc9260.txt#section-9.2
@@ -189,7 +189,7 @@ impl Association {
                 //# normal data transmission procedures defined in Section 6, until all outstanding DATA chunks are
                 //# acknowledged; however, the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
                 self.state = State::ShutdownReceived { from: source };
-                self.events.push_back(AssociationEvent::ShutdownReceived);
+                self.outputs.report(AssociationEvent::ShutdownReceived);
             }
             //= docs/rfc9260.txt#section-9.2
             //# Once an endpoint has reached the SHUTDOWN-RECEIVED state, it MUST ignore ULP shutdown requests but MUST

@@ -4,12 +4,9 @@
 use crate::address::Origin;
 use crate::association::{Association, AssociationEvent};
 use crate::config::ListedAddresses;
-use crate::path::{PathSource, Standing};
 use crate::path_id::{PathId, PathState};
+use crate::paths::{AddressValidation, PathSource};
 use crate::policy::Event;
-
-/// How many bytes may be sent to an unproved address for one that came from it. QUIC has the same factor (RFC 9000 section 8.1).
-pub(crate) const REPLY_FACTOR: u64 = 3;
 
 /// A HEARTBEAT with our information takes 36 bytes. An address that was only listed gets nothing longer.
 const SMALL_PACKET: usize = 64;
@@ -18,8 +15,8 @@ impl Association {
     /// The path a packet came on; its verification tag shows that it is the peer's. A source that is new becomes a path that
     /// still has to be verified.
     pub(crate) fn path_of_origin(&mut self, origin: Origin) -> Option<PathId> {
-        if let Some(path) = self.path_of(origin.address) {
-            self.came_from(path, origin.bytes);
+        if let Some(path) = self.paths.find(origin.address) {
+            self.note_received(path, origin.bytes);
             return Some(path);
         }
         if self.is_opening() {
@@ -41,11 +38,11 @@ impl Association {
     /// it.
     fn answered_from_another_port(&mut self, origin: Origin) -> Option<PathId> {
         let same = |id: &PathId| {
-            let path = &self.paths[id.index()];
+            let path = &self.paths[*id];
             path.address.same_hosts(&origin.address)
         };
-        let id = self.live_paths().find(same)?;
-        self.paths[id.index()].address = origin.address;
+        let id = self.paths.live().find(same)?;
+        self.paths.rebind(id, origin.address);
         self.addressing.note_change();
         self.dispatch_event(&Event::PathRebound(id));
         Some(id)
@@ -60,9 +57,7 @@ impl Association {
             ListedAddresses::Ignore | ListedAddresses::Protected => true,
             ListedAddresses::Use => {
                 self.addressing.peer.contains(&origin.address.remote)
-                    || self
-                        .live_paths()
-                        .any(|id| self.paths[id.index()].address.remote == origin.address.remote)
+                    || self.paths.live().any(|id| self.paths[id].address.remote == origin.address.remote)
             }
         }
     }
@@ -75,14 +70,10 @@ impl Association {
             self.new_path(address)
         });
         let id = id.ok()?;
-        let path = &mut self.paths[id.index()];
-        path.source = PathSource::Learned;
-        if self.addressing.guarded {
-            path.standing = Standing::Seen { allowance_bytes: 0 };
-        }
-        self.came_from(id, bytes);
-        self.events.push_back(AssociationEvent::PathAdded { path: id });
-        self.doubt_namesakes(id);
+        self.paths.mark_learned(id, self.addressing.guarded);
+        self.note_received(id, bytes);
+        self.outputs.report(AssociationEvent::PathAdded { path: id });
+        self.unconfirm_addresses_of_peer(id);
         self.verify_path(id);
         Some(id)
     }
@@ -90,11 +81,11 @@ impl Association {
     /// A path to this remote address that was only guessed makes room for the one the peer uses. No other one does: two
     /// that the peer does use would drive each other out with every packet.
     fn replace_guess(&mut self, origin: Origin) {
-        let guess = self.live_paths().find(|id| {
-            let path = &self.paths[id.index()];
+        let guess = self.paths.live().find(|id| {
+            let path = &self.paths[*id];
             path.address.remote == origin.address.remote
-                && path.standing == Standing::Listed
-                && self.policy.path(*id).state == PathState::Unconfirmed
+                && path.validation == AddressValidation::Listed
+                && self.paths.facts(*id).state == PathState::Unconfirmed
         });
         if let Some(id) = guess {
             let _ = self.retire_path(id);
@@ -103,9 +94,9 @@ impl Association {
 
     /// A source that was learned and answers no more gives its place to a new one.
     pub(super) fn evict_failed(&mut self) {
-        let failed = self.live_paths().find(|id| {
-            self.paths[id.index()].source == PathSource::Learned
-                && self.policy.path(*id).state == PathState::Inactive
+        let failed = self.paths.live().find(|id| {
+            self.paths[*id].source == PathSource::Learned
+                && self.paths.facts(*id).state == PathState::Inactive
         });
         if let Some(id) = failed {
             let _ = self.retire_path(id);
@@ -114,8 +105,8 @@ impl Association {
 
     /// Packets do not make a path of this retired one's addresses again.
     pub(crate) fn bar(&mut self, id: PathId) {
-        let address = self.paths[id.index()].address;
-        let namesake = self.live_paths().any(|id| self.paths[id.index()].address.same_hosts(&address));
+        let address = self.paths[id].address;
+        let namesake = self.paths.live().any(|id| self.paths[id].address.same_hosts(&address));
         if !namesake {
             self.addressing.bar(address);
         }
@@ -123,89 +114,72 @@ impl Association {
 
     /// A packet from the same address with another port: either the peer has several paths behind one translator, or the
     /// translator has bound the old path to a new port (RFC 6951 section 5.4). The old path is asked.
-    fn doubt_namesakes(&mut self, new: PathId) {
-        for index in 0..self.paths.len() {
-            let (old, path) = (&self.paths[index], &self.paths[new.index()]);
-            let namesake = index != new.index()
+    fn unconfirm_addresses_of_peer(&mut self, new: PathId) {
+        for id in self.paths.ids() {
+            let (old, path) = (&self.paths[id], &self.paths[new]);
+            let namesake = id != new
                 && !old.removed
                 && old.address.same_hosts(&path.address)
-                && self.policy.facts()[index].state != PathState::Unconfirmed;
+                && self.paths.facts(id).state != PathState::Unconfirmed;
             if namesake {
-                self.paths[index].successor = Some(new);
-                self.heartbeat_due(PathId::new(index));
+                self.paths.set_successor(id, new);
+                self.heartbeat_due(id);
             }
         }
     }
 
     /// A path has become another one if that one has proved itself and the old one, asked after it had appeared, is silent.
     pub(crate) fn succeed(&mut self, old: PathId) {
-        let Some(new) = self.paths[old.index()].successor else { return };
-        let proved = !self.paths[new.index()].removed && self.policy.path(new).state == PathState::Active;
-        let silent = self.policy.path(old).error_count > 0;
-        if !proved || !silent || self.paths[old.index()].removed {
+        let Some(new) = self.paths[old].successor else { return };
+        let proved = !self.paths[new].removed && self.paths.facts(new).state == PathState::Active;
+        let silent = self.paths.facts(old).error_count > 0;
+        if !proved || !silent || self.paths[old].removed {
             return;
         }
-        let was_primary = self.policy.path(old).primary;
+        let was_primary = self.paths.facts(old).primary;
         if self.retire_path(old).is_ok() {
             if was_primary {
-                self.policy.set_primary(new);
+                self.paths.set_primary(new);
             }
             self.dispatch_event(&Event::PathRebound(new));
-            self.events.push_back(AssociationEvent::PathRebound { path: new, was: old });
+            self.outputs.report(AssociationEvent::PathRebound { path: new, was: old });
         }
     }
 
     /// A path has proved itself: those that it may have replaced are looked at.
     pub(crate) fn succeed_namesakes(&mut self, new: PathId) {
-        for index in 0..self.paths.len() {
-            if self.paths[index].successor == Some(new) {
-                self.succeed(PathId::new(index));
+        for id in self.paths.ids() {
+            if self.paths[id].successor == Some(new) {
+                self.succeed(id);
             }
         }
     }
 
-    /// Something came from the far end of a path.
-    fn came_from(&mut self, id: PathId, bytes: usize) {
-        let guarded = self.addressing.guarded;
-        let standing = &mut self.paths[id.index()].standing;
-        let more = REPLY_FACTOR * bytes as u64;
-        *standing = match *standing {
-            Standing::Listed if guarded => Standing::Seen { allowance_bytes: more },
-            Standing::Trusted | Standing::Listed => Standing::Trusted,
-            Standing::Seen { allowance_bytes } => {
-                Standing::Seen { allowance_bytes: allowance_bytes.saturating_add(more) }
-            }
-        };
+    /// Counts a packet that came from the far end of a path.
+    fn note_received(&mut self, id: PathId, bytes: usize) {
+        self.paths.note_received(id, bytes, self.addressing.guarded);
     }
 
-    /// Whether a packet of this length may go to the far end of a path, and notes that it does.
+    /// Returns `true` if a packet of this length may be sent to the far end of a path, and counts it.
     pub(crate) fn may_send(&mut self, id: PathId, bytes: usize) -> bool {
         let small = SMALL_PACKET + self.protection.reserved_bytes();
-        match &mut self.paths[id.index()].standing {
-            Standing::Trusted => true,
-            Standing::Listed => bytes <= small || !self.addressing.guarded,
-            Standing::Seen { allowance_bytes } => {
-                let left = allowance_bytes.checked_sub(bytes as u64);
-                *allowance_bytes = left.unwrap_or(*allowance_bytes);
-                left.is_some()
-            }
-        }
+        self.paths.admit_packet(id, bytes, small, self.addressing.guarded)
     }
 
     /// Whether any address of the peer has proved itself, or was given by the application.
     pub(crate) fn was_answered(&self) -> bool {
-        self.paths.iter().any(|path| !path.removed && path.standing == Standing::Trusted)
+        self.paths.iter().any(|path| !path.removed && path.validation == AddressValidation::Trusted)
     }
 
     /// A learned source that has never answered is no path any more; whether it was one.
     pub(crate) fn give_up_learned(&mut self, id: PathId) -> bool {
-        let path = &self.paths[id.index()];
-        let exhausted = match path.standing {
-            Standing::Seen { allowance_bytes } => allowance_bytes < SMALL_PACKET as u64,
-            Standing::Trusted | Standing::Listed => false,
+        let path = &self.paths[id];
+        let exhausted = match path.validation {
+            AddressValidation::Seen { allowance_bytes } => allowance_bytes < SMALL_PACKET as u64,
+            AddressValidation::Trusted | AddressValidation::Listed => false,
         };
-        let failed = self.policy.path(id).state == PathState::Inactive;
-        let unproved = matches!(path.standing, Standing::Seen { .. });
+        let failed = self.paths.facts(id).state == PathState::Inactive;
+        let unproved = matches!(path.validation, AddressValidation::Seen { .. });
         path.source == PathSource::Learned
             && unproved
             && (failed || exhausted)

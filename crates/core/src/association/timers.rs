@@ -1,13 +1,11 @@
 //! Deadlines, and what happens when they pass.
 
 use crate::association::Association;
-use crate::path_id::PathId;
-use crate::path_id::PathState;
+use crate::association::policies;
+use crate::path_id::{PathId, PathState};
+use crate::paths::PathTimer;
 use crate::policy::{Event, LossCause, OpportunityCause, Reason, StateCause};
 use crate::time::Time;
-
-/// RTOs without DATA that policies are told of one by one. A window of 2^32 packets that is halved at each is one packet then.
-const MOST_IDLE_RTOS: u8 = 32;
 
 fn due(timer: &mut Option<Time>, now: Time) -> bool {
     timer.take_if(|at| *at <= now).is_some()
@@ -45,10 +43,10 @@ impl Association {
         if due(&mut self.sack.reneging_at, now) {
             self.believe_reneging();
         }
-        for index in 0..self.paths.len() {
-            self.handle_path_timers(PathId::new(index));
+        for id in self.paths.ids() {
+            self.handle_path_timers(id);
         }
-        if self.policy.deadline().is_some_and(|at| at <= now) {
+        if self.policies.deadline().is_some_and(|at| at <= now) {
             self.dispatch_event(&Event::Deadline);
             self.run_loss_tasks();
             self.probe_idle_paths();
@@ -65,29 +63,29 @@ impl Association {
 
     fn handle_path_timers(&mut self, id: PathId) {
         let now = self.now;
-        if self.is_closed() || self.paths[id.index()].removed {
+        if self.is_closed() || self.paths[id].removed {
             return;
         }
         // Before T3, which leaves nothing outstanding.
-        if due(&mut self.paths[id.index()].timers.silence, now) {
+        if self.paths.take_due(id, PathTimer::Silence, now) {
             self.path_silent(id);
         }
-        if due(&mut self.paths[id.index()].timers.silence_limit, now) {
+        if self.paths.take_due(id, PathTimer::SilenceLimit, now) {
             self.silence_limit_is_over(id);
         }
-        if due(&mut self.paths[id.index()].timers.t3, now) {
+        if self.paths.take_due(id, PathTimer::T3, now) {
             self.handle_t3(id);
         }
-        if due(&mut self.paths[id.index()].timers.mtu, now) {
+        if self.paths.take_due(id, PathTimer::Mtu, now) {
             self.mtu_timer_expired(id);
         }
-        if due(&mut self.paths[id.index()].timers.heartbeat_timeout, now) {
+        if self.paths.take_due(id, PathTimer::HeartbeatTimeout, now) {
             self.heartbeat_unanswered(id);
         }
-        if due(&mut self.paths[id.index()].timers.heartbeat, now) {
+        if self.paths.take_due(id, PathTimer::Heartbeat, now) {
             self.heartbeat_due(id);
         }
-        if due(&mut self.paths[id.index()].timers.idle, now) {
+        if self.paths.take_due(id, PathTimer::Idle, now) {
             self.path_idle(id);
         }
     }
@@ -95,10 +93,7 @@ impl Association {
     /// A path has sent nothing for an RTO: its window may decay, again after another RTO until nothing is left to decay. Else
     /// every association that once carried DATA would want to be woken at each RTO.
     fn path_idle(&mut self, id: PathId) {
-        let rto = self.policy.path(id).rto;
-        let timers = &mut self.paths[id.index()].timers;
-        timers.idle_rtos += 1;
-        timers.idle = (timers.idle_rtos < MOST_IDLE_RTOS).then(|| self.now + rto);
+        self.paths.count_idle_rto(id, self.now);
         self.dispatch_event(&Event::Idle(id));
     }
 
@@ -107,18 +102,16 @@ impl Association {
         //= docs/rfc9260.txt#section-8.2
         //# When its peer endpoint is multi-homed, an endpoint SHOULD keep an error counter for each of the destination
         //# transport addresses of the peer endpoint.
-        self.policy.path_mut(id).error_count += 1;
+        self.paths.count_error(id);
         self.forgive_idle_silence();
-        let before = self.policy.path(id).state;
+        let before = self.paths.facts(id).state;
         // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
         // service while data has another one.
         //= docs/rfc9260.txt#section-8.1
         //# Unacknowledged HEARTBEAT chunks observed on paths different from the path currently used for data transfer
         //# SHOULD NOT increment the association error counter, as this could lead to association closure even if the path
         //# that is currently used for data transfer is available (but idle).
-        let spare = by_heartbeat
-            && before != PathState::Active
-            && self.live_paths().any(|other| self.policy.path(other).state == PathState::Active);
+        let spare = by_heartbeat && before != PathState::Active && self.paths.any_active();
         if before != PathState::Unconfirmed && !spare && !self.is_silent_by_itself(id) {
             //= docs/rfc9260.txt#section-8.1
             //# An endpoint SHOULD keep a counter on the total number of consecutive retransmissions to its peer (this
@@ -127,8 +120,12 @@ impl Association {
             //# used for data transfer.
             self.liveness.errors += 1;
         }
-        self.policy.refresh(&self.sender);
-        let decision = self.policy.state_after_error(id, by_heartbeat, self.now);
+        self.sender.refresh_facts();
+        let decision = self.policies.state_after_error(
+            id,
+            by_heartbeat,
+            &policies::view(self.now, &self.paths, &self.sender),
+        );
         self.set_state(id, decision.choice, StateCause::Errors(decision.reason));
         //= docs/rfc9260.txt#section-8.1
         //# In addition, the endpoint SHOULD report the failure to the upper layer and optionally report back all
@@ -146,47 +143,50 @@ impl Association {
             //# If the value of this counter exceeds the limit indicated in the protocol parameter
             //# 'Association.Max.Retrans', the endpoint SHOULD consider the peer endpoint unreachable and SHALL stop
             //# transmitting any more data to it (and thus the association enters the CLOSED state).
-            None => self.liveness.errors > self.policy.profile.association_max_retrans,
+            None => self.liveness.errors > self.profile.association_max_retrans,
         }
     }
 
     /// Data leaves on a path: the wait for an answer begins, if it has not begun before.
     pub(crate) fn await_answer(&mut self, id: PathId) {
         if let Some(limit) = self.silence_limit() {
-            self.paths[id.index()].timers.silence.get_or_insert(self.now + limit);
+            self.paths.begin_silence(id, limit, self.now);
         }
-        if self.paths[id.index()].timers.silence_limit.is_none() {
+        if self.paths[id].timers.silence_limit.is_none() {
             self.begin_silence_limit(id);
         }
     }
 
     /// Something that the path carried was answered: the wait begins anew.
     pub(crate) fn path_spoke(&mut self, id: PathId) {
-        if let (Some(limit), Some(until)) = (self.silence_limit(), &mut self.paths[id.index()].timers.silence)
-        {
-            *until = self.now + limit;
+        if let Some(limit) = self.silence_limit() {
+            self.paths.extend_silence(id, limit, self.now);
         }
-        if self.paths[id.index()].timers.silence_limit.is_some() {
+        if self.paths[id].timers.silence_limit.is_some() {
             self.begin_silence_limit(id);
         }
     }
 
     fn begin_silence_limit(&mut self, id: PathId) {
-        let silence_limit = self.policy.silence_limit(id, self.now);
-        self.paths[id.index()].timers.silence_limit = silence_limit.map(|span| self.now + span);
+        let silence_limit =
+            self.policies.silence_limit(id, &policies::view(self.now, &self.paths, &self.sender));
+        self.paths.set_silence_limit(id, silence_limit.map(|span| self.now + span));
     }
 
     /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
     /// may still arrive, so nothing is lost yet and its window stays.
     fn silence_limit_is_over(&mut self, id: PathId) {
-        let facts = self.policy.path(id);
-        let others = self.live_paths().any(|other| other != id && self.policy.path(other).is_active());
+        let facts = self.paths.facts(id);
+        let others = self.paths.live().any(|other| other != id && self.paths.facts(other).is_active());
         if !facts.is_active() || facts.in_flight.is_zero() || !others {
             return;
         }
-        let waited = self.policy.silence_limit(id, self.now).unwrap_or_default();
+        let waited = self
+            .policies
+            .silence_limit(id, &policies::view(self.now, &self.paths, &self.sender))
+            .unwrap_or_default();
         let reason = Reason::figure("answers nothing", "silence_ms", waited.as_millis_f64());
-        self.statistics.silences += 1;
+        self.outputs.statistics.silences += 1;
         self.set_state(id, PathState::PotentiallyFailed, StateCause::Errors(reason));
         self.send_heartbeat(id);
         self.open_opportunity(OpportunityCause::Policy, true);
@@ -194,8 +194,8 @@ impl Association {
 
     /// A path whose data has met silence for the configured time has failed, whatever its error counter says.
     fn path_silent(&mut self, id: PathId) {
-        let serves = matches!(self.policy.path(id).state, PathState::Active | PathState::PotentiallyFailed);
-        if !serves || self.policy.path(id).in_flight.is_zero() {
+        let serves = matches!(self.paths.facts(id).state, PathState::Active | PathState::PotentiallyFailed);
+        if !serves || self.paths.facts(id).in_flight.is_zero() {
             return;
         }
         let limit = self.silence_limit().unwrap_or_default();
@@ -203,10 +203,10 @@ impl Association {
         self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
         // From here on it is as if T3 had found the failure.
         self.dispatch_event(&Event::LossEvent { path: id, cause: LossCause::Timeout });
-        self.paths[id.index()].measuring = None;
+        self.paths.cancel_measurement(id);
         self.mark_path_lost(id, LossCause::Timeout, false);
         // As at T3: where only copies were in flight nothing else would let new data go.
-        let new_data = self.policy.profile.timeout_opens_new_data || self.sender.lost().is_empty();
+        let new_data = self.profile.timeout_opens_new_data || self.sender.lost().is_empty();
         self.open_opportunity(OpportunityCause::Timeout(id), new_data);
         self.send_heartbeat(id);
     }

@@ -5,6 +5,7 @@ mod bound;
 mod check;
 mod chunk_list;
 mod delivery;
+mod facts;
 mod limited;
 mod lost;
 mod options;

@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use crate::intervals::Interval;
 use crate::path_id::{MAX_PATHS, PathId, PathSet};
-use crate::policy::{DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
+use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::delivery::{Delivered, Delivery};
 use crate::send::peer_window::PeerWindow;
@@ -96,6 +96,7 @@ pub(crate) struct Sender {
     awaits_room: bool,
     /// Paths whose counts have changed since they were taken.
     pub(super) changed: PathSet,
+    pub(super) facts: AssociationFacts,
 }
 
 /// What there is.
@@ -120,6 +121,7 @@ impl Sender {
             buffer_limit,
             awaits_room: false,
             changed: PathSet::EMPTY,
+            facts: AssociationFacts::default(),
             profile,
         }
     }

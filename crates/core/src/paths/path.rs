@@ -1,24 +1,26 @@
-//! A path: a pair of a local and a remote address, with its own timers, round-trip estimate and HEARTBEAT state.
+//! State of one path: a pair of a local and a remote address, with timers, HEARTBEATs and measurements.
+//!
+//! Other modules read it. Only [`Paths`](super::Paths) changes it.
 
 use crate::address::PathAddress;
-use crate::mtu::MtuSearch;
-use crate::pacer::Pacer;
 use crate::path_id::PathId;
-use crate::policy::RttFacts;
-use crate::profile::Profile;
+use crate::paths::mtu_search::MtuSearch;
+use crate::paths::pacer::Pacer;
+use crate::paths::pseudo::PseudoCumulative;
+use crate::paths::recovery::PathRecovery;
 use crate::time::{Span, Time, earliest};
 use crate::windowed::WindowedMin;
 
-/// What is known of the address at a path's far end, and so how much may be sent there.
+/// Validation state of the remote address, which limits how much may be sent there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// The application gave it, or it has proved itself: as much as windows admit.
+pub(crate) enum AddressValidation {
+    /// The application named the address, or it has answered: no limit.
     Trusted,
-    /// The peer listed it, and nothing has come from it: small HEARTBEATs.
+    /// The peer listed the address, and no packet has come from it: small HEARTBEATs only.
     Listed,
-    /// Packets came from it, which may be forged.
+    /// Packets came from the address and may be forged.
     Seen {
-        /// What may still be sent there.
+        /// Bytes that may still be sent there.
         allowance_bytes: u64,
     },
 }
@@ -78,28 +80,7 @@ impl PathTimers {
     }
 }
 
-/// CUC version 2's two searches on a path: the earliest outstanding TSN sent once, and the earliest sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PseudoCumulative {
-    pub(crate) expected: u64,
-    pub(crate) find: bool,
-    pub(crate) expected_retransmitted: u64,
-    pub(crate) find_retransmitted: bool,
-}
-
-impl PseudoCumulative {
-    fn new() -> Self {
-        PseudoCumulative { expected: 0, find: true, expected_retransmitted: 0, find_retransmitted: true }
-    }
-
-    /// Both searches start again: something moved.
-    pub(crate) fn search_again(&mut self) {
-        self.find = true;
-        self.find_retransmitted = true;
-    }
-}
-
-/// What the endpoint keeps about a path beside the facts that policies see.
+/// State of a path beside the facts that policies see.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) address: PathAddress,
@@ -114,7 +95,7 @@ pub(crate) struct Path {
     pub(crate) removed: bool,
     /// How often the peer was told of our address.
     pub(crate) announcements: u8,
-    pub(crate) standing: Standing,
+    pub(crate) validation: AddressValidation,
     pub(crate) source: PathSource,
     /// A path between the same addresses with another port, which this one may have become.
     pub(crate) successor: Option<PathId>,
@@ -125,19 +106,15 @@ pub(crate) struct Path {
     /// A HEARTBEAT of the peer has delayed the one that is due next.
     pub(crate) yielded: bool,
     pub(crate) pseudo: PseudoCumulative,
-    /// Losses up to this TSN belong to a window that has been cut; 0 if none has.
-    pub(crate) recovery_point: u64,
-    /// The highest one so far, for [`RecoveryPoint::HighestOutstandingUnlessLower`](crate::profile::RecoveryPoint).
-    pub(crate) highest_recovery_point: u64,
-    /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
-    pub(crate) lost_in_event: bool,
+    pub(crate) recovery: PathRecovery,
+    /// Packets that count against Max.Burst in this send opportunity.
     pub(crate) burst_used: u32,
     pub(crate) pacer: Pacer,
     pub(crate) least_rtt: WindowedMin<Span>,
 }
 
 impl Path {
-    pub(crate) fn new(address: PathAddress, packet_bytes: usize) -> Self {
+    pub(super) fn new(address: PathAddress, packet_bytes: usize) -> Self {
         Path {
             address,
             packet_bytes,
@@ -145,7 +122,7 @@ impl Path {
             pending_mtu_probe: None,
             removed: false,
             announcements: 0,
-            standing: Standing::Trusted,
+            validation: AddressValidation::Trusted,
             source: PathSource::Named,
             successor: None,
             timers: PathTimers::default(),
@@ -153,52 +130,10 @@ impl Path {
             pending_heartbeat: None,
             yielded: false,
             pseudo: PseudoCumulative::new(),
-            recovery_point: 0,
-            highest_recovery_point: 0,
-            lost_in_event: false,
+            recovery: PathRecovery::default(),
             burst_used: 0,
             pacer: Pacer::default(),
             least_rtt: WindowedMin::default(),
         }
-    }
-}
-
-/// Takes a round-trip sample into the estimate and returns the new RTO (RFC 9260 section 6.3.1, C2, C3, C6, C7).
-pub(crate) fn take_rtt_sample(rtt: &mut RttFacts, sample: Span, profile: &Profile) -> Span {
-    rtt.latest = Some(sample);
-    rtt.min = Some(rtt.min.map_or(sample, |m| m.min(sample)));
-    let (smoothed, variance) = match (rtt.smoothed, rtt.variance) {
-        (Some(smoothed), Some(variance)) => {
-            let error = smoothed.abs_diff(sample);
-            (smoothed.times(7).over(8) + sample.over(8), variance.times(3).over(4) + error.over(4))
-        }
-        _ => (sample, sample.over(2)),
-    };
-    rtt.smoothed = Some(smoothed);
-    rtt.variance = Some(variance);
-    (smoothed + variance.times(4)).max(profile.rto_min).min(profile.rto_max)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_sample_sets_the_estimate_and_later_ones_move_it() {
-        let profile = Profile { rto_min: Span::from_millis(1), ..Profile::rfc9260() };
-        let mut rtt = RttFacts::default();
-        assert_eq!(take_rtt_sample(&mut rtt, Span::from_millis(100), &profile), Span::from_millis(300));
-        assert_eq!(rtt.variance, Some(Span::from_millis(50)));
-        // SRTT 7/8 * 100 + 1/8 * 180 = 110; RTTVAR 3/4 * 50 + 1/4 * 80 = 57.5; RTO = 110 + 230 = 340.
-        assert_eq!(take_rtt_sample(&mut rtt, Span::from_millis(180), &profile), Span::from_millis(340));
-        assert_eq!(rtt.smoothed, Some(Span::from_millis(110)));
-        assert_eq!(rtt.min, Some(Span::from_millis(100)));
-    }
-
-    #[test]
-    fn the_time_out_stays_within_its_bounds() {
-        let mut rtt = RttFacts::default();
-        assert_eq!(take_rtt_sample(&mut rtt, Span::from_millis(10), &Profile::rfc9260()), Span::from_secs(1));
-        assert_eq!(take_rtt_sample(&mut rtt, Span::from_secs(600), &Profile::rfc9260()), Span::from_secs(60));
     }
 }

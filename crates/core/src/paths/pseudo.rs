@@ -1,0 +1,67 @@
+//! Pseudo-cumulative TSNs of a path (CUC version 2, Iyengar 2006, as in ns-2).
+
+use crate::path_id::PathId;
+use crate::paths::Paths;
+
+/// The two searches on a path: the earliest outstanding TSN sent once, and the earliest sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PseudoCumulative {
+    pub(crate) expected: u64,
+    find: bool,
+    pub(crate) expected_retransmitted: u64,
+    find_retransmitted: bool,
+}
+
+impl PseudoCumulative {
+    pub(super) const fn new() -> Self {
+        PseudoCumulative { expected: 0, find: true, expected_retransmitted: 0, find_retransmitted: true }
+    }
+
+    /// Both searches start again: something moved.
+    fn search_again(&mut self) {
+        self.find = true;
+        self.find_retransmitted = true;
+    }
+}
+
+impl Paths {
+    /// Starts both searches on a path again.
+    pub(crate) fn search_pseudo_again(&mut self, id: PathId) {
+        self.paths[id.index()].pseudo.search_again();
+    }
+
+    /// Notes that a gap block acknowledged a chunk. Returns `true` if that advances a pseudo-cumulative TSN of the path.
+    pub(crate) fn advance_pseudo(&mut self, id: PathId, tsn: u64) -> bool {
+        let pseudo = &mut self.paths[id.index()].pseudo;
+        pseudo.find |= tsn == pseudo.expected;
+        pseudo.find_retransmitted |= tsn == pseudo.expected_retransmitted;
+        tsn == pseudo.expected || tsn == pseudo.expected_retransmitted
+    }
+
+    /// Continues the searches on a path. `earliest` finds the earliest chunk sent once, or sent again if asked with `true`.
+    pub(crate) fn find_pseudo(&mut self, id: PathId, earliest: impl Fn(bool) -> Option<u64>) {
+        let pseudo = &mut self.paths[id.index()].pseudo;
+        if pseudo.find
+            && let Some(tsn) = earliest(false)
+        {
+            pseudo.expected = tsn;
+            pseudo.find = false;
+        }
+        if pseudo.find_retransmitted
+            && let Some(tsn) = earliest(true)
+        {
+            pseudo.expected_retransmitted = tsn;
+            pseudo.find_retransmitted = false;
+        }
+    }
+
+    /// Ends every wait for the acknowledgement of a chunk that was abandoned: measurements of round trips, and searches.
+    pub(crate) fn stop_waiting_for(&mut self, tsn: u64) {
+        for path in &mut self.paths {
+            path.measuring.take_if(|measured| *measured == tsn);
+            if path.pseudo.expected == tsn || path.pseudo.expected_retransmitted == tsn {
+                path.pseudo.search_again();
+            }
+        }
+    }
+}
