@@ -1,7 +1,8 @@
 """Prints when packets leave a link that replays a Mahimahi trace, by the rule of LinkQueue::rationalize in Mahimahi.
 
-Usage: oracle.py TRACE < ARRIVALS. Each line of ARRIVALS has a time in ns and a size in bytes, and each line of the output the time in ns
-at which that packet leaves. The queue is unlimited. Written from Mahimahi's description, without the simulator's code.
+Usage: oracle.py TRACE < ARRIVALS. Each line of ARRIVALS has a time in ns and a size in bytes. Each line of the output
+has the time in ns at which that packet leaves. The queue is unlimited.
+Written from Mahimahi's description, without the simulator's code.
 """
 
 import sys
