@@ -25,18 +25,19 @@ LONGEST_FILE = {"rs": 800, "py": 500}
 # fmt: off
 # What a crate must not depend on: the arrows of the workspace point one way.
 LAYERS = {
-    "wire": {"core", "dtls", "keying", "schemes", "sim", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "core": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "dtls": {"keying", "schemes", "sim", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "keying": {"schemes", "sim", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "identity": {"keylog", "schemes", "sim", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "keylog": {"identity", "schemes", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "schemes": {"dtls", "keying", "sim", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "sim": {"dtls", "keying", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "wire": {"core", "dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "core": {"dtls", "keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "dtls": {"keying", "schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "keying": {"schemes", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "identity": {"keylog", "schemes", "sim", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "keylog": {"identity", "schemes", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "schemes": {"dtls", "keying", "sim", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "sim": {"dtls", "keying", "identity", "keylog", "scenario", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "scenario": {"dtls", "keying", "identity", "keylog", "lab", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
     "lab": {"identity", "keylog", "net", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "net": {"identity", "keylog", "sim", "lab", "relay", "transfer", "observe", "cli", "python", "wheel"},
-    "relay": {"identity", "keylog", "wire", "schemes", "lab", "net", "transfer", "observe", "cli", "python", "wheel"},
-    "transfer": {"wire", "core", "schemes", "sim", "lab", "relay", "observe", "cli", "python", "wheel"},
+    "net": {"identity", "keylog", "sim", "scenario", "lab", "relay", "transfer", "observe", "cli", "python", "wheel"},
+    "relay": {"identity", "keylog", "wire", "schemes", "scenario", "lab", "net", "transfer", "observe", "cli", "python", "wheel"},
+    "transfer": {"wire", "core", "schemes", "sim", "scenario", "lab", "relay", "observe", "cli", "python", "wheel"},
     "observe": {"relay", "transfer", "cli", "python", "wheel"},
     "cli": {"python", "wheel"},
     "python": {"cli", "relay", "observe", "transfer", "wheel"},
@@ -113,7 +114,7 @@ def book():
     profile = (ROOT / "crates/core/src/profile.rs").read_text(encoding="utf-8")
     fields = profile.split("pub struct Profile {")[1].split("\n}")[0]
     yield from documented(fields, r"pub (\w+):", "profiles.md", "field")
-    keys = (ROOT / "crates/lab/tests/scenario/every-key.toml").read_text(encoding="utf-8")
+    keys = (ROOT / "crates/scenario/tests/scenario/every-key.toml").read_text(encoding="utf-8")
     yield from documented(keys, r"(?m)^(\w+) =", "scenarios.md", "key")
     events = (ROOT / "crates/core/src/policy/event.rs").read_text(encoding="utf-8")
     names = events.split("pub enum Event<'a> {")[1]

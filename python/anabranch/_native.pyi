@@ -30,7 +30,9 @@ __all__ = [
     "PolicyEvent",
     "Prepared",
     "RunError",
+    "Scenario",
     "ScenarioError",
+    "ScenarioText",
     "SchemeError",
     "SendAsk",
     "View",
@@ -91,6 +93,58 @@ def cards() -> str:
     """Every scheme and component as JSON: what `anabranch schemes --json` prints."""
 
 @final
+class ScenarioText:
+    """Text of a scenario file that is TOML, and may lack values that are put into it."""
+
+    def __new__(cls, text: str, file: str) -> ScenarioText:
+        """Parses text. `file` names it in messages. Raises `ScenarioError`."""
+
+    def read(self, values: Sequence[tuple[str, str]]) -> Scenario:
+        """The scenario with these values: see `Scenario`."""
+
+@final
+class Scenario:
+    """A scenario with every default in it. Its text is parsed once for all values, sweeps and runs."""
+
+    def __new__(cls, text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> Scenario:
+        """Reads the text of a scenario.
+
+        `values` are put in first: pairs of a key such as `path.path-1.loss` and a value as a TOML literal; what is not
+        TOML is taken as a string. `file` names the scenario in messages. Raises `ScenarioError`.
+        """
+
+    def with_values(self, values: Sequence[tuple[str, str]]) -> Scenario:
+        """The scenario with more values. Raises `ScenarioError`."""
+
+    def table(self) -> dict[str, Any]:
+        """The keys that are given, as a dictionary."""
+
+    def to_toml(self) -> str:
+        """The scenario as canonical TOML."""
+
+    def schemes_of(self, list: str) -> list[str]:
+        """The schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for, each in full and once.
+
+        Raises `SchemeError`.
+        """
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes to run, as they are given."""
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds to run."""
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The files that flows send: the key that names each, and its path as it is given."""
+
+    @property
+    def makes_content(self) -> bool:
+        """Whether a flow sends a file, of which content that is made up depends on the seed."""
+
+@final
 class Prepared:
     """A scenario with a scheme, read and checked once for runs with any seed.
 
@@ -99,13 +153,13 @@ class Prepared:
 
     def __new__(
         cls,
-        text: str,
+        scenario: Scenario | str,
         scheme: str,
         folder: str | PathLike[str] = ...,
         file: str = "scenario",
         own: tuple[str, Callable[[int, int], object], Sequence[str]] | None = None,
     ) -> Prepared:
-        """Reads the scenario in `text` with the scheme of flows that have none of their own.
+        """Reads a scenario, which may be text, with the scheme of flows that have none of their own.
 
         Files that flows send are looked for in `folder`, by default the working folder; `file` names the scenario in
         messages. With `own`, policies in Python take the place of some of the scheme's: a name for the results, a

@@ -297,8 +297,9 @@ def run(
     chosen = given_scheme(only_scheme(scenario) if scheme is None else scheme)
     own = chosen if isinstance(chosen, OwnScheme) else None
     expression = own.base if own else str(chosen)
-    text = scenario.to_toml(resolved=True)
-    prepared = _native.Prepared(text, expression, scenario.folder, scenario.name, own.native() if own else None)
+    prepared = _native.Prepared(
+        scenario.native, expression, scenario.folder, scenario.name, own.native() if own else None
+    )
     results: list[str] = []
     snaplen = _checked_snaplen(snaplen, pcap)
     _native.run_batch(
@@ -347,8 +348,7 @@ def checked_seed(seed: int) -> int:
 
 def only_scheme(scenario: Scenario) -> str:
     """Returns the scheme of a scenario that names only one; any if all of its flows have schemes of their own."""
-    names = scenario.run.schemes or ("cmt",)
-    schemes = _native.schemes_of(scenario.to_toml(), scenario.name, ",".join(names))
+    schemes = scenario.native.schemes_of(",".join(scenario.native.schemes))
     if len(schemes) == 1 or has_all_schemes(scenario):
         return schemes[0]
     raise SchemeError(

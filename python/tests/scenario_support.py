@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from anabranch.scenario import Path, RunSettings, Scenario
 
 ROOT = FilePath(__file__).parents[2]
-EVERY_KEY = ROOT / "crates/lab/tests/scenario/every-key.toml"
+EVERY_KEY = ROOT / "crates/scenario/tests/scenario/every-key.toml"
 SMALL = '[run]\nduration = "5 s"\n\n[[path]]\nrate = "1 Mbit/s"\ndelay = "10 ms"\n'
 
 

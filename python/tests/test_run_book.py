@@ -13,9 +13,7 @@ MODULES = [
     "anabranch.catalogue",
     "anabranch.run",
     "anabranch.scenario.flow",
-    "anabranch.scenario.link",
     "anabranch.scenario.scenario",
-    "anabranch.scenario.settings",
     "anabranch.series.series",
 ]
 

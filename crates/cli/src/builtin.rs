@@ -53,7 +53,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use anabranch_lab::scenario::Scenario;
+    use anabranch_scenario::Scenario;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use clap::builder::PossibleValuesParser;
@@ -12,50 +13,12 @@ use crate::builtin::SCENARIOS;
 use crate::exit::{CommandError, Status};
 use crate::{init, man, output};
 
+/// Keys of scenarios, as `--set` and `--sweep` take them.
+static KEYS: LazyLock<Vec<String>> =
+    LazyLock::new(|| anabranch_scenario::keys().into_iter().map(|key| key + "=").collect());
+
 /// The program's name.
 const NAME: &str = "anabranch";
-
-/// Keys of scenarios, as `--set` and `--sweep` take them.
-const KEYS: [&str; 38] = [
-    "run.duration=",
-    "run.stop=",
-    "run.start=",
-    "run.warmup=",
-    "run.seeds=",
-    "run.schemes=",
-    "run.profile=",
-    "run.delays=",
-    "association.recv_buffer=",
-    "association.send_buffer=",
-    "association.streams=",
-    "association.ordered=",
-    "association.message=",
-    "association.mtu=",
-    "association.encapsulation=",
-    "association.protection=",
-    "link.*.rate=",
-    "link.*.delay=",
-    "link.*.queue=",
-    "link.*.loss=",
-    "link.*.policer=",
-    "link.*.jitter=",
-    "path.*.rate=",
-    "path.*.delay=",
-    "path.*.queue=",
-    "path.*.loss=",
-    "path.*.via=",
-    "flow.*.kind=",
-    "flow.*.start=",
-    "flow.*.size=",
-    "flow.*.paths=",
-    "flow.*.scheme=",
-    "flow.*.direction=",
-    "flow.*.reader=",
-    "flow.*.interval=",
-    "flow.*.count=",
-    "flow.*.trace=",
-    "flow.*.deadline=",
-];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -114,15 +77,16 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<Status, 
 /// The commands with values to choose from where any text is taken: a list of schemes, a key and its value.
 fn with_values(command: Command, shell: Shell) -> Command {
     let schemes: Vec<&str> = PRESETS.iter().map(|scheme| scheme.name).collect();
+    let keys: Vec<&str> = KEYS.iter().map(String::as_str).collect();
     let cards: Vec<&str> =
         schemes.iter().copied().chain(COMPONENTS.iter().map(|component| component.name)).collect();
     command.mut_subcommands(move |command| {
         let is_cards = command.get_name() == "schemes";
         let is_init = command.get_name() == "init";
-        let (schemes, cards) = (schemes.clone(), cards.clone());
+        let (schemes, cards, keys) = (schemes.clone(), cards.clone(), keys.clone());
         command.mut_args(move |argument| match argument.get_id().as_str() {
             "scheme" | "schemes" => argument.value_parser(PossibleValuesParser::new(schemes.clone())),
-            "set" | "sweep" => argument.value_parser(PossibleValuesParser::new(KEYS)),
+            "set" | "sweep" => argument.value_parser(PossibleValuesParser::new(keys.clone())),
             // Bash completes files where none of the names begins with what was typed.
             "scenario" if shell == Shell::Bash => {
                 argument.value_parser(PossibleValuesParser::new(scenarios().collect::<Vec<_>>()))
@@ -162,38 +126,5 @@ fn with_scenarios(script: &str, shell: Shell) -> String {
             format!("{script}complete -c {NAME} -n \"__fish_{NAME}_using_subcommand run\" -a \"{names}\"\n")
         }
         _ => script.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    #[test]
-    fn every_key_that_is_completed_is_one_and_the_usual_ones_are_all_there() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/scenario/every-key.toml");
-        let text = fs::read_to_string(file).expect("a scenario with every key");
-        let mut table = String::new();
-        let mut known = Vec::new();
-        for line in text.lines() {
-            if let Some(header) = line.strip_prefix('[') {
-                table = header.trim_start_matches('[').trim_end_matches(']').to_owned();
-            } else if let Some((key, _)) = line.split_once(" = ")
-                && !key.starts_with([' ', '#'])
-            {
-                known.push(match table.as_str() {
-                    "run" | "association" => format!("{table}.{key}"),
-                    _ => format!("{table}.*.{key}"),
-                });
-            }
-        }
-        for key in KEYS {
-            assert!(known.iter().any(|known| format!("{known}=") == key), "{key} is no key");
-        }
-        for key in known.iter().filter(|key| key.starts_with("run.") || key.starts_with("association.")) {
-            assert!(KEYS.contains(&format!("{key}=").as_str()), "{key} is not completed");
-        }
     }
 }

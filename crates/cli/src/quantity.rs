@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use anabranch_core::time::Rate;
-use anabranch_lab::scenario::units;
+use anabranch_scenario::units;
 use anabranch_sim::pcapng::SnapLength;
 
 /// Reads a size in bytes.

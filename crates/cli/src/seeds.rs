@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use anabranch_lab::scenario::Scenario;
+use anabranch_scenario::Scenario;
 
 /// Seeds at most, as in scenario files.
 const MOST: usize = 100_000;

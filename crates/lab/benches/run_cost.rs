@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Job, TracePart};
-use anabranch_lab::scenario::Scenario;
+use anabranch_scenario::Scenario;
 use anabranch_schemes::registry::{COMPONENTS, PRESETS, parse};
 
 const TURNS: usize = 7;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The crates that a run goes through.
-pub(crate) const CRATES: [&str; 5] = ["wire", "core", "schemes", "sim", "lab"];
+pub(crate) const CRATES: [&str; 6] = ["wire", "core", "schemes", "sim", "scenario", "lab"];
 
 /// The workspace of the crate that is being built, at whose top `Cargo.lock` is.
 pub(crate) fn workspace() -> PathBuf {

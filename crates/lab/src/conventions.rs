@@ -3,7 +3,7 @@
 use anabranch_core::profile::Profile;
 use serde::Serialize;
 
-use crate::scenario::nearest;
+use anabranch_scenario::nearest;
 
 /// What goodput counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

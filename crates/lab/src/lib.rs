@@ -1,12 +1,13 @@
-//! From scenario files to runs, metrics and traces.
+//! From scenarios to runs, metrics and traces.
 
 pub mod conventions;
 pub mod crossval;
 pub mod engine;
 pub mod explain;
 pub mod run;
-pub mod scenario;
 pub mod statistics;
 mod text_file;
 pub mod trace;
 pub mod video;
+
+pub use anabranch_scenario as scenario;

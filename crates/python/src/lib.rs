@@ -6,6 +6,7 @@ mod engine_version;
 mod error;
 mod policy;
 mod prepared;
+mod scenario;
 mod transfer;
 mod video;
 
@@ -16,7 +17,8 @@ pub use policy::{
     Acknowledged, AssociationFacts, Bind, Copies, Decision, DeliverySample, HeadOfLine, LostChunk, PaceAsk,
     Pacing, PathFacts, PathLoss, PolicyEvent, SendAsk, View, Wait, Window, policy_sources,
 };
-pub use prepared::{Prepared, resolve, schemes_of};
+pub use prepared::Prepared;
+pub use scenario::{NativeScenario, NativeText, resolve, schemes_of};
 pub use transfer::{
     Association, Events, Listener, Operation, WakePipe, connect, end_associations, forget_runtime, listen,
 };

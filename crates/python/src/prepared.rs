@@ -5,35 +5,13 @@ use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Captures, Job, JobScheme, RunError as LabError, TracePart};
-use anabranch_lab::scenario::{Override, Scenario};
+use anabranch_scenario::Scenario;
 use anabranch_schemes::registry::NamedScheme;
 use pyo3::prelude::*;
 
 use crate::error::{RunError, ScenarioError, SchemeError};
 use crate::policy::{Fault, OwnPolicies};
-
-/// The scenario with every default in it and these values put in, as TOML that reads as the same scenario. `file` is for messages.
-#[pyfunction]
-#[pyo3(signature = (text, file, set=Vec::new()))]
-pub fn resolve(text: &str, file: &str, set: Vec<(String, String)>) -> PyResult<String> {
-    Ok(read(text, file, &set)?.to_toml())
-}
-
-/// What a list of scheme expressions such as `sctp,cmt(trigger=4)` or `all` stands for in a scenario, each written in full, and
-/// none of them twice.
-#[pyfunction]
-pub fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<String>> {
-    let scenario = read(text, file, &[])?;
-    let schemes =
-        scenario.vocabulary().parse_list(list).map_err(|error| SchemeError::new_err(error.to_string()))?;
-    let mut names: Vec<String> = Vec::new();
-    for name in schemes.iter().map(ToString::to_string) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    Ok(names)
-}
+use crate::scenario::{NativeScenario, ScenarioOrText};
 
 /// A scenario with a scheme, of which runs with any seed can be made.
 ///
@@ -67,20 +45,31 @@ pub(crate) struct Output {
 
 #[pymethods]
 impl Prepared {
-    /// Reads the text of a scenario and the scheme of flows that have none of their own, and builds the network once to see
+    /// Reads a scenario, which may be text, and the scheme of flows that have none of their own, and builds the network once to see
     /// that it can be. Files that flows send are looked for in `folder`; `file` names the scenario in messages. With `own`, policies
     /// in Python take the place of some of the scheme's.
     #[new]
-    #[pyo3(signature = (text, scheme, folder=PathBuf::new(), file="scenario", own=None))]
-    fn new(text: &str, scheme: &str, folder: PathBuf, file: &str, own: Option<Own>) -> PyResult<Self> {
-        let scenario = read(text, file, &[])?;
+    #[pyo3(signature = (scenario, scheme, folder=PathBuf::new(), file="scenario", own=None))]
+    fn new(
+        scenario: ScenarioOrText<'_>,
+        scheme: &str,
+        folder: PathBuf,
+        file: &str,
+        own: Option<Own>,
+    ) -> PyResult<Self> {
+        let scenario = match scenario {
+            ScenarioOrText::Scenario(scenario) => Arc::clone(scenario.get().scenario()),
+            ScenarioOrText::Text(text) => {
+                Arc::clone(NativeScenario::new(&text, file, Vec::new())?.scenario())
+            }
+        };
         let conventions = Conventions::named(&scenario.run.profile)
             .map_err(|error| ScenarioError::new_err(format!("{file}: `run.profile`: {error}")))?;
         let scheme =
             scenario.vocabulary().parse(scheme).map_err(|error| SchemeError::new_err(error.to_string()))?;
         let own = own.map(|(name, factory, hooks)| OwnPolicies::new(name, factory, &hooks)).transpose()?;
         let prepared = Prepared {
-            scenario: Arc::new(scenario),
+            scenario,
             conventions: Arc::new(conventions),
             scheme,
             own: own.map(Arc::new),
@@ -133,14 +122,6 @@ impl Prepared {
             None => self.scheme.clone().into(),
         }
     }
-}
-
-fn read(text: &str, file: &str, set: &[(String, String)]) -> PyResult<Scenario> {
-    let set: Vec<Override> = set
-        .iter()
-        .map(|(key, value)| Override { key: key.clone(), value: value.clone(), option: "" })
-        .collect();
-    Scenario::parse(text, file, &set).map_err(|error| ScenarioError::new_err(error.to_string()))
 }
 
 /// The exception for a run that cannot be made of the scenario in `file`.

@@ -81,6 +81,11 @@ impl LossTrace {
         numbers.dedup();
         self
     }
+
+    /// Returns the numbers of the packets of a source that are lost, in ascending order.
+    pub fn packets(&self, source: &str) -> &[u64] {
+        self.0.get(source).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Where on a link the loss strikes.

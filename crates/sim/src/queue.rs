@@ -72,7 +72,8 @@ impl QueueConfig {
         Self::packets(n).counting_in_service()
     }
 
-    const fn limited(limit: QueueLimit) -> Self {
+    /// A queue with this limit that drops packets only where it is full.
+    pub const fn limited(limit: QueueLimit) -> Self {
         QueueConfig { limit, in_service_counts: false, discipline: Discipline::DropTail }
     }
 

@@ -13,9 +13,9 @@ mod _native {
     #[pymodule_export]
     use anabranch_python::{
         Acknowledged, AnabranchError, Association, AssociationFacts, Bind, Copies, Decision, DeliverySample,
-        Events, HeadOfLine, Listener, LostChunk, Operation, PaceAsk, Pacing, PathFacts, PathLoss,
-        PolicyEvent, Prepared, RunError, ScenarioError, SchemeError, SendAsk, View, Wait, WakePipe, Window,
-        connect, end_associations, engine, forget_runtime, listen, policy_sources, resolve, run_batch,
-        schemes_of, video_due_ms, video_fates, video_measures,
+        Events, HeadOfLine, Listener, LostChunk, NativeScenario, NativeText, Operation, PaceAsk, Pacing,
+        PathFacts, PathLoss, PolicyEvent, Prepared, RunError, ScenarioError, SchemeError, SendAsk, View,
+        Wait, WakePipe, Window, connect, end_associations, engine, forget_runtime, listen, policy_sources,
+        resolve, run_batch, schemes_of, video_due_ms, video_fates, video_measures,
     };
 }

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch import _native
 from anabranch.command.video_values import deadline_ms, whole_number
 from anabranch.counting import counted
 from anabranch.errors import SchemeError, SweepError, VideoError
@@ -180,7 +179,7 @@ def _grid(options: argparse.Namespace, scenario: Scenario, seeds: list[int]) -> 
     from anabranch.sweep.steps import read_grid
 
     try:
-        schemes = _native.schemes_of(scenario.to_toml(), scenario.name, options.schemes)
+        schemes = scenario.native.schemes_of(options.schemes)
     except SchemeError as error:
         raise SweepError(f"--schemes: {error}") from error
     if len(schemes) * len(seeds) > MOST_RUNS:

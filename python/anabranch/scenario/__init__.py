@@ -3,20 +3,24 @@
 The dataclasses here mirror scenario files both ways; the book's chapter "Scenario files" says what each key means.
 """
 
-from anabranch.scenario.flow import Flow, MessagesBeside, Reliability
-from anabranch.scenario.link import (
+from anabranch.scenario.flow import Flow
+from anabranch.scenario.scenario import Scenario, load
+from anabranch.scenario.tables import (
     Aggregation,
+    Association,
     Background,
     Event,
     Jitter,
     Link,
     Loss,
+    MessagesBeside,
     Path,
     Policer,
+    Reliability,
     Reverse,
+    RunSettings,
+    Scheme,
 )
-from anabranch.scenario.scenario import Scenario, load
-from anabranch.scenario.settings import Association, RunSettings, Scheme
 
 __all__ = [
     "Aggregation",

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
-import tomli
 import tomli_w
 
 from anabranch import _native
 from anabranch._native import ScenarioError
 from anabranch.scenario.flow import Flow
 from anabranch.scenario.layout import document, literal
-from anabranch.scenario.link import Link, Path
-from anabranch.scenario.settings import Association, RunSettings, Scheme
 from anabranch.scenario.table import Table, plain, written
-from anabranch.scenario.values import put
+from anabranch.scenario.tables import Association, Link, Path, RunSettings, Scheme
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -66,17 +62,16 @@ class Scenario(Table):
     """What messages call it: the file that it was read from."""
     folder: FilePath = field(default=FilePath(), compare=False)
     """Where files that its flows send are looked for; an absolute path."""
-    _resolved: str = field(init=False, repr=False, compare=False)
-    # The text that it was read from and what messages call that, so that they name places in the author's own file.
-    _text: str = field(init=False, repr=False, compare=False)
-    _text_name: str = field(init=False, repr=False, compare=False)
+    native: _native.Scenario = field(init=False, repr=False, compare=False)
+    """The native object, which sweeps and runs share."""
+    read_from: InitVar[_native.Scenario | None] = None
+    """The native object that the tables come from. Without one they are read."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, read_from: _native.Scenario | None) -> None:
         Table.__post_init__(self)
-        text, name = self.to_toml(), f"{self.name} (as TOML)"
-        hidden = {"_text": text, "_text_name": name, "_resolved": _native.resolve(text, name)}
-        for key, value in {**hidden, "folder": FilePath(os.path.abspath(self.folder))}.items():
-            object.__setattr__(self, key, value)
+        object.__setattr__(self, "folder", FilePath(os.path.abspath(self.folder)))
+        native = read_from or _native.Scenario(self.to_toml(), f"{self.name} (as TOML)")
+        object.__setattr__(self, "native", native)
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> Scenario:
@@ -95,11 +90,7 @@ class Scenario(Table):
 
         Raises `ScenarioError` with all that is wrong in the text.
         """
-        _native.resolve(text, name)
-        scenario = cls._of(as_table(text, name), name, folder)
-        object.__setattr__(scenario, "_text", text)
-        object.__setattr__(scenario, "_text_name", name)
-        return scenario
+        return cls._of(_native.Scenario(text, name), name, folder)
 
     @classmethod
     def from_dict(
@@ -110,14 +101,15 @@ class Scenario(Table):
         Raises `ScenarioError` with all that is wrong, as if it were a file.
         """
         text = tomli_w.dumps(written(plain(table, name)))
-        _native.resolve(text, f"{name} (as TOML)")
-        return cls._of(tomli.loads(text), name, folder)
+        return cls._of(_native.Scenario(text, f"{name} (as TOML)"), name, folder)
 
     @classmethod
-    def _of(cls, table: Mapping[str, Any], name: str, folder: str | os.PathLike[str]) -> Scenario:
-        """What a file says that the native reader has accepted."""
+    def _of(cls, native: _native.Scenario, name: str, folder: str | os.PathLike[str]) -> Scenario:
+        """The scenario with the keys that were given to the native one."""
+        table = native.table()
         named = [{"name": scheme, **inner} for scheme, inner in table.get("scheme", {}).items()]
-        return cls(**cls.arguments({**table, "scheme": named}), name=name, folder=FilePath(folder))
+        arguments = cls.arguments({**table, "scheme": named})
+        return cls(**arguments, name=name, folder=FilePath(folder), read_from=native)
 
     def to_table(self) -> dict[str, Any]:
         """The keys that were given, as a dictionary of plain values."""
@@ -152,11 +144,11 @@ class Scenario(Table):
 
         The resolved text is canonical: scenarios that mean the same have the same one.
         """
-        return self._resolved if resolved else document(self.to_table())
+        return self.native.to_toml() if resolved else document(self.to_table())
 
     def resolved(self) -> Scenario:
         """The scenario with every default in it."""
-        return Scenario.parse(self._resolved, self.name, self.folder)
+        return Scenario.parse(self.to_toml(resolved=True), self.name, self.folder)
 
     def with_values(self, values: Mapping[str, Any]) -> Scenario:
         """The scenario with other values, as `--set` puts them in: by dotted key, later ones over earlier ones.
@@ -170,26 +162,8 @@ class Scenario(Table):
 
         Raises `ScenarioError` if a key matches nothing, or the scenario is wrong with these values.
         """
-        given = {key: written(plain(value, key)) for key, value in values.items()}
-        try:
-            _native.resolve(self._text, self._text_name, [(key, literal(value)) for key, value in given.items()])
-        except ScenarioError as error:
-            # A value that was put in has no place in a file, so that the message does not name it.
-            raise ScenarioError(re.sub(r"(?m)^ (?=\S)", f"{self.name}: ", str(error))) from None
-        table = self.to_table()
-        for key, value in given.items():
-            put(table, key, value)
-        return Scenario._of(table, self.name, self.folder)
-
-
-def as_table(text: str, name: str) -> dict[str, Any]:
-    """The table of a file that the native reader has accepted."""
-    try:
-        # The native reader skips a byte order mark; this one does not.
-        return tomli.loads(text.removeprefix("\ufeff"))
-    except tomli.TOMLDecodeError as error:
-        # The native reader lets lines of an inline table end before or after `=`, for one.
-        raise ScenarioError(f"{name}: {error}: the native reader lets it pass, but it is not valid TOML") from error
+        given = [(key, literal(written(plain(value, key)))) for key, value in values.items()]
+        return Scenario._of(self.native.with_values(given), self.name, self.folder)
 
 
 def decoded(data: bytes, name: str) -> str:

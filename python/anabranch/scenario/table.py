@@ -14,36 +14,6 @@ from anabranch._native import ScenarioError
 
 AnyTable = TypeVar("AnyTable", bound="Table")
 
-# Annotations of fields that hold text only: in a file, numbers with their units.
-_TEXT = ("str", "str | None")
-_UNITS = {
-    "rate": "Mbit/s",
-    "delay": "ms",
-    "queue": "packets",
-    "packet": "B",
-    "mtu": "B",
-    "message": "B",
-    "size": "MB",
-    "recv_buffer": "KiB",
-    "send_buffer": "KiB",
-    "fragment": "B",
-    "burst": "ms",
-    "idle": "ms",
-    "interval": "ms",
-    "duration": "s",
-    "start": "s",
-    "stop": "s",
-    "warmup": "s",
-    "at": "s",
-    "most": "ms",
-    "mean": "ms",
-    "deviation": "ms",
-    "period": "ms",
-    "deadline": "ms",
-    "payload": "B",
-}
-"""Keys whose values have units, with the one that they are usually given in."""
-
 
 class Table:
     """A table of a scenario file. Fields are the keys that it can have; those that are not given are `None` or `()`."""
@@ -56,7 +26,7 @@ class Table:
     INNER: ClassVar[Mapping[str, type[Table]]] = {}
     """Fields that hold tables, and what these are read as."""
 
-    UNITS: ClassVar[Mapping[str, str]] = _UNITS
+    UNITS: ClassVar[Mapping[str, str]] = {}
     """Fields whose values have units, with the one that they are usually given in."""
 
     def __post_init__(self) -> None:
@@ -65,7 +35,6 @@ class Table:
             if value is not None:
                 if (
                     field.name in self.UNITS
-                    and field.type in _TEXT
                     and isinstance(value, Real)
                     and not isinstance(value, bool)
                     and math.isfinite(value)

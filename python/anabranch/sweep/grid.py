@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import secrets
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from anabranch import _native
 from anabranch.engine import Engine
@@ -20,29 +18,27 @@ from anabranch.sweep.given_scenario import GivenScenario
 from anabranch.sweep.key import CellKey
 from anabranch.values import Value, literal
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 # Runs are told their scheme and seed apart, so that both are no part of what the scenario says.
 _ONE_RUN = [("run.schemes", '["cmt"]'), ("run.seeds", "1")]
-
-
-# Keys of flows that name a file.
-_FILES = ("path", "trace")
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """One choice of a value for each swept key, and the canonical scenario that it makes.
 
-    `files` has the SHA-256 of each file that a flow sends, by the path that the scenario gives.
+    `files` has the SHA-256 of each file that a flow sends, by the path that the scenario gives. `native` is the same
+    scenario, if it has been read.
     """
 
     values: tuple[Value, ...]
     scenario: str
     files: Mapping[str, str]
+    native: _native.Scenario | None = None
+
+    @property
+    def makes_content(self) -> bool:
+        """Returns `True` if a flow sends content that depends on the seed."""
+        return self.native is not None and self.native.makes_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +55,7 @@ class Cell:
     key: CellKey
     own: OwnScheme | None = None
     unfinished_key: CellKey | None = None
+    prepared: _native.Prepared | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -115,6 +112,8 @@ class Grid:
 
     def prepare(self, cell: Cell) -> _native.Prepared:
         """The cell as the native module wants it."""
+        if cell.prepared is not None:
+            return cell.prepared
         scenario = self.points[cell.point].scenario
         own = cell.own.native() if cell.own else None
         return _native.Prepared(scenario, cell.scheme, self.given.folder, self.given.file, own)
@@ -138,15 +137,15 @@ def make_grid(
     """
     maker = _Points(given, axes, settings)
     points = maker.checked()
-    run = _run_table(given, axes, settings)
+    run = maker.first_scenario()
     cells = _Cells(given, points, [key for axis in axes for key in axis.keys], engine.fingerprint)
     return Grid(
         given=given,
         settings=tuple(settings.items()),
         axes=tuple(axes),
         points=points,
-        cells=cells.checked(schemes, run["schemes"]),
-        seeds=tuple(seeds if seeds is not None else _seeds_of(run["seeds"])),
+        cells=cells.checked(schemes, run.schemes),
+        seeds=tuple(seeds if seeds is not None else run.seeds),
         files=maker.files,
     )
 
@@ -160,18 +159,6 @@ def _point_settings(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) ->
     return list(itertools.chain.from_iterable(pairs))
 
 
-def _run_table(given: GivenScenario, axes: Sequence[Axis], settings: Mapping[str, Value]) -> dict[str, Any]:
-    """`[run]` of the first point, with the scenario's own schemes and seeds."""
-    first = _point_settings(axes, [axis.steps[0] for axis in axes])
-    text = _native.resolve(given.text, given.file, _overrides([*settings.items(), *first]))
-    table: dict[str, Any] = tomllib.loads(text)["run"]
-    return table
-
-
-def _seeds_of(given: int | list[int]) -> list[int]:
-    return list(range(1, given + 1)) if isinstance(given, int) else given
-
-
 class _Points:
     """Makes the points, one after the other."""
 
@@ -180,7 +167,16 @@ class _Points:
         self._axes = axes
         self._settings = settings
         self._faults = Faults(given.file)
+        try:
+            self._text = _native.ScenarioText(given.text, given.file)
+        except ScenarioError as error:
+            self._faults.add(str(error))
+        self._faults.raise_if_any()
         self.files = Files(given.folder)
+
+    def first_scenario(self) -> _native.Scenario:
+        """The scenario of the first point, with its own schemes and seeds."""
+        return self._text.read(_overrides(self._values([axis.steps[0] for axis in self._axes])))
 
     def checked(self) -> tuple[Point, ...]:
         # Each value for itself first: a grid of a thousand points has the same few faults a thousand times.
@@ -195,26 +191,22 @@ class _Points:
         self._faults.raise_if_any()
         return tuple(point for point in points if point)
 
-    def _resolve(self, steps: Sequence[tuple[Value, ...]]) -> str | None:
-        settings = [*self._settings.items(), *_point_settings(self._axes, steps)]
+    def _values(self, steps: Sequence[tuple[Value, ...]]) -> list[tuple[str, Value]]:
+        return [*self._settings.items(), *_point_settings(self._axes, steps)]
+
+    def _resolve(self, steps: Sequence[tuple[Value, ...]]) -> _native.Scenario | None:
         try:
-            return _native.resolve(self._source.text, self._source.file, [*_overrides(settings), *_ONE_RUN])
+            return self._text.read([*_overrides(self._values(steps)), *_ONE_RUN])
         except ScenarioError as error:
             self._faults.add(str(error))
             return None
 
     def _point(self, steps: Sequence[tuple[Value, ...]]) -> Point | None:
-        text = self._resolve(steps)
-        if text is None:
+        scenario = self._resolve(steps)
+        if scenario is None:
             return None
-        return Point(tuple(itertools.chain.from_iterable(steps)), text, self._files(text))
-
-    def _files(self, text: str) -> dict[str, str]:
-        if not any(f"\n{key} = " in text for key in _FILES):
-            return {}
-        flows = tomllib.loads(text).get("flow", [])
-        paths = {flow[key]: (flow["name"], key) for flow in flows for key in _FILES if key in flow}
-        return {path: self._digest(path, f"flow.{flow}.{key}") for path, (flow, key) in paths.items()}
+        files = {path: self._digest(path, key) for key, path in scenario.files}
+        return Point(tuple(itertools.chain.from_iterable(steps)), scenario.to_toml(), files, scenario)
 
     def _digest(self, path: str, key: str) -> str:
         try:
@@ -266,7 +258,7 @@ class _Cells:
 
     def _listed(self, text: str, key: str) -> list[str]:
         try:
-            return _native.schemes_of(self._points[0].scenario, self._source.file, text)
+            return self._scenario(0).schemes_of(text)
         except SchemeError as error:
             self._faults.add(f"`{key}`: {error}")
             return []
@@ -289,19 +281,23 @@ class _Cells:
         text = own.base if own else str(scheme)
         try:
             prepared = _native.Prepared(
-                point.scenario, text, self._source.folder, self._source.file, own.native() if own else None
+                self._scenario(at), text, self._source.folder, self._source.file, own.native() if own else None
             )
         except AnabranchError as error:
             self._faults.add(f"{self._place(at)}, scheme {own.name if own else scheme}: {error}")
             return None
         label = prepared.scheme
         if own is None:
-            return Cell(at, text, label, self._key(point, label))
+            return Cell(at, text, label, self._key(point, label), prepared=prepared)
         identity = own.keeping.identity
         known = f"{label}\n{text}\n{identity.digest}"
         # A key of an incomplete identity only tells runs apart.
         key = self._key(point, known if identity.is_complete else f"{known}\n{secrets.token_hex()}")
         return Cell(at, text, label, key, own, self._key(point, f"{known}\nunfinished"))
+
+    def _scenario(self, at: int) -> _native.Scenario:
+        point = self._points[at]
+        return point.native or _native.Scenario(point.scenario, self._source.file)
 
     def _key(self, point: Point, scheme: str) -> CellKey:
         return CellKey(fingerprint=self._fingerprint, scenario=point.scenario, scheme=scheme, files=point.files)

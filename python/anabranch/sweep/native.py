@@ -11,8 +11,6 @@ from anabranch.sweep.recorder import Recorder
 # Runs handed over at once. What belongs to a run while it is made takes a kilobyte, so this bounds memory; and threads
 # wait for each other once in so many runs only.
 _BATCH = 4096
-# What the canonical scenario says of a flow that sends a file.
-_FILE = '\nkind = "file"\n'
 
 
 class NativeThreads:
@@ -30,7 +28,7 @@ class NativeThreads:
         """
         for begin in range(0, len(positions), _BATCH):
             batch = positions[begin : begin + _BATCH]
-            if any(_FILE in point.scenario for point in grid.points):
+            if any(point.makes_content for point in grid.points):
                 batch = _by_seed(grid, batch)
             with Recorder(batch, record) as recorder:
                 # No bytecode is run as a result is put in, so Ctrl-C cannot come in between and lose it.

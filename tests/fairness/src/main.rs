@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Batch, Job, JobScheme, RunResult, TracePart};
-use anabranch_lab::scenario::{Override, Scenario};
+use anabranch_scenario::{Override, Scenario};
 use anabranch_lab::statistics::Summary;
 use anabranch_schemes::registry::{PRESETS, Preset, parse};
 

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anabranch_lab::run::{FlowPlan, Job};
-use anabranch_lab::scenario::FlowKind;
 use anabranch_net::{Association, RecvError, Reliability, SendError, SendOptions};
+use anabranch_scenario::FlowKind;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep_until};

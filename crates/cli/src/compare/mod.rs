@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anabranch_lab::run::Job;
-use anabranch_lab::scenario::Override;
+use anabranch_scenario::Override;
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;

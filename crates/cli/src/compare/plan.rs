@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use anabranch_core::Encapsulation;
 use anabranch_core::time::Rate;
 use anabranch_lab::conventions::{Conventions, Goodput};
 use anabranch_lab::run::{Job, bulk_queue_bytes, path_lanes};
-use anabranch_lab::scenario::{Encapsulation, FlowKind, Protection, Scenario, SendBuffer, units};
+use anabranch_scenario::{FlowKind, Protection, Scenario, UDP, units};
 
 use super::CompareArguments;
 use crate::exit::CommandError;
@@ -106,7 +107,7 @@ fn alike(scenario: &Scenario) -> (Scenario, Vec<String>) {
     let mut changed = Vec::new();
     let association = &mut scenario.association;
     if association.encapsulation == Encapsulation::None {
-        association.encapsulation = Encapsulation::Udp;
+        association.encapsulation = UDP;
         changed.push("association.encapsulation = \"udp\"".to_owned());
     }
     if association.protection != Protection::None {
@@ -114,10 +115,10 @@ fn alike(scenario: &Scenario) -> (Scenario, Vec<String>) {
         association.protection = Protection::None;
         changed.push("association.protection = \"none\"".to_owned());
     }
-    if association.send_buffer == SendBuffer::Unlimited {
+    if association.send_buffer_bytes.is_none() {
         // Sockets have to have a bound. This one is never reached: what is outstanding fits the peer's buffer, and the rest waits.
         let bytes = association.recv_buffer_bytes + bulk_queue_bytes(association.recv_buffer_bytes);
-        association.send_buffer = SendBuffer::Bytes(bytes);
+        association.send_buffer_bytes = Some(bytes);
         changed.push(format!("association.send_buffer = \"{bytes} B\""));
     }
     (scenario, changed)
@@ -165,7 +166,7 @@ mod tests {
         let text = "[run]\nduration = \"9 s\"\n[association]\nprotection = \"dtls\"\n[[path]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
         let scenario = Scenario::parse(text, "test.toml", &[]).expect("a scenario");
         let (both, changed) = alike(&scenario);
-        assert_eq!(both.association.encapsulation, Encapsulation::Udp);
+        assert_eq!(both.association.encapsulation, UDP);
         assert_eq!((both.association.protection, changed.len()), (Protection::None, 3));
         assert_eq!(alike(&both), (both.clone(), Vec::new()));
     }

@@ -9,10 +9,10 @@ use anabranch_core::ListedAddresses;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
-use anabranch_lab::scenario::{FlowDirection, Stop};
 use anabranch_lab::statistics::total;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
+use anabranch_scenario::{Directions, Stop};
 use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -149,9 +149,9 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let peer = Peer::new(routes.collect::<Vec<_>>()).sctp_port(far.sctp_port());
     let source = Arc::new(Workload::of(job, index, &plan));
     let sends = match flow.direction {
-        FlowDirection::Forward => [true, false],
-        FlowDirection::Reverse => [false, true],
-        FlowDirection::Both => [true, true],
+        Directions::Forward => [true, false],
+        Directions::Reverse => [false, true],
+        Directions::Both => [true, true],
     };
     let expected = [sends[1], sends[0]].map(|arrives| source.expected().filter(|_| arrives));
     let started = times.began + duration(flow.start);

@@ -3,7 +3,7 @@
 
 use anabranch_core::time::Span;
 use anabranch_core::units::WireBytes;
-use anabranch_lab::scenario::units;
+use anabranch_scenario::units;
 use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
 
 use super::rate::read_rate;

@@ -1,9 +1,8 @@
 //! Links as written on the command line: `rate=10Mbit,delay=45ms,loss=1%,queue=50p`.
 
 use anabranch_core::time::{Rate, Span, Time};
-use anabranch_core::units::WireBytes;
-use anabranch_lab::scenario::units::{self, Queue};
 use anabranch_relay::RelayConfig;
+use anabranch_scenario::units;
 use anabranch_sim::{
     Aggregation, GilbertElliott, Jitter, LinkConfig, LossModel, LossPlace, LossTrace, Policer, QueueConfig,
 };
@@ -104,11 +103,8 @@ fn read_queue(text: &str) -> Result<QueueConfig, String> {
     }
     let short = text.strip_suffix('p').map(str::trim_end).filter(|number| is_number(number));
     let long = short.map_or_else(|| text.to_owned(), |number| format!("{number} packets"));
-    Ok(match units::parse_queue(&long).map_err(bad("queue"))? {
-        Queue::Packets(packets) => QueueConfig::packets(packets),
-        Queue::Bytes(bytes) => QueueConfig::bytes(WireBytes::new(bytes)),
-        Queue::Delay(span) => QueueConfig::time(span),
-    })
+    let limit = units::parse_queue(&long).map_err(bad("queue"))?;
+    Ok(QueueConfig::limited(limit))
 }
 
 fn is_number(text: &str) -> bool {
@@ -247,6 +243,8 @@ impl std::str::FromStr for Cut {
 
 #[cfg(test)]
 mod tests {
+    use anabranch_core::units::WireBytes;
+
     use super::*;
 
     fn refused(text: &str) -> String {

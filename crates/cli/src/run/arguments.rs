@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anabranch_lab::scenario::{Override, Sweep};
+use anabranch_scenario::{Override, Sweep};
 use anabranch_sim::pcapng::SnapLength;
 use clap::Args;
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anabranch_lab::run::{Batch, Job, Outcome, RunResult};
-use anabranch_lab::scenario::Override;
+use anabranch_scenario::Override;
 use anyhow::Context;
 use serde::Serialize;
 

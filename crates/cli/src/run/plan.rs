@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Captures, Job, RunError, TracePart};
-use anabranch_lab::scenario::{Override, Scenario};
+use anabranch_scenario::{Override, Scenario};
 use anabranch_schemes::registry::NamedScheme;
 use anabranch_sim::pcapng::SnapLength;
 use anyhow::Context;

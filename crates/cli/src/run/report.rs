@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anabranch_core::time::Span;
 use anabranch_lab::run::{FlowResult, Outcome, RunResult};
-use anabranch_lab::scenario::units::format_span;
-use anabranch_lab::scenario::{Scenario, SchemeDefinition, Stop};
 use anabranch_lab::statistics::Summary;
+use anabranch_scenario::units::format_span;
+use anabranch_scenario::{Scenario, SchemeDefinition, Stop};
 
 use super::arguments::RunArguments;
 use super::delivery::{self, SchemeRuns};

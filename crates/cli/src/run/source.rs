@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anabranch_lab::scenario::{Override, Scenario, ScenarioError};
+use anabranch_scenario::{Override, Scenario, ScenarioError};
 
 use crate::builtin;
 use crate::exit::CommandError;

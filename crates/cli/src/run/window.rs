@@ -1,8 +1,8 @@
 //! Where the receive buffer, and no network, sets the speed.
 
 use anabranch_lab::run::RunResult;
-use anabranch_lab::scenario::units::format_size;
-use anabranch_lab::scenario::{Path, Scenario};
+use anabranch_scenario::units::format_size;
+use anabranch_scenario::{Path, Scenario};
 
 /// Part of the time that says so.
 const MOST_OF_IT: f64 = 0.5;

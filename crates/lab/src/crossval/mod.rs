@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 
 use crate::conventions::Conventions;
 use crate::run::{Batch, Job, RunError, RunResult, TracePart};
-use crate::scenario::Scenario;
 use crate::statistics;
+use anabranch_scenario::Scenario;
 
 /// How many seeds a point gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

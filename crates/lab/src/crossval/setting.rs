@@ -131,7 +131,7 @@ impl Bottleneck {
 mod tests {
     use super::*;
     use crate::crossval::all_points;
-    use crate::scenario::Scenario;
+    use anabranch_scenario::Scenario;
 
     #[test]
     fn every_point_makes_a_valid_scenario() {

@@ -1,6 +1,6 @@
 //! What a path could have carried: the rate of its narrowest link over time.
 
-use crate::scenario::{Direction, Duplex, Scenario};
+use anabranch_scenario::{Direction, Duplex, Scenario};
 
 /// Bits that the named path could have carried between two moments, given in nanoseconds; `None` if there is no such path.
 /// A link that is down carries nothing, one with a policer no more than that passes in the long run. Other flows and cross traffic on the links are not taken off.
@@ -30,8 +30,8 @@ fn rate_at(link: &Duplex, direction: Direction, at: u64) -> u64 {
     let (mut rate, mut up) = (way.rate.as_bps(), true);
     let past = link.events.iter().filter(|e| e.direction == direction && e.at.as_nanos() <= at);
     for event in past {
-        rate = event.rate.map_or(rate, |rate| rate.as_bps());
-        up = event.up.unwrap_or(up);
+        rate = event.change.rate.map_or(rate, |rate| rate.as_bps());
+        up = event.change.up.unwrap_or(up);
     }
     let policed = way.impairments.policer.map_or(u64::MAX, |policer| policer.rate.as_bps());
     if up { rate.min(policed) } else { 0 }

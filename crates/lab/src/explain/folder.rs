@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use crate::explain::ExplainError;
 use crate::explain::table::{Limit, nanoseconds};
-use crate::scenario::Scenario;
 use crate::text_file;
 use crate::trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
+use anabranch_scenario::Scenario;
 
 /// The packets of all flows.
 pub(super) const PACKETS: &str = "packets.csv";

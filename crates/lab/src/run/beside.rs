@@ -5,7 +5,7 @@ use anabranch_core::{Association, SendOptions};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::run::metrics::MessageDelays;
-use crate::scenario::MessagesBeside;
+use anabranch_scenario::MessagesBeside;
 
 /// Messages of a run at most, each of which is remembered.
 const MOST_MESSAGES: usize = 1_000_000;

@@ -25,9 +25,9 @@ use crate::run::{
     AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, TraceTable,
     payload,
 };
-use crate::scenario::{Flow, FlowDirection, FlowKind, Protection, Scenario};
 use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
+use anabranch_scenario::{Directions, Flow, FlowKind, Protection, Scenario};
 
 /// SCTP ports of the two ends; any would do.
 const LEFT_PORT: u16 = 5001;
@@ -135,9 +135,9 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
         config: configured(job, config, 0),
     });
     let sends = match flow.direction {
-        FlowDirection::Forward => [true, false],
-        FlowDirection::Reverse => [false, true],
-        FlowDirection::Both => [true, true],
+        Directions::Forward => [true, false],
+        Directions::Reverse => [false, true],
+        Directions::Both => [true, true],
     };
     for side in 0..2 {
         if sends[side] {
@@ -432,7 +432,7 @@ impl Built {
     /// The end of the measurement: the end of the run, or the last byte of the last transfer.
     fn measured_until(&self, job: &Job) -> Time {
         let transfer =
-            matches!(job.scenario.run.stop, crate::scenario::Stop::Transfer { .. }) && self.is_done();
+            matches!(job.scenario.run.stop, anabranch_scenario::Stop::Transfer { .. }) && self.is_done();
         let last = (0..self.flows.len())
             .flat_map(|f| [0, 1].map(|side| self.end(f, side)))
             .filter(|end| end.expected.is_some())

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::conventions::Conventions;
     use crate::run::TracePart;
-    use crate::scenario::Scenario;
+    use anabranch_scenario::Scenario;
 
     fn job() -> Job {
         let text = r#"

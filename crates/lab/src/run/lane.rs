@@ -2,17 +2,11 @@
 //! clock of their own, such as a relay.
 
 use anabranch_core::time::Time;
-use anabranch_core::units::WireBytes;
-use anabranch_sim::{
-    GilbertElliott, LinkChange, LinkConfig, LossModel as SimLoss, LossPlace as SimPlace, LossTrace,
-    QueueConfig,
-};
+use anabranch_scenario::{Change, Direction, Duplex, EACH_FLOW, Event, Impairments, OneWay, Path, Scenario};
+use anabranch_sim::{LinkChange, LinkConfig, LossModel, LossTrace, QueueConfig};
 use thiserror::Error;
 
 use crate::conventions::Conventions;
-use crate::scenario::{
-    Direction, Duplex, Event, Impairments, LossModel, LossPlace, OneWay, Path, Queue, Scenario,
-};
 
 /// One direction of a path that is one link, with what happens to it in the course of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,12 +109,14 @@ impl<'a> LaneMaker<'a> {
     /// The link itself, with the first of its losses.
     pub(crate) fn link(&self, name: &str, way: &OneWay) -> LinkConfig {
         let Impairments { policer, jitter, aggregation } = way.impairments;
-        let link = LinkConfig::new(name, way.rate, way.delay, self.queue(way.queue))
+        let queue = QueueConfig::limited(way.queue);
+        let queue = if self.in_service_counts { queue.counting_in_service() } else { queue };
+        let link = LinkConfig::new(name, way.rate, way.delay, queue)
             .with_policer(policer)
             .with_jitter(jitter)
             .with_aggregation(aggregation);
         match way.loss.first() {
-            Some(loss) => link.with_loss(self.model(&loss.model), place(loss.place)),
+            Some(loss) => link.with_loss(self.model(&loss.model), loss.place),
             None => link,
         }
     }
@@ -133,50 +129,24 @@ impl<'a> LaneMaker<'a> {
 
     fn changes_of(&self, event: &Event) -> Vec<(Time, LinkChange)> {
         let at = Time::ZERO + event.at;
+        let Change { up, rate, delay } = event.change;
         let mut changes = Vec::new();
-        changes.extend(event.up.map(|up| (at, if up { LinkChange::Up } else { LinkChange::Down })));
-        changes.extend(event.rate.map(|rate| (at, LinkChange::Rate(rate))));
-        changes.extend(event.delay.map(|delay| (at, LinkChange::Delay(delay))));
+        changes.extend(up.map(|up| (at, if up { LinkChange::Up } else { LinkChange::Down })));
+        changes.extend(rate.map(|rate| (at, LinkChange::Rate(rate))));
+        changes.extend(delay.map(|delay| (at, LinkChange::Delay(delay))));
         if let Some(losses) = &event.loss {
-            let model = losses.first().map_or(SimLoss::None, |loss| self.model(&loss.model));
+            let model = losses.first().map_or(LossModel::None, |loss| self.model(&loss.model));
             changes.push((at, LinkChange::Loss(model)));
         }
         changes
     }
 
-    pub(crate) fn model(&self, model: &LossModel) -> SimLoss {
-        match model {
-            LossModel::Bernoulli { rate } => SimLoss::Bernoulli(*rate),
-            LossModel::GilbertElliott { p, r, loss_good, loss_bad } => {
-                SimLoss::GilbertElliott(GilbertElliott {
-                    to_bad: *p,
-                    to_good: *r,
-                    loss_in_good: *loss_good,
-                    loss_in_bad: *loss_bad,
-                })
-            }
-            LossModel::Trace { lost } => SimLoss::Trace(
-                self.flows
-                    .iter()
-                    .fold(LossTrace::new(), |trace, flow| trace.lose(flow, lost.iter().copied())),
-            ),
-        }
-    }
-
-    fn queue(&self, queue: Queue) -> QueueConfig {
-        let config = match queue {
-            Queue::Packets(packets) => QueueConfig::packets(packets),
-            Queue::Bytes(bytes) => QueueConfig::bytes(WireBytes::new(bytes)),
-            Queue::Delay(span) => QueueConfig::time(span),
-        };
-        if self.in_service_counts { config.counting_in_service() } else { config }
-    }
-}
-
-pub(crate) fn place(place: LossPlace) -> SimPlace {
-    match place {
-        LossPlace::BeforeQueue => SimPlace::BeforeQueue,
-        LossPlace::AfterQueue => SimPlace::AfterQueue,
+    /// Returns a loss model in which a trace names each flow.
+    pub(crate) fn model(&self, model: &LossModel) -> LossModel {
+        let LossModel::Trace(trace) = model else { return model.clone() };
+        let lost = trace.packets(EACH_FLOW);
+        let lose = |trace: LossTrace, flow: &&str| trace.lose(flow, lost.iter().copied());
+        LossModel::Trace(self.flows.iter().fold(LossTrace::new(), lose))
     }
 }
 
@@ -184,7 +154,10 @@ pub(crate) fn place(place: LossPlace) -> SimPlace {
 mod tests {
     use super::*;
     use anabranch_core::time::{Rate, Span};
-    use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
+    use anabranch_core::units::WireBytes;
+    use anabranch_sim::{
+        Aggregation, GilbertElliott, Jitter, JitterDistribution, JitterOrder, LossPlace, Policer,
+    };
 
     fn lanes(rest: &str, profile: &str) -> Result<PathLanes, NotOneLink> {
         let text = format!("[run]\nduration = \"9 s\"\n{rest}");
@@ -223,13 +196,13 @@ delay = "5 ms"
         let distribution = JitterDistribution::Uniform(Span::from_millis(3));
         let jitter = Jitter { distribution, order: JitterOrder::Kept };
         let expected = LinkConfig::new("radio/forward", Rate::from_bps(8_000_000), delay, queue)
-            .with_loss(SimLoss::GilbertElliott(GilbertElliott::simple(0.01, 0.25)), SimPlace::AfterQueue)
+            .with_loss(LossModel::GilbertElliott(GilbertElliott::simple(0.01, 0.25)), LossPlace::AfterQueue)
             .with_policer(Some(policer))
             .with_jitter(Some(jitter));
         assert_eq!(forward.link, expected);
         assert_eq!(forward.changes, [(Time::ZERO + Span::from_secs(2), LinkChange::Down)]);
         let expected = LinkConfig::new("radio/reverse", Rate::from_bps(1_000_000), delay, queue)
-            .with_loss(SimLoss::Trace(LossTrace::new().lose("flow-1", [3, 5])), SimPlace::BeforeQueue)
+            .with_loss(LossModel::Trace(LossTrace::new().lose("flow-1", [3, 5])), LossPlace::BeforeQueue)
             .with_aggregation(Some(Aggregation { period: Span::from_millis(5), most_packets: None }));
         assert_eq!(reverse.link, expected);
         let later = (Time::ZERO + Span::from_secs(3), LinkChange::Delay(Span::from_millis(5)));

@@ -39,8 +39,8 @@ use thiserror::Error;
 
 use crate::conventions::Conventions;
 use crate::run::build::Built;
-use crate::scenario::{Scenario, Stop};
 use crate::trace::TraceError;
+use anabranch_scenario::{Scenario, Stop};
 
 /// How often the end of a transfer is looked for and queues are sampled.
 const SLICE: Span = Span::from_millis(10);

@@ -1,12 +1,11 @@
 //! Links, cross traffic and routes of a scenario.
 
 use anabranch_core::time::Time;
-use anabranch_core::units::WireBytes;
-use anabranch_sim::{ConfigError, LinkConfig, LinkId, QueueConfig, TrafficConfig, TrafficKind, World};
+use anabranch_scenario::{Background, Direction, Duplex, Flow, OneWay, Scenario};
+use anabranch_sim::{ConfigError, LinkConfig, LinkId, LossPlace, QueueConfig, TrafficConfig, World};
 
 use crate::run::address::address;
-use crate::run::lane::{LaneMaker, place};
-use crate::scenario::{Background, Direction, Duplex, Flow, LossPlace, OneWay, Scenario, TrafficModel};
+use crate::run::lane::LaneMaker;
 
 /// One direction of a link: usually one link of the simulator, more if it loses packets in several ways.
 type Chain = Vec<LinkId>;
@@ -87,7 +86,7 @@ impl Layer<'_> {
                 anabranch_core::time::Span::ZERO,
                 QueueConfig::unlimited(),
             )
-            .with_loss(self.0.model(&loss.model), place(loss.place));
+            .with_loss(self.0.model(&loss.model), loss.place);
             let id = world.add_link(extra)?;
             match loss.place {
                 LossPlace::BeforeQueue => before.push(id),
@@ -109,27 +108,16 @@ impl Layer<'_> {
     ) -> Result<(), ConfigError> {
         for copy in 1..=background.count {
             let name = if background.count == 1 { name.to_owned() } else { format!("{name}/{copy}") };
-            let (kind, fragment) = kind(&background.source);
-            let mut config = TrafficConfig::new(name, kind, WireBytes::new(background.packet_bytes))
+            let mut config = TrafficConfig::new(name, background.source, background.packet)
                 .starting_at(Time::ZERO + background.start);
             if let Some(stop) = background.stop {
                 config = config.stopping_at(Time::ZERO + stop);
             }
-            if let Some(bytes) = fragment {
-                config = config.with_fragment(WireBytes::new(bytes));
+            if let Some(bytes) = background.fragment {
+                config = config.with_fragment(bytes);
             }
             world.add_traffic(config, chain)?;
         }
         Ok(())
-    }
-}
-
-fn kind(source: &TrafficModel) -> (TrafficKind, Option<u64>) {
-    match *source {
-        TrafficModel::Cbr { rate, jitter } => (TrafficKind::Cbr { rate, jitter }, None),
-        TrafficModel::Poisson { rate } => (TrafficKind::Poisson { rate }, None),
-        TrafficModel::Pareto { rate, burst, idle, shape, fragment_bytes } => {
-            (TrafficKind::ParetoOnOff { rate, burst, idle, shape }, fragment_bytes)
-        }
     }
 }

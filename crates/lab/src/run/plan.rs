@@ -4,17 +4,12 @@ use std::sync::Arc;
 
 use anabranch_core::protection::ENVELOPE_BYTES;
 use anabranch_core::{AssociationConfig, Encapsulation};
+use anabranch_scenario::{FileSource, Flow, FlowKind, Protection, VideoFlow};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::{Job, JobScheme, RunError, TraceTable, payload};
-use crate::scenario::{
-    Encapsulation as Carried, FileSource, Flow, FlowKind, Protection, SendBuffer, VideoFlow,
-};
 use crate::video::VideoPlan;
-
-/// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
-const UDP_PORT: u16 = 9899;
 
 /// A flow's association and what it sends.
 #[derive(Clone, Debug)]
@@ -63,10 +58,7 @@ impl Job {
     }
 
     pub(crate) fn encapsulation(&self) -> Encapsulation {
-        match self.scenario.association.encapsulation {
-            Carried::None => Encapsulation::None,
-            Carried::Udp => Encapsulation::Udp { local_port: UDP_PORT, remote_port: UDP_PORT },
-        }
+        self.scenario.association.encapsulation
     }
 }
 
@@ -94,10 +86,7 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
     AssociationConfig {
         recv_buffer_bytes: scenario.recv_buffer_bytes,
-        send_buffer_bytes: match scenario.send_buffer {
-            SendBuffer::Unlimited => None,
-            SendBuffer::Bytes(bytes) => Some(bytes),
-        },
+        send_buffer_bytes: scenario.send_buffer_bytes,
         mtu_bytes: scenario.mtu_bytes as usize,
         streams,
         trace: job.trace.is_some() && job.part.has(TraceTable::Decisions),

@@ -9,9 +9,9 @@ use anabranch_sim::Seeds;
 use bytes::Bytes;
 
 use crate::run::payload;
-use crate::scenario::{FrameReliability, VideoFlow};
 use crate::trace::{CsvTable, TraceError};
 use crate::video::{Delivery, VideoPlan, VideoResult};
+use anabranch_scenario::{FrameReliability, VideoFlow};
 
 /// The end that sends.
 #[derive(Debug)]

@@ -1,39 +1,6 @@
 //! Coded frames: type, size, and when each is handed to the sender.
 
-/// How a frame is predicted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameType {
-    /// From nothing.
-    I,
-    /// From the reference, I or P, before it in coding order.
-    P,
-    /// From the two references before it in coding order, between which it is displayed.
-    B,
-}
-
-impl FrameType {
-    /// All of them, in the order in which results have them.
-    pub const ALL: [FrameType; 3] = [FrameType::I, FrameType::P, FrameType::B];
-
-    /// The type of a letter.
-    pub fn of(letter: &str) -> Option<FrameType> {
-        FrameType::ALL.into_iter().find(|kind| kind.letter() == letter)
-    }
-
-    /// Its letter.
-    pub fn letter(self) -> &'static str {
-        match self {
-            FrameType::I => "I",
-            FrameType::P => "P",
-            FrameType::B => "B",
-        }
-    }
-
-    /// Whether other frames are predicted from it.
-    pub fn is_reference(self) -> bool {
-        self != FrameType::B
-    }
-}
+pub use anabranch_scenario::FrameType;
 
 /// A frame of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,8 +6,7 @@ use crate::video::Frame;
 
 /// Packets of a trace at most.
 pub const MOST_PACKETS: u64 = 10_000_000;
-/// User data of a packet at most: a chunk of SCTP has a length of 16 bits.
-pub const MOST_PAYLOAD_BYTES: u64 = 65_000;
+pub use anabranch_scenario::MOST_PAYLOAD_BYTES;
 
 /// A packet. Its number is its place in the order of transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Job, RunResult, TracePart};
-use anabranch_lab::scenario::Scenario;
+use anabranch_scenario::Scenario;
 
 /// A job for a scenario, a scheme and a seed, with a digest of everything that happens.
 pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {

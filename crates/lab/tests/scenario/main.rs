@@ -1,5 +1,0 @@
-//! Scenario files as a user meets them: good ones, bad ones and random ones.
-
-mod bad;
-mod good;
-mod random;

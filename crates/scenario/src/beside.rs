@@ -1,0 +1,33 @@
+//! `messages` of a bulk flow: small messages that its association carries beside the bulk, on a stream of their own.
+
+use anabranch_core::time::Span;
+
+use crate::form::{Flag, SizeIn, SpanIn};
+use crate::reader::Reader;
+use crate::section::{Described, section};
+
+section! {
+    /// Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct MessagesBeside {
+        /// User data of a message, which starts with its number.
+        // From that number to what fits one packet of any size.
+        size_bytes: u64 = "size" [required] SizeIn(8..=500, "B");
+        /// Between the starts of two messages; a run sends at most 1,000,000 of them.
+        interval: Span = "interval" [required] SpanIn(Span::from_millis(1)..=Span::from_secs(3600), "ms");
+        /// Ordered delivery.
+        ordered: bool = "ordered" [or false] Flag;
+    }
+}
+
+impl Described for MessagesBeside {
+    type Rows = Self;
+
+    fn from_rows(rows: Self, _: &mut Reader<'_>) -> Option<Self> {
+        Some(rows)
+    }
+
+    fn to_rows(&self) -> Self {
+        *self
+    }
+}

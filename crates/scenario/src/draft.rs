@@ -1,0 +1,151 @@
+//! Scenarios with the document that they come from, into which other values can be put without parsing it again.
+
+use std::sync::Arc;
+
+use crate::document::{self, Table, Value};
+use crate::error::ScenarioError;
+use crate::origin::Origin;
+use crate::overrides::{self, Override};
+use crate::report::Report;
+use crate::whole::read;
+use crate::{Scenario, sections};
+
+/// Text of a scenario file that is TOML, and may lack values that overrides add.
+#[derive(Debug)]
+pub struct Draft {
+    text: String,
+    file: String,
+    root: Table,
+}
+
+/// A scenario with its document.
+#[derive(Clone, Debug)]
+pub struct Document {
+    draft: Arc<Draft>,
+    overrides: Vec<Override>,
+    scenario: Arc<Scenario>,
+}
+
+impl Draft {
+    /// Parses the text of a scenario. The name of the file is only used in errors.
+    ///
+    /// # Errors
+    /// With the first place where the text is not TOML.
+    pub fn parse(text: &str, file: &str) -> Result<Draft, ScenarioError> {
+        match document::parse(text) {
+            Ok(root) => Ok(Draft { text: text.to_owned(), file: file.to_owned(), root }),
+            Err(error) => {
+                let report = Report::new(file, text, &[]);
+                report.add(&Origin::File(error.at.clone()), "", error.fault());
+                report.finish(None)
+            }
+        }
+    }
+
+    /// Returns the name of the file in errors.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Reads the scenario with these values, later ones over earlier ones.
+    ///
+    /// # Errors
+    /// With all that is wrong.
+    pub fn read(self: &Arc<Draft>, overrides: Vec<Override>) -> Result<Document, ScenarioError> {
+        let scenario = Arc::new(self.read_scenario(&overrides)?);
+        Ok(Document { draft: Arc::clone(self), overrides, scenario })
+    }
+
+    pub(crate) fn read_scenario(&self, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        let report = Report::new(&self.file, &self.text, overrides).with_homes(sections::home_of);
+        let mut root = self.root_with(overrides, &report);
+        overrides::assume_flow(&mut root);
+        let scenario = read(&root, &report);
+        report.finish(scenario)
+    }
+
+    fn root_with(&self, overrides: &[Override], report: &Report<'_>) -> Table {
+        let mut root = self.root.clone();
+        for (index, set) in overrides.iter().enumerate() {
+            if let Err(fault) = set.apply(&mut root, index) {
+                report.add(&Origin::Override(index), &set.key, fault);
+            }
+        }
+        root
+    }
+}
+
+impl Document {
+    /// Returns the document with more values.
+    ///
+    /// # Errors
+    /// With all that is wrong.
+    pub fn with(&self, more: Vec<Override>) -> Result<Document, ScenarioError> {
+        self.draft.read([self.overrides.clone(), more].concat())
+    }
+
+    /// Returns the document that it was read from.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// Returns the text of the file.
+    pub fn text(&self) -> &str {
+        &self.draft.text
+    }
+
+    /// Returns the values that were put into it.
+    pub fn overrides(&self) -> &[Override] {
+        &self.overrides
+    }
+
+    /// Returns the scenario.
+    pub fn scenario(&self) -> &Arc<Scenario> {
+        &self.scenario
+    }
+
+    /// Returns the keys that are given, in the order of the alphabet, with their values.
+    pub fn given(&self) -> Vec<(String, Given)> {
+        let report = Report::new("", "", &self.overrides);
+        let root = self.draft.root_with(&self.overrides, &report);
+        entries(root).collect()
+    }
+}
+
+/// A value of a scenario file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i128),
+    /// Another number.
+    Float(f64),
+    /// True or false.
+    Flag(bool),
+    /// A list.
+    List(Vec<Given>),
+    /// A table.
+    Table(Vec<(String, Given)>),
+}
+
+fn entries(table: Table) -> impl Iterator<Item = (String, Given)> {
+    table.entries.into_iter().filter_map(|entry| Some((entry.key, Given::of(entry.node.value)?)))
+}
+
+impl Given {
+    /// Returns a value; `None` for a date, which no key of a scenario takes.
+    fn of(value: Value) -> Option<Given> {
+        Some(match value {
+            Value::Text(text) => Given::Text(text),
+            Value::Integer(number) => Given::Integer(number),
+            Value::Float(number) => Given::Float(number),
+            Value::Flag(flag) => Given::Flag(flag),
+            Value::Date => return None,
+            Value::List(items) => {
+                Given::List(items.into_iter().filter_map(|item| Given::of(item.value)).collect())
+            }
+            Value::Table(table) => Given::Table(entries(table).collect()),
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! What is wrong with a value, before its place is found in the text.
+
+use crate::error::ProblemKind;
+use crate::origin::Origin;
+
+/// What is wrong with a value.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault(pub(crate) Box<Details>);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Details {
+    pub(crate) kind: ProblemKind,
+    /// Where it is, if that is more exact than the place of the whole value.
+    pub(crate) at: Option<Origin>,
+    /// Without it the kind of problem and the key make the message.
+    pub(crate) message: Option<String>,
+    pub(crate) expected: Option<String>,
+    pub(crate) found: Option<String>,
+    pub(crate) nearest: Option<String>,
+    pub(crate) help: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(kind: ProblemKind) -> Self {
+        let details =
+            Details { kind, at: None, message: None, expected: None, found: None, nearest: None, help: None };
+        Fault(Box::new(details))
+    }
+
+    /// A value that is not what it should be.
+    pub(crate) fn invalid(expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Fault::new(ProblemKind::InvalidValue).expecting(expected).finding(found)
+    }
+
+    /// A value outside its range.
+    pub(crate) fn out_of_range(expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Fault::new(ProblemKind::OutOfRange).expecting(expected).finding(found)
+    }
+
+    /// Anything else, with a message of its own and what to do about it.
+    pub(crate) fn because(kind: ProblemKind, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Fault::new(kind).saying(message).helping(help)
+    }
+
+    /// A word that is not among the known ones.
+    pub(crate) fn unknown(kind: ProblemKind, message: String, word: &str, known: &[&str]) -> Self {
+        let fault = Fault::new(kind).saying(message).near(word, known.iter().copied());
+        match known {
+            [] => fault.helping("there are none"),
+            [one] => fault.expecting(format!("`{one}`")),
+            many => fault.expecting(format!("one of: {}", many.join(", "))),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> ProblemKind {
+        self.0.kind
+    }
+
+    pub(crate) fn has_proposal(&self) -> bool {
+        self.0.nearest.is_some()
+    }
+
+    pub(crate) fn at(mut self, origin: &Origin) -> Self {
+        self.0.at = Some(origin.clone());
+        self
+    }
+
+    pub(crate) fn saying(mut self, message: impl Into<String>) -> Self {
+        self.0.message = Some(message.into());
+        self
+    }
+
+    pub(crate) fn expecting(mut self, expected: impl Into<String>) -> Self {
+        self.0.expected = Some(expected.into());
+        self
+    }
+
+    pub(crate) fn finding(mut self, found: impl Into<String>) -> Self {
+        self.0.found = Some(found.into());
+        self
+    }
+
+    pub(crate) fn helping(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// Proposes the known word closest to the one that was found, if one is close.
+    pub(crate) fn near<'w>(self, word: &str, known: impl IntoIterator<Item = &'w str>) -> Self {
+        let nearest = crate::nearest(word, known).map(str::to_owned);
+        self.proposing(nearest)
+    }
+
+    pub(crate) fn proposing(mut self, nearest: Option<String>) -> Self {
+        self.0.nearest = nearest;
+        self
+    }
+
+    pub(crate) fn message(&self, key: &str) -> String {
+        let plain = match self.0.kind {
+            ProblemKind::OutOfRange => format!("`{key}` is out of range"),
+            ProblemKind::MissingKey => format!("missing key `{key}`"),
+            ProblemKind::UnknownKey => format!("unknown key `{key}`"),
+            _ => format!("invalid value for `{key}`"),
+        };
+        self.0.message.clone().unwrap_or(plain)
+    }
+}

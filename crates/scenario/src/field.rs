@@ -1,0 +1,52 @@
+//! Descriptions of keys, for completions, the book and Python.
+
+/// Description of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The key.
+    pub key: &'static str,
+    /// Help text in Markdown.
+    pub help: String,
+    /// Form of its value.
+    pub about: About,
+    /// Effect of leaving it out.
+    pub presence: Presence,
+    /// Words of the selecting key for which it applies; empty if it always does.
+    pub only: &'static [&'static str],
+}
+
+/// Effect of leaving a key out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// An error.
+    Required,
+    /// This TOML value holds.
+    Default(String),
+    /// Another rule holds, in words.
+    Optional(&'static str),
+}
+
+/// Description of a form of values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The form in words, in Markdown.
+    pub text: String,
+    /// The type in Python.
+    pub python: String,
+    /// The unit that values are usually given in; empty if they have none.
+    pub unit: &'static str,
+    /// Name of the Python class if the value is a table or a list of tables.
+    pub class: Option<&'static str>,
+}
+
+impl About {
+    /// Describes values that are no tables.
+    pub(crate) fn plain(text: impl Into<String>, python: impl Into<String>) -> About {
+        About { text: text.into(), python: python.into(), unit: "", class: None }
+    }
+
+    /// Describes text with a unit.
+    pub(crate) fn quantity(text: impl Into<String>, unit: &'static str) -> About {
+        About { unit, ..About::plain(text, "str") }
+    }
+}

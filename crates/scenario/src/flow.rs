@@ -1,0 +1,372 @@
+//! `[[flow]]`: an association, and what is sent over it.
+
+use std::path::PathBuf;
+
+use anabranch_core::Reliability;
+use anabranch_core::time::{Rate, Span};
+
+use crate::association::{Association, STREAMS};
+use crate::beside::MessagesBeside;
+use crate::direction::{ANY, Directions};
+use crate::error::ProblemKind;
+use crate::fault::Fault;
+use crate::form::{
+    ANY_TIME, AnyRate, DATA_SIZE, Flag, Form as _, GAP, IntegerIn, Name, OneOf, Placed, PlacedTexts, SizeIn,
+    SpanIn, Text,
+};
+use crate::inner::Inner;
+use crate::names::Names;
+use crate::origin::Origin;
+use crate::reader::Reader;
+use crate::reliability::{AnyReliability, FrameReliability, is_by_frame};
+use crate::run::{Run, Stop};
+use crate::section::{Section as _, section};
+
+/// Most user data of a packet of a video: a chunk of SCTP has a length of 16 bits.
+pub const MOST_PAYLOAD_BYTES: u64 = 65_000;
+
+/// A deadline: an hour at the most, as for `anabranch video evaluate`.
+const DEADLINE: SpanIn = SpanIn(Span::from_micros(1)..=Span::from_secs(3600), "ms");
+
+/// Flows of a scenario at most.
+const MOST_FLOWS: usize = 64;
+
+/// One association and what is sent over it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Unique among the flows.
+    pub name: String,
+    /// What is sent.
+    pub kind: FlowKind,
+    /// When it starts.
+    pub start: Span,
+    /// The paths it may use, the primary path first, as indices into [`Scenario::paths`](crate::Scenario::paths).
+    pub paths: Vec<usize>,
+    /// Its scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary); without it each of
+    /// [`Run::schemes`] in turn. Not checked here.
+    pub scheme: Option<String>,
+    /// Who sends.
+    pub direction: Directions,
+    /// The rate at which the receiving application reads at most; without it, everything at once.
+    pub reader: Option<Rate>,
+    /// Small messages beside the bulk, on a stream of their own.
+    pub beside: Option<MessagesBeside>,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// As much as goes through, without end.
+    Bulk,
+    /// A file, once.
+    File(FileSource),
+    /// Messages at regular times.
+    Messages {
+        /// User data of a message in bytes.
+        size_bytes: u64,
+        /// Time between the starts of two messages.
+        interval: Span,
+        /// Messages in all; without it they go on until the end of the run.
+        count: Option<u64>,
+        /// Whether they are delivered in order within their stream.
+        ordered: bool,
+        /// Streams they are spread over.
+        streams: u16,
+        /// How long the delivery of a message is tried.
+        reliability: Reliability,
+    },
+    /// The frames of a trace, each at its time.
+    Video(VideoFlow),
+}
+
+/// What a file flow sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileSource {
+    /// This file, named as in the scenario. Its existence is not checked here.
+    Path(PathBuf),
+    /// Made-up content of this many bytes.
+    SizeBytes(u64),
+}
+
+/// Frames of a trace, and when they are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VideoFlow {
+    /// The file of the frame trace, named as in the scenario. Its existence is not checked here.
+    pub trace: PathBuf,
+    /// From when a B frame is handed over to when it is shown; others have up to a few frame intervals more.
+    pub deadline: Span,
+    /// User data of a full packet; without it what fits a packet of the association's MTU.
+    pub payload_bytes: Option<u64>,
+    /// Whether packets are delivered in order within their stream.
+    pub ordered: bool,
+    /// Streams that frames are spread over.
+    pub streams: u16,
+    /// Limits after which packets are given up.
+    pub reliability: FrameReliability,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Bulk,
+    File,
+    Messages,
+    Video,
+}
+
+section! {
+    /// One association and what is sent over it, `[[flow]]`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct FlowRows {
+        /// The name, unique among the flows.
+        name: Option<String> = "name" [optional "`\"flow-1\"`, …"] Name;
+        /// As much as possible; one file; messages at regular intervals; frames of a [video](video.md).
+        kind: Kind = "kind" [selects or Kind::Bulk] OneOf(&[
+            ("bulk", Kind::Bulk),
+            ("file", Kind::File),
+            ("messages", Kind::Messages),
+            ("video", Kind::Video),
+        ]);
+        /// The file to send, relative to the folder of the scenario file.
+        path: Option<String> = "path" [only ["file"] optional "none"] Text;
+        /// `file`: size of generated data, which depends on the seed and the flow's name. `messages`: user data of a
+        /// message (required).
+        size: Option<u64> = "size" [only ["file", "messages"] optional "none"] SizeIn(DATA_SIZE.0, "MB");
+        /// Between the starts of two messages.
+        interval: Option<Span> = "interval" [only ["messages"] required] GAP;
+        /// Number of messages.
+        count: Option<u64> = "count" [only ["messages"] optional "until the end of the run"]
+            IntegerIn::<u64>(1..=1_000_000_000_000);
+        /// The [frame trace](video.md#frame-traces), a CSV file, relative to the folder of the scenario file.
+        trace: Option<String> = "trace" [only ["video"] optional "required"] Text;
+        /// Time from handing over a B frame to [its playout](video.md#fate-of-a-frame).
+        deadline: Option<Span> = "deadline" [only ["video"] required] DEADLINE;
+        /// User data of a full packet; a packet has data of one frame.
+        payload: Option<u64> = "payload" [only ["video"] optional "what fits a packet of `association.mtu`"]
+            SizeIn(1..=MOST_PAYLOAD_BYTES, "B");
+        /// Ordered delivery within a stream.
+        ordered: Option<bool> = "ordered" [only ["messages", "video"] optional "`association.ordered`"] Flag;
+        /// Streams of messages or frames, used in turn.
+        streams: Option<u16> = "streams" [only ["messages", "video"] optional "`association.streams`"] STREAMS;
+        /// Limit after which a message is [abandoned](sockets.md#partial-reliability); such a flow has no end.
+        reliability: Option<FrameReliability> = "reliability"
+            [only ["messages", "video"] optional "every message is delivered"] AnyReliability;
+        /// Time at which the left host opens the association.
+        start: Option<Span> = "start" [optional "`run.start`"] ANY_TIME;
+        /// The first is the primary path.
+        paths: Option<Vec<Placed>> = "paths" [optional "all"] PlacedTexts;
+        /// A scheme of its own: a name or an expression.
+        scheme: Option<String> = "scheme" [optional "each of `run.schemes` in turn"] Text;
+        /// Sender: the left host, the right host, or each of them the same data. The left host always opens the
+        /// association.
+        direction: Directions = "direction" [or Directions::Forward] ANY;
+        /// Maximum rate at which the receiving application reads.
+        reader: Option<Rate> = "reader" [optional "everything at once"] AnyRate;
+        /// Small messages beside the bulk.
+        messages: Option<MessagesBeside> = "messages" [only ["bulk"] optional "none"]
+            Inner::<MessagesBeside>::new("MessagesBeside");
+    }
+}
+
+/// What flows take from the rest of the scenario.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) paths: &'a Names,
+    pub(crate) run: Option<&'a Run>,
+    pub(crate) association: Association,
+}
+
+impl FlowKind {
+    /// Whether there is a last byte.
+    pub fn ends(&self) -> bool {
+        match self {
+            FlowKind::Bulk | FlowKind::Video(_) => false,
+            FlowKind::File(_) => true,
+            // Which message is the last to arrive is known only if none is given up.
+            FlowKind::Messages { count, reliability, .. } => {
+                count.is_some() && *reliability == Reliability::Full
+            }
+        }
+    }
+}
+
+impl FlowKind {
+    /// Whether something that it sends may be given up.
+    pub fn has_limit(&self) -> bool {
+        match self {
+            FlowKind::Bulk | FlowKind::File(_) => false,
+            FlowKind::Messages { reliability, .. } => *reliability != Reliability::Full,
+            FlowKind::Video(video) => video.reliability != FrameReliability::default(),
+        }
+    }
+}
+
+/// Reads the flows.
+pub(crate) fn read_flows(mut readers: Vec<Reader<'_>>, around: &Surroundings<'_>) -> Option<Vec<Flow>> {
+    let mut names = Names::new("flow");
+    names.limit(&mut readers, MOST_FLOWS);
+    let flows: Vec<Option<Flow>> =
+        readers.into_iter().map(|reader| read(reader, around, &mut names)).collect();
+    flows.into_iter().collect()
+}
+
+fn read(mut reader: Reader<'_>, around: &Surroundings<'_>, names: &mut Names) -> Option<Flow> {
+    let name = names.add(&reader);
+    let how = "`anabranch video encode CLIP --out FOLDER` makes FOLDER/trace.csv, which `trace` names";
+    reader.refuse("clip", how);
+    let rows = FlowRows::read_rows(&mut reader);
+    match reader.word() {
+        Some("messages") if !reader.has("size") => reader.missing("size", DATA_SIZE.expected()),
+        Some("video") if !reader.has("trace") && !reader.has("clip") => {
+            reader.missing("trace", format!("the name of a CSV file with a row for each frame; {how}"));
+        }
+        _ => {}
+    }
+    let flow = rows.and_then(|rows| of_rows(rows, name, &reader, around));
+    reader.finish();
+    flow
+}
+
+fn of_rows(
+    rows: FlowRows,
+    name: Option<String>,
+    reader: &Reader<'_>,
+    around: &Surroundings<'_>,
+) -> Option<Flow> {
+    let start = rows.start.unwrap_or_else(|| around.run.map_or(Span::ZERO, |run| run.start));
+    if rows.start.is_some() && around.run.and_then(Run::limit).is_some_and(|limit| start >= limit) {
+        let help = "start it before `run.duration` is over";
+        reader.fault("start", Fault::because(ProblemKind::Conflict, "this flow never starts", help));
+    }
+    let paths = match &rows.paths {
+        Some(paths) => around.paths.resolve(reader, "paths", paths),
+        None => Some((0..around.paths.len()).collect()),
+    };
+    let FlowRows { ref scheme, direction, reader: rate, messages: beside, .. } = rows;
+    let scheme = scheme.clone();
+    let kind = kind_of(rows, reader, &around.association);
+    Some(Flow { name: name?, kind: kind?, start, paths: paths?, scheme, direction, reader: rate, beside })
+}
+
+fn kind_of(rows: FlowRows, reader: &Reader<'_>, association: &Association) -> Option<FlowKind> {
+    let ordered = rows.ordered.unwrap_or(association.ordered);
+    let streams = rows.streams.unwrap_or(association.streams);
+    let reliability = rows.reliability.unwrap_or_default();
+    match rows.kind {
+        Kind::Bulk => Some(FlowKind::Bulk),
+        Kind::File => file_of(rows.path, rows.size, reader).map(FlowKind::File),
+        Kind::Messages => {
+            if reader.peek("reliability").is_some_and(is_by_frame) {
+                let message = "only the frames of `kind = \"video\"` have limits by type";
+                let help = "give one limit for all messages";
+                reader.fault("reliability", Fault::because(ProblemKind::Conflict, message, help));
+            }
+            Some(FlowKind::Messages {
+                size_bytes: rows.size?,
+                interval: rows.interval?,
+                count: rows.count,
+                ordered,
+                streams,
+                reliability: reliability.i,
+            })
+        }
+        Kind::Video => {
+            if rows.direction == Directions::Both {
+                let message = "a video is sent in one direction";
+                let help = "make a second [[flow]] for the other direction";
+                reader.fault("direction", Fault::because(ProblemKind::Conflict, message, help));
+            }
+            Some(FlowKind::Video(VideoFlow {
+                trace: PathBuf::from(rows.trace?),
+                deadline: rows.deadline?,
+                payload_bytes: rows.payload,
+                ordered,
+                streams,
+                reliability,
+            }))
+        }
+    }
+}
+
+fn file_of(path: Option<String>, size: Option<u64>, reader: &Reader<'_>) -> Option<FileSource> {
+    match (path, size) {
+        (Some(path), None) => Some(FileSource::Path(PathBuf::from(path))),
+        (None, Some(size)) => Some(FileSource::SizeBytes(size)),
+        (Some(_), Some(_)) => {
+            let message = "a file flow has both `path` and `size`";
+            let help = "keep `path` to send that file whole, or `size` to send made-up content";
+            reader.fault("size", Fault::because(ProblemKind::Conflict, message, help));
+            None
+        }
+        (None, None) => {
+            let sizes = DATA_SIZE.expected();
+            reader.missing("size", format!("{sizes}; or `path` with the name of a file to send"));
+            None
+        }
+    }
+}
+
+impl Flow {
+    /// Returns the table of the flow, in which paths have these names.
+    pub(crate) fn to_rows(&self, names: &[&str]) -> FlowRows {
+        let paths = self.paths.iter().map(|&index| (names[index].to_owned(), Origin::Assumed)).collect();
+        let rows = FlowRows {
+            name: Some(self.name.clone()),
+            kind: Kind::Bulk,
+            path: None,
+            size: None,
+            interval: None,
+            count: None,
+            trace: None,
+            deadline: None,
+            payload: None,
+            ordered: None,
+            streams: None,
+            reliability: None,
+            start: Some(self.start),
+            paths: Some(paths),
+            scheme: self.scheme.clone(),
+            direction: self.direction,
+            reader: self.reader,
+            messages: self.beside,
+        };
+        match &self.kind {
+            FlowKind::Bulk => rows,
+            FlowKind::File(FileSource::Path(path)) => {
+                FlowRows { kind: Kind::File, path: Some(path.to_string_lossy().into_owned()), ..rows }
+            }
+            FlowKind::File(FileSource::SizeBytes(size)) => {
+                FlowRows { kind: Kind::File, size: Some(*size), ..rows }
+            }
+            FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => FlowRows {
+                kind: Kind::Messages,
+                size: Some(*size_bytes),
+                interval: Some(*interval),
+                count: *count,
+                ordered: Some(*ordered),
+                streams: Some(*streams),
+                reliability: FrameReliability::all(*reliability).given(),
+                ..rows
+            },
+            FlowKind::Video(video) => FlowRows {
+                kind: Kind::Video,
+                trace: Some(video.trace.to_string_lossy().into_owned()),
+                deadline: Some(video.deadline),
+                payload: video.payload_bytes,
+                ordered: Some(video.ordered),
+                streams: Some(video.streams),
+                reliability: video.reliability.given(),
+                ..rows
+            },
+        }
+    }
+}
+
+/// A run that stops with the transfer needs one that ends.
+pub(crate) fn check_end(root: &Reader<'_>, run: &Run, flows: &[Flow]) {
+    let transfer = matches!(run.stop, Stop::Transfer { .. });
+    if transfer && !flows.iter().any(|flow| flow.kind.ends()) {
+        let message = "`run.stop = \"transfer\"`, but no flow has an end";
+        let help = "add a [[flow]] with `kind = \"file\"`, or with `kind = \"messages\"`, a `count` and no `reliability`; \
+                    or give `run.duration` and leave out `stop`";
+        root.fault_in("run", "stop", Fault::because(ProblemKind::Conflict, message, help));
+    }
+}

@@ -1,0 +1,154 @@
+//! Effects of a link on packets besides loss: `policer`, `jitter` and `aggregation`, each of one direction.
+
+use anabranch_core::time::{Rate, Span};
+use anabranch_core::units::WireBytes;
+use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Policer};
+
+use crate::document::Node;
+use crate::error::ProblemKind;
+use crate::fault::Fault;
+use crate::field::About;
+use crate::form::{AnyRate, DATA_SIZE, DELAY, Form, IntegerIn, OneOf, SOME_DELAY, WireSize};
+use crate::inner::{Inner, Short};
+use crate::reader::Reader;
+use crate::section::{Described, section};
+
+/// Packets of a batch at most.
+const MOST_PACKETS: u64 = 1_000_000;
+
+section! {
+    /// Effects of one direction of a link on packets besides loss.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Impairments {
+        /// Rate limit that drops, forward.
+        policer: Option<Policer> = "policer" [optional "none"] Inner::<Policer>::new("Policer");
+        /// Random delay, forward.
+        jitter: Option<Jitter> = "jitter" [optional "none"] Short(Inner::<Jitter>::new("Jitter"), MostJitter);
+        /// Transmission in batches, forward.
+        aggregation: Option<Aggregation> = "aggregation" [optional "none"] Inner::<Aggregation>::new("Aggregation");
+    }
+}
+
+section! {
+    impl Policer {
+        /// Long-term rate, in bits on the wire.
+        rate: Rate = "rate" [required] AnyRate;
+        /// Wire bytes that pass at once after a pause, at least `association.mtu`. With less than two packets the bucket overflows between packets,
+        /// and the throughput is below `rate`.
+        burst: WireBytes = "burst" [required] WireSize(DATA_SIZE);
+    }
+}
+
+section! {
+    impl Aggregation {
+        /// Longest wait of the first packet of a batch.
+        period: Span = "period" [required] SOME_DELAY;
+        /// Size at which a batch starts without waiting; also its maximum.
+        most_packets: Option<u64> = "packets" [optional "no limit"] IntegerIn(1..=MOST_PACKETS);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Model {
+    Uniform,
+    Normal,
+}
+
+section! {
+    /// Delay that is drawn for each packet.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct JitterRows {
+        /// All delays up to `most` equally likely, or a normal distribution cut off at 0 and at twice the mean.
+        model: Model = "model" [selects required] OneOf(&[("uniform", Model::Uniform), ("normal", Model::Normal)]);
+        /// The largest delay; uniform from 0.
+        most: Option<Span> = "most" [only ["uniform"] required] SOME_DELAY;
+        /// Mean; the distribution is truncated at 0 and at twice the mean.
+        mean: Option<Span> = "mean" [only ["normal"] required] SOME_DELAY;
+        /// Standard deviation before truncation.
+        deviation: Option<Span> = "deviation" [only ["normal"] required] DELAY;
+        /// `kept`: no packet overtakes another; one that would arrives with the packet before it, so the mean delay grows
+        /// with the rate. `free`: packets may overtake each other.
+        order: JitterOrder = "order" [or JitterOrder::Kept]
+            OneOf(&[("kept", JitterOrder::Kept), ("free", JitterOrder::Free)]);
+    }
+}
+
+impl Described for Policer {
+    type Rows = Self;
+
+    fn from_rows(rows: Self, _: &mut Reader<'_>) -> Option<Self> {
+        Some(rows)
+    }
+
+    fn to_rows(&self) -> Self {
+        *self
+    }
+}
+
+impl Described for Aggregation {
+    type Rows = Self;
+
+    fn from_rows(rows: Self, _: &mut Reader<'_>) -> Option<Self> {
+        Some(rows)
+    }
+
+    fn to_rows(&self) -> Self {
+        *self
+    }
+}
+
+impl Described for Jitter {
+    type Rows = JitterRows;
+
+    fn from_rows(rows: JitterRows, reader: &mut Reader<'_>) -> Option<Jitter> {
+        let distribution = match rows.model {
+            Model::Uniform => JitterDistribution::Uniform(rows.most?),
+            Model::Normal => {
+                let (mean, deviation) = (rows.mean?, rows.deviation?);
+                if deviation > mean {
+                    let key = reader.key("deviation");
+                    let message = format!("`{key}` is more than the mean: most delays would be cut off");
+                    let help = "give at most the mean, or use the model \"uniform\"";
+                    reader.fault("deviation", Fault::because(ProblemKind::OutOfRange, message, help));
+                    return None;
+                }
+                JitterDistribution::Normal { mean, deviation }
+            }
+        };
+        Some(Jitter { distribution, order: rows.order })
+    }
+
+    fn to_rows(&self) -> JitterRows {
+        let (model, most, mean, deviation) = match self.distribution {
+            JitterDistribution::Uniform(most) => (Model::Uniform, Some(most), None, None),
+            JitterDistribution::Normal { mean, deviation } => {
+                (Model::Normal, None, Some(mean), Some(deviation))
+            }
+        };
+        JitterRows { model, most, mean, deviation, order: self.order }
+    }
+}
+
+/// A bare time: uniform jitter up to that, in order.
+struct MostJitter;
+
+impl Form for MostJitter {
+    type Output = Jitter;
+
+    fn expected(&self) -> String {
+        SOME_DELAY.expected()
+    }
+
+    fn read(&self, node: &Node) -> Result<Jitter, Fault> {
+        let most = SOME_DELAY.read(node)?;
+        Ok(Jitter { distribution: JitterDistribution::Uniform(most), order: JitterOrder::Kept })
+    }
+
+    fn write(&self, value: &Jitter) -> String {
+        Inner::new("Jitter").write(value)
+    }
+
+    fn about(&self) -> About {
+        SOME_DELAY.about()
+    }
+}

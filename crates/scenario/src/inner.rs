@@ -1,0 +1,170 @@
+//! Forms of values that are tables.
+
+use std::marker::PhantomData;
+
+use crate::document::{Node, Value};
+use crate::error::ProblemKind;
+use crate::fault::Fault;
+use crate::field::About;
+use crate::form::Form;
+use crate::reader::Reader;
+use crate::section::{Described, Section, inline};
+use crate::writer::Writer;
+
+/// A table in one line, of this class in Python.
+pub(crate) struct Inner<T>(&'static str, PhantomData<T>);
+
+/// A table under a header of its own, of this class in Python.
+pub(crate) struct SubTable<T>(&'static str, PhantomData<T>);
+
+/// A list of tables, each under a header of its own, of this class in Python.
+pub(crate) struct Tables<T>(&'static str, PhantomData<T>);
+
+/// A table in one line, or a bare value in its place.
+pub(crate) struct Short<T, F>(pub(crate) Inner<T>, pub(crate) F);
+
+impl<T> Inner<T> {
+    pub(crate) const fn new(class: &'static str) -> Self {
+        Inner(class, PhantomData)
+    }
+}
+
+impl<T> SubTable<T> {
+    pub(crate) const fn new(class: &'static str) -> Self {
+        SubTable(class, PhantomData)
+    }
+}
+
+impl<T> Tables<T> {
+    pub(crate) const fn new(class: &'static str) -> Self {
+        Tables(class, PhantomData)
+    }
+}
+
+/// The fault of another value in place of a table.
+fn no_table<T>(node: &Node) -> Result<T, Fault> {
+    Err(Fault::invalid("a table", node.value.to_string()))
+}
+
+fn about(text: &str, python: String, class: &'static str) -> About {
+    About { class: Some(class), ..About::plain(text, python) }
+}
+
+impl<T: Described> Form for Inner<T> {
+    type Output = T;
+
+    fn expected(&self) -> String {
+        "a table".to_owned()
+    }
+
+    fn read(&self, node: &Node) -> Result<T, Fault> {
+        no_table(node)
+    }
+
+    fn write(&self, value: &T) -> String {
+        inline(&value.to_rows())
+    }
+
+    fn about(&self) -> About {
+        about("table, see below", self.0.to_owned(), self.0)
+    }
+
+    fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<T> {
+        T::read(reader.as_table(node, reader.key(key))?)
+    }
+}
+
+impl<T: Section> Form for SubTable<T> {
+    type Output = T;
+
+    fn expected(&self) -> String {
+        "a table".to_owned()
+    }
+
+    fn read(&self, node: &Node) -> Result<T, Fault> {
+        no_table(node)
+    }
+
+    fn write(&self, value: &T) -> String {
+        inline(value)
+    }
+
+    fn about(&self) -> About {
+        about("table, see below", self.0.to_owned(), self.0)
+    }
+
+    fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<T> {
+        let mut inner = reader.as_table(node, reader.key(key))?;
+        let rows = T::read_rows(&mut inner);
+        inner.finish();
+        rows
+    }
+
+    fn write_key(&self, out: &mut Writer, key: &str, value: &T) {
+        out.table(key, false, |out| value.write_rows(out));
+    }
+}
+
+impl<T: Described> Form for Tables<T> {
+    type Output = Vec<T>;
+
+    fn expected(&self) -> String {
+        "a list of tables".to_owned()
+    }
+
+    fn read(&self, node: &Node) -> Result<Vec<T>, Fault> {
+        no_table(node)
+    }
+
+    fn write(&self, value: &Vec<T>) -> String {
+        let tables: Vec<String> = value.iter().map(|one| inline(&one.to_rows())).collect();
+        format!("[{}]", tables.join(", "))
+    }
+
+    fn about(&self) -> About {
+        about("list of tables, see below", format!("Sequence[{}]", self.0), self.0)
+    }
+
+    fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<Vec<T>> {
+        let all: Vec<Option<T>> = reader.elements(key, node)?.into_iter().map(T::read).collect();
+        all.into_iter().collect()
+    }
+
+    fn write_key(&self, out: &mut Writer, key: &str, value: &Vec<T>) {
+        for one in value {
+            out.table(key, true, |out| one.to_rows().write_rows(out));
+        }
+    }
+}
+
+impl<T: Described, F: Form<Output = T>> Form for Short<T, F> {
+    type Output = T;
+
+    fn expected(&self) -> String {
+        format!("{}, or a table with a `model`", self.1.expected())
+    }
+
+    fn read(&self, node: &Node) -> Result<T, Fault> {
+        self.1.read(node).map_err(|fault| match fault.kind() {
+            ProblemKind::InvalidValue => fault.expecting(self.expected()),
+            _ => fault,
+        })
+    }
+
+    fn write(&self, value: &T) -> String {
+        self.0.write(value)
+    }
+
+    fn about(&self) -> About {
+        let (short, inner) = (self.1.about(), self.0.about());
+        let python = format!("{} | {}", short.python, inner.python);
+        About { python, class: inner.class, ..About::plain(format!("{}, or {}", short.text, inner.text), "") }
+    }
+
+    fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<T> {
+        match &node.value {
+            Value::Table(_) => self.0.read_key(reader, key, node),
+            _ => self.read(node).map_err(|fault| reader.fault(key, fault)).ok(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `[[path]]`: links between the two hosts.
+
+use crate::error::ProblemKind;
+use crate::fault::Fault;
+use crate::form::{AnyRate, Form as _, Name, Placed, PlacedTexts};
+use crate::link::{Duplex, Link, read_duplex, refuse_duplex};
+use crate::names::Names;
+use crate::reader::Reader;
+use crate::section::{Section as _, section};
+
+/// Paths of a scenario at most.
+const MOST_PATHS: usize = 8;
+
+/// A path between the hosts: shared links, then a link of its own; one of the two may be missing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// Unique among the paths.
+    pub name: String,
+    /// Shared links in the order of the data, as indices into [`Scenario::links`](crate::Scenario::links).
+    pub via: Vec<usize>,
+    /// The link of its own, after the shared ones.
+    pub own: Option<Duplex>,
+}
+
+section! {
+    /// A path between the two hosts, `[[path]]`: the links in `via`, then a link of its own, or one of the two.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct PathRows {
+        /// The name, unique among the paths.
+        name: Option<String> = "name" [optional "`\"path-1\"`, …"] Name;
+        /// Names of shared links in forward order; the reverse direction uses the opposite order.
+        via: Option<Vec<Placed>> = "via" [optional "none"] PlacedTexts;
+    }
+}
+
+/// Reads the paths, one at least.
+pub(crate) fn read_paths(
+    root: &Reader<'_>,
+    mut readers: Vec<Reader<'_>>,
+    links: &Names,
+    names: &mut Names,
+) -> Option<Vec<Path>> {
+    if readers.is_empty() {
+        root.missing("path", "at least one [[path]] with a `rate` and a `delay`".to_owned());
+    }
+    names.limit(&mut readers, MOST_PATHS);
+    let paths: Vec<Option<Path>> = readers.into_iter().map(|reader| read(reader, links, names)).collect();
+    paths.into_iter().collect()
+}
+
+fn read(mut reader: Reader<'_>, links: &Names, names: &mut Names) -> Option<Path> {
+    let name = names.add(&reader);
+    let rows = PathRows::read_rows(&mut reader);
+    let via = rows.and_then(|rows| links.resolve(&reader, "via", &rows.via.unwrap_or_default()));
+    let own = if reader.has("via") && !reader.has("rate") {
+        reader.know(&["rate"]);
+        refuse_duplex(&mut reader);
+        Some(None)
+    } else {
+        let expected = format!("{}; or `via` with the names of links", AnyRate.expected());
+        read_duplex(&mut reader, expected).map(Some)
+    };
+    reader.finish();
+    Some(Path { name: name?, via: via?, own: own? })
+}
+
+/// Complains about links that no path goes through.
+pub(crate) fn check_links_used(root: &Reader<'_>, links: &[Link], paths: &[Path]) {
+    for (index, link) in links.iter().enumerate() {
+        if !paths.iter().any(|path| path.via.contains(&index)) {
+            let message = format!("no path goes through the link `{}`", link.name);
+            let help = format!("give a path `via = [\"{}\"]`, or leave the link out", link.name);
+            root.fault_of_element("link", index, Fault::because(ProblemKind::Conflict, message, help));
+        }
+    }
+}

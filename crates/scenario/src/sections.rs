@@ -1,0 +1,169 @@
+//! All sections of a scenario file, for completions, the book and Python.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use anabranch_sim::{Aggregation, Policer};
+
+use crate::association::Association;
+use crate::background::BackgroundRows;
+use crate::beside::MessagesBeside;
+use crate::event::EventRows;
+use crate::field::Field;
+use crate::flow::FlowRows;
+use crate::impairment::JitterRows;
+use crate::link::{DuplexRows, LinkRows, OneWayRows};
+use crate::loss::LossRows;
+use crate::path::PathRows;
+use crate::reliability::{FrameLimitRows, LimitRows};
+use crate::run::RunRows;
+use crate::scheme::SchemeRows;
+use crate::section::Section;
+
+/// Description of one table of a scenario file.
+#[derive(Clone, Debug)]
+pub struct SectionInfo {
+    /// Name of its class in Python.
+    pub class: &'static str,
+    /// Header in a file, without brackets; empty for tables in one line.
+    pub header: &'static str,
+    /// Description of the table.
+    pub about: &'static str,
+    /// Its keys in canonical order.
+    pub fields: Vec<Field>,
+}
+
+/// Returns the sections of scenario files. A class stands behind those that it has fields of.
+pub fn sections() -> Vec<SectionInfo> {
+    let section = |class, header, about, fields| SectionInfo { class, header, about, fields };
+    vec![
+        section(
+            "RunSettings",
+            "run",
+            "How long, how often and with which schemes, `[run]`.",
+            RunRows::fields(),
+        ),
+        section(
+            "Association",
+            "association",
+            "Settings of every association of a scenario, `[association]`.",
+            Association::fields(),
+        ),
+        section(
+            "Scheme",
+            "scheme.NAME",
+            "A name for a scheme expression, `[scheme.NAME]`.",
+            SchemeRows::fields(),
+        ),
+        section("Loss", "", "A process that loses packets on a link.", LossRows::fields()),
+        section(
+            "Policer",
+            "",
+            "A token bucket that drops packets above a rate before they reach the queue.",
+            Policer::fields(),
+        ),
+        section(
+            "Jitter",
+            "",
+            "Delay that is drawn for each packet and added to `delay`.",
+            JitterRows::fields(),
+        ),
+        section(
+            "Aggregation",
+            "",
+            "Packets wait in the queue for each other and are sent in batches.",
+            Aggregation::fields(),
+        ),
+        section(
+            "Reverse",
+            "path.reverse",
+            "The direction back of a link. `rate`, `delay` and `queue` not given are as forward, the others are none then.",
+            OneWayRows::fields(),
+        ),
+        section("Background", "path.background", "Cross traffic on one link.", BackgroundRows::fields()),
+        section(
+            "Event",
+            "path.event",
+            "A change of one link in the course of a run. Keys that are not given do not change.",
+            EventRows::fields(),
+        ),
+        section(
+            "Link",
+            "link",
+            "A link that paths share, `[[link]]`.",
+            [LinkRows::fields(), DuplexRows::fields()].concat(),
+        ),
+        section(
+            "Path",
+            "path",
+            "A path between the two hosts, `[[path]]`: the links in `via`, then a link of its own, or one of the two.",
+            [PathRows::fields(), DuplexRows::fields()].concat(),
+        ),
+        section(
+            "Reliability",
+            "",
+            "Limit after which a message is given up: `max_retransmissions`, `lifetime` or both, or `priority`; for a video also \
+             limits by the type of frame.",
+            [LimitRows::fields(), FrameLimitRows::fields()].concat(),
+        ),
+        section(
+            "MessagesBeside",
+            "",
+            "Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.",
+            MessagesBeside::fields(),
+        ),
+        section("Flow", "flow", "One association and what is sent over it, `[[flow]]`.", FlowRows::fields()),
+    ]
+}
+
+/// Returns the keys of values in scenario files as `--set` takes them, with `*` for the elements of lists.
+pub fn keys() -> Vec<String> {
+    let sections = sections();
+    let below = |place: String, header: &str| -> Vec<String> {
+        let of = sections.iter().filter(|section| section.header == header);
+        let is_value = |field: &&Field| !["Background", "Event"].contains(&field.about.class.unwrap_or(""));
+        let fields = of.flat_map(|section| &section.fields).filter(is_value);
+        fields.map(|field| format!("{place}.{}", field.key)).collect()
+    };
+    let mut keys: Vec<String> = Vec::new();
+    for table in ["run", "association"] {
+        keys.extend(below(table.to_owned(), table));
+    }
+    for list in ["link", "path", "flow"] {
+        keys.extend(below(format!("{list}.*"), list));
+    }
+    for list in ["link", "path"] {
+        keys.extend(below(format!("{list}.*.reverse"), "path.reverse"));
+        keys.extend(below(format!("{list}.*.background.*"), "path.background"));
+        keys.extend(below(format!("{list}.*.event.*"), "path.event"));
+    }
+    keys
+}
+
+/// Sections in which an unknown key might have been meant, by key.
+static HOMES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+    let homes = [
+        ("run", "[run]"),
+        ("association", "[association]"),
+        ("scheme.NAME", "[scheme.NAME]"),
+        ("path", "[[path]], above its other tables"),
+        ("path.background", "[[path.background]]"),
+        ("path.event", "[[path.event]]"),
+        ("flow", "[[flow]]"),
+    ];
+    let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for section in sections() {
+        let Some((_, home)) = homes.iter().find(|(header, _)| *header == section.header) else { continue };
+        for field in &section.fields {
+            found.entry(field.key).or_default().push(home);
+        }
+    }
+    found
+});
+
+/// Returns the sections where a key belongs, unless there are too many of them to help.
+pub(crate) fn home_of(key: &str) -> Option<String> {
+    const MOST: usize = 2;
+    let homes = HOMES.get(key).filter(|homes| homes.len() <= MOST)?;
+    Some(homes.join(", or "))
+}

@@ -1,0 +1,58 @@
+//! Writes canonical TOML: every key on a line of its own below its header, tables of values in one line.
+
+use std::fmt::{Display, Write as _};
+
+use toml_writer::ToTomlValue as _;
+
+/// Collects keys and headers.
+#[derive(Default)]
+pub(crate) struct Writer {
+    text: String,
+    /// Header of the current table, without brackets.
+    above: String,
+    inline: bool,
+    /// Keys of an inline table.
+    keys: Vec<String>,
+}
+
+impl Writer {
+    /// A writer of the keys of one table in one line, which remembers them.
+    pub(crate) fn inline() -> Writer {
+        Writer { inline: true, ..Writer::default() }
+    }
+
+    /// Returns the text and, of an inline table, its keys.
+    pub(crate) fn finish(self) -> (String, Vec<String>) {
+        (self.text, self.keys)
+    }
+
+    /// Writes a key with a value that is TOML already.
+    pub(crate) fn raw(&mut self, key: &str, value: impl Display) {
+        let (before, after) = match (self.inline, self.text.is_empty()) {
+            (false, _) => ("", "\n"),
+            (true, true) => ("", ""),
+            (true, false) => (", ", ""),
+        };
+        if self.inline {
+            self.keys.push(key.to_owned());
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(self.text, "{before}{key} = {value}{after}");
+    }
+
+    /// Writes a table of the document under `[name]`, or under `[[name]]` as an element of a list.
+    pub(crate) fn table(&mut self, name: &str, element: bool, write: impl FnOnce(&mut Writer)) {
+        let header = if self.above.is_empty() { name.to_owned() } else { format!("{}.{name}", self.above) };
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        let (open, close) = if element { ("[[", "]]") } else { ("[", "]") };
+        let _ = writeln!(self.text, "{gap}{open}{header}{close}");
+        let above = std::mem::replace(&mut self.above, header);
+        write(self);
+        self.above = above;
+    }
+}
+
+/// Returns text as a TOML string.
+pub(crate) fn quote(text: &str) -> String {
+    text.to_toml_value()
+}

@@ -1,0 +1,468 @@
+"""Tables of scenario files as dataclasses.
+
+Generated from `crates/scenario` by `UPDATE_EXPECT=1 cargo test -p anabranch-scenario`. Values are as in a file: text
+with units, numbers, and `None` or `()` for keys that are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from anabranch.scenario.table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunSettings(Table):
+    """How long, how often and with which schemes, `[run]`."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "duration": "s",
+        "start": "s",
+        "warmup": "s",
+    }
+    stop: Literal["transfer"] | None = None
+    """End the run when every flow with an end has been delivered; the default time limit is seven simulated
+    days. Default: at `duration`."""
+    duration: str | None = None
+    """End of the run, required without `stop`; with `stop`, time limit of the run."""
+    schemes: Sequence[str] | None = None
+    """Schemes to run, each a name or an expression such as `"cmt(rtx=rtx-asap)"`; `"all"` means all except
+    those of the file. See Schemes. Default: `["cmt"]`."""
+    seeds: int | Sequence[int] | None = None
+    """Each scheme runs once with each seed; `20` means 1 to 20. Default: `1`."""
+    profile: Literal["rfc9260", "ns2", "net"] | None = None
+    """The rules around the schemes. See Profiles. Default: `"rfc9260"`."""
+    start: str | None = None
+    """Default start of flows, and start of the goodput measurement. Default: `"0 s"`."""
+    warmup: str | None = None
+    """Time after `start` that goodput excludes. See Figures of a run. Default: `"0 s"`."""
+    delays: bool | None = None
+    """Measure the one-way delays of packets with DATA. Default: `false`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Association(Table):
+    """Settings of every association of a scenario, `[association]`."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "recv_buffer": "KiB",
+        "send_buffer": "KiB",
+        "message": "B",
+        "mtu": "B",
+    }
+    recv_buffer: str | None = None
+    """The receiver's buffer. It counts user data in profiles `rfc9260` and `net`, and DATA chunks with
+    their headers in `ns2`. Default: `"64 KiB"`."""
+    send_buffer: str | None = None
+    """User bytes that an association stores, sent or not, until they are acknowledged cumulatively.
+    Default: `"unlimited"`."""
+    streams: int | None = None
+    """Streams of bulk and file flows, used in turn. Default: `1`."""
+    ordered: bool | None = None
+    """Ordered delivery within a stream. Default: `true`."""
+    message: str | None = None
+    """User data in a message of a bulk or file flow; larger ones are fragmented. Default: the most that
+    fits one packet."""
+    mtu: str | None = None
+    """The largest packet in wire bytes, on every path. Default: `"1500 B"`."""
+    encapsulation: Literal["none", "udp"] | None = None
+    """`none`: IP protocol 132. `udp`: UDP port 9899 (RFC 6951), 8 more bytes per packet. Default: `"none"`."""
+    protection: Literal["none", "dtls"] | None = None
+    """Packet protection. `"dtls"` costs 28 bytes per packet, an INIT of 700 bytes, and one round trip
+    before the first data with messages of 1.4, 1.5 and 0.2 kB, as TLS 1.3 with raw public keys; keys are
+    updated after an hour or 100 GB. The simulator does not encrypt. Default: `"none"`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Scheme(Table):
+    """A name for a scheme expression, `[scheme.NAME]`."""
+
+    KEYS: ClassVar[Mapping[str, str]] = {
+        "is_": "is",
+    }
+    name: str
+    """The name, which no other scheme or component has."""
+    is_: str
+    """The expression. Required."""
+    about: str | None = None
+    """Description, shown in the report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Loss(Table):
+    """A process that loses packets on a link."""
+
+    model: Literal["bernoulli", "gilbert-elliott", "trace"]
+    """Each packet alone, a chain of a good and a bad state, or the packets in `lost`. Required."""
+    rate: float | str | None = None
+    """`bernoulli` only. Loss probability. Required."""
+    p: float | str | None = None
+    """`gilbert-elliott` only. Per packet, to go from the good to the bad state. A run starts in the good
+    state. Required."""
+    r: float | str | None = None
+    """`gilbert-elliott` only. Per packet, to go back; more than 0. Required."""
+    loss_good: float | str | None = None
+    """`gilbert-elliott` only. Probability that a packet is lost in the good state. Default: `0.0`."""
+    loss_bad: float | str | None = None
+    """`gilbert-elliott` only. Probability that a packet is lost in the bad state. Default: `1.0`."""
+    lost: Sequence[int] | None = None
+    """`trace` only. Numbers of the lost packets, counted per flow on this link and direction; cross traffic
+    loses none. Required."""
+    where: Literal["before-queue", "after-queue"] | None = None
+    """Before: a lost packet uses neither queue nor link. After: it uses both. Default: `"before-queue"`."""
+    direction: Literal["forward", "reverse", "both"] | None = None
+    """Not allowed inside `reverse`. Default: `"forward"`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Policer(Table):
+    """A token bucket that drops packets above a rate before they reach the queue."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "rate": "Mbit/s",
+        "burst": "KiB",
+    }
+    rate: str
+    """Long-term rate, in bits on the wire. Required."""
+    burst: str
+    """Wire bytes that pass at once after a pause, at least `association.mtu`. With less than two packets
+    the bucket overflows between packets, and the throughput is below `rate`. Required."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Jitter(Table):
+    """Delay that is drawn for each packet and added to `delay`."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "most": "ms",
+        "mean": "ms",
+        "deviation": "ms",
+    }
+    model: Literal["uniform", "normal"]
+    """All delays up to `most` equally likely, or a normal distribution cut off at 0 and at twice the mean.
+    Required."""
+    most: str | None = None
+    """`uniform` only. The largest delay; uniform from 0. Required."""
+    mean: str | None = None
+    """`normal` only. Mean; the distribution is truncated at 0 and at twice the mean. Required."""
+    deviation: str | None = None
+    """`normal` only. Standard deviation before truncation. Required."""
+    order: Literal["kept", "free"] | None = None
+    """`kept`: no packet overtakes another; one that would arrives with the packet before it, so the mean
+    delay grows with the rate. `free`: packets may overtake each other. Default: `"kept"`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Aggregation(Table):
+    """Packets wait in the queue for each other and are sent in batches."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "period": "ms",
+    }
+    period: str
+    """Longest wait of the first packet of a batch. Required."""
+    packets: int | None = None
+    """Size at which a batch starts without waiting; also its maximum. Default: no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reverse(Table):
+    """The direction back of a link. `rate`, `delay` and `queue` not given are as forward, the others are
+    none then."""
+
+    INNER: ClassVar[Mapping[str, type[Table]]] = {
+        "loss": Loss,
+        "policer": Policer,
+        "jitter": Jitter,
+        "aggregation": Aggregation,
+    }
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "rate": "Mbit/s",
+        "delay": "ms",
+        "queue": "packets",
+    }
+    rate: str | None = None
+    """Transmission rate. Default: required; in `reverse`, as forward."""
+    delay: str | None = None
+    """One-way propagation delay. Default: required; in `reverse`, as forward."""
+    queue: str | None = None
+    """Capacity of a drop-tail queue. In profile `ns2` the packet in transmission counts, in the others it
+    does not. Default: `"50 packets"`; in `reverse`, as forward."""
+    loss: float | str | Loss | Sequence[Loss] | None = None
+    """Random loss, forward by default."""
+    policer: Policer | None = None
+    """Rate limit that drops, forward."""
+    jitter: str | Jitter | None = None
+    """Random delay, forward."""
+    aggregation: Aggregation | None = None
+    """Transmission in batches, forward."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Background(Table):
+    """Cross traffic on one link."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "rate": "Mbit/s",
+        "burst": "ms",
+        "idle": "ms",
+        "fragment": "B",
+        "packet": "B",
+        "start": "s",
+        "stop": "s",
+    }
+    kind: Literal["cbr", "pareto", "poisson"]
+    """Constant rate; exponential gaps; on and off for Pareto-distributed times. Required."""
+    rate: str
+    """Rate of one source, in bits on the wire; for `pareto` while it is on. Required."""
+    packet: str
+    """Wire bytes of a packet. Required."""
+    jitter: float | None = None
+    """`cbr` only. Each gap varies by up to this fraction. Default: `0.5`."""
+    burst: str | None = None
+    """`pareto` only. Mean time on. Default: `"500 ms"`."""
+    idle: str | None = None
+    """`pareto` only. Mean time off. Default: `"500 ms"`."""
+    shape: float | None = None
+    """`pareto` only. Shape of both distributions, more than 1. Default: `1.5`."""
+    fragment: str | None = None
+    """`pareto` only. Packets are split into pieces of at most this many wire bytes, sent back to back; at
+    most `packet`. Default: not split."""
+    direction: Literal["forward", "reverse"] | None = None
+    """The direction of the packets. Default: `"forward"`."""
+    start: str | None = None
+    """Time of the first packet. Default: `"100 ms"`."""
+    stop: str | None = None
+    """Time of the end, later than `start`. Default: with the run."""
+    count: int | None = None
+    """Number of such sources, each with its own random stream. Default: `1`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Event(Table):
+    """A change of one link in the course of a run. Keys that are not given do not change."""
+
+    INNER: ClassVar[Mapping[str, type[Table]]] = {
+        "loss": Loss,
+    }
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "at": "s",
+        "rate": "Mbit/s",
+        "delay": "ms",
+    }
+    at: str
+    """Time of the change, from the start of the run. Required."""
+    direction: Literal["forward", "reverse"] | None = None
+    """The direction that changes. Default: both."""
+    up: bool | None = None
+    """`false`: arriving packets are dropped, queued packets are dropped when they leave the queue, packets
+    in flight arrive."""
+    rate: str | None = None
+    """The packet in transmission finishes at the old rate."""
+    delay: str | None = None
+    """For packets that leave the queue later; packets do not overtake each other."""
+    loss: float | str | Loss | Sequence[Loss] | None = None
+    """Replaces the model of the link's first loss process, and keeps its `where`; only the first entry of a
+    list counts. Without `direction` in event or table, forward only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Link(Table):
+    """A link that paths share, `[[link]]`."""
+
+    KEYS: ClassVar[Mapping[str, str]] = {
+        "events": "event",
+    }
+    INNER: ClassVar[Mapping[str, type[Table]]] = {
+        "loss": Loss,
+        "policer": Policer,
+        "jitter": Jitter,
+        "aggregation": Aggregation,
+        "reverse": Reverse,
+        "background": Background,
+        "events": Event,
+    }
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "rate": "Mbit/s",
+        "delay": "ms",
+        "queue": "packets",
+    }
+    name: str | None = None
+    """The name, unique among the links. Default: `"link-1"`, …."""
+    rate: str | None = None
+    """Transmission rate. Default: required; in `reverse`, as forward."""
+    delay: str | None = None
+    """One-way propagation delay. Default: required; in `reverse`, as forward."""
+    queue: str | None = None
+    """Capacity of a drop-tail queue. In profile `ns2` the packet in transmission counts, in the others it
+    does not. Default: `"50 packets"`; in `reverse`, as forward."""
+    loss: float | str | Loss | Sequence[Loss] | None = None
+    """Random loss, forward by default."""
+    policer: Policer | None = None
+    """Rate limit that drops, forward."""
+    jitter: str | Jitter | None = None
+    """Random delay, forward."""
+    aggregation: Aggregation | None = None
+    """Transmission in batches, forward."""
+    reverse: Reverse | None = None
+    """The direction back, where it differs. Default: `rate`, `delay` and `queue` as forward, and none of
+    the others."""
+    background: Sequence[Background] = ()
+    """Cross traffic."""
+    events: Sequence[Event] = ()
+    """Changes in the course of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Path(Table):
+    """A path between the two hosts, `[[path]]`: the links in `via`, then a link of its own, or one of the
+    two."""
+
+    KEYS: ClassVar[Mapping[str, str]] = {
+        "events": "event",
+    }
+    INNER: ClassVar[Mapping[str, type[Table]]] = {
+        "loss": Loss,
+        "policer": Policer,
+        "jitter": Jitter,
+        "aggregation": Aggregation,
+        "reverse": Reverse,
+        "background": Background,
+        "events": Event,
+    }
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "rate": "Mbit/s",
+        "delay": "ms",
+        "queue": "packets",
+    }
+    name: str | None = None
+    """The name, unique among the paths. Default: `"path-1"`, …."""
+    via: Sequence[str] | None = None
+    """Names of shared links in forward order; the reverse direction uses the opposite order."""
+    rate: str | None = None
+    """Transmission rate. Default: required; in `reverse`, as forward."""
+    delay: str | None = None
+    """One-way propagation delay. Default: required; in `reverse`, as forward."""
+    queue: str | None = None
+    """Capacity of a drop-tail queue. In profile `ns2` the packet in transmission counts, in the others it
+    does not. Default: `"50 packets"`; in `reverse`, as forward."""
+    loss: float | str | Loss | Sequence[Loss] | None = None
+    """Random loss, forward by default."""
+    policer: Policer | None = None
+    """Rate limit that drops, forward."""
+    jitter: str | Jitter | None = None
+    """Random delay, forward."""
+    aggregation: Aggregation | None = None
+    """Transmission in batches, forward."""
+    reverse: Reverse | None = None
+    """The direction back, where it differs. Default: `rate`, `delay` and `queue` as forward, and none of
+    the others."""
+    background: Sequence[Background] = ()
+    """Cross traffic."""
+    events: Sequence[Event] = ()
+    """Changes in the course of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Reliability(Table):
+    """Limit after which a message is given up: `max_retransmissions`, `lifetime` or both, or `priority`;
+    for a video also limits by the type of frame."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "lifetime": "s",
+    }
+    max_retransmissions: int | None = None
+    """A message is given up when one of its chunks is lost after so many retransmissions. Default: no
+    limit."""
+    lifetime: str | None = None
+    """A message is given up when so much time has passed since it was handed over. Default: no limit."""
+    priority: int | None = None
+    """A message is given up when the send buffer has no room for one that matters more; the largest numbers
+    are given up first. Default: no limit."""
+    I: Reliability | None = None  # noqa: E741
+    """The limit of I frames, `video` only. Default: delivered."""
+    P: Reliability | None = None
+    """The limit of P frames, `video` only. Default: delivered."""
+    B: Reliability | None = None
+    """The limit of B frames, `video` only. Default: delivered."""
+
+
+Reliability.INNER = dict.fromkeys(("I", "P", "B"), Reliability)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MessagesBeside(Table):
+    """Small messages that a bulk flow's association carries beside the bulk, on a stream of their own."""
+
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "size": "B",
+        "interval": "ms",
+    }
+    size: str
+    """User data of a message, which starts with its number. Required."""
+    interval: str
+    """Between the starts of two messages; a run sends at most 1,000,000 of them. Required."""
+    ordered: bool | None = None
+    """Ordered delivery. Default: `false`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Flow(Table):
+    """One association and what is sent over it, `[[flow]]`."""
+
+    INNER: ClassVar[Mapping[str, type[Table]]] = {
+        "reliability": Reliability,
+        "messages": MessagesBeside,
+    }
+    UNITS: ClassVar[Mapping[str, str]] = {
+        "size": "MB",
+        "interval": "ms",
+        "deadline": "ms",
+        "payload": "B",
+        "start": "s",
+        "reader": "Mbit/s",
+    }
+    name: str | None = None
+    """The name, unique among the flows. Default: `"flow-1"`, …."""
+    kind: Literal["bulk", "file", "messages", "video"] | None = None
+    """As much as possible; one file; messages at regular intervals; frames of a video. Default: `"bulk"`."""
+    path: str | None = None
+    """`file` only. The file to send, relative to the folder of the scenario file."""
+    size: str | None = None
+    """`file`: size of generated data, which depends on the seed and the flow's name. `messages`: user data
+    of a message (required)."""
+    interval: str | None = None
+    """`messages` only. Between the starts of two messages. Required."""
+    count: int | None = None
+    """`messages` only. Number of messages. Default: until the end of the run."""
+    trace: str | None = None
+    """`video` only. The frame trace, a CSV file, relative to the folder of the scenario file. Default:
+    required."""
+    deadline: str | None = None
+    """`video` only. Time from handing over a B frame to its playout. Required."""
+    payload: str | None = None
+    """`video` only. User data of a full packet; a packet has data of one frame. Default: what fits a packet
+    of `association.mtu`."""
+    ordered: bool | None = None
+    """`messages` and `video` only. Ordered delivery within a stream. Default: `association.ordered`."""
+    streams: int | None = None
+    """`messages` and `video` only. Streams of messages or frames, used in turn. Default:
+    `association.streams`."""
+    reliability: Reliability | None = None
+    """`messages` and `video` only. Limit after which a message is abandoned; such a flow has no end.
+    Default: every message is delivered."""
+    start: str | None = None
+    """Time at which the left host opens the association. Default: `run.start`."""
+    paths: Sequence[str] | None = None
+    """The first is the primary path. Default: all."""
+    scheme: str | None = None
+    """A scheme of its own: a name or an expression. Default: each of `run.schemes` in turn."""
+    direction: Literal["forward", "reverse", "both"] | None = None
+    """Sender: the left host, the right host, or each of them the same data. The left host always opens the
+    association. Default: `"forward"`."""
+    reader: str | None = None
+    """Maximum rate at which the receiving application reads. Default: everything at once."""
+    messages: MessagesBeside | None = None
+    """`bulk` only. Small messages beside the bulk."""
