@@ -26,13 +26,9 @@ STRIP ?= strip
 WHEEL_ARGS ?=
 # What `make papers` reproduces.
 PAPERS ?= all
-# What `make which-scheme` does besides: it writes the book's chapter. With --quick, a part of the grid and no chapter.
-WHICH ?= --book docs/src
-# Options of `make limit` and of `make harm`.
-LIMIT ?=
-HARM ?=
-# What `make beside` measures.
-BESIDE ?= transfers
+# Study that `make study` runs, and its options.
+NAME ?=
+ARGS ?=
 
 DEMO := $(OUT)/demo
 # Cargo gives a library the features that the packages asked for want of it together. Asking for one of them would build
@@ -45,7 +41,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store crossval fairness interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice limit harm limit-check limit-store which-scheme beside bench bench-wire bench-sim instructions book clean
+.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean
 
 # A word in brackets is the group of a target in the list.
 help:
@@ -126,7 +122,7 @@ demo: ## [start] Run schemes over two paths, send files and make a report; ten m
 # As many binaries at a time as there are processors. All crates are named each time, as for ANABRANCH_BUILD.
 SIDE_BY_SIDE := CARGO='$(CARGO)' $(PYTHON) .ci/side_by_side.py
 
-# What `test` compiles, and what `wire` and `fairness` do: `.ci/run` has it compiled before something else needs the processors.
+# What `test` compiles, and what `wire` and studies do: `.ci/run` has it compiled before something else needs the processors.
 test-build:
 	$(CARGO) test --workspace --locked --no-run
 
@@ -256,7 +252,7 @@ lint-others: venv
 	check '$(VENV)/bin/ruff' check .; \
 	check '$(VENV)/bin/ruff' format --check --exclude '*.md' .; \
 	check '$(VENV)/bin/mypy'; \
-	check env PYTHONPATH=python:tools '$(VENV)/bin/lint-imports' --no-cache; \
+	check env PYTHONPATH=python:tools:. '$(VENV)/bin/lint-imports' --no-cache; \
 	check '$(VENV)/bin/python' -m pytest --quiet tests/ledger tests/cost; \
 	check '$(VENV)/bin/python' tests/ledger/ledger.py check; \
 	check $(PYTHON) .ci/check_sources.py; \
@@ -311,9 +307,6 @@ mutants: ## Change the code in small ways and count what the tests notice; MUTAN
 	$(CARGO) mutants --version > /dev/null 2>&1 || { echo 'Installing cargo-mutants'; $(CARGO) install cargo-mutants --locked; }; \
 	$(PYTHON) .ci/mutants.py $(MUTANTS_ARGS) $(MUTANTS)
 
-crossval: ## Run ns-2's points under profile ns2 and print both side by side; CROSSVAL=--quick for few seeds.
-	$(ANABRANCH) crossval $(CROSSVAL)
-
 DIGESTS := $(PYTHON) tests/digests/digests.py --anabranch "$(TARGET)/release/anabranch"
 
 digests: ## [check] Compare runs of every scheme, profile and component with stored SHA-256 digests.
@@ -323,10 +316,6 @@ digests: ## [check] Compare runs of every scheme, profile and component with sto
 digests-store: ## Store those digests anew, where results are meant to change.
 	$(ANABRANCH_BUILD)
 	$(DIGESTS) store
-
-# In the release profile: 300 runs of 120 s take minutes in the other one.
-fairness: ## Compare what every scheme takes of a shared bottleneck with what its card says.
-	$(CARGO) run --quiet --release --locked --bin fairness
 
 # One after the other: each of them keeps the machine busy.
 # libfaketime makes the clock of the day jump; without it that test is skipped.
@@ -360,27 +349,20 @@ papers-check: venv ## Hold CMT against ns-2 on two papers' settings, and a slice
 papers-slice: venv ## Store the numbers of the slice anew, where what is simulated has changed.
 	ANABRANCH_STORE_SLICE=1 '$(VENV)/bin/python' -m pytest -m slow -k slice python/tests/test_papers_slow.py
 
-limit: venv ## Goodput of schemes beside the most that links and receive buffer admit; LIMIT='--schemes bonded --seeds 6'.
-	'$(VENV)/bin/anabranch' limit --out '$(OUT)/limit' $(LIMIT)
+# Studies are experiments about this project's schemes, in the folder studies. Their options: make study NAME=bounds ARGS=--help.
+STUDY := '$(VENV)/bin/python' -m studies
+study: venv ## [measure] Run a study: NAME=bounds, degradation, choice, ns2, fairness or kernel, with ARGS='--quick'.
+	@$(STUDY) $(NAME) $(ARGS)
 
-harm: venv ## Check that schemes do no harm to one path, other flows, links and small messages; HARM='--schemes bonded'.
-	'$(VENV)/bin/anabranch' harm --plan tools/which_scheme/plans/grid.toml --out '$(OUT)/harm' $(HARM)
+BOUNDS_QUICK := bounds --quick --schemes cmt,bonded,braid
+DEGRADATION_QUICK := degradation --quick --schemes bonded,braid
+studies-check: venv ## Check quick parts of bounds and degradation: fails if a limit is broken that known.json does not list.
+	$(STUDY) $(BOUNDS_QUICK) --known studies/bounds/known.json
+	$(STUDY) $(DEGRADATION_QUICK) --known studies/degradation/known.json
 
-limit-check: venv ## A fixed part of both in a minute: fails if a limit is broken that is not known to be, in tests/limits.
-	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded,braid --known tests/limits/limit.json
-	'$(VENV)/bin/anabranch' harm --quick --schemes bonded,braid --known tests/limits/harm.json
-
-limit-store: venv ## Store the limits anew that are known to be broken, where what is simulated has changed.
-	'$(VENV)/bin/anabranch' limit --quick --schemes cmt,bonded,braid --store-known tests/limits/limit.json
-	'$(VENV)/bin/anabranch' harm --quick --schemes bonded,braid --store-known tests/limits/harm.json
-
-which-scheme: venv ## Run all schemes over one grid of links and make the book's chapter about it; WHICH=--quick for a part.
-	PYTHONPATH=tools '$(VENV)/bin/python' -m which_scheme --out '$(OUT)/which-scheme' $(WHICH)
-	$(PYTHON) docs/figures/from_tables.py
-
-beside: ## Measure beside the kernel's TCP and MPTCP in network namespaces, as root; BESIDE='transfers --rounds 5' or 'shares'.
-	$(ANABRANCH_BUILD)
-	cd tools && unshare -n $(PYTHON) -m beside --anabranch "$(TARGET)/release/anabranch" $(BESIDE)
+studies-store: venv ## Store the broken limits of these parts in known.json, after a change of results.
+	$(STUDY) $(BOUNDS_QUICK) --store-known studies/bounds/known.json
+	$(STUDY) $(DEGRADATION_QUICK) --store-known studies/degradation/known.json
 
 bench: venv ## [measure] Measure the simulator, schemes' decisions, observation, protection, small files and Python.
 	$(CARGO) bench --profile fast --locked -p anabranch-sim --bench two_links

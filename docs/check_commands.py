@@ -4,8 +4,8 @@
     python3 docs/check_commands.py --marks
 
 Every block of ```sh is run by bash, page after page: the blocks of a page share one temporary folder, in which the
-repository's `scenarios`, `examples`, `docs`, `tools` and `python` are found. It has to end with 0. `anabranch run`
-and `sweep` are given two seeds at most there, to save time. In a block of
+repository's `scenarios`, `examples`, `docs`, `studies`, `tools` and `python` are found. It has to end with 0.
+`anabranch run` and `sweep` are given two seeds at most there, to save time. In a block of
 ```console the lines after `$ ` are run and their output is compared with the lines below; a line `...` stands for any
 number of lines. A comment in the line above a block says otherwise:
 
@@ -42,8 +42,8 @@ FENCE = re.compile(r"^(```+)\s*(\w*)")
 MARK = re.compile(r"^<!-- (run|not run): (.+) -->$")
 PAGE_MARK = re.compile(r"^<!-- page not run: .+ -->$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\b(MEASURED|TODO|FIXME|XXX|TBD)\b")
-IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video", "limit", "harm"}
-LINKED = ("scenarios", "examples", "docs", "tools", "papers", "python")
+IN_PYTHON_ONLY = {"sweep", "report", "view", "plot", "papers", "video"}
+LINKED = ("scenarios", "examples", "docs", "tools", "studies", "papers", "python")
 # Takes the place of `anabranch` in blocks of sh.
 FEW_SEEDS = """#!{python}
 import os, sys

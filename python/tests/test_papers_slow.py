@@ -72,7 +72,7 @@ def goodput(setting: Setting, cache: Path) -> dict[tuple[str, float], np.ndarray
 
 
 def agrees(ours: Estimate, mean: float, half_width: float) -> bool:
-    """Within 3 %, or within the joint interval and 8 %, as `anabranch crossval` has it."""
+    """Within 3 %, or within the joint interval and 8 %, as the study ns2 has it."""
     difference = abs(ours.mean - mean)
     joint = math.hypot(ours.half_width, half_width)
     return difference <= 0.03 * mean or (difference <= joint and difference <= 0.08 * mean)

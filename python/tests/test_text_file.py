@@ -6,17 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from studies.bounds.points import DATA as POINTS
+from studies.bounds.points import read_points
+from studies.trials.known import Broken, read_known, write_known
 from written_traces import path_row, write_trace
 
-from anabranch.limit.points import DATA as POINTS
-from anabranch.limit.points import read_points
 from anabranch.papers.fields import read_toml
 from anabranch.reporting.qlog.logs import read_logs
 from anabranch.scenario import Scenario
 from anabranch.series import read_trace as read_series
 from anabranch.sweep.plan import read_plan
 from anabranch.text_file import BYTE_ORDER_MARK
-from anabranch.trials.known import Broken, read_known, write_known
 from anabranch.video.evalvid import read_evalvid
 from anabranch.video.trace import read_trace
 

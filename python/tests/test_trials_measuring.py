@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from studies.trials import Options, Trial, measure
+from studies.trials.bench import Bench
+from studies.trials.known import Broken, news, read_known, write_known
 
 import anabranch
 from anabranch.scenario import Scenario
 from anabranch.sweep.cache import Cache
-from anabranch.trials import Options, Trial, measure
-from anabranch.trials.bench import Bench
-from anabranch.trials.known import Broken, news, read_known, write_known
 
 TEXT = """
 [run]

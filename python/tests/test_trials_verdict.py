@@ -7,9 +7,8 @@ import importlib
 import math
 
 import pytest
-
-from anabranch.trials.alone import MOST_RATIO, best_of, ratio, ratios_left_out
-from anabranch.trials.verdict import (
+from studies.trials.alone import MOST_RATIO, best_of, ratio, ratios_left_out
+from studies.trials.verdict import (
     Judged,
     Verdict,
     at_least,
@@ -113,8 +112,8 @@ def test_ratios_stay_finite() -> None:
     assert ratio(1, 4) == 0.25
 
 
-@pytest.mark.parametrize("module", ["trials.alone", "trials.verdict", "harm.setting"])
+@pytest.mark.parametrize("module", ["trials.alone", "trials.verdict", "degradation.setting"])
 def test_the_examples_in_the_sources_hold(module: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"anabranch.{module}"))
+    results = doctest.testmod(importlib.import_module(f"studies.{module}"))
     assert results.attempted > 0
     assert results.failed == 0

@@ -12,7 +12,7 @@ pub struct ExternalCommand {
 }
 
 /// The commands of the Python package.
-pub const PYTHON_COMMANDS: [ExternalCommand; 8] = [
+pub const PYTHON_COMMANDS: [ExternalCommand; 6] = [
     ExternalCommand {
         name: "sweep",
         about: "Make the runs of a plan, on one machine or many, and keep each of them",
@@ -29,14 +29,6 @@ pub const PYTHON_COMMANDS: [ExternalCommand; 8] = [
     ExternalCommand {
         name: "papers",
         about: "List, show and reproduce the experiments and claims of five papers",
-    },
-    ExternalCommand {
-        name: "limit",
-        about: "Compare the goodput of schemes with the most that the links and the buffer admit",
-    },
-    ExternalCommand {
-        name: "harm",
-        about: "Check that schemes do no harm: to one path's goodput, to other flows, to small messages",
     },
     ExternalCommand {
         name: "video",

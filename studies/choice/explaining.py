@@ -1,0 +1,95 @@
+"""Single runs of some cells, with what `anabranch explain` says of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from anabranch import Scenario
+from anabranch.errors import RunError
+from anabranch.run import run
+from studies.choice.cells import described
+
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A cell that is looked into, with the schemes that are set side by side."""
+
+    settings: Mapping[str, object]
+    schemes: Sequence[str]
+
+
+def cell(recv_buffer: str, rate_mbps: float, delay: str, loss: float) -> dict[str, object]:
+    """The settings of a cell of the grid; the background is a twentieth of the rate."""
+    return {
+        "association.recv_buffer": recv_buffer,
+        "path.path-2.rate": f"{rate_mbps:g} Mbit/s",
+        "path.path-2.background.0.rate": f"{rate_mbps * 50:g} kbit/s",
+        "path.path-2.delay": delay,
+        "path.path-2.loss.rate": loss,
+    }
+
+
+CASES = (
+    Case(cell("32 KiB", 4, "200 ms", 0), ("cmt", "sctp", "cmt+sttf")),
+    Case(cell("32 KiB", 1, "20 ms", 0), ("cmt", "sctp", "naive-cmt")),
+    Case(cell("128 KiB", 16, "20 ms", 0), ("cmt", "cmt+blest", "cmt-rpv1")),
+    Case(cell("128 KiB", 16, "200 ms", 0), ("cmt", "cmt+sttf", "mptcp-ns2(shared-window=true)")),
+    Case(cell("1 MiB", 16, "40 ms", 0.001), ("cmt", "db-cmt", "cmt-dfr")),
+    Case(cell("1 MiB", 16, "200 ms", 0.01), ("cmt", "db-cmt", "cmt-dfr")),
+)
+
+
+def explained(scenario: Path, cases: Sequence[Case] | None = None) -> pd.DataFrame:
+    """One row per case and scheme, for one seed; the cases are `CASES` if none are given.
+
+    Columns: `case` (its number), those of `described`, `scheme`, `goodput_kbps`, `closed` (part of the time in which
+    the peer's window alone kept data back), `used_1` and `used_2` (parts of the paths' rates), `cwnd_1_kib` and
+    `cwnd_2_kib` (means), `cuts`, `timeouts`, `sent_again` and `needless` (chunks). Raises `RunError` if a run cannot be
+    explained.
+    """
+    rows = []
+    for number, case in enumerate(CASES if cases is None else cases, 1):
+        given = Scenario.read(scenario).with_values(case.settings)
+        for scheme in case.schemes:
+            with tempfile.TemporaryDirectory() as folder:
+                made = run(given, scheme, SEED, trace=Path(folder) / "trace")
+                told = _told(Path(folder) / "trace")
+            rows.append({"case": number, **described(given), "scheme": made.scheme, **_row(told)})
+    return pd.DataFrame(rows)
+
+
+def _told(trace: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "anabranch", "explain", "--json", str(trace)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RunError(f"{' '.join(command)}: {done.stderr.strip()}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def _row(told: Mapping[str, Any]) -> dict[str, Any]:
+    (flow,) = told["flows"]
+    first, second = flow["paths"]
+    return {
+        "goodput_kbps": told["goodput_kbps"],
+        "closed": flow["peer_window"]["closed_share"],
+        "used_1": first["used_share"],
+        "used_2": second["used_share"],
+        "cwnd_1_kib": first["mean_cwnd_bytes"] / 1024,
+        "cwnd_2_kib": second["mean_cwnd_bytes"] / 1024,
+        "cuts": sum(cut["times"] for path in flow["paths"] for cut in path["cuts"]),
+        "timeouts": flow["timeouts"],
+        "sent_again": flow["retransmissions"]["chunks"],
+        "needless": flow["retransmissions"]["needless"],
+    }

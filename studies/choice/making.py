@@ -1,0 +1,193 @@
+"""Runs the two plans, and writes what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+import anabranch
+from anabranch import Results
+from anabranch.figures import save
+from anabranch.papers.pages.document import Heading, Paragraph, markdown
+from anabranch.sweep.plan import Plan, read_plan
+from studies.choice import maps, tables
+from studies.choice.choosing import advice, ranking
+from studies.choice.judging import BASELINE, METRIC, OUTSIDE, exceeding, judge
+from studies.choice.samples import Samples, samples
+from studies.choice.sharing import sharing, taken
+from studies.choice.wording import buffer_text, file_name, percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PLANS = Path(__file__).resolve().parent / "plans"
+
+SHOWN_GAINS = (
+    "braid",
+    "sctp",
+    "naive-cmt",
+    "cmt+sttf",
+    "cmt+rescheduling",
+    "bonded",
+    "db-cmt",
+    "cmt-dfr",
+    "mptcp-olia",
+)
+"""Schemes whose gains stand side by side in one figure; of every other there is a figure of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was computed: the tables by name, as frames and as Markdown, and the figures."""
+
+    frames: Mapping[str, pd.DataFrame]
+    parts: Mapping[str, str]
+    figures: Mapping[str, Figure]
+
+
+PARTS = ("short", "made", "list", "advice", "schemes", "room", "explained", "sharing", "cells")
+"""What the chapter has a place for."""
+
+QUICK_OVER: Mapping[str, list[object]] = {
+    "association.recv_buffer": ["32 KiB", "128 KiB"],
+    "path.path-2.delay": ["20 ms", "100 ms"],
+    "path.path-2.loss.rate": [0, 0.01],
+    "path.right.delay": ["5 ms", "30 ms"],
+}
+"""The values that are left of the plans' for a picture in about a minute."""
+
+QUICK_SET = {"run.duration": "15 s", "run.warmup": "5 s"}
+QUICK_SEEDS = 3
+
+
+def run_plans(quick: bool, cache: Path | bool) -> tuple[Results, Results]:
+    """Runs the grid, and the link that is shared. Finished runs are kept in the cache, and taken from there."""
+    grid, shared = (read_plan(PLANS / name) for name in ("grid.toml", "sharing.toml"))
+    if quick:
+        grid, shared = quicker(grid), quicker(shared)
+    return _run(grid, cache), _run(shared, cache)
+
+
+def quicker(plan: Plan) -> Plan:
+    """The plan with fewer values, fewer seeds and shorter runs."""
+    over = {key: QUICK_OVER.get(str(key), values) for key, values in plan.over.items()}
+    return Plan(plan.scenario, over, {**plan.settings, **QUICK_SET}, QUICK_SEEDS)
+
+
+def _run(plan: Plan, cache: Path | bool) -> Results:
+    return anabranch.sweep(plan.scenario, plan.over, plan.seeds, set=plan.settings, cache=cache)
+
+
+def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -> Made:
+    """Judges the results of both plans. `looked_into` is what `explained` gives."""
+    judged = judge(grid)
+    goodputs = samples(grid.to_pandas(), grid.over, METRIC)
+    shares, kept = sharing(shared), taken(shared)
+    advised, ranked = advice(goodputs, judged, kept), ranking(goodputs, judged)
+    shown = [scheme for scheme in SHOWN_GAINS if scheme in grid.schemes]
+    figures = {
+        "winners": maps.winner_map(judged),
+        "limits": maps.limit_map(judged),
+        "shared-limits": maps.limit_map(judged, "of_shared_limit"),
+        "gains": maps.gains_map(judged, shown),
+        "trade-off": maps.trade_off(ranked, kept),
+    }
+    for scheme in grid.schemes:
+        if scheme != BASELINE:
+            figures[f"gain-{file_name(scheme)}"] = maps.gain_map(judged, scheme)
+    parts = {
+        "short": markdown([Paragraph(short_text(judged, advised, ranked))]),
+        "made": markdown([Paragraph(made_text(grid, shared, day))]),
+        "advice": markdown([tables.advice_table(advised)]),
+        "list": list_text(advised),
+        "schemes": markdown([tables.ranking_table(ranked, kept)]),
+        "room": markdown([Paragraph(exceeding_text(goodputs, judged)), tables.room_table(judged)]),
+        "explained": markdown([tables.explained_table(looked_into)]),
+        "sharing": markdown([tables.sharing_table(shares)]),
+        "cells": markdown([tables.winners_table(judged)]),
+    }
+    frames = {"cells": judged, "advice": advised, "schemes": ranked.merge(kept, on="scheme"), "sharing": shares}
+    frames["explained"] = looked_into
+    return Made(frames, parts, figures)
+
+
+def short_text(judged: pd.DataFrame, advised: pd.DataFrame, ranked: pd.DataFrame) -> str:
+    """The answer in three sentences: by receive buffer, over all cells, and what `cmt` itself reaches."""
+    uses = []
+    for buffer_kib, own in advised.groupby("buffer_kib", sort=True):
+        counts = own["use"].value_counts(sort=False)
+        most = counts[counts == counts.max()]
+        each = " each" if len(most) > 1 else ""
+        uses.append(
+            f"with {buffer_text(buffer_kib)} use {_listed(list(most.index), ' or ')} "
+            f"(best in {most.iloc[0]} of {len(own)} kinds of links{each})"
+        )
+    first = ranked.iloc[0]
+    baseline = judged[judged["scheme"] == BASELINE].groupby("buffer_kib", sort=True)["of_best"].mean()
+    reached = ", ".join(f"{percent(part)} with {buffer_text(buffer_kib)}" for buffer_kib, part in baseline.items())
+    return (
+        f"The receive buffer decides first: {', '.join(uses)}. "
+        f"If nothing is known of the links, `{first.scheme}` comes closest to the best scheme: it has "
+        f"{percent(first.of_best)} of the best goodput on average and {percent(first.worst)} at worst. "
+        f"`{BASELINE}` has {reached}."
+    )
+
+
+def list_text(advised: pd.DataFrame) -> str:
+    """The scheme to use for each kind of links as a list, for screens on which the map cannot be read."""
+    rows = tables.advice_table(advised).rows
+    lines = [f"* {row[0]}, round trips {row[1]}, {row[2]} loss: {row[3]}, {row[5]} of the best" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def made_text(grid: Results, shared: Results, day: date) -> str:
+    """By what, when and from how much."""
+    manifest = grid.manifest
+    commit = manifest["commit"]
+    place = f"commit `{commit[:12]}`" if commit != "unknown" else "an unknown commit"
+    runs, others = grid.runs.num_rows, shared.runs.num_rows
+    cells = len(grid.to_pandas()[grid.over].drop_duplicates())
+    return (
+        f"Made by `make study NAME=choice` on {day.isoformat()} with version {manifest['version']}, {place}: "
+        f"{runs:,} runs of {cells} cells, {len(grid.schemes)} schemes and {len(manifest['seeds'])} seeds, and "
+        f"{others:,} runs with {len(shared.manifest['seeds'])} seeds over a shared link. The same version gives the "
+        "same figures again."
+    )
+
+
+def exceeding_text(goodputs: Samples, judged: pd.DataFrame) -> str:
+    """Whether any scheme that could be had is above the limit anywhere."""
+    limits = judged.drop_duplicates("cell").sort_values("cell")["limit_kbps"].to_numpy()
+    can_win = [place for place, scheme in enumerate(goodputs.schemes) if scheme not in OUTSIDE]
+    runs = goodputs.values[:, can_win] / limits[:, None, None]
+    above = exceeding(judged)
+    possible = above[~above["scheme"].isin(OUTSIDE)]
+    most = judged[~judged["scheme"].isin(OUTSIDE)]["of_limit"].max()
+    shared = exceeding(judged, "of_shared_limit")
+    above_shared = (~shared["scheme"].isin(OUTSIDE)).sum()
+    count = f"{len(possible)} of {len(judged):,} means are above the limit, and {above_shared} above the shared limit, "
+    count += f"but for those of {_listed(OUTSIDE)}"
+    return (
+        f"{count}. The highest is {percent(most, 1)} of the limit. Of single runs, {(runs > 1).sum()} of {runs.size:,} "
+        f"are above it, by {percent(max(runs.max() - 1, 0), 1)} at most."
+    )
+
+
+def _listed(schemes: Sequence[str], between: str = ", ") -> str:
+    return between.join(f"`{scheme}`" for scheme in schemes)
+
+
+def write(made: Made, folder: Path) -> None:
+    """Writes tables as CSV, figures as SVG, and everything in Markdown together, as `summary.md`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in made.frames.items():
+        frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    for name, figure in made.figures.items():
+        save(figure, folder / "maps" / f"{name}.svg")
+    blocks = [f"{markdown([Heading(2, name)])}\n{part}" for name, part in made.parts.items()]
+    (folder / "summary.md").write_text("# Which scheme when\n\n" + "\n".join(blocks), encoding="utf-8")

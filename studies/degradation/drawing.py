@@ -1,0 +1,135 @@
+"""Settings at random: what one looks like depends on the seed of the draw and on its number only."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from studies.degradation.setting import Contest, Setting, Table, kbit, ms, run_table, subject
+
+PATHS = (2, 4)
+RATE_KBPS = (500.0, 40_000.0)
+DELAY_MS = (3.0, 160.0)
+LOSS = (0.001, 0.1)
+QUEUE_PACKETS = (20.0, 200.0)
+BUFFER_BYTES = (32 * 1024.0, 4 * 1024 * 1024.0)
+
+# How often each of these occurs.
+LOSSLESS, BURSTY, CHANGING, CROSSED, CONTESTED = 0.35, 0.3, 0.2, 0.3, 0.25
+
+UNEVEN_RATIO = 1.5
+"""Paths whose rates or delays differ by more are called uneven."""
+
+_Choice = TypeVar("_Choice")
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    rate_kbps: float
+    delay_ms: float
+    loss: float
+    link: Table
+
+
+def draw(seed: int, count: int, duration_s: float) -> list[Setting]:
+    """The first `count` settings of a draw."""
+    return [_setting(seed, number, duration_s) for number in range(1, count + 1)]
+
+
+class _Dice:
+    """Numbers from the one method of `random.Random` that gives the same ones in every version of Python."""
+
+    def __init__(self, *names: object) -> None:
+        self._random = random.Random("/".join(map(str, names)))
+
+    def chance(self, probability: float) -> bool:
+        return self._random.random() < probability
+
+    def uniform(self, low: float, high: float) -> float:
+        return low + (high - low) * self._random.random()
+
+    def spread(self, ends: tuple[float, float]) -> float:
+        """Each factor between the ends is equally likely."""
+        return math.exp(self.uniform(math.log(ends[0]), math.log(ends[1])))
+
+    def one_of(self, choices: Sequence[_Choice]) -> _Choice:
+        return choices[int(self._random.random() * len(choices))]
+
+
+def _setting(seed: int, number: int, duration_s: float) -> Setting:
+    name = f"random-{seed}-{number}"
+    dice = _Dice(seed, number)
+    paths = [f"path-{at}" for at in range(1, dice.one_of(range(PATHS[0], PATHS[1] + 1)) + 1)]
+    drawn = [_path(_Dice(seed, number, path), duration_s) for path in paths]
+    contested = dice.one_of(paths) if dice.chance(CONTESTED) else None
+    links = [{"name": f"link-{path}", **each.link} for path, each in zip(paths, drawn, strict=True)]
+    tables = [{"name": path, "via": [f"link-{path}"]} for path in paths]
+    flows = [subject(paths)]
+    if contested:
+        tables.append({"name": "other", "via": [f"link-{contested}"]})
+        flows.append({"name": "other", "paths": ["other"], "scheme": "sctp"})
+    table = {
+        "run": run_table(duration_s),
+        "association": {"recv_buffer": f"{round(dice.spread(BUFFER_BYTES))} B"},
+        "link": links,
+        "path": tables,
+        "flow": flows,
+    }
+    contest = Contest((contested,), ("other",)) if contested else None
+    return Setting(name, table, tuple(paths), contest, _uneven(drawn))
+
+
+def _uneven(drawn: Sequence[_Drawn]) -> bool:
+    rates = [each.rate_kbps for each in drawn]
+    delays = [each.delay_ms for each in drawn]
+    differ = max(max(rates) / min(rates), max(delays) / min(delays)) > UNEVEN_RATIO
+    return differ or any(each.loss > 0 for each in drawn)
+
+
+def _path(dice: _Dice, duration_s: float) -> _Drawn:
+    rate_kbps, delay_ms = dice.spread(RATE_KBPS), dice.spread(DELAY_MS)
+    loss = 0.0 if dice.chance(LOSSLESS) else dice.spread(LOSS)
+    link: dict[str, object] = {
+        "rate": kbit(rate_kbps),
+        "delay": ms(delay_ms),
+        "queue": f"{round(dice.spread(QUEUE_PACKETS))} packets",
+    }
+    if loss:
+        link["loss"] = _loss(dice, loss)
+    if dice.chance(CROSSED):
+        link["background"] = [_cross_traffic(dice, rate_kbps)]
+    if dice.chance(CHANGING):
+        link["event"] = _changes(dice, rate_kbps, duration_s)
+    return _Drawn(rate_kbps, delay_ms, loss, link)
+
+
+def _loss(dice: _Dice, loss: float) -> Table:
+    where = dice.one_of(("before-queue", "after-queue"))
+    if not dice.chance(BURSTY):
+        return {"model": "bernoulli", "rate": round(loss, 6), "where": where}
+    # Bursts of two to ten packets in the mean, so often that this part of all packets is lost.
+    leave = 1 / dice.uniform(2, 10)
+    enter = leave * loss / (1 - loss)
+    return {"model": "gilbert-elliott", "p": round(enter, 6), "r": round(leave, 6), "where": where}
+
+
+def _cross_traffic(dice: _Dice, rate_kbps: float) -> Table:
+    taken_kbps = rate_kbps * dice.uniform(0.1, 0.6)
+    kind = dice.one_of(("cbr", "poisson", "pareto"))
+    # Pareto sources are on for half of the time.
+    rate = kbit(2 * taken_kbps if kind == "pareto" else taken_kbps)
+    return {"kind": kind, "rate": rate, "packet": f"{dice.one_of((200, 500, 1000, 1500))} B"}
+
+
+def _changes(dice: _Dice, rate_kbps: float, duration_s: float) -> list[Table]:
+    """Another rate every now and then, a quarter of the first at the least and half as much again at the most."""
+    changes: list[Table] = []
+    at_s = dice.uniform(3, 15)
+    while at_s < duration_s:
+        rate = kbit(rate_kbps * dice.spread((0.25, 1.5)))
+        changes.append({"at": ms(at_s * 1000), "direction": "forward", "rate": rate})
+        at_s += dice.uniform(3, 15)
+    return changes

@@ -1,0 +1,46 @@
+"""Settings that exist already: the points of the study bounds, and the points of a plan of a sweep."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from anabranch.sweep.plan import read_plan
+from anabranch.sweep.steps import read_grid
+from studies.bounds.points import LimitPoint, table_of
+from studies.degradation.setting import Setting, run_table, subject
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def of_point(point: LimitPoint, duration_s: float) -> Setting:
+    """A point at which goodput has a bound."""
+    return Setting(point.id, table_of(point, duration_s), tuple(point.path_names), uneven=_is_uneven(point))
+
+
+def _is_uneven(point: LimitPoint) -> bool:
+    unlike = len({(path.rate_kbps, path.delay_ms) for path in point.paths}) > 1
+    return unlike or any(path.loss > 0 for path in point.paths)
+
+
+def of_plan(file: Path, duration_s: float) -> list[Setting]:
+    """Each point of a plan, with one flow over all of its paths, for as long as all settings.
+
+    Raises `PlanError`, `SweepError` or `ScenarioError` if the plan cannot be read.
+    """
+    plan = read_plan(file)
+    grid = read_grid(plan.scenario, plan.over, 1, plan.settings, None)
+    return [
+        _of_text(f"{file.stem}-{number}", point.scenario, duration_s) for number, point in enumerate(grid.points, 1)
+    ]
+
+
+def _of_text(name: str, text: str, duration_s: float) -> Setting:
+    document: dict[str, Any] = tomllib.loads(text)
+    paths = [path["name"] for path in document["path"]]
+    table = {**document, "run": run_table(duration_s), "flow": [subject(paths)]}
+    return Setting(name, table, tuple(paths), uneven=True)

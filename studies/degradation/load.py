@@ -1,0 +1,124 @@
+"""What a scheme puts on links: time in queues, and bytes sent for each byte delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from studies.bounds.points import LimitPoint
+from studies.degradation.given import of_point
+from studies.degradation.neighbours import Bottleneck, alone
+from studies.degradation.outcome import CheckOutcome, Finding, Plan
+from studies.degradation.setting import SUBJECT, Setting
+from studies.trials import Figures
+from studies.trials.bench import Bench
+from studies.trials.verdict import at_most
+
+BASELINE = "cmt"
+
+MOST_ADDED_MS = 20.0
+MOST_OF_FULL = 0.5
+"""Of the baseline's queueing, where the baseline fills the queue."""
+
+FILLS = 0.5
+"""A queue is called filled if packets wait in the mean for this part of the time that they wait in a full one."""
+
+MOST_SENT = 1.10
+"""Wire bytes for each byte delivered, where nothing is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A setting, the delays of its paths if they are empty, and the wait in a full queue if it has one."""
+
+    setting: Setting
+    empty_ms: Mapping[str, float]
+    full_ms: float | None
+
+
+def check_queueing(
+    links: Sequence[Bottleneck], points: Sequence[LimitPoint], plan: Plan, bench: Bench
+) -> list[CheckOutcome]:
+    """Alone on the link, against what `cmt` does there."""
+    places = [_of_link(link, plan) for link in links] + [_of_point(point, plan) for point in points]
+    schemes = dict.fromkeys((BASELINE, *plan.schemes))
+    bench.run("queueing", [place.setting.trial(scheme) for scheme in schemes for place in places], plan.seeds)
+    limit = (
+        f"at most {MOST_ADDED_MS:g} ms above `{BASELINE}`, and at most {100 * MOST_OF_FULL:g} % of its queueing where "
+        "it fills the queue"
+    )
+    return [
+        CheckOutcome(
+            "queueing",
+            "Queueing, alone on the links",
+            limit,
+            scheme,
+            tuple(finding for place in places for finding in _queueing(place, scheme, plan, bench)),
+        )
+        for scheme in plan.schemes
+    ]
+
+
+def _of_link(link: Bottleneck, plan: Plan) -> _Place:
+    setting = alone(link, plan.duration_s)
+    return _Place(setting, dict.fromkeys(setting.paths, link.empty_delay_ms), link.full_queue_ms)
+
+
+def _of_point(point: LimitPoint, plan: Plan) -> _Place:
+    return _Place(of_point(point, plan.duration_s), point.empty_delays_ms(), None)
+
+
+def queueing_ms(figures: Figures, empty_ms: Mapping[str, float]) -> float:
+    """The mean over packets of how much longer they took than over empty links."""
+    paths = [(figures.paths[name], empty) for name, empty in empty_ms.items()]
+    arrived = sum(path.arrived_packets for path, _ in paths)
+    waited = sum((path.delay_ms - empty) * path.arrived_packets for path, empty in paths if path.delay_ms is not None)
+    # A last packet of a message is smaller than a full one, and quicker.
+    return max(waited / arrived, 0.0) if arrived else 0.0
+
+
+def _queueing(place: _Place, scheme: str, plan: Plan, bench: Bench) -> Iterator[Finding]:
+    ours, base = (
+        [queueing_ms(figures, place.empty_ms) for figures in bench.of(place.setting.trial(each), plan.seeds)]
+        for each in (scheme, BASELINE)
+    )
+    mean = sum(ours) / len(ours)
+    base_mean = sum(base) / len(base)
+    note = f"{mean:.1f} ms, {BASELINE} {base_mean:.1f}"
+    added = [one - other for one, other in zip(ours, base, strict=True)]
+    judged = at_most(added, MOST_ADDED_MS, plan.least_seeds)
+    yield Finding(f"{place.setting.name} added ms", judged, float("-inf"), MOST_ADDED_MS, note)
+    fills = place.full_ms is not None and base_mean >= FILLS * place.full_ms
+    if fills and scheme != BASELINE:
+        parts = [one / other for one, other in zip(ours, base, strict=True) if other > 0]
+        judged = at_most(parts, MOST_OF_FULL, plan.least_seeds)
+        yield Finding(f"{place.setting.name} of {BASELINE}", judged, 0.0, MOST_OF_FULL, note)
+
+
+def check_wire(points: Sequence[LimitPoint], plan: Plan, bench: Bench) -> list[CheckOutcome]:
+    """Wire bytes of packets with DATA, for each byte delivered: as much more as must be sent again, and a tenth."""
+    settings = {point.id: of_point(point, plan.duration_s) for point in points}
+    trials = [settings[point.id].trial(scheme) for scheme in plan.schemes for point in points]
+    bench.run("wire bytes", trials, plan.seeds)
+
+    def finding(scheme: str, point: LimitPoint) -> Finding:
+        runs = bench.of(settings[point.id].trial(scheme), plan.seeds)
+        used = [wire_ratio(figures, _losses(point)) for figures in runs]
+        return Finding(point.id, at_most(used, MOST_SENT, plan.least_seeds), 0.0, MOST_SENT)
+
+    limit = f"wire bytes times (1 - loss) for each byte delivered: at most {MOST_SENT:.2f}"
+    return [
+        CheckOutcome("wire", "Bytes on the wire", limit, scheme, tuple(finding(scheme, point) for point in points))
+        for scheme in plan.schemes
+    ]
+
+
+def _losses(point: LimitPoint) -> dict[str, float]:
+    return {name: path.loss for name, path in zip(point.path_names, point.paths, strict=True)}
+
+
+def wire_ratio(figures: Figures, losses: Mapping[str, float]) -> float:
+    """Wire bytes that the links' own losses leave, over user bytes that were delivered."""
+    delivered = figures.delivered_bytes[SUBJECT]
+    sent = sum(figures.paths[name].sent_bytes * (1 - loss) for name, loss in losses.items())
+    return sent / delivered if delivered else 0.0

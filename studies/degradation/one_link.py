@@ -1,0 +1,61 @@
+"""Never worse than one link: goodput over all paths, over that of the best path alone with the same scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from studies.degradation.outcome import CheckOutcome, Finding, Plan
+from studies.degradation.setting import SUBJECT, Setting
+from studies.trials.alone import best_of, ratio
+from studies.trials.bench import Bench
+from studies.trials.verdict import at_least
+
+
+def check_one_link(
+    check: str, title: str, least_ratio: float, settings: Sequence[Setting], plan: Plan, bench: Bench
+) -> list[CheckOutcome]:
+    """For each scheme. The best path is chosen on seeds that are not compared."""
+    pairs = [(scheme, setting) for scheme in plan.schemes for setting in settings]
+    bench.run(
+        f"{check}: each path alone",
+        [setting.trial(scheme, path) for scheme, setting in pairs for path in setting.paths],
+        plan.choosing,
+    )
+    best = {(scheme, setting): _best_path(scheme, setting, plan, bench) for scheme, setting in pairs}
+    bench.run(
+        f"{check}: all paths, and the best one",
+        [
+            trial
+            for (scheme, setting), path in best.items()
+            for trial in (setting.trial(scheme), setting.trial(scheme, path))
+        ],
+        plan.seeds,
+    )
+    return [
+        CheckOutcome(
+            check,
+            title,
+            f"at least {least_ratio:g} of the best path alone",
+            scheme,
+            tuple(_finding(scheme, setting, best[scheme, setting], least_ratio, plan, bench) for setting in settings),
+        )
+        for scheme in plan.schemes
+    ]
+
+
+def goodputs(scheme: str, setting: Setting, alone: str | None, seeds: Sequence[int], bench: Bench) -> list[float]:
+    """Of the subject, seed by seed."""
+    return [figures.goodput_kbps[SUBJECT] for figures in bench.of(setting.trial(scheme, alone), seeds)]
+
+
+def _best_path(scheme: str, setting: Setting, plan: Plan, bench: Bench) -> str:
+    return best_of({path: fmean(goodputs(scheme, setting, path, plan.choosing, bench)) for path in setting.paths})
+
+
+def _finding(scheme: str, setting: Setting, best: str, least: float, plan: Plan, bench: Bench) -> Finding:
+    together = goodputs(scheme, setting, None, plan.seeds, bench)
+    alone = goodputs(scheme, setting, best, plan.seeds, bench)
+    ratios = [ratio(ours, one) for ours, one in zip(together, alone, strict=True)]
+    note = f"{fmean(together):.0f} kbit/s, {best} alone {fmean(alone):.0f}"
+    return Finding(setting.name, at_least(ratios, least, plan.least_seeds), least, float("inf"), note)

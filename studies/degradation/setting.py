@@ -1,0 +1,91 @@
+"""Settings in which harm is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from anabranch.scenario import Scenario
+from studies.trials import Figures, Trial
+
+SUBJECT = "subject"
+"""The flow whose scheme is judged."""
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A link that the subject shares with flows of one path: the subject's paths through it, and theirs."""
+
+    own_paths: tuple[str, ...]
+    other_paths: tuple[str, ...]
+
+    def share(self, figures: Figures) -> float:
+        """What the subject takes of the link, in shares: 1 is as much as each of the others has in the mean.
+
+        Goodput is known of a flow and not of a path, so the bytes count that arrive over the link.
+        """
+        own, others = (
+            sum(figures.paths[name].arrived_bytes for name in names) for names in (self.own_paths, self.other_paths)
+        )
+        return share_of(own, others, len(self.other_paths))
+
+
+def share_of(own: float, others: float, other_flows: int) -> float:
+    """The part of what all flows have, times their number.
+
+    >>> share_of(2, 1, 1), share_of(1, 4, 4)
+    (1.3333333333333333, 1.0)
+    """
+    return own / (own + others) * (1 + other_flows) if own + others > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A scenario, and what of it is the subject's. `uneven` says whether paths lose packets or differ."""
+
+    name: str
+    table: Table = field(repr=False)
+    paths: tuple[str, ...]
+    contest: Contest | None = None
+    uneven: bool = False
+
+    def trial(self, scheme: str, alone: str | None = None) -> Trial:
+        """The subject with this scheme over all of its paths, or over one `alone`."""
+        return Trial(self.name, _text(self, alone), scheme)
+
+
+@cache
+def _text(setting: Setting, alone: str | None) -> str:
+    flows = [
+        {**flow, "paths": [alone]} if alone and flow["name"] == SUBJECT else flow for flow in setting.table["flow"]
+    ]
+    return Scenario.from_dict({**setting.table, "flow": flows}, name=setting.name).to_toml(resolved=True)
+
+
+def subject(paths: Sequence[str], **more: object) -> Table:
+    """The flow that is judged."""
+    return {"name": SUBJECT, "paths": list(paths), **more}
+
+
+def run_table(duration_s: float, **more: object) -> Table:
+    """`[run]` of every setting."""
+    return {"duration": f"{duration_s:g} s", "profile": "rfc9260", "delays": True, **more}
+
+
+def kbit(rate_kbps: float) -> str:
+    """A rate."""
+    return f"{round(rate_kbps * 1000)} bit/s"
+
+
+def ms(delay_ms: float) -> str:
+    """A time, to the microsecond."""
+    return f"{round(delay_ms * 1000)} us"
+
+
+def poisson(rate_kbps: float) -> Table:
+    """A little random traffic, which keeps drop-tail queues from dropping in time with their senders."""
+    return {"kind": "poisson", "rate": kbit(rate_kbps), "packet": "500 B"}

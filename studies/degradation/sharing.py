@@ -1,0 +1,133 @@
+"""What a scheme leaves to other flows: shares of a link beside them, among its own kind, and of links of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean
+
+from studies.bounds.bound import PACKET_BYTES, USER_BYTES
+from studies.degradation.neighbours import (
+    FREE_PATH,
+    OTHER_FLOWS,
+    POLICED_KBPS,
+    Bottleneck,
+    beside,
+    one_link_taken,
+    policed,
+    two_alike,
+)
+from studies.degradation.one_link import goodputs
+from studies.degradation.outcome import CheckOutcome, Finding, Plan
+from studies.degradation.setting import SUBJECT, Setting, share_of
+from studies.trials import Figures
+from studies.trials.alone import ratio
+from studies.trials.bench import Bench
+from studies.trials.verdict import at_least, at_most, within
+
+SHARES = (0.8, 1.25)
+MOST_DIFFERENCE = 0.10
+LEAST_OF_POLICED = 0.95
+MOST_DROPPED = 0.03
+
+
+def check_shares(links: Sequence[Bottleneck], others: Sequence[str], plan: Plan, bench: Bench) -> list[CheckOutcome]:
+    """Beside one and four flows of one path at a shared link."""
+    settings = [
+        beside(link, other, count, plan.duration_s) for other in others for count in OTHER_FLOWS for link in links
+    ]
+    _run("share", settings, plan, bench)
+
+    def finding(scheme: str, setting: Setting) -> Finding:
+        shares = [_share(figures) for figures in bench.of(setting.trial(scheme), plan.seeds)]
+        return Finding(setting.name, within(shares, *SHARES, plan.least_seeds), *SHARES)
+
+    limit = f"{SHARES[0]:g} to {SHARES[1]:g} shares of the link"
+    return [
+        CheckOutcome("share", "A share beside other flows", limit, scheme, _each(scheme, settings, finding))
+        for scheme in plan.schemes
+    ]
+
+
+def _share(figures: Figures) -> float:
+    others = [kbps for name, kbps in figures.goodput_kbps.items() if name != SUBJECT]
+    return share_of(figures.goodput_kbps[SUBJECT], sum(others), len(others))
+
+
+def check_two_alike(links: Sequence[Bottleneck], plan: Plan, bench: Bench) -> list[CheckOutcome]:
+    """Two flows of the scheme have as much as each other."""
+    settings = [two_alike(link, plan.duration_s) for link in links]
+    _run("two alike", settings, plan, bench)
+
+    def finding(scheme: str, setting: Setting) -> Finding:
+        differences = [difference(figures) for figures in bench.of(setting.trial(scheme), plan.seeds)]
+        return Finding(setting.name, at_most(differences, MOST_DIFFERENCE, plan.least_seeds), 0.0, MOST_DIFFERENCE)
+
+    limit = f"goodputs after 30 s that differ by at most {100 * MOST_DIFFERENCE:g} % of their mean"
+    return [
+        CheckOutcome("two-alike", "Two flows of the scheme", limit, scheme, _each(scheme, settings, finding))
+        for scheme in plan.schemes
+    ]
+
+
+def difference(figures: Figures) -> float:
+    """Of the goodputs of two flows, as a part of their mean."""
+    first, second = figures.goodput_kbps.values()
+    return abs(first - second) / fmean((first, second)) if first + second > 0 else 0.0
+
+
+def check_free_link(others: Sequence[str], plan: Plan, bench: Bench) -> list[CheckOutcome]:
+    """Beside a flow on one of two links: at least what the scheme has over the free link alone."""
+    settings = [one_link_taken(other, plan.duration_s) for other in others]
+    trials = [
+        setting.trial(scheme, way) for scheme in plan.schemes for setting in settings for way in (None, FREE_PATH)
+    ]
+    bench.run("free link", trials, plan.seeds)
+
+    def finding(scheme: str, setting: Setting) -> Finding:
+        both, free = (goodputs(scheme, setting, way, plan.seeds, bench) for way in (None, FREE_PATH))
+        ratios = [ratio(ours, one) for ours, one in zip(both, free, strict=True)]
+        note = f"{fmean(both):.0f} kbit/s, the free link alone {fmean(free):.0f}"
+        return Finding(setting.name, at_least(ratios, 1.0, plan.least_seeds), 1.0, float("inf"), note)
+
+    return [
+        CheckOutcome(
+            "free-link",
+            "Beside a flow on one of two links",
+            "at least the goodput of the free link",
+            scheme,
+            _each(scheme, settings, finding),
+        )
+        for scheme in plan.schemes
+    ]
+
+
+def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
+    """At a policer: what it lets through is used, and little is dropped."""
+    setting = policed(plan.duration_s)
+    _run("policer", [setting], plan, bench)
+
+    def findings(scheme: str) -> Iterator[Finding]:
+        runs = bench.of(setting.trial(scheme), plan.seeds)
+        allowed_kbps = POLICED_KBPS * USER_BYTES / PACKET_BYTES
+        used = [figures.goodput_kbps[SUBJECT] / allowed_kbps for figures in runs]
+        judged = at_least(used, LEAST_OF_POLICED, plan.least_seeds)
+        yield Finding(f"{setting.name} goodput", judged, LEAST_OF_POLICED, float("inf"))
+        judged = at_most([dropped(figures) for figures in runs], MOST_DROPPED, plan.least_seeds)
+        yield Finding(f"{setting.name} dropped", judged, 0.0, MOST_DROPPED)
+
+    limit = f"at least {100 * LEAST_OF_POLICED:g} % of what passes, at most {100 * MOST_DROPPED:g} % dropped"
+    return [CheckOutcome("policer", "A policer", limit, scheme, tuple(findings(scheme))) for scheme in plan.schemes]
+
+
+def dropped(figures: Figures) -> float:
+    """Packets with DATA that links dropped, of those that left."""
+    sent = sum(path.sent_packets for path in figures.paths.values())
+    return sum(path.dropped_packets for path in figures.paths.values()) / max(sent, 1)
+
+
+def _run(what: str, settings: Iterable[Setting], plan: Plan, bench: Bench) -> None:
+    bench.run(what, [setting.trial(scheme) for scheme in plan.schemes for setting in settings], plan.seeds)
+
+
+def _each(scheme: str, settings: Iterable[Setting], finding: Callable[[str, Setting], Finding]) -> tuple[Finding, ...]:
+    return tuple(finding(scheme, setting) for setting in settings)
