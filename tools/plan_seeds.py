@@ -23,12 +23,12 @@ from typing import Any
 from scipy import stats
 
 from anabranch.errors import PaperError
+from anabranch.experiments.paper import Paper
+from anabranch.experiments.reading.seeds import SEEDS_FILE
+from anabranch.experiments.verdicts.estimates import CONFIDENCE
+from anabranch.experiments.verdicts.grades import Verdict
+from anabranch.experiments.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
 from anabranch.papers.catalogue import read_key
-from anabranch.papers.paper import Paper
-from anabranch.papers.reading.seeds import SEEDS_FILE
-from anabranch.papers.verdicts.estimates import CONFIDENCE
-from anabranch.papers.verdicts.grades import Verdict
-from anabranch.papers.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 

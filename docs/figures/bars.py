@@ -11,7 +11,7 @@ from pathlib import Path
 from svg import WIDTH, text
 
 RIGHT = WIDTH - 24
-GRADES = Path(__file__).resolve().parents[2] / "python/anabranch/papers/verdicts/grades.py"
+GRADES = Path(__file__).resolve().parents[2] / "python/anabranch/experiments/verdicts/grades.py"
 BOLD = ' font-weight="600"'
 
 

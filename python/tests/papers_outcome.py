@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from anabranch.papers import outcome as out
-from anabranch.papers.pages.index import index_page
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.experiments import outcome as out
+from anabranch.experiments.pages.index import index_page
+from anabranch.experiments.verdicts.grades import Verdict
 
 CAUSE = "Windows are `larger` here."
 _RANKS = {

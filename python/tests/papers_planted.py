@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.papers.claims.claim import Claim
-from anabranch.papers.claims.quantity import Quantity
-from anabranch.papers.model import Axis, Measure
-from anabranch.papers.samples import SampleGrid
+from anabranch.experiments.claims.claim import Claim
+from anabranch.experiments.claims.quantity import Quantity
+from anabranch.experiments.model import Axis, Measure
+from anabranch.experiments.samples import SampleGrid
 
 PLANTED = Path(__file__).parent / "data" / "planted-paper"
 GOODPUT = Measure("goodput_kbps")

@@ -12,9 +12,9 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch.command.papers import main
-from anabranch.papers.pages.summary import claims_of
-from anabranch.papers.stored import LARGEST_PICTURE_BYTES, load
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.experiments.pages.summary import claims_of
+from anabranch.experiments.stored import LARGEST_PICTURE_BYTES, load
+from anabranch.experiments.verdicts.grades import Verdict
 
 DATA = str(PLANTED.parent)
 SUMMARY = """# Summary

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from papers_outcome import every_verdict, write_page
 
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.experiments.verdicts.grades import Verdict
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -11,14 +11,14 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch.errors import PaperError
+from anabranch.experiments.cost import Cost
+from anabranch.experiments.jobs import Job, Measurements, jobs_of, run_job
+from anabranch.experiments.model import Measure
+from anabranch.experiments.plan import Scope
+from anabranch.experiments.sweeps import SweepOptions
+from anabranch.experiments.tracing import Tracer
+from anabranch.experiments.workers import Workers
 from anabranch.papers.catalogue import select
-from anabranch.papers.cost import Cost
-from anabranch.papers.jobs import Job, Measurements, jobs_of, run_job
-from anabranch.papers.model import Measure
-from anabranch.papers.plan import Scope
-from anabranch.papers.sweeps import SweepOptions
-from anabranch.papers.tracing import Tracer
-from anabranch.papers.workers import Workers
 
 Added = Callable[[str], Path]
 

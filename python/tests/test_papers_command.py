@@ -13,8 +13,8 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch.command.papers import main
-from anabranch.papers.measures import MEASURES
-from anabranch.papers.pages.document import (
+from anabranch.experiments.measures import MEASURES
+from anabranch.experiments.pages.document import (
     Heading,
     Image,
     Items,
@@ -24,9 +24,9 @@ from anabranch.papers.pages.document import (
     inline_html,
     markdown,
 )
-from anabranch.papers.pages.experiment import value
-from anabranch.papers.paper import read_paper
-from anabranch.papers.progress import Lines, progress_of
+from anabranch.experiments.pages.experiment import value
+from anabranch.experiments.paper import read_paper
+from anabranch.experiments.progress import Lines, progress_of
 
 DATA = str(PLANTED.parent)
 

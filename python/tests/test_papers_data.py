@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from anabranch.experiments.claims.deferred import Deferred
+from anabranch.experiments.model import STANDARD, Experiment, Measure
+from anabranch.experiments.pages.summary import claims_of
+from anabranch.experiments.paper import Paper
+from anabranch.experiments.plan import Scope, Setting, settings_of
+from anabranch.experiments.samples import SampleGrid
+from anabranch.experiments.stored import load
+from anabranch.experiments.sweeps import grid_of
+from anabranch.experiments.verdicts.grades import Verdict
+from anabranch.papers.book import write_page
 from anabranch.papers.catalogue import DATA, keys, read_key
-from anabranch.papers.claims.deferred import Deferred
-from anabranch.papers.model import STANDARD, Experiment, Measure
-from anabranch.papers.pages.book import write_page
-from anabranch.papers.pages.summary import claims_of
-from anabranch.papers.paper import Paper
-from anabranch.papers.plan import Scope, Setting, settings_of
-from anabranch.papers.samples import SampleGrid
-from anabranch.papers.stored import load
-from anabranch.papers.sweeps import grid_of
-from anabranch.papers.verdicts.grades import Verdict
 
 TESTS = Path(__file__).resolve().parent
 BOOK = TESTS.parent.parent / "docs" / "src"

@@ -7,8 +7,8 @@ import re
 import pytest
 from book import BOOK
 
-from anabranch.papers.verdicts.finding import worst
-from anabranch.papers.verdicts.grades import Direction, Verdict
+from anabranch.experiments.verdicts.finding import worst
+from anabranch.experiments.verdicts.grades import Direction, Verdict
 
 
 def test_verdicts_differ_without_colours() -> None:

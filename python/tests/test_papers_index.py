@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 from papers_outcome import CAUSE, claim, every_verdict, experiment, outcome
 
-from anabranch.papers.pages.index import index_page
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.experiments.pages.index import index_page
+from anabranch.experiments.verdicts.grades import Verdict
 
 VOID = {"meta", "img", "input", "link", "br"}
 

@@ -14,15 +14,15 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch import _native
-from anabranch.papers.cost import Cost
-from anabranch.papers.measures import MEASURES
-from anabranch.papers.measures.of_runs import Runs
-from anabranch.papers.model import Measure
-from anabranch.papers.paper import read_paper
-from anabranch.papers.plan import Curve, Extract, Scope, Setting, settings_of
-from anabranch.papers.scenarios import resolved
-from anabranch.papers.sweeps import Collected, SweepOptions, collect
-from anabranch.papers.tracing import Task, extracted, take
+from anabranch.experiments.cost import Cost
+from anabranch.experiments.measures import MEASURES
+from anabranch.experiments.measures.of_runs import Runs
+from anabranch.experiments.model import Measure
+from anabranch.experiments.paper import read_paper
+from anabranch.experiments.plan import Curve, Extract, Scope, Setting, settings_of
+from anabranch.experiments.scenarios import resolved
+from anabranch.experiments.sweeps import Collected, SweepOptions, collect
+from anabranch.experiments.tracing import Task, extracted, take
 from anabranch.series import Series, read_trace
 from anabranch.video import CodedClip
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from papers_planted import LOSS, around, axis, claim, grid, of
 
-from anabranch.papers.claims.compare import Compare
-from anabranch.papers.claims.order import Order
-from anabranch.papers.verdicts.estimates import estimate
-from anabranch.papers.verdicts.finding import Finding
-from anabranch.papers.verdicts.grades import Direction, Verdict
-from anabranch.papers.verdicts.rules import cells
-from anabranch.papers.verdicts.sizes import Size
+from anabranch.experiments.claims.compare import Compare
+from anabranch.experiments.claims.order import Order
+from anabranch.experiments.verdicts.estimates import estimate
+from anabranch.experiments.verdicts.finding import Finding
+from anabranch.experiments.verdicts.grades import Direction, Verdict
+from anabranch.experiments.verdicts.rules import cells
+from anabranch.experiments.verdicts.sizes import Size
 
 OURS = estimate(lambda each: float(each.mean()), around(0.0))
 HOLDS, UNCLEAR, AGAINST = Direction.HOLDS, Direction.UNCLEAR, Direction.AGAINST

@@ -7,16 +7,16 @@ from typing import Any
 from book import BOOK
 from papers_outcome import claim, every_verdict, experiment, outcome
 
-from anabranch.papers import outcome as out
+from anabranch.experiments import outcome as out
+from anabranch.experiments.model import STANDARD
+from anabranch.experiments.pages.document import Table, markdown
+from anabranch.experiments.pages.experiment import claims_table, ours
+from anabranch.experiments.pages.index import index_page
+from anabranch.experiments.pages.readings import reading_blocks
+from anabranch.experiments.pages.summary import chance_text, claims_of, counts_table
+from anabranch.experiments.verdicts.grades import Verdict
+from anabranch.experiments.verdicts.multiplicity import misses
 from anabranch.papers.catalogue import keys, read_key
-from anabranch.papers.model import STANDARD
-from anabranch.papers.pages.document import Table, markdown
-from anabranch.papers.pages.experiment import claims_table, ours
-from anabranch.papers.pages.index import index_page
-from anabranch.papers.pages.readings import reading_blocks
-from anabranch.papers.pages.summary import chance_text, claims_of, counts_table
-from anabranch.papers.verdicts.grades import Verdict
-from anabranch.papers.verdicts.multiplicity import misses
 
 
 def rows(table: Table) -> list[list[str]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from anabranch.estimate import Estimate
-from anabranch.papers.verdicts.finding import Finding
-from anabranch.papers.verdicts.grades import Direction
-from anabranch.papers.verdicts.power import MOST_SEEDS, detectable, seeds_needed
-from anabranch.papers.verdicts.sizes import Size
+from anabranch.experiments.verdicts.finding import Finding
+from anabranch.experiments.verdicts.grades import Direction
+from anabranch.experiments.verdicts.power import MOST_SEEDS, detectable, seeds_needed
+from anabranch.experiments.verdicts.sizes import Size
 
 
 @pytest.mark.parametrize(("effect", "pairs"), [(0.2, 199), (0.5, 34), (0.8, 15)])

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from papers_planted import GOODPUT, PLANTED, claim, of
 
-from anabranch.papers.claims.claim import Claim
-from anabranch.papers.claims.value import Number
-from anabranch.papers.drawing.draw import draw
-from anabranch.papers.drawing.published import Published, frame_of, published_values
-from anabranch.papers.model import Figure, Measure
-from anabranch.papers.paper import Paper, read_paper
-from anabranch.papers.plan import Scope, Setting, settings_of
+from anabranch.experiments.claims.claim import Claim
+from anabranch.experiments.claims.value import Number
+from anabranch.experiments.drawing.draw import draw
+from anabranch.experiments.drawing.published import Published, frame_of, published_values
+from anabranch.experiments.model import Figure, Measure
+from anabranch.experiments.paper import Paper, read_paper
+from anabranch.experiments.plan import Scope, Setting, settings_of
 
 WHOLE = Scope()
 WINDOW = Measure("cwnd_mean_bytes", path="path-1")

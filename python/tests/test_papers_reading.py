@@ -10,12 +10,12 @@ import pytest
 from papers_planted import PLANTED
 
 from anabranch.errors import PaperError
+from anabranch.experiments.claims.compare import Compare
+from anabranch.experiments.claims.gain_trend import GainTrend
+from anabranch.experiments.claims.trend import Trend
+from anabranch.experiments.claims.value import Number
+from anabranch.experiments.paper import Paper, read_paper
 from anabranch.papers.catalogue import keys, read_key, select
-from anabranch.papers.claims.compare import Compare
-from anabranch.papers.claims.gain_trend import GainTrend
-from anabranch.papers.claims.trend import Trend
-from anabranch.papers.claims.value import Number
-from anabranch.papers.paper import Paper, read_paper
 
 Change = Callable[[str, str, str], None]
 

@@ -15,10 +15,10 @@ from papers_planted import PLANTED, around
 import plan_seeds
 from anabranch.errors import PaperError
 from anabranch.estimate import mean_interval
+from anabranch.experiments.paper import read_paper
+from anabranch.experiments.reading.seeds import SEEDS_FILE
+from anabranch.experiments.verdicts.power import MOST_SEEDS, seeds_needed
 from anabranch.papers.catalogue import keys, read_key
-from anabranch.papers.paper import read_paper
-from anabranch.papers.reading.seeds import SEEDS_FILE
-from anabranch.papers.verdicts.power import MOST_SEEDS, seeds_needed
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 from papers_planted import around, claim, grid, of
 
 from anabranch.estimate import Estimate, mean_interval
-from anabranch.papers.claims.value import Number
-from anabranch.papers.measures import MEASURES
-from anabranch.papers.verdicts.finding import Finding
-from anabranch.papers.verdicts.grades import Direction, Verdict
-from anabranch.papers.verdicts.rules import number
-from anabranch.papers.verdicts.sizes import Size, Tolerance, size_of
+from anabranch.experiments.claims.value import Number
+from anabranch.experiments.measures import MEASURES
+from anabranch.experiments.verdicts.finding import Finding
+from anabranch.experiments.verdicts.grades import Direction, Verdict
+from anabranch.experiments.verdicts.rules import number
+from anabranch.experiments.verdicts.sizes import Size, Tolerance, size_of
 
 FITS, ABOUT, OFF, WIDE = Size.FITS, Size.ABOUT, Size.OFF, Size.WIDE
 

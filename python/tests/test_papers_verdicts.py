@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from papers_planted import GOODPUT, LOSS, around, axis, claim, grid, of
 
-from anabranch.papers.claims.claim import Claim
-from anabranch.papers.claims.compare import Compare
-from anabranch.papers.claims.deferred import Deferred
-from anabranch.papers.claims.gain_trend import GainTrend, Point
-from anabranch.papers.claims.order import Order
-from anabranch.papers.claims.quantity import Grids
-from anabranch.papers.claims.regression import Regression
-from anabranch.papers.claims.trend import Trend
-from anabranch.papers.claims.value import Number
-from anabranch.papers.samples import SampleGrid
-from anabranch.papers.verdicts import rules
-from anabranch.papers.verdicts.estimates import complete, estimate, sign
-from anabranch.papers.verdicts.finding import Judgement, decided
-from anabranch.papers.verdicts.grades import Verdict
+from anabranch.experiments.claims.claim import Claim
+from anabranch.experiments.claims.compare import Compare
+from anabranch.experiments.claims.deferred import Deferred
+from anabranch.experiments.claims.gain_trend import GainTrend, Point
+from anabranch.experiments.claims.order import Order
+from anabranch.experiments.claims.quantity import Grids
+from anabranch.experiments.claims.regression import Regression
+from anabranch.experiments.claims.trend import Trend
+from anabranch.experiments.claims.value import Number
+from anabranch.experiments.samples import SampleGrid
+from anabranch.experiments.verdicts import rules
+from anabranch.experiments.verdicts.estimates import complete, estimate, sign
+from anabranch.experiments.verdicts.finding import Judgement, decided
+from anabranch.experiments.verdicts.grades import Verdict
 
 R, A, D, X, C = (
     Verdict.REPRODUCED,
@@ -443,8 +443,8 @@ def test_a_value_that_was_left_out_is_said_to_be() -> None:
 
 
 def test_counts_of_shorter_runs_are_not_held_against_those_of_the_paper() -> None:
-    from anabranch.papers.claims.quantity import Quantity
-    from anabranch.papers.model import Measure
+    from anabranch.experiments.claims.quantity import Quantity
+    from anabranch.experiments.model import Measure
 
     samples = grid({"A": [around(100, 1)]}, shortened=True)
     count = Quantity(("A",), Measure("timeouts"))

@@ -11,7 +11,7 @@ from studies.bounds.points import read_points
 from studies.trials.known import Broken, read_known, write_known
 from written_traces import path_row, write_trace
 
-from anabranch.papers.fields import read_toml
+from anabranch.experiments.fields import read_toml
 from anabranch.reporting.qlog.logs import read_logs
 from anabranch.scenario import Scenario
 from anabranch.series import read_trace as read_series

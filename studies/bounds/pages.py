@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anabranch.counting import counted
-from anabranch.papers.pages.document import Table
+from anabranch.experiments.pages.document import Table
 from studies.bounds.judging import ClassReached, LimitPlan, Reached
 from studies.trials.verdict import Judged, Verdict
 

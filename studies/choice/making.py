@@ -12,8 +12,8 @@ import pandas as pd
 
 import anabranch
 from anabranch import Results
+from anabranch.experiments.pages.document import Heading, Paragraph, markdown
 from anabranch.figures import save
-from anabranch.papers.pages.document import Heading, Paragraph, markdown
 from anabranch.sweep.plan import Plan, read_plan
 from studies.choice import maps, tables
 from studies.choice.choosing import advice, ranking

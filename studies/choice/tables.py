@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from anabranch.papers.pages.document import Table
+from anabranch.experiments.pages.document import Table
 from studies.choice.judging import BASELINE, OUTSIDE
 from studies.choice.wording import buffer_text, percent, ratio_text, signed_percent, with_half_width
 

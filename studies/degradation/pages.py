@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from anabranch.counting import counted
-from anabranch.papers.pages.document import Table
+from anabranch.experiments.pages.document import Table
 from studies.bounds.pages import judged_json
 from studies.degradation.outcome import CheckOutcome, Finding, Plan
 from studies.trials.verdict import Verdict

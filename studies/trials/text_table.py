@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anabranch.papers.pages.document import Table
+from anabranch.experiments.pages.document import Table
 
 
 def text_table(table: Table) -> str:

@@ -114,14 +114,14 @@ def _positive(text: str) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from anabranch.papers.pages.listing import list_papers
+    from anabranch.experiments.pages.listing import list_papers
 
     print(list_papers(read_key(key, options.data) for key in keys(options.data)))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from anabranch.papers.pages.listing import show_experiment, show_paper
+    from anabranch.experiments.pages.listing import show_experiment, show_paper
 
     if options.name == ALL:
         return _list(options)
@@ -134,10 +134,10 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from anabranch.papers.pages.summary import counts_text
-    from anabranch.papers.pipeline import reproduce
-    from anabranch.papers.plan import Scope
-    from anabranch.papers.sweeps import SweepOptions
+    from anabranch.experiments.pages.summary import counts_text
+    from anabranch.experiments.pipeline import reproduce
+    from anabranch.experiments.plan import Scope
+    from anabranch.experiments.sweeps import SweepOptions
     from anabranch.sweep import CacheWarning
     from anabranch.sweep.cache import default_folder
 
@@ -169,7 +169,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _store(options: argparse.Namespace) -> int:
-    from anabranch.papers.stored import store
+    from anabranch.experiments.stored import store
 
     store(options.folder, options.file)
     print(options.file)
@@ -177,7 +177,7 @@ def _store(options: argparse.Namespace) -> int:
 
 
 def _book(options: argparse.Namespace) -> int:
-    from anabranch.papers.pages.book import write_book, write_page
+    from anabranch.papers.book import write_book, write_page
 
     if options.page_only:
         written = [write_page(options.results, options.book)]

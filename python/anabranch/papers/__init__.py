@@ -1,6 +1,4 @@
-"""Reproduces five papers: their experiments and claims are data, and verdicts on them are computed.
+"""Five papers, whose experiments and claims are data for `anabranch.experiments`.
 
-`python -m anabranch papers` lists, shows and reproduces them. The way is: experiment, sweeps (as the paper has it, with
-variants of what it leaves open, with ablations), measured samples, quantities, claims, verdicts, pages. The book's
-chapter "The papers" has the definitions.
+`anabranch papers` lists, shows and reproduces them. The book's chapter "The papers" has the definitions.
 """

@@ -1,57 +1,32 @@
-"""The papers that the package brings, and how they are named on the command line."""
+"""The five papers of the package, whose experiments and claims are data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import PaperError
-from anabranch.papers.fields import hint
-from anabranch.papers.model import Experiment
-from anabranch.papers.paper import Paper, read_paper
+from anabranch.experiments import selection
+from anabranch.experiments.paper import Paper
+from anabranch.experiments.selection import ALL, Selection
+
+__all__ = ["ALL", "DATA", "keys", "read_key", "select"]
 
 DATA = Path(__file__).parent / "data"
-"""Where papers are: a folder for each, called by its key."""
-
-ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A paper and those of its experiments that are meant."""
-
-    paper: Paper
-    experiments: tuple[Experiment, ...]
+"""Folder with a folder for each paper, named by its key."""
 
 
 def keys(data: Path = DATA) -> list[str]:
-    """The keys of all papers, sorted."""
-    return sorted(file.parent.name for file in data.glob("*/paper.toml"))
+    """Returns the keys of all papers, sorted."""
+    return selection.keys(data)
 
 
 def read_key(key: str, data: Path = DATA) -> Paper:
-    """The paper of a key. Raises `PaperError` if there is none, or something in its data is wrong."""
-    known = keys(data)
-    if key not in known:
-        raise PaperError(f"there is no paper `{key}`; {hint(key, known)}")
-    return read_paper(data / key)
+    """Reads the paper of a key. Raises `PaperError` if it does not exist or its data is wrong."""
+    return selection.read_key(key, data)
 
 
 def select(name: str, data: Path = DATA) -> list[Selection]:
-    """What `all`, `KEY` or `KEY/EXPERIMENT` means.
+    """Returns the experiments that `all`, `KEY` or `KEY/EXPERIMENT` names.
 
     Raises `PaperError` for an unknown paper or experiment.
     """
-    if name == ALL:
-        papers = [read_key(key, data) for key in keys(data)]
-        if not papers:
-            raise PaperError(f"{data}: holds no papers")
-        return [Selection(paper, paper.experiments) for paper in papers]
-    key, _, identity = name.partition("/")
-    paper = read_key(key, data)
-    if not identity:
-        return [Selection(paper, paper.experiments)]
-    known = [experiment.id for experiment in paper.experiments]
-    if identity not in known:
-        raise PaperError(f"paper `{key}` has no experiment `{identity}`; {hint(identity, known)}")
-    return [Selection(paper, (paper.experiment(identity),))]
+    return selection.select(name, data)

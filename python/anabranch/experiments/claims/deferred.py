@@ -1,0 +1,33 @@
+"""Claims of kind `deferred`: nothing here can judge them yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from anabranch.experiments.claims.context import Context
+from anabranch.experiments.claims.quantity import PairedSamples
+from anabranch.experiments.claims.statement import Statement
+from anabranch.experiments.fields import Fields
+from anabranch.experiments.model import Experiment
+from anabranch.experiments.verdicts.finding import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred(Statement):
+    """Nothing here can judge it yet."""
+
+    reason: str
+
+    @classmethod
+    def read(cls, fields: Fields, context: Context) -> Deferred:
+        return fields.fill(cls)
+
+    def judge(self, samples: PairedSamples) -> Iterator[Part]:
+        return iter(())
+
+    def claimed(self) -> str:
+        return "open"
+
+    def describe(self, experiment: Experiment) -> str:
+        return f"open: {self.reason}"

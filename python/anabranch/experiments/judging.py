@@ -1,0 +1,154 @@
+"""Judges the claims of papers by what was measured, and puts together what `verdicts.json` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from anabranch.experiments import outcome as out
+from anabranch.experiments.claims.claim import Claim
+from anabranch.experiments.claims.quantity import shared
+from anabranch.experiments.jobs import Measured, Measurements
+from anabranch.experiments.model import DEFAULT, Change, Experiment, Measure
+from anabranch.experiments.paper import Paper
+from anabranch.experiments.samples import LeftOutError, SampleGrid
+from anabranch.experiments.selection import Selection
+from anabranch.experiments.verdicts.estimates import complete, estimate, mean_of
+from anabranch.experiments.verdicts.finding import Judgement, decided
+from anabranch.experiments.verdicts.rules import percent_above
+
+
+def judge_paper(
+    selection: Selection, measured: Measured, figures: Mapping[str, list[out.FigureOutcome]]
+) -> out.PaperOutcome:
+    """The verdicts on the claims of the experiments selected."""
+    paper = selection.paper
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "venue": paper.venue,
+        "year": paper.year,
+        "doi": paper.doi,
+        "decided": dict(paper.decided),
+        "experiments": [
+            _experiment(paper, experiment, measured, figures.get(experiment.id, []))
+            for experiment in selection.experiments
+        ],
+        "causes": [
+            {"claims": list(cause.claims), "text": cause.text, "evidence": list(cause.evidence)}
+            for cause in paper.causes
+        ],
+    }
+
+
+def _experiment(
+    paper: Paper, experiment: Experiment, measured: Measured, figures: list[out.FigureOutcome]
+) -> out.ExperimentOutcome:
+    default = measured.get(paper, experiment.id)
+    changes = [
+        (change, measurements)
+        for change in experiment.changes
+        if (measurements := measured.get(paper, experiment.id, change.id))
+    ]
+    run = [change for change, _ in changes]
+    return {
+        "id": experiment.id,
+        "title": experiment.title,
+        "source": experiment.source,
+        "note": experiment.note,
+        "deferred": experiment.deferred,
+        "unknowns": list(experiment.unknowns),
+        "measure": str(experiment.measure),
+        "seeds": len(default.setting.seeds) if default else 0,
+        "runs": default.runs if default else 0,
+        "failed": default.failed if default else 0,
+        "figures": figures,
+        "claims": [_claim(paper, experiment, claim, measured, run) for claim in paper.claims_of(experiment.id)],
+        "changes": [_change(experiment.measure, change, default, changed) for change, changed in changes if default],
+    }
+
+
+def _claim(
+    paper: Paper, experiment: Experiment, claim: Claim, measured: Measured, changes: list[Change]
+) -> out.ClaimOutcome:
+    default = _judged(paper, claim, measured, DEFAULT)
+    changed = [
+        (change, _judged(paper, claim, measured, change.id))
+        for change in changes
+        if not change.claims or claim.id in change.claims
+    ]
+    variants = {change.id: judgement for change, judgement in changed if change.kind == "variant"}
+    verdict, depends_on = decided(default, variants)
+    return {
+        "id": claim.id,
+        "rank": claim.rank,
+        "status": claim.status,
+        "contradiction": claim.contradiction,
+        "note": claim.note,
+        "says": claim.says,
+        "checked": claim.statement.describe(experiment),
+        "paper": claim.statement.claimed(),
+        "verdict": verdict.value,
+        "default": default.verdict.value,
+        "depends_on": list(depends_on),
+        "parts": [out.part(part) for part in default.parts],
+        "detail": default.detail,
+        "sensitivity": [
+            {
+                "change": change.id,
+                "kind": change.kind,
+                "verdict": judgement.verdict.value,
+                "parts": [out.part(part) for part in judgement.parts],
+                "decides": change.id in variants,
+            }
+            for change, judgement in changed
+        ],
+        "causes": [index for index, cause in enumerate(paper.causes) if claim.id in cause.claims],
+    }
+
+
+def _judged(paper: Paper, claim: Claim, measured: Measured, setting: str) -> Judgement:
+    """The verdict under a setting; other experiments without this setting count under their default one."""
+
+    def grids(experiment: str, measure: Measure) -> SampleGrid:
+        found = measured.get(paper, experiment, setting) or measured.get(paper, experiment)
+        if found is None or measure not in found.grids:
+            raise LeftOutError(f"experiment {experiment} was not run")
+        return found.grids[measure]
+
+    return claim.judge(grids)
+
+
+def _change(measure: Measure, change: Change, default: Measurements, changed: Measurements) -> out.ChangeOutcome:
+    return {
+        "id": change.id,
+        "kind": change.kind,
+        "about": change.about,
+        "unknown": change.unknown,
+        "decided": change.decided,
+        "what": str(change),
+        "schemes": _scheme_changes(measure, default, changed),
+    }
+
+
+def _scheme_changes(measure: Measure, default: Measurements, changed: Measurements) -> list[out.SchemeChange]:
+    """Means over the cells that both settings have, where the measure was taken in all of them."""
+    if measure not in default.grids or measure not in changed.grids:
+        return []
+    found: list[out.SchemeChange] = []
+    at = {axis.name: axis.values for axis in changed.setting.axes}
+    for scheme in changed.setting.schemes:
+        grids = default.grids[measure], changed.grids[measure]
+        before, after = complete(*shared([(grid.seeds, grid.sample(scheme, at)) for grid in grids]))
+        if before.size:
+            found.append(
+                {
+                    "scheme": scheme,
+                    "default": out.estimate(mean_of(before)),
+                    "changed": out.estimate(mean_of(after)),
+                    "difference": out.estimate(estimate(percent_above, np.stack([after, before]))),
+                }
+            )
+    return found

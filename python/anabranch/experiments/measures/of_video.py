@@ -1,0 +1,187 @@
+"""Measures of video flows: frames that are not shown, and the quality of what is shown in their place.
+
+The figures of runs have the fate of each frame. Quality is computed from these and from the clip itself, which is
+encoded again: the trace that a paper's scenario sends is called after its clip, and has to be what the encoder makes.
+Where the packages for video are missing, or the encoder is another one, quality has no values, which a message says
+once: everything else can be reproduced without.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import math
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anabranch.errors import PaperError, VideoError
+from anabranch.experiments.measures.definition import measure
+from anabranch.experiments.measures.of_runs import Runs
+from anabranch.experiments.model import Measure
+
+if TYPE_CHECKING:
+    import pandas
+
+    from anabranch.video.metrics import SpatialMetric
+    from anabranch.video.pairs import PairQuality
+
+_TABLE = "cmt-qa Table 2"
+# What brings the encoder that the traces beside the scenarios were made with.
+_ENCODER = "imageio-ffmpeg==0.8.1"
+
+
+def _summed(runs: Runs, asked: Measure, columns: list[str]) -> pandas.Series:
+    """Columns of videos added up, for each run; NaN for a run without a video."""
+    flows = runs.of_flow(asked)
+    return flows[columns].sum(axis=1, min_count=len(columns)).groupby(level=0).sum(min_count=1)
+
+
+@measure("Frames not shown", "per run", "none; used in causes", allows=["flow"], grows=True)
+def dropped_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """Frames of a video that are not shown at their time: lost, late, or undecodable without another one."""
+    return _summed(runs, asked, [f"dropped_{kind}_frames" for kind in "ipb"])
+
+
+@measure("Dropped frames", "per run", _TABLE, allows=["flow"], grows=True)
+def missing_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """Frames that are lost or late: the paper's dropped frames. Frames that only lack a reference do not count."""
+    return _summed(runs, asked, [f"missing_{kind}_frames" for kind in "ipb"])
+
+
+@measure("Dropped I frames", "per run", _TABLE, allows=["flow"], grows=True)
+def missing_i_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """The same of I frames."""
+    return _summed(runs, asked, ["missing_i_frames"])
+
+
+@measure("Dropped P frames", "per run", _TABLE, allows=["flow"], grows=True)
+def missing_p_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """The same of P frames."""
+    return _summed(runs, asked, ["missing_p_frames"])
+
+
+@measure("Dropped B frames", "per run", _TABLE, allows=["flow"], grows=True)
+def missing_b_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """The same of B frames."""
+    return _summed(runs, asked, ["missing_b_frames"])
+
+
+@measure("Lost frames", "per run", "none; used in causes", allows=["flow"], grows=True)
+def lost_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """Frames of which a packet never arrived."""
+    return _summed(runs, asked, ["lost_frames"])
+
+
+@measure("Late frames", "per run", "none; used in causes", allows=["flow"], grows=True)
+def late_frames(runs: Runs, asked: Measure) -> pandas.Series:
+    """Frames that were complete after their playout."""
+    return _summed(runs, asked, ["late_frames"])
+
+
+@measure("Messages given up", "per run", "none; used in causes", allows=["flow"], grows=True)
+def abandoned_messages(runs: Runs, asked: Measure) -> pandas.Series:
+    """Messages that were given up within their limits."""
+    return _summed(runs, asked, ["abandoned_messages"])
+
+
+@measure("Delay of frames, 95th percentile", "ms", "none; used in causes", needs=["flow"])
+def frame_delay_p95_ms(runs: Runs, asked: Measure) -> pandas.Series:
+    """From handing a frame over to its last packet, of frames that were complete."""
+    return runs.of_flow(asked)["frame_delay_p95_ms"]
+
+
+@measure("PSNR", "dB", "cmt-qa Table 2, whose PSNR seems to be against the source", needs=["flow"])
+def video_psnr_db(runs: Runs, asked: Measure) -> pandas.Series:
+    """Mean PSNR of luma over frames, of what is shown against the source, as `anabranch video evaluate` has it."""
+    return _quality(runs, asked, "psnr_db", "source")
+
+
+@measure("SSIM against the clip as sent", "1", "cmt-qa Table 2, which compared with the sent video", needs=["flow"])
+def video_ssim_sent(runs: Runs, asked: Measure) -> pandas.Series:
+    """Mean SSIM of luma over frames, of what is shown against the clip as it left the encoder."""
+    return _quality(runs, asked, "ssim", "sent")
+
+
+@measure("VQM against the clip as sent", "1", "cmt-qa Table 2, which compared with the sent video", needs=["flow"])
+def video_vqm_sent(runs: Runs, asked: Measure) -> pandas.Series:
+    """Mean VQM over frames, of what is shown against the clip as it left the encoder; lower is better."""
+    return _quality(runs, asked, "vqm", "sent")
+
+
+@measure("SSIM", "1", "another reading of cmt-qa Table 2", needs=["flow"])
+def video_ssim_source(runs: Runs, asked: Measure) -> pandas.Series:
+    """Mean SSIM of luma over frames, of what is shown against the source."""
+    return _quality(runs, asked, "ssim", "source")
+
+
+@measure("VQM", "1", "another reading of cmt-qa Table 2", needs=["flow"])
+def video_vqm_source(runs: Runs, asked: Measure) -> pandas.Series:
+    """Mean VQM over frames, of what is shown against the source; lower is better."""
+    return _quality(runs, asked, "vqm", "source")
+
+
+def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) -> pandas.Series:
+    import pandas
+
+    from anabranch.video.pairs import shown_by_fates
+
+    fates = runs.of_flow(asked)["frame_fates"]
+    if fates.isna().any():
+        raise PaperError(f"measure `{asked}`: flow `{asked.flow}` is no video")
+    try:
+        quality = _pairs(_trace(runs, asked))[against]
+    except VideoError as error:
+        _say_once(f"papers: PSNR, SSIM and VQM are left out: {error}")
+        return pandas.Series(math.nan, index=fates.index)
+    shown = {text: shown_by_fates(text) for text in fates.unique()}
+    # All that are missing at once: ffmpeg is started for thousands of pairs, and not for the few of a run.
+    quality.learn(shown.values())
+    means = {text: quality.mean(frames, metric) for text, frames in shown.items()}
+    return pandas.Series({key: means[text] for key, text in fates.items()}, dtype=float)
+
+
+def _trace(runs: Runs, asked: Measure) -> Path:
+    """The trace that the flow sends, which is the same in all runs."""
+
+    def named(tables: dict[str, Any]) -> str:
+        return next(str(flow["trace"]) for flow in tables["flow"] if flow["name"] == asked.flow)
+
+    names = {named(runs.scenario(place)) for place in set(runs.places.values())}
+    if len(names) != 1:
+        raise PaperError(f"measure `{asked}`: flow `{asked.flow}` sends several traces: {', '.join(sorted(names))}")
+    return runs.folder / names.pop()
+
+
+@cache
+def _pairs(trace: Path) -> dict[str, PairQuality]:
+    """Quality against the source and against the clip as sent. Each pair is compared once in a process.
+
+    Raises `VideoError` if a package is missing, or the trace is not what the encoder makes.
+    """
+    from anabranch.video.coded import STREAM, TRACE
+    from anabranch.video.encoder import decode
+    from anabranch.video.kept import kept_clip
+    from anabranch.video.pairs import PairQuality, Pictures
+
+    clip = kept_clip(trace.stem)
+    if not filecmp.cmp(trace, clip.folder / TRACE, shallow=False):
+        encoder = str(clip.manifest.get("encoder")).partition(" Copyright")[0]
+        raise VideoError(
+            f"{trace}: is not what {encoder} makes of the clip `{trace.stem}`: quality needs the encoder that the "
+            f"trace was made with, pip install '{_ENCODER}'"
+        )
+    # It is removed when the process ends.
+    folder = tempfile.TemporaryDirectory(prefix="anabranch-")
+    _KEPT.append(folder)
+    sent = Pictures(decode(clip.folder / STREAM, clip.source, Path(folder.name) / "decoded.yuv"))
+    return {"source": PairQuality(Pictures(clip.source), sent), "sent": PairQuality(sent, sent)}
+
+
+@cache
+def _say_once(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []

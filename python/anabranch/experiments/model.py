@@ -1,0 +1,203 @@
+"""The experiments of a paper: scenario, schemes, axes, figures, variants and ablations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from anabranch.values import Value
+
+Settings: TypeAlias = Mapping[str, Value]
+"""Values put into a scenario by dotted key, as `--set` does."""
+
+FigureKind = Literal[
+    "lines",
+    "bars",
+    "cwnd",
+    "throughput-time",
+    "transfer-time",
+    "tsn",
+    "out-of-order",
+    "regression",
+    "table",
+]
+
+TRACED_FIGURES: frozenset[str] = frozenset({"cwnd", "throughput-time", "tsn", "out-of-order"})
+"""Figures over time, which need traces of runs."""
+
+STANDARD = "rfc9260"
+"""The change that puts the rules of RFC 9260 in place of ns-2's, under which headline claims are judged once more."""
+
+DEFAULT = "default"
+"""The id of the setting that has neither a variant nor an ablation in it."""
+
+
+def settings_text(settings: Mapping[str, object]) -> str:
+    """Settings in one line: `path.*.delay = 30 ms, run.duration = 60 s`."""
+    return ", ".join(f"{key} = {value}" for key, value in settings.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What an experiment varies.
+
+    `values` are as the data has them; `settings[i]` is what value `i` puts into the scenario, `positions[i]` where it
+    stands on the figure's axis, and `labels[i]` what is written there.
+    """
+
+    name: str
+    label: str
+    values: tuple[Value, ...]
+    settings: tuple[Settings, ...]
+    positions: tuple[float, ...]
+    labels: tuple[str, ...]
+
+    def index(self, value: Value) -> int | None:
+        """Where a value stands, or `None`. Numbers may differ by what their decimal notation rounds off."""
+        for index, own in enumerate(self.values):
+            if same_value(own, value):
+                return index
+        return None
+
+    def only(self, values: tuple[Value, ...]) -> Axis:
+        """The axis with these of its values, in its own order."""
+        kept = [i for i, own in enumerate(self.values) if any(same_value(own, value) for value in values)]
+        columns = (self.values, self.settings, self.positions, self.labels)
+        return Axis(self.name, self.label, *(tuple(column[i] for i in kept) for column in columns))  # type: ignore[arg-type]
+
+
+def same_value(one: Value, other: Value) -> bool:
+    """Whether two values of an axis are the same."""
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+    return one == other
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure by name, with what it is asked of: see `anabranch.experiments.measures`."""
+
+    name: str
+    path: str | None = None
+    flow: str | None = None
+    window_s: tuple[float, float] | None = None
+    time_s: float | None = None
+
+    def __str__(self) -> str:
+        """As tables name it: `cwnd_mean_bytes(path-1)`."""
+        given = [text for text in (self.path, self.flow) if text]
+        if self.window_s:
+            given.append(f"{self.window_s[0]:g} to {self.window_s[1]:g} s")
+        if self.time_s is not None:
+            given.append(f"{self.time_s:g} s")
+        return f"{self.name}({', '.join(given)})" if given else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of an experiment, in the axes of the paper. `name` is that of its files."""
+
+    name: str
+    kind: FigureKind
+    measure: Measure
+    x: str | None = None
+    panels: str | None = None
+    x_label: str = ""
+    y_label: str = ""
+    title: str = ""
+    schemes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    at: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    seed: int = 1
+    window_s: tuple[float, float] | None = None
+    bin_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Less of an experiment: fewer seeds, fewer values, other settings. `None` and what is missing stay as they are."""
+
+    seeds: int | None = None
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    set: Settings = field(default_factory=dict)
+
+
+ChangeKind = Literal["variant", "reading", "ablation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something else in place of what an experiment has.
+
+    A *variant* has another plausible value of something the paper leaves open or contradicts itself on; it can decide
+    the claims in `claims` (all of the experiment's if empty). A *reading* is another answer to a question that the
+    paper or its data settle; it is shown, and no verdict depends on it. An *ablation* shows what a part does; nothing
+    depends on it. `unknown` is what is open, `decided` the name of the question that is settled. `schemes` are
+    expressions in place of those that the paper's names stand for. `measure` replaces the measure of the experiment.
+    `sets` replaces what each value of an axis puts into the scenario, by the name of the axis.
+    """
+
+    id: str
+    kind: ChangeKind
+    about: str
+    unknown: str = ""
+    decided: str = ""
+    schemes: Mapping[str, str] = field(default_factory=dict)
+    measure: Measure | None = None
+    sets: Mapping[str, tuple[Settings, ...]] = field(default_factory=dict)
+    less: Reduction = field(default_factory=Reduction)
+    claims: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Returns the changed values: `CMT = cmt(trigger=6), path.*.delay = 30 ms`."""
+        axes = {name: "; ".join(settings_text(each) for each in sets) for name, sets in self.sets.items()}
+        measure = {"measure": str(self.measure)} if self.measure else {}
+        return settings_text({**self.schemes, **measure, **self.less.set, **axes})
+
+    def axis(self, axis: Axis) -> Axis:
+        """Returns the axis with the settings of this change."""
+        return replace(axis, settings=self.sets.get(axis.name, axis.settings))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of the paths and flows of a scenario."""
+
+    paths: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment of a paper, usually a figure or a table. `names` are those in its scenario."""
+
+    id: str
+    title: str
+    source: str
+    scenario: Path
+    schemes: Mapping[str, str]
+    seeds: int
+    measure: Measure
+    names: Names = Names()
+    set: Settings = field(default_factory=dict)
+    draw: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    axes: tuple[Axis, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    quick: Reduction = field(default_factory=Reduction)
+    variants: tuple[Change, ...] = ()
+    readings: tuple[Change, ...] = ()
+    ablations: tuple[Change, ...] = ()
+    unknowns: tuple[str, ...] = ()
+    note: str = ""
+    deferred: str = ""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Variants, then readings, then ablations."""
+        return self.variants + self.readings + self.ablations
+
+    def axis(self, name: str) -> Axis:
+        """The axis of this name, which there is."""
+        return next(axis for axis in self.axes if axis.name == name)

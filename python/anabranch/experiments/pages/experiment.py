@@ -1,0 +1,265 @@
+"""The page of an experiment: its figures, and the verdict on each claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from anabranch.estimate import decimals, rounded
+from anabranch.experiments import outcome as out
+from anabranch.experiments.model import STANDARD
+from anabranch.experiments.pages.document import Block, Heading, HtmlBlock, Image, Items, Paragraph, Table
+
+STANDARD_COLUMN = "under RFC 9260"
+NOT_RUN = "not run"
+
+
+def experiment_blocks(
+    paper: out.PaperOutcome, experiment: out.ExperimentOutcome, level: int, pictures: Mapping[str, str]
+) -> Iterator[Block]:
+    """The page of an experiment, with a heading of this level. `pictures` are files, by the names of figures."""
+    yield Heading(level, f"{paper['key']}/{experiment['id']}: {experiment['title']}")
+    yield Paragraph(about(experiment))
+    if experiment["note"]:
+        yield Paragraph(experiment["note"])
+    for figure in experiment["figures"]:
+        if figure["name"] in pictures:
+            yield Image(pictures[figure["name"]], figure["title"] or f"{experiment['id']}, {figure['name']}")
+        if figure["table"]:
+            if figure["title"]:
+                yield Paragraph(f"{figure['title']}:")
+            yield table_of(figure["table"])
+    if experiment["claims"]:
+        yield claims_table(experiment["claims"])
+        if notes := [f"`{claim['id']}`: {claim['note']}" for claim in experiment["claims"] if claim["note"]]:
+            yield Items(notes)
+    yield from sensitivity_blocks(experiment)
+    yield from change_blocks(experiment)
+    yield from _causes(paper, experiment)
+
+
+def about(experiment: out.ExperimentOutcome) -> str:
+    """Where it is from, how much was run, and what is not known."""
+    if experiment["deferred"]:
+        return f"{experiment['source']}. Open: {experiment['deferred']}."
+    seeds = "seed" if experiment["seeds"] == 1 else "seeds"
+    text = f"{experiment['source']}. {experiment['runs']} runs, {experiment['seeds']} {seeds} for each cell."
+    if experiment["failed"]:
+        text += f" {experiment['failed']} of the runs failed; they count with what they measured."
+    if experiment["unknowns"]:
+        text += f" Not known from the paper: {'; '.join(experiment['unknowns'])}."
+    return text
+
+
+def pictures_of(experiment: out.ExperimentOutcome, folder: str = "") -> dict[str, str]:
+    """The pictures of an experiment's figures where they were drawn."""
+    return {
+        figure["name"]: f"{folder}{file}"
+        for figure in experiment["figures"]
+        for file in figure["files"]
+        if file.endswith(".svg")
+    }
+
+
+def table_of(table: list[list[str]]) -> Table:
+    """A table of a figure, without its first column if that is empty."""
+    header, *rows = table
+    if not any(row[0] for row in rows):
+        header, rows = header[1:], [row[1:] for row in rows]
+    return Table(header, rows, frozenset(range(header.index("scheme") + 1, len(header))))
+
+
+def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
+    """What the paper has beside what came out here, and for headline claims what does under today's standard."""
+    header = ["claim", "rank", "the paper says", "paper", "ours", "n", "verdict"]
+    rows = [
+        [
+            f"`{claim['id']}`",
+            claim["rank"],
+            claim["says"],
+            claim["paper"],
+            ours(claim["parts"], claim["detail"]),
+            samples(claim["parts"]),
+            verdict(claim),
+        ]
+        for claim in claims
+    ]
+    if any(is_headline(claim) for claim in claims):
+        header.append(STANDARD_COLUMN)
+        for row, claim in zip(rows, claims, strict=True):
+            row.append(under_standard(claim) if is_headline(claim) else "")
+    return Table(header, rows, frozenset({5}))
+
+
+def is_headline(claim: out.ClaimOutcome) -> bool:
+    """Whether it is one of the paper's headline claims."""
+    return claim["rank"] == "H"
+
+
+def under_standard(claim: out.ClaimOutcome) -> str:
+    """The verdict by the rules of RFC 9260 in place of those of ns-2."""
+    found = [each["verdict"] for each in claim["sensitivity"] if each["change"] == STANDARD]
+    return found[0] if found else NOT_RUN
+
+
+def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
+    """Our figures, one for each part."""
+    return "; ".join(_part(part) for part in parts) or detail or "-"
+
+
+def _part(part: out.PartOutcome) -> str:
+    label = f"{part['label']}: " if part["label"] else ""
+    said = [part["detail"], detectable(part)]
+    detail = f" ({'; '.join(text for text in said if text)})" if any(said) else ""
+    return f"{label}{value(part['ours'], part['unit'])}{detail}"
+
+
+def detectable(part: out.PartOutcome) -> str:
+    """What its seeds would detect, if it is too wide."""
+    if part["detectable"] is None:
+        return ""
+    least = value({**part["ours"], "mean": part["detectable"], "half_width": None}, part["unit"]).lstrip("+")
+    return f"detects {least} or more"
+
+
+def value(number: out.EstimateOutcome, unit: str) -> str:
+    """A mean with its interval and unit; percentages and points with a sign."""
+    mean, half_width = number["mean"], number["half_width"]
+    if mean is None:
+        return "no value"
+    signed = unit in ("%", "points", "from 0 on")
+    places = 1 if signed else decimals(mean)
+    shown = rounded(mean, places, "+" if signed else "-")
+    if half_width is not None:
+        shown += f" ± {rounded(half_width, places)}"
+    return f"{shown} {unit}".rstrip()
+
+
+def samples(parts: Sequence[out.PartOutcome]) -> str:
+    """The number of seeds behind the figures."""
+    counts = sorted({part["ours"]["n"] for part in parts})
+    if not counts:
+        return ""
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def verdict(claim: out.ClaimOutcome) -> str:
+    """The verdict with the marks that belong to it."""
+    found = marks(claim)
+    return f"**{claim['verdict']}**" + (f" ({'; '.join(found)})" if found else "")
+
+
+def marks(claim: out.ClaimOutcome) -> list[str]:
+    """What a verdict has to be read with: the status of the claim, and the variants that it depends on."""
+    found = []
+    if claim["status"] != "ok":
+        found.append(f"{claim['status']} {claim['contradiction']}".rstrip())
+    if claim["depends_on"]:
+        found.append(f"depends on {', '.join(claim['depends_on'])}")
+    return found
+
+
+def causes_of(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> list[out.CauseOutcome]:
+    """Why it is not reproduced, as far as the paper's data says."""
+    return [paper["causes"][number] for number in claim["causes"]]
+
+
+_CLAIMS_UNDER = {
+    "variant": "Claims under other values",
+    "reading": "Claims under readings that were decided against",
+    "ablation": "Claims under ablations",
+}
+
+
+def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
+    """What each claim comes to under each change: in full for claims that depend on one, and in short for all."""
+    decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
+    if decisive:
+        yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
+        yield Table(["claim", "paper", "with", "ours", "verdict"], [row for each in decisive for row in _decided(each)])
+    for kind, title in _CLAIMS_UNDER.items():
+        table = _under(experiment, kind)
+        if table is not None:
+            yield Paragraph(f"**{title}.** Where a verdict is not said, it is that without the change.")
+            yield table
+
+
+def _decided(claim: out.ClaimOutcome) -> Iterator[list[str]]:
+    name = f"`{claim['id']}`"
+    yield [name, claim["paper"], "as reproduced", ours(claim["parts"]), claim["default"]]
+    for each in claim["sensitivity"]:
+        if each["decides"]:
+            yield [name, claim["paper"], f"`{each['change']}`", ours(each["parts"]), each["verdict"]]
+
+
+def _under(experiment: out.ExperimentOutcome, kind: str) -> Table | None:
+    """A row for each claim and a column for each change of a kind, or `None` if nothing was changed."""
+    changes = [change["id"] for change in experiment["changes"] if change["kind"] == kind]
+    rows = []
+    for claim in experiment["claims"]:
+        found = {each["change"]: each for each in claim["sensitivity"] if each["kind"] == kind}
+        if found:
+            cells = [_short(found[change], claim["default"]) if change in found else "" for change in changes]
+            rows.append([f"`{claim['id']}`", claim["paper"], _figures(claim["parts"]), *cells])
+    if not changes or not rows:
+        return None
+    return Table(["claim", "paper", "as reproduced", *changes], rows)
+
+
+def _short(sensitivity: out.Sensitivity, default: str) -> str:
+    figures = _figures(sensitivity["parts"])
+    if sensitivity["verdict"] == default:
+        return figures
+    return f"{figures}: **{sensitivity['verdict']}**" if figures else f"**{sensitivity['verdict']}**"
+
+
+def _figures(parts: Sequence[out.PartOutcome]) -> str:
+    return ", ".join(value({**part["ours"], "half_width": None}, part["unit"]) for part in parts)
+
+
+def change_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
+    """What ablations, readings and variants make of each scheme."""
+    yield from _changes(experiment, "ablation", "What parts do")
+    yield from _changes(experiment, "reading", "What other readings do")
+    yield from _changes(experiment, "variant", "What other values do")
+
+
+def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[HtmlBlock]:
+    """What each change makes of each scheme."""
+    changes = [change for change in experiment["changes"] if change["kind"] == kind]
+    if not changes:
+        return
+    yield Paragraph(f"**{title}.** Means of `{experiment['measure']}`, differences paired by seed, where there is one.")
+    yield Items([_what(change) for change in changes])
+    rows = [
+        [
+            f"`{change['id']}`",
+            scheme["scheme"],
+            value(scheme["default"], ""),
+            value(scheme["changed"], ""),
+            value(scheme["difference"], "%"),
+        ]
+        for change in changes
+        for scheme in change["schemes"]
+        if scheme["difference"]["mean"] != 0
+    ]
+    if rows:
+        yield Table(["change", "scheme", "as reproduced", "changed", "difference"], rows, frozenset({2, 3, 4}))
+
+
+def _what(change: out.ChangeOutcome) -> str:
+    question = f" ({change['unknown'] or change['decided']})" if change["unknown"] or change["decided"] else ""
+    return f"`{change['id']}`{question}: {change['about']} `{change['what']}`"
+
+
+def _causes(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> Iterator[Block]:
+    numbers = sorted({number for claim in experiment["claims"] for number in claim["causes"]})
+    if not numbers:
+        return
+    yield Paragraph("**Causes.**")
+    for number in numbers:
+        cause = paper["causes"][number]
+        claims = ", ".join(f"`{claim}`" for claim in cause["claims"])
+        for text in f"{claims}: {cause['text']}".split("\n\n"):
+            yield Paragraph(" ".join(text.split()))
+        if cause["evidence"]:
+            yield Paragraph(f"Evidence: {', '.join(f'`{each}`' for each in cause['evidence'])}.")

@@ -1,0 +1,134 @@
+"""What `papers list` and `papers show` print."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+
+from anabranch.experiments.claims.claim import RANKS, Claim
+from anabranch.experiments.model import Change, Experiment, settings_text
+from anabranch.experiments.paper import Paper
+
+_INDENT = " " * 6
+
+
+def list_papers(papers: Iterable[Paper]) -> str:
+    """All papers with their experiments, a line for each."""
+    return "\n\n".join("\n".join(_paper_lines(paper)) for paper in papers)
+
+
+def _paper_lines(paper: Paper) -> list[str]:
+    claims = Counter[str](claim.rank for claim in paper.claims)
+    ranks = ", ".join(f"{claims[rank]} {word}" for rank, word in RANKS.items() if claims[rank])
+    first, *others = paper.authors or ("",)
+    authors = first + (" et al." if len(others) > 1 else f" and {others[0]}" if others else "")
+    about = f"{authors}, {paper.venue}, {paper.year}; {_count(len(paper.claims), 'claim')}: {ranks}"
+    return [f"{paper.key}  {paper.title}", *_wrapped(about, "  "), *_experiment_lines(paper)]
+
+
+def _experiment_lines(paper: Paper) -> list[str]:
+    width = max((len(experiment.id) for experiment in paper.experiments), default=0)
+    return [
+        f"  {each.id:{width}}  {each.title} [{each.source}]: "
+        f"{_count(len(paper.claims_of(each.id)), 'claim')}, {runs_text(each)}"
+        for each in paper.experiments
+    ]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def runs_text(experiment: Experiment) -> str:
+    """How many runs a full reproduction makes, without variants and ablations."""
+    if experiment.deferred:
+        return "deferred"
+    cells = len(experiment.schemes) * math.prod(len(axis.values) for axis in experiment.axes)
+    counts = [
+        (len(experiment.variants), "variant"),
+        (len(experiment.readings), "reading"),
+        (len(experiment.ablations), "ablation"),
+    ]
+    changes = [_count(number, word) for number, word in counts if number]
+    return ", ".join([_count(cells * experiment.seeds, "run"), *changes])
+
+
+def show_paper(paper: Paper) -> str:
+    """A paper: what it is, its schemes and conventions, and its experiments."""
+    doi = f", doi:{paper.doi}" if paper.doi else ""
+    lines = [paper.title, *_wrapped(f"{', '.join(paper.authors)}. {paper.venue}, {paper.year}{doi}")]
+    lines += ["", "Schemes", *_pairs(paper.schemes.items())]
+    if paper.conventions:
+        lines += ["", "Conventions", *_pairs(paper.conventions.items())]
+    if paper.decided:
+        lines += ["", "Decided from the texts", *_pairs(paper.decided.items())]
+    lines += ["", "Experiments", *_experiment_lines(paper)]
+    lines += ["", *_wrapped(f"Each with: anabranch papers show {paper.key}/{paper.experiments[0].id}")]
+    return "\n".join(lines)
+
+
+def show_experiment(paper: Paper, experiment: Experiment) -> str:
+    """An experiment: its setting, what is unknown about it, what is changed in it, and its claims."""
+    lines = [f"{paper.key}/{experiment.id}: {experiment.title}"]
+    lines += [*_wrapped(f"{experiment.source} of {paper.title!r}"), *_wrapped(experiment.note), ""]
+    lines += _wrapped(f"Not run: {experiment.deferred}") if experiment.deferred else _setting(experiment)
+    if experiment.unknowns:
+        lines += ["", "Not known from the paper", *[f"  - {unknown}" for unknown in experiment.unknowns]]
+    kinds = {"Variants": experiment.variants, "Readings": experiment.readings, "Ablations": experiment.ablations}
+    for title, changes in kinds.items():
+        if changes:
+            lines += ["", title, *[line for change in changes for line in _change(change)]]
+    claims = paper.claims_of(experiment.id)
+    lines += ["", _count(len(claims), "claim"), *[line for claim in claims for line in _claim(claim, experiment)]]
+    return "\n".join(lines)
+
+
+def _setting(experiment: Experiment) -> list[str]:
+    pairs = [("scenario", str(experiment.scenario))]
+    if experiment.set:
+        pairs.append(("with", settings_text(experiment.set)))
+    for key, (low, high) in experiment.draw.items():
+        pairs.append(("drawn", f"{key} from {low:g} to {high:g}, evenly, anew for each seed"))
+    for axis in experiment.axes:
+        keys = ", ".join(sorted({key for each in axis.settings for key in each}))
+        pairs.append(("varied", f"{axis.label}: {', '.join(axis.labels)} ({axis.name}: {keys})"))
+    schemes = [
+        name if name == expression else f"{name} = {expression}" for name, expression in experiment.schemes.items()
+    ]
+    pairs += [
+        ("schemes", ", ".join(schemes)),
+        ("measure", str(experiment.measure)),
+        ("runs", f"{experiment.seeds} seeds for each cell: {runs_text(experiment)}"),
+        ("figures", ", ".join(f"{figure.name} ({figure.kind})" for figure in experiment.figures) or "none"),
+    ]
+    return _pairs(pairs)
+
+
+def _change(change: Change) -> list[str]:
+    question = change.unknown or change.decided
+    head = f"{question}: {change}" if question else str(change)
+    return [f"  {change.id}", *_wrapped(head, _INDENT), *_wrapped(change.about, _INDENT)]
+
+
+def _claim(claim: Claim, experiment: Experiment) -> list[str]:
+    status = "" if claim.status == "ok" else f", {claim.status} {claim.contradiction}".rstrip()
+    texts = [claim.says, f"= {claim.statement.describe(experiment)}", claim.note]
+    return [f"  {claim.id} ({claim.rank}{status})", *[line for text in texts for line in _wrapped(text, _INDENT)]]
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    given = list(pairs)
+    width = max((len(name) for name, _ in given), default=0)
+    lines: list[str] = []
+    for name, text in given:
+        first, *rest = _wrapped(text, "", width + 4) or [""]
+        lines += [f"  {name:{width}}  {first}", *[f"  {'':{width}}  {line}" for line in rest]]
+    return lines
+
+
+def _wrapped(text: str, indent: str = "", taken: int = 0) -> list[str]:
+    width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 120) - taken)
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False)

@@ -1,0 +1,80 @@
+"""What a paper or its data settle, and which figures each of the other readings gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from anabranch.experiments import outcome as out
+from anabranch.experiments.pages.document import HtmlBlock, Items, Paragraph, Table
+from anabranch.experiments.verdicts.grades import Verdict
+
+AS_REPRODUCED = "as reproduced"
+
+_NEAR = (Verdict.REPRODUCED.value, Verdict.ABOUT.value)
+_NOT_JUDGED = (Verdict.OPEN.value, Verdict.CONTRADICTORY.value)
+
+
+def reading_blocks(paper: out.PaperOutcome) -> Iterator[HtmlBlock]:
+    """Decided questions, and a table of readings by experiments; nothing for a paper without them."""
+    if not paper["decided"]:
+        return
+    yield Paragraph("**Decided from the texts.** No verdict depends on the other answers, which are *readings* below.")
+    yield Items([f"`{question}`: {answer}" for question, answer in paper["decided"].items()])
+    readings = _readings(paper)
+    if not readings:
+        return
+    experiments = [each for each in paper["experiments"] if any(each["id"] in found for found in readings.values())]
+    verdicts = {AS_REPRODUCED: {each["id"]: _default(each) for each in experiments}, **readings}
+    yield Paragraph(
+        "**Which reading gives which figure.** Of the claims of each experiment, how many are reproduced or about "
+        "right, and in brackets how many hold in direction only. A reading has no entry where it was not run."
+    )
+    rows = [
+        [f"`{name}`" if name in readings else name, *[_cell(found.get(each["id"])) for each in experiments]]
+        for name, found in verdicts.items()
+    ]
+    yield Table(["reading", *[each["id"] for each in experiments]], rows, frozenset(range(1, len(experiments) + 1)))
+    yield Paragraph(_sentence(verdicts))
+
+
+def _readings(paper: out.PaperOutcome) -> dict[str, dict[str, list[str]]]:
+    """The verdicts under each reading, by experiment."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for experiment in paper["experiments"]:
+        for change in experiment["changes"]:
+            if change["kind"] == "reading" and (verdicts := _under(experiment, change["id"])):
+                found.setdefault(change["id"], {})[experiment["id"]] = verdicts
+    return found
+
+
+def _default(experiment: out.ExperimentOutcome) -> list[str]:
+    return _judged(claim["default"] for claim in experiment["claims"])
+
+
+def _under(experiment: out.ExperimentOutcome, change: str) -> list[str]:
+    found = [each for claim in experiment["claims"] for each in claim["sensitivity"] if each["change"] == change]
+    return _judged(each["verdict"] for each in found)
+
+
+def _judged(verdicts: Iterator[str] | list[str]) -> list[str]:
+    return [verdict for verdict in verdicts if verdict not in _NOT_JUDGED]
+
+
+def _near(verdicts: list[str]) -> int:
+    return sum(verdict in _NEAR for verdict in verdicts)
+
+
+def _cell(verdicts: list[str] | None) -> str:
+    if verdicts is None:
+        return ""
+    directions = sum(verdict == Verdict.DIRECTION_ONLY.value for verdict in verdicts)
+    more = f" (+{directions})" if directions else ""
+    return f"{_near(verdicts)}{more} of {len(verdicts)}"
+
+
+def _sentence(verdicts: Mapping[str, Mapping[str, list[str]]]) -> str:
+    """Whether one reading gives all figures that it was run on."""
+    whole = [name for name, found in verdicts.items() if all(_near(each) == len(each) for each in found.values())]
+    if whole:
+        return f"Every claim of the figures that it was run on comes out about right with: {', '.join(whole)}."
+    return "No single reading brings every claim of the figures that it was run on about right."

@@ -1,0 +1,137 @@
+"""The pages about a whole reproduction: counts of verdicts by rank, and the claims of each experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from anabranch.experiments import outcome as out
+from anabranch.experiments.claims.claim import RANKS
+from anabranch.experiments.pages.document import Block, Heading, Link, Paragraph, Table
+from anabranch.experiments.pages.experiment import claims_table
+from anabranch.experiments.pages.readings import reading_blocks
+from anabranch.experiments.verdicts.grades import Verdict
+from anabranch.experiments.verdicts.multiplicity import misses
+
+TITLE = "The papers, reproduced"
+
+_LEFT_OUT = {
+    "variants": "Variants were left out, so that no claim is said to depend on what is unknown.",
+    "ablations": "Ablations were left out.",
+}
+
+
+def claims_of(papers: Iterable[out.PaperOutcome]) -> list[out.ClaimOutcome]:
+    """All claims."""
+    return [claim for paper in papers for experiment in paper["experiments"] for claim in experiment["claims"]]
+
+
+def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
+    """The verdicts that some claim got, in the order of the table of grades."""
+    found = {claim["verdict"] for claim in claims}
+    return [verdict for verdict in Verdict if verdict.value in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many claims got each verdict, none among them: a row for each rank that there is, by letter and word, and one
+    for all."""
+
+    verdicts: Sequence[Verdict]
+    rows: Sequence[tuple[str, str, Sequence[int]]]
+
+
+def counts_of(claims: Sequence[out.ClaimOutcome]) -> Counts:
+    """The counts of these claims."""
+    verdicts = list(Verdict)
+    counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
+    rows = [(rank, word, [counted[rank, verdict.value] for verdict in verdicts]) for rank, word in RANKS.items()]
+    sums = [sum(counted[rank, verdict.value] for rank in RANKS) for verdict in verdicts]
+    return Counts(verdicts, [*[row for row in rows if sum(row[2])], ("", "all", sums)])
+
+
+def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
+    """A row for each rank, a column for each verdict."""
+    counts = counts_of(claims)
+    rows = [
+        [f"{rank} ({word})" if rank else word, *map(str, numbers), str(sum(numbers))]
+        for rank, word, numbers in counts.rows
+    ]
+    names = [verdict.value for verdict in counts.verdicts]
+    return Table(["rank", *names, "all"], rows, frozenset(range(1, len(names) + 2)))
+
+
+def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
+    """How many of the intervals that verdicts rest on miss the true value by chance."""
+    resting = sum(any(part["ours"]["kind"] == "interval" for part in claim["parts"]) for claim in claims)
+    of_all, expected = misses(len(claims)), misses(resting)
+    return (
+        f"{resting} of the {len(claims)} claims rest on an interval of 95 %. With one interval for each of them, and "
+        f"each covering the true value in 95 % of all cases, {expected.expected:.1f} are expected to miss it by chance "
+        f"({of_all.expected:.1f} if all {len(claims)} had one). Were they independent of each other, it would be "
+        f"{expected.low} to {expected.high} of them in 95 % of all cases; claims that share runs are not, and that "
+        "range is wider."
+    )
+
+
+def counts_text(outcome: out.Outcome) -> str:
+    """The counts as plain text, for a terminal."""
+    table = counts_table(claims_of(outcome["papers"]))
+    rows = [list(map(str, row)) for row in (table.header, *table.rows)]
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([name.ljust(first), *[cell.rjust(width) for cell, width in zip(cells, others, strict=True)]])
+        for name, *cells in rows
+    )
+
+
+def scope_text(outcome: out.Outcome) -> str:
+    """What was left out, if anything was."""
+    scope = outcome["scope"]
+    said = []
+    if scope["quick"]:
+        said.append("This is a quick run: fewer seeds and values, and neither variants nor ablations.")
+    if scope["seeds"] is not None:
+        said.append(f"The number of seeds was set to {scope['seeds']}.")
+    # Outcomes of earlier versions do not have it.
+    if scope.get("claims"):
+        said.append("Only what verdicts rest on was run: no figures, no readings, and no ablations.")
+    if not scope["quick"]:
+        said += [text for key, text in _LEFT_OUT.items() if not scope[key]]
+    return " ".join(said)
+
+
+def reference(paper: out.PaperOutcome) -> str:
+    """Authors, venue, year and DOI."""
+    doi = f", doi:{paper['doi']}" if paper["doi"] else ""
+    return f"{', '.join(paper['authors'])}. {paper['venue']}, {paper['year']}{doi}."
+
+
+def summary_blocks(outcome: out.Outcome) -> Iterator[Block]:
+    """Counts of all and of each paper, and the claims of each experiment with a link to its page; no pictures."""
+    yield from _head(outcome)
+    for paper in outcome["papers"]:
+        yield from _paper_head(paper)
+        for experiment in paper["experiments"]:
+            place = f"{paper['key']}/{experiment['id']}"
+            yield Heading(3, place)
+            yield Paragraph(Link(f"{experiment['title']} ({experiment['source']})", f"{place}/claims.md"))
+            if experiment["claims"]:
+                yield claims_table(experiment["claims"])
+
+
+def _head(outcome: out.Outcome) -> Iterator[Block]:
+    yield Heading(1, TITLE)
+    if said := scope_text(outcome):
+        yield Paragraph(said)
+    claims = claims_of(outcome["papers"])
+    yield counts_table(claims)
+    yield Paragraph(chance_text(claims))
+
+
+def _paper_head(paper: out.PaperOutcome) -> Iterator[Block]:
+    yield Heading(2, f"{paper['key']}: {paper['title']}")
+    yield Paragraph(reference(paper))
+    yield counts_table(claims_of([paper]))
+    yield from reading_blocks(paper)

@@ -1,0 +1,146 @@
+"""A paper's folder: `paper.toml`, `experiments.toml`, `claims.toml`, `scenarios/`, and if they are there `seeds.toml`,
+`causes.toml` and `notes.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.errors import PaperError
+from anabranch.experiments.claims.claim import Claim, read_claims
+from anabranch.experiments.fields import Fields, hint, read_each, read_toml
+from anabranch.experiments.model import Experiment
+from anabranch.experiments.reading.experiments import read_experiments
+from anabranch.experiments.reading.seeds import SEEDS_FILE, with_planned_seeds
+from anabranch.text_file import read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why claims are not reproduced, and the changes that show it, as `EXPERIMENT:CHANGE`."""
+
+    claims: tuple[str, ...]
+    text: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper with its experiments, its claims, and the causes of differences.
+
+    `decided` has the questions that its text or its data settle, and how.
+    """
+
+    key: str
+    title: str
+    venue: str
+    year: int
+    folder: Path
+    schemes: Mapping[str, str]
+    conventions: Mapping[str, str]
+    decided: Mapping[str, str]
+    experiments: tuple[Experiment, ...]
+    claims: tuple[Claim, ...]
+    causes: tuple[Cause, ...]
+    notes: str
+    authors: tuple[str, ...] = ()
+    doi: str = ""
+
+    def experiment(self, identity: str) -> Experiment:
+        """The experiment with this id, which there is."""
+        return next(experiment for experiment in self.experiments if experiment.id == identity)
+
+    def claims_of(self, experiment: str) -> tuple[Claim, ...]:
+        """The claims of one experiment, in the order of the file."""
+        return tuple(claim for claim in self.claims if claim.experiment == experiment)
+
+
+def read_paper(folder: Path) -> Paper:
+    """Everything in the folder of a paper, checked.
+
+    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `PaperError`, which names file, table and key, for
+    whatever is wrong; faults of several claims or experiments are told at once.
+    """
+    path = folder / "paper.toml"
+    fields = Fields(read_toml(path), path)
+    schemes = _texts(fields, "schemes")
+    if not schemes:
+        raise fields.error("schemes", "is missing: the paper's names for schemes, and the expressions they stand for")
+    key = fields.need("key", str)
+    if key != folder.name:
+        raise fields.error("key", f"is `{key}`, but the folder is called `{folder.name}`")
+    experiments = with_planned_seeds(folder / SEEDS_FILE, read_experiments(folder / "experiments.toml", schemes))
+    claims = read_claims(folder / "claims.toml", experiments)
+    decided = _texts(fields, "decided")
+    _check_variants(experiments, claims, folder / "experiments.toml")
+    _check_readings(experiments, decided, folder / "experiments.toml")
+    paper = fields.fill(
+        Paper,
+        key=key,
+        folder=folder,
+        schemes=schemes,
+        conventions=_texts(fields, "conventions"),
+        decided=decided,
+        experiments=experiments,
+        claims=claims,
+        causes=_causes(folder / "causes.toml", experiments, claims),
+        notes=_notes(folder / "notes.md"),
+    )
+    fields.done()
+    return paper
+
+
+def _texts(fields: Fields, key: str) -> dict[str, str]:
+    table: dict[str, str] = fields.get(key, dict, {})
+    for name, value in table.items():
+        if not isinstance(value, str):
+            raise fields.error(key, f"has `{name}`, which has to be text")
+    return table
+
+
+def _check_variants(experiments: tuple[Experiment, ...], claims: tuple[Claim, ...], file: Path) -> None:
+    """Raises an error if a variant is to decide a claim that there is not."""
+    for experiment in experiments:
+        known = [claim.id for claim in claims if claim.experiment == experiment.id]
+        for variant in experiment.variants:
+            for claim in variant.claims:
+                if claim not in known:
+                    raise PaperError(
+                        f"{file}: experiment {experiment.id}, variant {variant.id}: `claims` has `{claim}`; "
+                        f"{hint(claim, known)}"
+                    )
+
+
+def _check_readings(experiments: tuple[Experiment, ...], decided: Mapping[str, str], file: Path) -> None:
+    """Raises an error if a reading answers a question that `[decided]` of paper.toml lacks."""
+    for experiment in experiments:
+        for reading in experiment.readings:
+            if reading.decided not in decided:
+                raise PaperError(
+                    f"{file}: experiment {experiment.id}, reading {reading.id}: `decided` is `{reading.decided}`, "
+                    f"which `[decided]` of paper.toml lacks; {hint(reading.decided, list(decided))}"
+                )
+
+
+def _causes(path: Path, experiments: tuple[Experiment, ...], claims: tuple[Claim, ...]) -> tuple[Cause, ...]:
+    changes = [f"{experiment.id}:{change.id}" for experiment in experiments for change in experiment.changes]
+
+    def read(fields: Fields) -> Cause:
+        cause = Cause(fields.texts("claims"), fields.need("text", str).strip(), fields.texts("evidence"))
+        if not cause.claims:
+            raise fields.error("claims", "is missing or empty")
+        fields.check_known("claims", cause.claims, [claim.id for claim in claims])
+        fields.check_known("evidence", cause.evidence, changes)
+        return cause
+
+    return read_each(path, "cause", read) if path.exists() else ()
+
+
+def _notes(path: Path) -> str:
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise PaperError(f"{path}: cannot be read: {error}") from error

@@ -1,0 +1,136 @@
+"""A reproduction from beginning to end: runs, verdicts, files, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TypeAlias
+
+from anabranch.engine import engine
+from anabranch.errors import PaperError
+from anabranch.experiments import outcome as out
+from anabranch.experiments.cost import Cost
+from anabranch.experiments.drawing.files import write_figure
+from anabranch.experiments.jobs import Job, Measured, Measurements, jobs_of, run_job
+from anabranch.experiments.judging import judge_paper
+from anabranch.experiments.pages.document import markdown
+from anabranch.experiments.pages.experiment import experiment_blocks, pictures_of
+from anabranch.experiments.pages.index import index_page
+from anabranch.experiments.pages.summary import summary_blocks
+from anabranch.experiments.plan import Scope
+from anabranch.experiments.progress import progress_of
+from anabranch.experiments.sample_table import SAMPLES_FILE, write_samples
+from anabranch.experiments.selection import Selection
+from anabranch.experiments.sweeps import SweepOptions
+from anabranch.experiments.tracing import Tracer
+from anabranch.experiments.workers import Workers
+from anabranch.sweep.cache import Cache
+
+_Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
+"""Figures of experiments, by id, that are being drawn."""
+
+_FORMATS = {False: ("svg", "png"), True: ("svg",)}
+"""Of pictures. A quick reproduction has no time for PNG, which takes long for many dots."""
+
+
+def reproduce(
+    selections: Sequence[Selection],
+    folder: Path,
+    scope: Scope,
+    options: SweepOptions,
+    traces: Path | None,
+    progress: bool | None = None,
+    processes: Workers | None = None,
+) -> tuple[out.Outcome, Cost]:
+    """Runs everything that is selected, judges the claims and writes pages, figures and data into a folder.
+
+    `traces` is the folder of the cache for what is taken from traces. `processes` trace and draw; some are started, and
+    ended again, if there are none. What is finished when Ctrl-C comes stays in the caches; pages are written for papers
+    that are complete. Raises `PaperError` if the folder cannot be written to, and what `anabranch.sweep` raises.
+    """
+    jobs = jobs_of(selections, scope)
+    measured, cost = Measured(), Cost()
+    papers: list[out.PaperOutcome] = []
+    started = time.monotonic()
+    _check_folder(folder)
+    own = Workers(options.workers) if processes is None else nullcontext(processes)
+    with own as workers, progress_of(sum(job.runs for job in jobs), progress) as bar:
+        tracer = Tracer(Cache.open(traces) if traces else None, workers, cost)
+        for selection in selections:
+            figures: _Figures = {}
+            for job in jobs:
+                if job.paper is not selection.paper:
+                    continue
+                experiment, change = job.setting.experiment, job.setting.change
+                bar.at(f"{job.paper.key}/{experiment.id}{f' {change.id}' if change else ''}")
+                measurements = run_job(job, options, tracer, cost, bar.update)
+                measured.put(job.paper, measurements)
+                if change is None and experiment in selection.experiments:
+                    figures[experiment.id] = _draw(job, measurements, folder, _FORMATS[scope.quick], workers)
+            papers.append(_written(selection, measured, figures, folder))
+    outcome: out.Outcome = {"format": out.FORMAT, "scope": asdict(scope), "papers": papers}
+    cost.seconds = time.monotonic() - started
+    _write_summary(outcome, cost, folder)
+    return outcome, cost
+
+
+def _draw(
+    job: Job, measurements: Measurements, folder: Path, formats: Sequence[str], workers: Workers
+) -> list[Future[out.FigureOutcome]]:
+    """Has the figures of an experiment drawn by other processes."""
+    experiment = job.setting.experiment
+    place = folder / job.paper.key / experiment.id
+    claims = job.paper.claims
+    return [workers.submit(write_figure, figure, measurements, claims, place, formats) for figure in experiment.figures]
+
+
+def _check_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".anabranch"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise PaperError(f"{folder}: cannot be written to: {error.strerror}; name another one with --out") from error
+
+
+def _written(selection: Selection, measured: Measured, figures: _Figures, folder: Path) -> out.PaperOutcome:
+    """Judges the claims of a paper and writes the samples and the page of each experiment, once figures are drawn."""
+    paper = selection.paper
+    for experiment in paper.experiments:
+        if found := measured.of_experiment(paper, experiment.id):
+            write_samples(experiment, found, folder / paper.key / experiment.id / SAMPLES_FILE)
+    drawn = {experiment: [future.result() for future in futures] for experiment, futures in figures.items()}
+    outcome = judge_paper(selection, measured, drawn)
+    for each in outcome["experiments"]:
+        blocks = list(experiment_blocks(outcome, each, 1, pictures_of(each)))
+        _write(folder / paper.key / each["id"] / "claims.md", markdown(blocks))
+    if paper.notes:
+        _write(folder / paper.key / "notes.md", paper.notes)
+    return outcome
+
+
+def _write_summary(outcome: out.Outcome, cost: Cost, folder: Path) -> None:
+    """The pages about everything; last of all `verdicts.json` and what says when and by what it was made."""
+    _write(folder / "summary.md", markdown(list(summary_blocks(outcome))))
+    _write(folder / "index.html", index_page(outcome))
+    about = asdict(engine()) | {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "seconds": round(cost.seconds, 1),
+        "runs_computed": cost.computed,
+        "runs_cached": cost.cached,
+        "packets": round(cost.packets),
+    }
+    _write(folder / out.RUN_FILE, json.dumps(about, indent=2) + "\n")
+    _write(folder / out.VERDICTS_FILE, json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

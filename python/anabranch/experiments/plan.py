@@ -1,0 +1,232 @@
+"""From experiments to what has to be run: settings, measures, and the runs that need traces."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from anabranch.experiments.claims.claim import Claim
+from anabranch.experiments.claims.quantity import At
+from anabranch.experiments.measures import MEASURES
+from anabranch.experiments.model import (
+    DEFAULT,
+    TRACED_FIGURES,
+    Axis,
+    Change,
+    Experiment,
+    Figure,
+    Measure,
+    Settings,
+)
+from anabranch.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How much of the papers is reproduced. `seeds` replaces the number of seeds of every experiment. `claims` leaves
+    out whatever no verdict rests on.
+    """
+
+    quick: bool = False
+    seeds: int | None = None
+    variants: bool = True
+    ablations: bool = True
+    claims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way in which an experiment is run: as the paper has it, or with a change.
+
+    `schemes` are expressions by the paper's names. `set` is put into the scenario before what the axes vary.
+    `shortened` says that `--quick` put something into it.
+    """
+
+    experiment: Experiment
+    change: Change | None
+    axes: tuple[Axis, ...]
+    schemes: Mapping[str, str]
+    seeds: tuple[int, ...]
+    set: Settings
+    draw: Mapping[str, tuple[float, float]]
+    shortened: bool
+
+    @property
+    def id(self) -> str:
+        """`default`, or the id of the change."""
+        return self.change.id if self.change else DEFAULT
+
+    @property
+    def measure(self) -> Measure:
+        """Measure of the experiment under this setting."""
+        return (self.change and self.change.measure) or self.experiment.measure
+
+    def drawn(self, seed: int) -> dict[str, Value]:
+        """What is drawn for a seed: for each key a number of its own, evenly distributed between its ends.
+
+        It depends on key and seed only, so that all schemes, axes and variants meet the same.
+        """
+        return {
+            key: round(random.Random(f"{key} {seed}").uniform(low, high), 6) for key, (low, high) in self.draw.items()
+        }
+
+    def axis(self, name: str) -> Axis:
+        """The axis of this name, with the values that are run."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+    def cells(self, at: At | None = None) -> Iterator[tuple[int, ...]]:
+        """Every combination of values of the axes, by index, the last axis going fastest; `at` narrows axes down."""
+        at = at or {}
+        for cell in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
+            places = zip(self.axes, cell, strict=True)
+            if all(axis.only(at[axis.name]).index(axis.values[i]) is not None for axis, i in places if axis.name in at):
+                yield cell
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many schemes, values of each axis, and seeds there are."""
+        return (len(self.schemes), *(len(axis.values) for axis in self.axes), len(self.seeds))
+
+    def settings_at(self, cell: tuple[int, ...], seed: int) -> dict[str, Value]:
+        """Everything that is put into the scenario in a cell."""
+        settings: dict[str, Value] = {**self.set, **self.drawn(seed)}
+        for axis, index in zip(self.axes, cell, strict=True):
+            settings |= axis.settings[index]
+        return settings
+
+
+def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
+    """The settings of an experiment that are run: the default one first; none if it is deferred."""
+    if experiment.deferred:
+        return ()
+    changes: list[Change | None] = [None]
+    if not scope.quick:
+        changes += experiment.variants if scope.variants else ()
+        changes += experiment.readings if scope.variants and not scope.claims else ()
+        changes += experiment.ablations if scope.ablations and not scope.claims else ()
+    return tuple(_setting(experiment, change, scope) for change in changes)
+
+
+def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Setting:
+    reductions = [experiment.quick] if scope.quick else []
+    reductions += [change.less] if change else []
+    axes = tuple(change.axis(axis) for axis in experiment.axes) if change else experiment.axes
+    settings, seeds = dict(experiment.set), experiment.seeds
+    for less in reductions:
+        axes = tuple(axis.only(less.values.get(axis.name, axis.values)) for axis in axes)
+        settings |= less.set
+        seeds = min(seeds, less.seeds or seeds)
+    return Setting(
+        experiment=experiment,
+        change=change,
+        axes=axes,
+        schemes={**experiment.schemes, **(change.schemes if change else {})},
+        seeds=tuple(range(1, (scope.seeds or seeds) + 1)),
+        set=settings,
+        draw=experiment.draw,
+        shortened=scope.quick and bool(experiment.quick.set),
+    )
+
+
+def narrowed(setting: Setting, claims: Iterable[Claim]) -> Setting | None:
+    """A setting with those of its schemes and values of axes that claims read, of whichever experiment, and without
+    figures; `None` if they read nothing of it."""
+    experiment = setting.experiment
+    read = [quantity for claim in claims for quantity in claim.quantities() if quantity.experiment == experiment.id]
+    named = {scheme for quantity in read for scheme in quantity.schemes}
+    schemes = {name: expression for name, expression in setting.schemes.items() if name in named}
+    axes = tuple(_narrowed_axis(axis, [quantity.at for quantity in read]) for axis in setting.axes)
+    if not schemes or not all(axis.values for axis in axes):
+        return None
+    return replace(setting, experiment=replace(experiment, figures=()), schemes=schemes, axes=axes)
+
+
+def _narrowed_axis(axis: Axis, read: Sequence[At]) -> Axis:
+    """What is read of an axis: all of it if something is a mean over it."""
+    if any(axis.name not in at for at in read):
+        return axis
+    return axis.only(tuple(value for at in read for value in at[axis.name]))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Something over time that a figure draws, of one traced run. `kind` is that of the figure."""
+
+    kind: str
+    window_s: tuple[float, float] | None = None
+    bin_s: float = 1.0
+
+
+Extract: TypeAlias = "Measure | Curve"
+"""What is taken from the trace of a run."""
+
+RunIndex: TypeAlias = "tuple[str, tuple[int, ...], int]"
+"""A run of a setting: a scheme, a value of each axis by index, and a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What has to be measured under one setting of an experiment.
+
+    `tables` come from the tables of its sweep. `traced` takes traces of the runs that are named.
+    """
+
+    tables: frozenset[Measure]
+    traced: Mapping[Extract, frozenset[RunIndex]]
+
+    def traced_runs(self) -> list[RunIndex]:
+        """The runs that have to be traced, each once, in a fixed order."""
+        return sorted(frozenset[RunIndex]().union(*self.traced.values()))
+
+
+def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> Wanted:
+    """What claims, of whichever experiment, and figures need of this setting; figures of the default one only.
+
+    If settings are `changed` as well, they are compared by the experiment's own measure, if that takes no traces.
+    """
+    experiment = setting.experiment
+    measures = [
+        (quantity.measure, quantity.schemes, quantity.at)
+        for claim in claims
+        for quantity in claim.quantities()
+        if quantity.experiment == experiment.id
+    ]
+    traced: dict[Extract, set[RunIndex]] = {}
+    for figure in experiment.figures if setting.change is None else ():
+        if figure.kind in TRACED_FIGURES:
+            traced.setdefault(curve_of(figure), set()).update(figure_runs(setting, figure))
+        else:
+            measures.append((figure.measure, figure.schemes, figure.at))
+    if changed and not MEASURES[experiment.measure.name].traced:
+        measures.append((experiment.measure, (), {}))
+    if setting.measure != experiment.measure:
+        measures.append((setting.measure, (), {}))
+    tables = frozenset(measure for measure, _, _ in measures if not MEASURES[measure.name].traced)
+    for measure, schemes, at in measures:
+        if measure not in tables:
+            traced.setdefault(measure, set()).update(_runs(setting, schemes, at))
+    return Wanted(tables, {extract: frozenset(runs) for extract, runs in traced.items()})
+
+
+def curve_of(figure: Figure) -> Curve:
+    """What a figure over time draws of each run."""
+    if figure.kind == "throughput-time":
+        return Curve(figure.kind, None, figure.bin_s)
+    return Curve(figure.kind, figure.window_s)
+
+
+def figure_runs(setting: Setting, figure: Figure) -> frozenset[RunIndex]:
+    """The runs that a figure over time draws: of one seed, or for throughput the mean over all.
+
+    Where an axis is neither narrowed down nor shown in panels, its first value is drawn.
+    """
+    at = {axis.name: axis.values[:1] for axis in setting.axes if axis.name != figure.panels} | dict(figure.at)
+    seeds = setting.seeds if figure.kind == "throughput-time" else (figure.seed,)
+    return frozenset(_runs(replace(setting, seeds=seeds), figure.schemes, at))
+
+
+def _runs(setting: Setting, schemes: Iterable[str], at: At) -> Iterator[RunIndex]:
+    yield from itertools.product(schemes, setting.cells(at), setting.seeds)

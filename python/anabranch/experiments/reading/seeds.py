@@ -1,0 +1,42 @@
+"""`seeds.toml`: how many seeds each experiment has, where that was computed before the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from anabranch.experiments.fields import Fields, read_toml
+from anabranch.experiments.model import Experiment
+from anabranch.experiments.verdicts.power import MOST_SEEDS
+
+SEEDS_FILE = "seeds.toml"
+
+
+def with_planned_seeds(path: Path, experiments: tuple[Experiment, ...]) -> tuple[Experiment, ...]:
+    """The experiments with the seeds that the file has for them; as they are if there is no file.
+
+    `tools/plan_seeds.py` writes it. Raises `PaperError` if something in it is wrong.
+    """
+    if not path.exists():
+        return experiments
+    top = Fields(read_toml(path), path)
+    for key in ("detect_points", "power", "level"):
+        top.need(key, float)
+    for key in ("pilot_date", "pilot_commit"):
+        top.need(key, str)
+    table = top.inner("seeds")
+    if table is None:
+        raise top.error("seeds", "is missing; it has to be a table with a number for each experiment")
+    planned = tuple(replace(each, seeds=_planned(table, each)) for each in experiments)
+    table.done()
+    top.done()
+    return planned
+
+
+def _planned(table: Fields, experiment: Experiment) -> int:
+    seeds = table.maybe(experiment.id, int)
+    if seeds is None:
+        return experiment.seeds
+    if not 2 <= seeds <= MOST_SEEDS:
+        raise table.error(experiment.id, f"is {seeds}; it has to be from 2 to {MOST_SEEDS}")
+    return seeds

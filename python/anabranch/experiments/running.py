@@ -1,0 +1,51 @@
+"""Runs the experiments of one folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from anabranch.experiments.outcome import Outcome
+    from anabranch.sweep.executors import ExecutorLike
+
+
+def run(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    cache: str | os.PathLike[str] | bool | None = True,
+    executor: ExecutorLike = None,
+    workers: int | None = None,
+    progress: bool | None = None,
+) -> Outcome:
+    """Runs the experiments of a folder, judges their claims, and writes pages, figures and data to `out`.
+
+    The folder has `paper.toml`, `experiments.toml`, `claims.toml` and scenarios. `quick` and `seeds` reduce the runs as
+    `anabranch papers reproduce` does; `cache`, `executor`, `workers` and `progress` are those of `anabranch.sweep`.
+    Finished runs stay in the cache, so that an interrupted call resumes. Returns the outcome, which `out/verdicts.json`
+    has as well.
+
+    Raises `PaperError` if the folder is wrong or `out` cannot be written, and the errors of `anabranch.sweep`.
+    """
+    from anabranch.experiments.paper import read_paper
+    from anabranch.experiments.pipeline import reproduce
+    from anabranch.experiments.plan import Scope
+    from anabranch.experiments.selection import Selection
+    from anabranch.experiments.sweeps import SweepOptions
+    from anabranch.sweep.cache import default_folder
+
+    paper = read_paper(Path(folder).resolve())
+    place = default_folder() if cache is True else Path(cache) if cache else None
+    outcome, _ = reproduce(
+        [Selection(paper, paper.experiments)],
+        Path(out),
+        Scope(quick=quick, seeds=seeds),
+        SweepOptions(place, executor, workers, progress),
+        None if place is None else place / "papers",
+        progress,
+    )
+    return outcome

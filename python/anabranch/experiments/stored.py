@@ -1,0 +1,123 @@
+"""Results of a full reproduction in one compact file: verdicts with means and intervals, and the data of figures.
+
+The pages and pictures of the book are made from it, so that neither is kept in the repository. It is JSON, compressed
+with xz, and the same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pandas as pd
+
+from anabranch.errors import PaperError
+from anabranch.experiments import outcome as out
+from anabranch.text_file import read_text
+
+FORMAT = "anabranch reproduction 1"
+
+LARGEST_PICTURE_BYTES = 200_000
+"""Largest picture of the book, as SVG. Data of larger ones, which are mostly time series, is not stored."""
+
+
+class About(TypedDict):
+    """`run.json`: date, version and cost of a reproduction."""
+
+    version: str
+    commit: str
+    fingerprint: str
+    date: str
+    seconds: float
+    runs_computed: int
+    runs_cached: int
+    packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Results of a reproduction. `frames` has the data of figures, by `KEY/EXPERIMENT/NAME`."""
+
+    about: About
+    outcome: out.Outcome
+    frames: Mapping[str, pd.DataFrame]
+
+
+def store(folder: Path, file: Path) -> None:
+    """Writes what the book needs of the reproduction in `folder` to `file`.
+
+    Raises `PaperError` if the folder has no complete reproduction.
+    """
+    outcome: out.Outcome = _read_json(folder / out.VERDICTS_FILE)
+    pictures = _data_of_pictures(folder, outcome)
+    content = {
+        "format": FORMAT,
+        "about": _read_json(folder / out.RUN_FILE),
+        "outcome": outcome,
+        "frames": {name: _columns(pd.read_parquet(place)) for name, place in pictures.items()},
+    }
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def load(file: Path) -> Stored:
+    """Reads what `store` has written. Raises `PaperError` if the file is missing, damaged or of another format."""
+    try:
+        content = json.loads(lzma.decompress(file.read_bytes()))
+    except (OSError, lzma.LZMAError, ValueError) as error:
+        raise PaperError(
+            f"{file}: cannot be read ({error}): name a file that `anabranch papers store` wrote"
+        ) from error
+    outcome: Any = content.get("outcome", {}) if isinstance(content, dict) else {}
+    if not outcome or content["format"] != FORMAT or outcome["format"] != out.FORMAT:
+        raise PaperError(f"{file}: has another format: store the reproduction again with `anabranch papers store`")
+    frames = {name: _frame(columns) for name, columns in content["frames"].items()}
+    return Stored(content["about"], outcome, frames)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_text(path))
+    except (OSError, ValueError) as error:
+        raise PaperError(
+            f"{path}: cannot be read ({error}): name the folder that `anabranch papers reproduce all` wrote"
+        ) from error
+
+
+def _data_of_pictures(folder: Path, outcome: out.Outcome) -> dict[str, Path]:
+    """Returns the Parquet file of each figure whose picture is small enough for the book."""
+    found = {}
+    for paper in outcome["papers"]:
+        for experiment in paper["experiments"]:
+            place = folder / paper["key"] / experiment["id"]
+            for figure in experiment["figures"]:
+                picture = place / f"{figure['name']}.svg"
+                if picture.is_file() and picture.stat().st_size <= LARGEST_PICTURE_BYTES:
+                    (data,) = [name for name in figure["files"] if name.endswith(".parquet")]
+                    found[f"{paper['key']}/{experiment['id']}/{figure['name']}"] = place / data
+    return found
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """Returns the columns of a frame as JSON has them, with their types; missing numbers are null."""
+    return {
+        name: {
+            "dtype": "str" if column.dtype.kind not in "if" else str(column.dtype),
+            "values": [None if pd.isna(value) else value for value in column.tolist()],
+        }
+        for name, column in frame.items()
+    }
+
+
+def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            name: pd.Series(column["values"], dtype=object if column["dtype"] == "str" else column["dtype"])
+            for name, column in columns.items()
+        }
+    )
