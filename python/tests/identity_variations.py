@@ -31,9 +31,38 @@ class Scheme(ab.Scheduler):
 """
 
 
+DATACLASS = """
+import dataclasses
+@dataclasses.dataclass
+class P:
+    {}
+"""
+
+CODEC = """
+import codecs
+codecs.register_error('of_test', lambda e: ('x' * <V>, e.end))
+"""
+
+RECURSION = """
+import sys
+sys.setrecursionlimit(3000 * <V>)
+def deep(n):
+    return deep(n - 1) if n else 0
+"""
+
+
 def method(*lines: str, before: str = "") -> str:
     """Returns a module with a scheme whose method has these lines."""
     return before + METHOD.format("\n        ".join(lines))
+
+
+def aliased(change: str, answer: str, first: str, second: str) -> str:
+    """Returns a module with a scheme whose attributes `a` and `b` are one object for the value 1."""
+    return (
+        method(change, f"return {answer}").replace("Scheme", "Own")
+        + f"def Scheme():\n    made = Own()\n    made.a = {first}\n    made.b = made.a if <V> == 1 else {second}\n"
+        + "    return made\n"
+    )
 
 
 VARIATIONS = {
@@ -88,6 +117,40 @@ VARIATIONS = {
     "class Scheme(ab.Scheduler):\n    size: int = 3\n    def __eq__(self, other):\n        return <V>\n    def pick(self, ask, view):\n        return self.__eq__(0)\n",
     "default of a dataclass field": "import dataclasses\n@dataclasses.dataclass\nclass Scheme(ab.Scheduler):\n"
     "    value: int = <V>\n    def pick(self, ask, view):\n        return self.value\n",
+    "default of a generated method": DATACLASS.format("k: int = 0")
+    + "P.__init__.__defaults__ = (<V>,)\n"
+    + method("return P().k"),
+    "keyword default of a generated method": DATACLASS.format("k: int = dataclasses.field(default=0, kw_only=True)")
+    + "P.__init__.__kwdefaults__['k'] = <V>\n"
+    + method("return P().k"),
+    "closure of a generated method": DATACLASS.format("k: list = dataclasses.field(default_factory=list)")
+    + "P.__init__.__closure__[-1].cell_contents = lambda: [0] * <V>\n"
+    + method("return len(P().k)"),
+    "comparison of a dataclass field": DATACLASS.format("k: int = dataclasses.field(default=0, compare=<V> == 1)")
+    + method("return P(1) == P(2)"),
+    "order of a dataclass": "import dataclasses\n@dataclasses.dataclass(order=<V> == 1)\nclass P:\n    k: int = 0\n"
+    + method("try:", "    return P(1) < P(2)", "except TypeError:", "    return 0"),
+    "arguments of a dataclass in a pattern": DATACLASS.format("a: int = 1\n    b: int = 2")
+    + "P.__match_args__ = ('a', 'b') if <V> == 1 else ('b', 'a')\n"
+    + method("match P():", "    case P(x):", "        return x"),
+    # Functions and attributes under a version.
+    "default value under a version": "class Scheme(ab.Scheduler):\n    version = '1'\n"
+    "    def pick(self, ask, view, value=<V>):\n        return value\n",
+    "keyword default under a version": "class Scheme(ab.Scheduler):\n    version = '1'\n"
+    "    def pick(self, ask, view, *, value=<V>):\n        return value\n",
+    "text below a decorator under a version": "def wrap(f):\n    return lambda *all: f(*all)\n"
+    "class Scheme(ab.Scheduler):\n    version = '1'\n    @wrap\n    def pick(self, ask, view):\n        return <V>\n",
+    "text below a decorator with wraps under a version": "import functools\ndef wrap(f):\n    @functools.wraps(f)\n"
+    "    def inner(*all):\n        return f(*all)\n    return inner\n"
+    "class Scheme(ab.Scheduler):\n    version = '1'\n    @wrap\n    def pick(self, ask, view):\n        return <V>\n",
+    "closure of a method under a version": "def make(v):\n    class Scheme(ab.Scheduler):\n        version = '1'\n"
+    "        def pick(self, ask, view):\n            return v\n    return Scheme\nScheme = make(<V>)\n",
+    "lambda as attribute under a version": method("return self.value()", before="def make(v):\n    return lambda: v\n")
+    + "    version = '1'\n    def __init__(self):\n        self.value = make(V)\nV = <V>\n",
+    "unreadable closure of an attribute under a version": method(
+        "return int(self.value()[0])", before="import numpy\ndef make(v):\n    return lambda: v\n"
+    )
+    + "    version = '1'\n    def __init__(self):\n        self.value = make(numpy.array([V]))\nV = <V>\n",
     # Attributes of the object.
     "attribute": method("return self.value") + "    def __init__(self):\n        self.value = <V>\n",
     "attribute with underscore": method("return self._value") + "    def __init__(self):\n        self._value = <V>\n",
@@ -101,10 +164,9 @@ VARIATIONS = {
     + "    def __init__(self):\n        self.value = A().get\n",
     "helper object": method("return self.value.v", before="class A:\n    def __init__(self):\n        self.v = <V>\n")
     + "    def __init__(self):\n        self.value = A()\n",
-    "aliased lists": method("self.a.append(0)", "return len(self.b)")
-    + "    def __init__(self):\n        self.a = []\n        self.b = self.a if <V> == 1 else [0, 0]\n",
-    "aliased equal lists": method("self.a.append(0)", "return 2 - len(self.b)")
-    + "    def __init__(self):\n        self.a = []\n        self.b = self.a if <V> == 1 else []\n",
+    "aliased lists": aliased("self.a.append(0)", "len(self.b)", "[]", "[0, 0]"),
+    "aliased equal lists": aliased("self.a.append(0)", "len(self.b)", "[]", "[]"),
+    "aliased bytearrays": aliased("self.a[0] = 1", "self.b[0]", "bytearray(1)", "bytearray(1)"),
     "slot": "class Base(ab.Scheduler):\n    __slots__ = ('value',)\nclass Scheme(Base):\n"
     "    def __init__(self):\n        self.value = <V>\n    def pick(self, ask, view):\n        return self.value\n",
     "content of a dict subclass": "class Scheme(ab.Scheduler, dict):\n    def __init__(self):\n        self['a'] = <V>\n"
@@ -222,6 +284,69 @@ VARIATIONS = {
     ),
     "arguments of the program": method("return int(sys.argv[-1])", before="import sys\nsys.argv = ['x', '<V>']\n"),
     "state of random": method("return random.random()", before="import random\nrandom.seed(<V>)\n"),
+    "changed randomness": method(
+        "return self.random.random()", before="import random\nrandom.Random.random = lambda self: <V>\n"
+    ),
+    "changed choice": method(
+        "return self.random.choice([1, 2])",
+        before="import random\nrandom.Random.choice = lambda self, of: of[<V> - 1]\n",
+    ),
+    "changed compiled randomness": method(
+        "return self.random.random()", before="import _random\n_random.Random.random = lambda self: <V>\n"
+    ),
+    "changed global of random": method(
+        "return self.random.expovariate(1.0)", before="import random\nrandom._log = lambda x: -float(<V>)\n"
+    ),
+    "object as method of random": method(
+        "return self.random.choice()",
+        before="import random\nclass A:\n    def __call__(self):\n        return <V>\nrandom.Random.choice = A()\n",
+    ),
+    "handler of errors in decode": method("return len(b'\\xff'.decode('ascii', 'of_test'))", before=CODEC),
+    "handler of errors in encode": method("return len('\\xff'.encode('ascii', 'of_test'))", before=CODEC),
+    "handler of errors in a pattern": method(
+        "match T:",
+        "    case str(encode=e):",
+        "        return len(e('ascii', 'of_test'))",
+        before=CODEC + "T = '\\xff'\n",
+    ),
+    "handler of errors in str": method("return len(str(B, 'ascii', 'of_test'))", before=CODEC + "B = b'\\xff'\n"),
+    "handler of errors in str of a number": method(
+        "return len(str((255).to_bytes(1, 'big'), 'ascii', 'of_test'))", before=CODEC
+    ),
+    "handler of errors in bytes": method("return len(bytes('\\xff', 'ascii', 'of_test'))", before=CODEC),
+    "handler of errors in bytearray": method("return len(bytearray('\\xff', 'ascii', 'of_test'))", before=CODEC),
+    "recursion limit of a caught error": method(
+        "try:", "    return deep(4000)", "except RecursionError:", "    return 1", before=RECURSION
+    ),
+    "recursion limit of a caught exception": method(
+        "try:", "    return deep(4000)", "except (KeyError, Exception):", "    return 1", before=RECURSION
+    ),
+    "recursion limit of any caught exception": method(
+        "try:", "    return deep(4000)", "except KeyError:", "    return 2", "except:", "    return 1", before=RECURSION
+    ),
+    "recursion limit of a caught exception by another name": method(
+        "try:",
+        "    return deep(4000)",
+        "except E:",
+        "    return 1",
+        before=RECURSION + "E = (KeyError, RuntimeError)\n",
+    ),
+    "recursion limit of an exception in finally": method(
+        "v = 1",
+        "try:",
+        "    deep(4000)",
+        "    v = 0",
+        "finally:",
+        "    return v",
+        before=RECURSION,
+    ),
+    "recursion limit of an exception in with": method(
+        "with A():",
+        "    return deep(4000)",
+        "return 1",
+        before=RECURSION
+        + "class A:\n    def __enter__(self):\n        pass\n    def __exit__(self, *all):\n        return True\n",
+    ),
     "context of decimals": method(
         "return decimal.getcontext().prec", before="import decimal\ndecimal.getcontext().prec = <V>\n"
     ),
@@ -229,9 +354,15 @@ VARIATIONS = {
     + "def make():\n    made = object.__new__(Scheme)\n    made.value = <V>\n    return made\n"
     "copyreg.pickle(Scheme, lambda scheme: (make, ()))\n",
     "changed standard module": method("return math.floor(0)", before="import math\nmath.floor = lambda x: <V>\n"),
+    "exchanged functions of a standard module": method(
+        "return math.floor(0.5)", before="import math\nmath.floor = math.ceil if <V> == 1 else math.trunc\n"
+    ),
     "changed value of a standard module": method("return math.pi", before="import math\nmath.pi = <V>\n"),
     "added to a standard module": method("return math.mine", before="import math\nmath.mine = <V>\n"),
     "changed base of the package": method("return self.mine", before="ab.Scheduler.mine = <V>\n"),
+    "changed method of the package": method("self.on_event(None, None)", "return self.k")
+    + "    k = 0\nab.Scheduler.on_event = lambda self, event, view: setattr(self, 'k', <V>)\n",
+    "attribute of a method of the package": method("return ab.Scheduler.pick.k", before="ab.Scheduler.pick.k = <V>\n"),
     "changed type of the engine": method("return ab.Wait.mine", before="ab.Wait.mine = <V>\n"),
     "user's module under a standard name": method(
         "return statistics.mean()",
@@ -272,6 +403,28 @@ HONEST = {
     "        pass\n    def pick(self, ask, view):\n        return self.limit\n",
     "super": "class A(ab.Scheduler):\n    def __init__(self, v=1):\n        super().__init__()\n        self.v = v\n"
     "class Scheme(A):\n    def __init__(self):\n        super().__init__(2)\n    def pick(self, ask, view):\n        return self.v\n",
+    "loop over items": method("for key, value in self.t.items():", "    self.n += value", "return self.n")
+    + "    def __init__(self):\n        self.n, self.t = 0, {'a': 1}\n",
+    "sorted items": method("return sorted(W.items())", before="W = {'wifi': 2, 'lte': 1}\n"),
+    "highest of the list of items": method("return max(list(W.items()))", before="W = {'wifi': 2, 'lte': 1}\n"),
+    "membership in keys": method("return 1 if view in self.t.keys() else len([*self.t.keys()])")
+    + "    def __init__(self):\n        self.t = {'a': 1}\n",
+    "init of a named class": "class A(ab.Scheduler):\n    def __init__(self, v=1):\n        self.v = v\n"
+    "class Scheme(A):\n    def __init__(self):\n        A.__init__(self, 2)\n    def pick(self, ask, view):\n"
+    "        return self.v\n",
+    "caught error": method("try:", "    return W['x']", "except KeyError:", "    return 0", before="W = {}\n"),
+    "caught errors": method(
+        "try:",
+        "    return W['x']",
+        "except (KeyError, Odd) as error:",
+        "    return len(error.args)",
+        "except IndexError:",
+        "    return 0",
+        before="W = {}\nclass Odd(ValueError):\n    pass\n",
+    ),
+    "distributions of the run": method(
+        "return self.random.gauss(0, 1) + self.random.sample([1, 2], 1)[0] + self.random.expovariate(1)"
+    ),
     "membership": method("return 1 if view in {'a', 'b'} else 0"),
     "own exception": method("raise Odd(f'{view}')", before="class Odd(ValueError):\n    pass\n"),
     "plain format": method("return ab.Decision(0, 'rule {:.1f} {}'.format(1, 2))"),

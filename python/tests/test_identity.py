@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _random
 import copy
 import decimal
 import importlib
+import locale
 import math
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +32,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setenv("ANABRANCH_TEST_V", "0")
-    kept = [(of, dict(vars(of))) for of in (math, ab.Scheduler, ab.Wait)]
+    kept = [(of, dict(vars(of))) for of in (math, random, random.Random, _random.Random, ab.Scheduler, ab.Wait)]
     limit, state, context = sys.getrecursionlimit(), random.getstate(), decimal.getcontext().copy()
     yield tmp_path
     for name in ("helper_of_test", "scheme_of_test"):
@@ -37,6 +40,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     sys.setrecursionlimit(limit)
     random.setstate(state)
     decimal.setcontext(context)
+    vars(ab.Scheduler.pick).clear()
     for of, before in kept:
         for name in set(vars(of)) - set(before):
             delattr(of, name)
@@ -67,7 +71,9 @@ def test_changed_behaviour_changes_key_or_is_not_cached(name: str, restored: Pat
     for value in (1, 2):
         scheme = load(VARIATIONS[name], value, restored)
         identities.append(identity_of(scheme))
-        answers.append(copy.deepcopy(scheme).pick(None, None))  # type: ignore[attr-defined]
+        played = copy.deepcopy(scheme)
+        played.random = random.Random("1/0")
+        answers.append(played.pick(None, None))  # type: ignore[attr-defined]
     assert answers[0] != answers[1], "the two schemes have to behave differently"
     if all(identity.is_complete for identity in identities):
         assert identities[0].digest != identities[1].digest
@@ -132,14 +138,71 @@ def test_comments_and_order_of_a_set_leave_the_key() -> None:
         ),
         ("return self.random.seed()", "`Typed.pick` uses `seed`, which may take randomness from the machine"),
         ("return [x for x in {view}]", "`Typed.pick` uses a set, whose order may differ in each process"),
+        (
+            "return list({'a': 0}.keys() & {'b': 0}.keys())",
+            "`Typed.pick` uses `keys`, which can make a set, other than",
+        ),
+        ("return list(view.t.items() - [])", "`Typed.pick` uses `items`, which can make a set"),
+        ("return list([] - view.t.keys())", "`Typed.pick` uses `keys`, which can make a set"),
+        ("keys = view.t.keys(); return keys", "`Typed.pick` uses `keys`, which can make a set"),
+        ("return max(view.t.keys(), [])", "`Typed.pick` uses `keys`, which can make a set"),
+        ("return dict.keys(view)", "`Typed.pick` uses `keys`, which can make a set"),
+        ("return sorted(view.t.keys())", "`Typed.pick` uses a `sorted` that is not the built-in"),
+        ("self.random.__init__()", "`Typed.pick` uses `__init__` of an object: call it as `super().__init__()`"),
+        ("return self.__init__", "`Typed.pick` uses `__init__` of an object: call it as `super().__init__()`"),
         ("return hash(view)", "`Typed.pick` uses the built-in `hash`"),
         ("print(view)", "`Typed.pick` uses the built-in `print`"),
     ],
 )
 def test_uncached_scheme_has_a_reason(lines: str, reason: str) -> None:
-    names: dict[str, Any] = {"ab": ab, "random": random, "__name__": "nowhere"}
-    exec(f"class Typed(ab.Scheduler):\n    def pick(self, ask, view):\n        {lines}", names)
+    names: dict[str, Any] = {"ab": ab, "random": random, "sorted": sorted, "__name__": "nowhere"}
+    exec(f"class Typed(ab.Scheduler):\n    seed = 5\n    def pick(self, ask, view):\n        {lines}", names)
     assert identity_of(names["Typed"]()).reasons[0].startswith(reason)
+
+
+BEFORE_THE_FIRST_RUN = {
+    "method added to a slot": "ab.Scheduler.helper = lambda self: 1",
+    "method of a slot": "ab.Scheduler.on_event = lambda self, event, view: None",
+    "base of a slot": "ab.Scheduler.__bases__ = (type('B', ab.Scheduler.__bases__, {}),)",
+    "function of a standard module": "import math; math.floor = math.ceil",
+    "object in a standard module": "import heapq, functools; heapq.heappush = functools.partial(list.append)",
+    "class in a standard module": "import collections; collections.deque = type('deque', (list,), {})",
+    "built-in": "import builtins; builtins.min = max",
+    "randomness": "import random; random.Random.random = lambda self: 0.1",
+    "class of randomness": "import random; random.Random = type('R', (random.Random,), {'random': lambda self: 0.1})",
+}
+LIBRARY_USER = """
+import collections, heapq, math
+class Scheme(ab.Scheduler):
+    def pick(self, ask, view):
+        heapq.heappush(collections.deque(), math.floor(0.5))
+        return min(1, 2)
+from anabranch.policy.identity import identity_of
+identity = identity_of(Scheme())
+print(identity.digest if identity.is_complete else "")
+"""
+
+
+def test_change_before_the_first_run_is_in_the_key() -> None:
+    def digest(change: str) -> str:
+        code = f"import anabranch as ab\n{change}\n{LIBRARY_USER}"
+        return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+    unchanged = digest("")
+    assert unchanged
+    assert unchanged == digest("")
+    assert [name for name, change in BEFORE_THE_FIRST_RUN.items() if digest(change) == unchanged] == []
+
+
+def test_settings_of_the_process_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = identity_of(Limited())
+    monkeypatch.setattr(locale, "localeconv", lambda: {"decimal_point": ","})
+    assert identity_of(Limited()).digest != first.digest
+    monkeypatch.undo()
+    monkeypatch.setattr(random.Random.gauss, "__defaults__", (9.0, 1.0))
+    assert identity_of(Limited()).digest != first.digest
+    monkeypatch.undo()
+    assert identity_of(Limited()) == first
 
 
 class Reading(ab.Scheduler):
@@ -158,6 +221,18 @@ def test_version_makes_runs_cacheable_until_it_is_changed(monkeypatch: pytest.Mo
     assert first.digest != identity_of(Reading(3)).digest
     monkeypatch.setattr(Reading, "version", "2")
     assert identity_of(Reading()).digest != first.digest
+
+
+def test_classes_of_one_name_and_version_in_two_files_have_two_keys(restored: Path) -> None:
+    source = VARIATIONS["global"].replace("    def pick", "    version = '1'\n    def pick")
+    identities = []
+    for value, file in ((1, "one.py"), (2, "two.py"), (2, "two.py")):
+        scheme = load(source, value, restored)
+        sys.modules["scheme_of_test"].__file__ = str(restored / file)
+        identities.append(identity_of(scheme))
+    assert identities[0].is_complete
+    assert identities[0] != identities[1]
+    assert identities[1] == identities[2]
 
 
 def test_version_in_the_class_leaves_unreadable_attributes_uncached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from anabranch._native import (
     Wait,
     Window,
 )
+from anabranch.policy import pristine as pristine
 from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
 
 __all__ = [

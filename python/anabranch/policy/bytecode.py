@@ -9,9 +9,27 @@ from dataclasses import dataclass
 from types import CodeType
 
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-_NAMED_ATTRIBUTES = _ATTRIBUTES | {"STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD"}
-_NO_INSTRUCTIONS = frozenset({"EXTENDED_ARG", "CACHE"})
+_LOADED_ATTRIBUTES = _ATTRIBUTES | {"LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD"}
+_NAMED_ATTRIBUTES = _LOADED_ATTRIBUTES | {"STORE_ATTR", "DELETE_ATTR"}
+# Instructions without an effect on the analysis.
+_NO_INSTRUCTIONS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "PRECALL"})
+_CALLS = frozenset({"CALL", "CALL_FUNCTION", "CALL_METHOD"})
+_VARIABLES = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL"})
+_ITERATIONS = frozenset({"GET_ITER", "CONTAINS_OP", "LIST_EXTEND", "UNPACK_SEQUENCE"})
 _SETS = frozenset({"BUILD_SET", "SET_ADD", "SET_UPDATE"})
+# Methods of a dict whose results make sets with the operators `&`, `|`, `^` and `-`, here and in called functions.
+_VIEWS = frozenset({"keys", "items"})
+# Built-ins that read a view and make no set of it.
+_READER_NAMES = "all any dict enumerate iter len list max min sorted sum tuple"
+_READERS_OF_VIEWS = frozenset(_READER_NAMES.split())
+_CODEC = "which leads to codecs, and a program may register its own: use text or a list"
+_REFUSED = {
+    "seed": "which may take randomness from the machine: give an attribute of your own another name",
+    "encode": _CODEC,
+    "decode": _CODEC,
+    "to_bytes": _CODEC,
+    "randbytes": _CODEC,
+}
 # Instructions that access a namespace outside the analysis.
 _NAMESPACES = {
     "STORE_GLOBAL": "assigns the global",
@@ -45,8 +63,8 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
-    """Attribute that a function reads or writes, of any object."""
+class Builtin:
+    """Name that has to refer to the built-in of this name, since the analysis depends on its behaviour."""
 
     name: str
 
@@ -58,7 +76,14 @@ class Unknown:
     why: str
 
 
-Reference = Name | Attribute | Unknown
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """Name of a global class of exceptions that a function catches."""
+
+    name: str
+
+
+Reference = Name | Builtin | Caught | Unknown
 
 
 # Code that was read, with its text and its references. Code objects are immutable, and are read before each run.
@@ -87,6 +112,27 @@ def _references(code: CodeType) -> Iterator[Reference]:
             yield from _hidden_names(constant)
 
 
+def _of_handler(steps: Sequence[dis.Instruction], start: int) -> Iterator[Reference]:
+    """Yields the exceptions that the handler at a step catches. Further handlers of the same block follow it."""
+    names: list[str] = []
+    # The end of `except … as name` deletes the name.
+    if [step.opname.partition("_")[0] for step in steps[start : start + 4]] == ["LOAD", "STORE", "DELETE", "RERAISE"]:
+        return
+    for at, step in enumerate(steps[start:], start):
+        if step.opname in ("CHECK_EXC_MATCH", "JUMP_IF_NOT_EXC_MATCH"):
+            yield from map(Caught, names)
+            jump = steps[at + 1] if step.opname == "CHECK_EXC_MATCH" else step
+            following = next(each for each, other in enumerate(steps) if other.offset == jump.argval)
+            if steps[following].opname != "RERAISE":
+                yield from _of_handler(steps, following)
+            return
+        if step.opname == "LOAD_GLOBAL":
+            names.append(str(step.argval))
+        elif step.opname not in ("BUILD_TUPLE", "DUP_TOP"):
+            break
+    yield Unknown("uses `with`, `finally` or an `except` that does not name its exceptions")
+
+
 def _of_step(steps: Sequence[dis.Instruction], at: int, step: dis.Instruction) -> Iterator[Reference]:
     name = str(step.argval)
     if step.opname == "LOAD_GLOBAL":
@@ -99,11 +145,66 @@ def _of_step(steps: Sequence[dis.Instruction], at: int, step: dis.Instruction) -
         yield Unknown(f"{_NAMESPACES[step.opname]} `{name}`")
     elif step.opname in _SETS or _is_iterated_set(steps, at):
         yield Unknown("uses a set, whose order may differ in each process: use a list or a dict")
+    elif step.opname == "PUSH_EXC_INFO":
+        yield from _of_handler(steps, at + 1)
+    elif step.opname in ("SETUP_FINALLY", "SETUP_WITH"):
+        yield from _of_handler(steps, next(each for each, other in enumerate(steps) if other.offset == step.argval))
+    elif step.opname == "MATCH_CLASS":
+        for attribute in steps[at - 1].argval:
+            yield from _of_attribute((), -1, attribute)
+    elif step.opname in _LOADED_ATTRIBUTES:
+        yield from _of_attribute(steps, at, name)
     elif step.opname in _NAMED_ATTRIBUTES:
-        if name == "format" and not _is_plain_format(steps, at):
-            yield Unknown("uses `format`, which may read any attribute: use an f-string")
         yield from _forbidden(name)
-        yield Attribute(name)
+
+
+def _of_attribute(steps: Sequence[dis.Instruction], at: int, name: str) -> Iterator[Reference]:
+    """Yields the uses of an attribute that is read. Without steps it is read in a way that is not known."""
+    if name == "format" and not _is_plain_format(steps, at):
+        yield Unknown("uses `format`, which may read any attribute: use an f-string")
+    elif name in _VIEWS and not _is_iterated(steps, at):
+        reader = _reader_of_view(steps, at)
+        if reader is None:
+            yield Unknown(f"uses `{name}`, which can make a set, other than in a loop or as `list(table.{name}())`")
+        else:
+            yield Builtin(reader)
+    elif name == "__init__":
+        yield _of_init(steps, at)
+    elif name in _REFUSED:
+        yield Unknown(f"uses `{name}`, {_REFUSED[name]}")
+    yield from _forbidden(name)
+
+
+def _is_iterated(steps: Sequence[dis.Instruction], at: int) -> bool:
+    """Returns `True` if an attribute is called, and the result used in a loop or a test of membership only."""
+    after = [step.opname for step in steps[at + 1 : at + 3]]
+    return len(after) == 2 and after[0] in _CALLS and after[1] in _ITERATIONS
+
+
+def _reader_of_view(steps: Sequence[dis.Instruction], at: int) -> str | None:
+    """Returns the name of the built-in whose only argument is the called attribute of a variable, or `None`."""
+    calls = [step.argval for step in steps[at + 1 : at + 3] if step.opname in _CALLS]
+    if at < 0 or calls != [0, 1]:
+        return None
+    start = at - 1
+    while start > 0 and steps[start].opname in _ATTRIBUTES:
+        start -= 1
+    if start < 1 or steps[start].opname not in _VARIABLES or steps[start - 1].opname != "LOAD_GLOBAL":
+        return None
+    name = str(steps[start - 1].argval)
+    return name if name in _READERS_OF_VIEWS else None
+
+
+def _of_init(steps: Sequence[dis.Instruction], at: int) -> Reference:
+    """Returns the use of `__init__`, which would take randomness from the machine if the object were `self.random`."""
+    before = steps[at - 1] if at > 0 else None
+    is_of_method = at >= 0 and steps[at].opname.startswith("LOAD_SUPER") and not (steps[at].arg or 0) & 2
+    is_call = before is not None and before.opname in _CALLS and before.argval == 0
+    if is_of_method or (is_call and (steps[at - 2].opname, steps[at - 2].argval) == ("LOAD_GLOBAL", "super")):
+        return Builtin("super")
+    if before is not None and before.opname == "LOAD_GLOBAL":
+        return Name((str(before.argval), "__init__"))
+    return Unknown("uses `__init__` of an object: call it as `super().__init__()`")
 
 
 def _attributes_after(steps: Sequence[dis.Instruction], at: int) -> Iterator[str]:
@@ -122,7 +223,7 @@ def _is_iterated_set(steps: Sequence[dis.Instruction], at: int) -> bool:
 
 def _is_plain_format(steps: Sequence[dis.Instruction], at: int) -> bool:
     """Returns `True` if `format` belongs to a constant text that reads no attributes."""
-    before = steps[at - 1] if at else None
+    before = steps[at - 1] if at > 0 else None
     if before is None or before.opname != "LOAD_CONST" or not isinstance(before.argval, str):
         return False
     try:
@@ -139,6 +240,8 @@ def _hidden_names(constant: object) -> Iterator[Reference]:
             yield from _hidden_names(item)
     elif isinstance(constant, str):
         yield from _forbidden(constant)
+    elif isinstance(constant, bytes):
+        yield Unknown(f"uses bytes, {_CODEC}")
 
 
 def _forbidden(name: str) -> Iterator[Unknown]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import weakref
 from types import FunctionType
 from typing import Any
 
-from anabranch.policy.bytecode import text_of
+from anabranch.policy.bytecode import Name, read, text_of
 
-_TABLES = frozenset({"__dataclass_fields__", "__dataclass_params__", "__match_args__"})
+TABLES = frozenset({"__dataclass_fields__", "__dataclass_params__"})
+"""Members that `dataclass` adds. No code of a scheme can use them without a reason to leave its runs uncached."""
 _ARGUMENTS = ("init", "repr", "eq", "order", "unsafe_hash", "frozen")
 
 _twins: weakref.WeakKeyDictionary[type, type | None] = weakref.WeakKeyDictionary()
@@ -29,29 +31,48 @@ def _present(value: object) -> object:
     return ("nothing",) if value is dataclasses.MISSING else (value,)
 
 
-def is_generated(of: type, name: str, member: object) -> bool:
-    """Returns `True` if `dataclass` would generate this member from the fields of the class.
+def text_if_generated(of: type, name: str, member: object) -> str | None:
+    """Returns the text of a member that `dataclass` would generate from the fields of the class; `None` for others.
 
     The member is compared with that of a second class with the same fields, since names are no proof.
     """
-    if not is_dataclass(of):
-        return False
-    if name in _TABLES:
-        return True
+    if not is_dataclass(of) or not isinstance(member, FunctionType):
+        return None
     if of not in _twins:
         _twins[of] = _twin(of)
-    other = vars(_twins[of]).get(name) if _twins[of] is not None else None
-    return isinstance(member, FunctionType) and isinstance(other, FunctionType) and _same(member, other)
+    twin = _twins[of]
+    if twin is None or not _is_same(member, vars(twin).get(name), {id(of): twin}):
+        return None
+    return text_of(member.__code__)
 
 
-def _same(one: FunctionType, other: FunctionType) -> bool:
-    """Returns `True` if two functions, and those that they wrap, are equal."""
+def _is_same(one: object, other: object, twins: dict[int, type]) -> bool:
+    """Returns `True` if two values of methods are one, twins, or functions with the same parts and globals."""
+    if one is other or twins.get(id(one)) is other:
+        return True
+    if type(one) is set and type(other) is set:
+        # `repr` keeps the objects that it describes in a set, which is empty between calls.
+        return not one and not other
+    if not isinstance(one, FunctionType) or not isinstance(other, FunctionType):
+        return False
     if text_of(one.__code__) != text_of(other.__code__):
         return False
-    inner, of_other = vars(one).get("__wrapped__"), vars(other).get("__wrapped__")
-    if isinstance(inner, FunctionType) and isinstance(of_other, FunctionType):
-        return _same(inner, of_other)
-    return inner is None and of_other is None
+    ours, theirs = _parts(one), _parts(other)
+    return ours.keys() == theirs.keys() and all(_is_same(ours[name], theirs[name], twins) for name in ours)
+
+
+def _parts(function: FunctionType) -> dict[str, object]:
+    """Returns defaults, attributes, closure and globals of a function. Its code and its texts are compared apart."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    names = [reference.chain[0] for reference in read(function.__code__)[1] if isinstance(reference, Name)]
+    known = {**vars(builtins), **function.__globals__}
+    return {
+        **{f"default {at}": value for at, value in enumerate(function.__defaults__ or ())},
+        **{f"keyword {name}": value for name, value in (function.__kwdefaults__ or {}).items()},
+        **{f"attribute {name}": value for name, value in vars(function).items()},
+        **{f"cell {name}": cell.cell_contents for name, cell in cells},
+        **{f"global {name}": known.get(name) for name in names},
+    }
 
 
 def _twin(of: type) -> type | None:

@@ -6,12 +6,12 @@ import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from random import Random
 from typing import Any, TypeAlias
 
 from anabranch import _native
 from anabranch._native import SchemeError
 from anabranch.policy.identity import Identity, identity_of
+from anabranch.policy.randomness import Random
 from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
 
 SchemeLike: TypeAlias = "str | Policy"

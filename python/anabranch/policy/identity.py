@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import locale
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +36,13 @@ class Identity:
 def identity_of(policy: Policy) -> Identity:
     """Reads the current state of a policy.
 
-    A version in the class covers the references of its methods. A version of the object covers its attributes too.
+    A version in the class covers globals and modules that its methods use. A version of the object covers its
+    attributes too.
     """
     walk = Walk(follows=policy.version is None)
     try:
         tree = walk.of_policy(policy)
-        content = json.dumps([_interface(), policy.base, policy.version, _place(policy), tree])
+        content = json.dumps([_interface(), _settings(), policy.base, policy.version, _place(policy), tree])
     except RecursionError:
         return Identity("", ("it is nested too deeply",))
     if policy.version is None:
@@ -50,9 +52,19 @@ def identity_of(policy: Policy) -> Identity:
     return Identity(hashlib.sha256(content.encode()).hexdigest(), reasons)
 
 
-def _place(policy: Policy) -> str:
+def _place(policy: Policy) -> list[str]:
     """Returns the place of the class definition, which distinguishes classes with a version."""
-    return "" if policy.version is None else f"{type(policy).__module__}.{type(policy).__qualname__}"
+    if policy.version is None:
+        return []
+    of = type(policy)
+    file = getattr(sys.modules.get(of.__module__), "__file__", None)
+    return [of.__module__, of.__qualname__, str(Path(file).resolve()) if isinstance(file, str) else ""]
+
+
+def _settings() -> list[object]:
+    """Returns settings of the process that affect conversions between numbers and text."""
+    digits = getattr(sys, "get_int_max_str_digits", int)()
+    return [digits, sorted(locale.localeconv().items())]
 
 
 @functools.cache

@@ -2,6 +2,8 @@
 
 They are compiled, have no state between runs, and belong to this Python or to the engine, which are both in the key of
 a run. All other objects are read, or exclude the runs from the cache.
+
+The package loads this module with the classes of the slots, before an application can change them.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ _OF_ENGINE = """
     PathLoss PolicyEvent SendAsk View Wait Window
 """
 # Excluded: `set`, `hash` and `id` differ between processes, `print` and `open` reach outside, `getattr` and `type`
-# evade the analysis.
+# evade the analysis, `bytes` uses codecs that a program may register.
 _BUILTINS = """
-    abs all any bin bool bytearray bytes callable chr complex dict divmod enumerate filter float int isinstance
+    abs all any bin bool callable chr complex dict divmod enumerate filter float int isinstance
     issubclass iter len list map max min next object oct ord pow range reversed round slice sorted str sum super tuple
     zip
 """
@@ -56,7 +58,7 @@ class Pristine:
                 self._allow("builtins", name, value)
         for module in (math, cmath, itertools):
             for name, value in vars(module).items():
-                if isinstance(value, (BuiltinFunctionType, type)) and not name.startswith("_"):
+                if not name.startswith("_"):
                     self._allow(module.__name__, name, value)
         for name in _OF_OPERATOR.split():
             self._allow("operator", name, getattr(_operator, name))
@@ -64,12 +66,12 @@ class Pristine:
             for name in names:
                 self._allow(module.__name__, name, getattr(module, name))
         for name in _OF_ENGINE.split():
-            self._allow("anabranch", name, getattr(_native, name))
+            self._names[id(getattr(_native, name))] = (f"anabranch.{name}", getattr(_native, name))
         self._members = {of: _state(of) for of in (*SLOTS, *(getattr(_native, name) for name in _OF_ENGINE.split()))}
 
     def _allow(self, module: str, name: str, value: object) -> None:
-        """Allows an object, unless a function in Python has replaced it."""
-        if not isinstance(value, FunctionType):
+        """Allows an object, unless a program has replaced it. Another allowed object keeps its own name."""
+        if _is_immutable(value) and getattr(value, "__name__", None) == name:
             self._names[id(value)] = (f"{module}.{name}", value)
 
     def name_of(self, value: object) -> str | None:
@@ -82,12 +84,21 @@ class Pristine:
         return [of.__name__ for of, then in self._members.items() if not _equal(_state(of), then)]
 
 
+def _is_immutable(value: object) -> bool:
+    """Returns `True` for a compiled function, and for a class whose members cannot be replaced."""
+    return isinstance(value, BuiltinFunctionType) or (isinstance(value, type) and bool(value.__flags__ & 1 << 8))
+
+
 def _state(of: type) -> dict[str, object]:
-    """Returns the members of a class, and the code of its methods."""
+    """Returns the bases and members of a class, and the parts of its methods."""
     # `copy` stores the slots of a class in the class.
-    members = {name: member for name, member in vars(of).items() if name != "__slotnames__"}
-    codes = {f"{name} code": member.__code__ for name, member in members.items() if isinstance(member, FunctionType)}
-    return {**members, **codes}
+    state: dict[str, object] = {name: member for name, member in vars(of).items() if name != "__slotnames__"}
+    for name, member in vars(of).items():
+        if isinstance(member, FunctionType):
+            attributes = {**vars(member), **(member.__kwdefaults__ or {})}
+            state |= {f"{name} {attribute}": value for attribute, value in attributes.items()}
+            state |= {f"code of {name}": member.__code__, f"defaults of {name}": member.__defaults__}
+    return {**state, "its class": type(of), "its bases": of.__bases__}
 
 
 def _equal(now: dict[str, object], then: dict[str, object]) -> bool:

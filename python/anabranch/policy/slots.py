@@ -37,8 +37,8 @@ class Policy:
     version: str | None = None
     """Allows to cache runs that depend on more than can be read. Change it with the behaviour.
 
-    In the class it covers the code and values that its methods use. If `__init__` sets it, it covers the object's
-    attributes too.
+    In the class it covers the globals and modules that its functions use. If `__init__` sets it, it covers the
+    object's attributes too.
     """
     random: Random
     """Source of randomness of the association, seeded by the run's seed. It exists once the run has begun."""

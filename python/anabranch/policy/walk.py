@@ -11,7 +11,7 @@ import copyreg
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 
 from anabranch.policy import bytecode, generated
 from anabranch.policy.pristine import PRISTINE, SLOTS
+from anabranch.policy.randomness import Randomness
 from anabranch.policy.slots import Policy
 
 Tree: TypeAlias = list[Any]
@@ -37,7 +38,8 @@ _IGNORED_NAMES = """
     __annotate_func__ __annotations_cache__ __slots__ __slotnames__
 """
 _IGNORED = frozenset(_IGNORED_NAMES.split())
-_PLAIN = (type(None), bool, float, complex, str, bytes, bytearray, range, type(...), type(NotImplemented))
+# Objects without references, whose content never changes. Bytes are excluded: registered codecs may decode them.
+_PLAIN = (type(None), bool, float, complex, str, range, type(...), type(NotImplemented))
 _COMPILED = (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -56,7 +58,7 @@ class Walk:
     """Reads objects, each once: further occurrences are replaced by its number.
 
     `code_reasons` has the unreadable parts of code and of its references, `value_reasons` those of the attributes of
-    the object. With `follows=False` only the text of methods is read, without their references.
+    the object. With `follows=False` functions are read without the globals and modules that they refer to.
     """
 
     def __init__(self, *, follows: bool = True) -> None:
@@ -68,7 +70,6 @@ class Walk:
         self._numbers: dict[int, int] = {}
         # The identity of a removed object may be reused for another one.
         self._held: list[object] = []
-        self._own_names: set[str] = set()
         self._readers: dict[type, Callable[[Any, str], Tree]] = {
             FunctionType: self._function,
             MethodType: lambda value, place: self._items([value.__func__, value.__self__], place),
@@ -85,12 +86,13 @@ class Walk:
         }
 
     def of_policy(self, policy: Policy) -> Tree:
-        """Reads a policy: its class, its attributes, and the classes of the package that it meets."""
-        of = type(policy)
-        self._own_names = set(getattr(policy, "__dict__", {})).union(*map(vars, of.__mro__))
+        """Reads a policy: its class, its attributes, its randomness, and the classes of the package that it meets."""
         for changed in PRISTINE.changed():
             self._unknown(f"`{changed}` of anabranch was changed")
-        return self.of(policy, f"`{of.__name__}`")
+        randomness = Randomness()
+        for unreadable in randomness.unreadable:
+            self._unknown(f"`{unreadable}` of Python's `random` was changed")
+        return [randomness.tree, self.of(policy, f"`{type(policy).__name__}`")]
 
     def of(self, value: Any, place: str) -> Tree:
         """Reads a value that `place` refers to."""
@@ -146,9 +148,7 @@ class Walk:
         called = f"`{function.__qualname__}`"
         code = function.__code__
         text, references = bytecode.read(code)
-        if not self._follows:
-            return [text]
-        with self._in_code():
+        with self._in_code() if self._follows else nullcontext():
             cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
             return [
                 text,
@@ -156,7 +156,7 @@ class Walk:
                 self._pairs(function.__kwdefaults__ or {}, f"{called} has a default value"),
                 self._pairs(vars(function), f"{called} has an attribute"),
                 [self._cell(cell, f"{called} uses `{name}`") for name, cell in cells],
-                [self._reference(function, reference, called) for reference in references],
+                [self._reference(function, each, called) for each in references if self._follows],
             ]
 
     def _cell(self, cell: Any, place: str) -> Tree:
@@ -170,8 +170,17 @@ class Walk:
             return self._global(function, reference.chain, called)
         if isinstance(reference, bytecode.Unknown):
             return self._unknown(f"{called} {reference.why}")
-        if reference.name == "seed" and "seed" not in self._own_names:
-            return self._unknown(f"{called} uses `seed`, which may take randomness from the machine")
+        if isinstance(reference, bytecode.Caught):
+            return self._caught(function, reference.name, called)
+        if reference.name in function.__globals__:
+            return self._unknown(f"{called} uses a `{reference.name}` that is not the built-in")
+        return []
+
+    def _caught(self, function: FunctionType, name: str, called: str) -> Tree:
+        """Checks a caught exception. Errors of stack and memory depend on the caller and the machine."""
+        of = function.__globals__.get(name, _builtins_of(function).get(name))
+        if type(of) is not type or issubclass(RecursionError, of) or issubclass(MemoryError, of):
+            return self._unknown(f"{called} catches `{name}`, which may depend on the machine: name other exceptions")
         return []
 
     def _global(self, function: FunctionType, chain: tuple[str, ...], called: str) -> Tree:
@@ -200,9 +209,9 @@ class Walk:
                 return self._unknown(f"{place}, a class that is not known to do the same in every run")
             fields = generated.fields_of(of) if generated.is_dataclass(of) else []
             members = [
-                [name, self._member(of, name, member)]
+                [name, generated.text_if_generated(of, name, member) or self._member(of, name, member)]
                 for name, member in vars(of).items()
-                if name not in _IGNORED and not generated.is_generated(of, name, member)
+                if name not in _IGNORED and name not in generated.TABLES
             ]
             named = f"`{of.__name__}`"
             bases = self._items(of.__mro__[1:], f"{named} has a base")
