@@ -55,14 +55,15 @@ impl Rooms {
     }
 
     fn room(&self, served: &Folder, rights: &Rights, name: &str) -> Result<(Folder, Usage), Failure> {
-        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((folder, usage)) = rooms.get(name) {
-            return Ok((folder.clone(), usage.clone()));
-        }
         let folder = match &rights.folder {
             Some(below) => served.below(below).map_err(|error| explain(name, &error))?,
             None => served.clone(),
         };
+        let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A folder that was moved away or removed since is another one, with other records and bytes.
+        if let Some((known, usage)) = rooms.get(name).filter(|(known, _)| known.is_same_as(&folder)) {
+            return Ok((known.clone(), usage.clone()));
+        }
         let room = (folder, Usage::default());
         rooms.insert(name.to_owned(), room.clone());
         Ok(room)

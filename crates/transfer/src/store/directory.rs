@@ -94,6 +94,16 @@ impl Directory {
         Ok(None)
     }
 
+    /// Returns `true` if a transfer holds the part file of a name. Creates none.
+    pub(super) fn is_part_held(&self, name: &Name) -> bool {
+        let path = self.part_of(name);
+        if !self.dir.symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+            return false;
+        }
+        let file = self.open_file(&path);
+        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
     #[cfg(unix)]
     fn is_only_name(&self, path: &str, file: &File) -> io::Result<OnlyName> {
         use std::os::unix::fs::MetadataExt;

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::created::{CreatedFolder, CreatedFolders};
-use super::directory::Directory;
+use super::directory::{Directory, identity_of};
 #[cfg(test)]
 use super::disk::Disk;
 use super::disk::Step;
 use super::durability::Durability;
 use super::mode::{set_file_mode, set_folder_mode};
 use super::part::{Part, descriptors_of};
-use super::quota::Quota;
+use super::quota::{Charge, Quota};
 use super::record::{FileState, Provenance, Record, Version};
 use super::times::{from_system_time, to_system_time};
 use super::tree::read_tree;
@@ -192,6 +192,13 @@ impl Folder {
         Ok(Folder { files, made, record, within, ..self.clone() })
     }
 
+    /// Returns `true` if both are handles of the same folder of the file system.
+    pub(crate) fn is_same_as(&self, other: &Folder) -> bool {
+        let identity =
+            |folder: &Folder| folder.files.dir.dir_metadata().ok().map(|found| identity_of(&found));
+        identity(self).is_some_and(|own| identity(other) == Some(own))
+    }
+
     /// Returns its name below the served folder.
     pub(crate) fn within(&self) -> &str {
         &self.within
@@ -331,17 +338,15 @@ impl Folder {
     /// Accepts an offer whether or not its name is in use; the policy for clashes was checked before.
     pub(crate) fn take(&self, name: &Name, offer: &Offer, cancel: &Cancel) -> Result<Begin, Failure> {
         let system = |error: io::Error| self.failure(name, &error);
-        let there = self.allocated_bytes(&self.part_of(name));
-        let missing = match offer.kind {
-            Kind::File { size_bytes, .. } => size_bytes.saturating_sub(there),
-            _ => 0,
-        };
-        self.check_room(name, missing)?;
         let Some(held) = self.descriptors.hold(descriptors_of(offer)) else {
             return Ok(Begin::NoDescriptors);
         };
-        let charge =
-            self.quota.as_ref().map(|quota| quota.charge(there, missing)).transpose().map_err(system)?;
+        let charge = match self.reserve(name, offer) {
+            Ok(charge) => charge,
+            // Its holder may be silent, and what the holder has reserved becomes free when that transfer is ended.
+            Err(_) if self.files.is_part_held(name) => return Ok(Begin::Busy),
+            Err(failure) => return Err(failure),
+        };
         self.files.disk.before(Step::OpenPart).map_err(system)?;
         let part = Part::open(&self.files, name.clone(), offer, held, cancel).map_err(system)?;
         let Some(mut part) = part.map(Box::new) else { return Ok(Begin::Busy) };
@@ -349,6 +354,18 @@ impl Folder {
             part.charged(charge);
         }
         Ok(Begin::Take(part))
+    }
+
+    /// Fails unless the disk and the quota have room for the bytes of an offer that have not arrived.
+    fn reserve(&self, name: &Name, offer: &Offer) -> Result<Option<Charge>, Failure> {
+        let there = self.allocated_bytes(&self.part_of(name));
+        let missing = match offer.kind {
+            Kind::File { size_bytes, .. } => size_bytes.saturating_sub(there),
+            _ => 0,
+        };
+        self.check_room(name, missing)?;
+        let charge = self.quota.as_ref().map(|quota| quota.charge(there, missing));
+        charge.transpose().map_err(|error| self.failure(name, &error))
     }
 
     /// Returns `true` if the record shows, without reading the file, that it is the offered one.

@@ -110,6 +110,37 @@ impl Drop for Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OnClash;
+    use crate::cancel::Cancel;
+    use crate::name::Name;
+    use crate::protocol::{FileTime, Kind, Offer};
+    use crate::store::{Begin, Folder};
+
+    fn take(folder: &Folder, name: &str) -> Result<Begin, String> {
+        let kind = Kind::File { size_bytes: 8, first: None };
+        let offer =
+            Offer { id: 0, name: name.into(), kind, changed: FileTime { seconds: 5, nanos: 0 }, mode: 0o644 };
+        let name = Name::new(name).expect("a name");
+        folder.take(&name, &offer, &Cancel::default()).map_err(|failure| failure.text.raw().to_owned())
+    }
+
+    #[test]
+    fn file_that_another_transfer_holds_is_busy_and_not_over_quota() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let usage = Usage::default();
+        let open = || {
+            let folder = Folder::open(dir.path(), OnClash::Refuse).expect("a folder");
+            folder.with_quota(usage.begin(10, || 0))
+        };
+        let (dead, again) = (open(), open());
+        let held = take(&dead, "film").expect("8 of 10 B");
+        assert!(matches!(held, Begin::Take(_)));
+        assert!(matches!(take(&again, "film"), Ok(Begin::Busy)));
+        let refused = take(&again, "other").err().expect("16 of 10 B");
+        assert!(refused.contains("quota of 10 B"), "{refused}");
+        drop(held);
+        assert!(matches!(take(&again, "film"), Ok(Begin::Take(_))));
+    }
 
     #[test]
     fn bytes_are_charged_before_they_come_and_settled_afterwards() {

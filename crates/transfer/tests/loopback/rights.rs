@@ -183,6 +183,27 @@ fn quota_counts_what_is_there_and_what_comes() {
 }
 
 #[test]
+fn folder_of_a_key_that_was_moved_or_removed_is_created_again() {
+    run(async {
+        let from = dir();
+        let serving = serving(dir(), options(), below("anna"));
+        let room = serving.dir.path().join("anna");
+        for (name, after) in [("a", "moved"), ("b", ""), ("c", "")] {
+            let (ended, totals, events) = serving.send(vec![file(from.path(), name, 10)]).await;
+            ended.expect("a transfer");
+            assert_eq!(totals.done_files, 1, "{}", events.text());
+            serving.idle().await;
+            assert_eq!(names(&room), [name]);
+            match after {
+                "" => fs::remove_dir_all(&room).expect("removed"),
+                moved => fs::rename(&room, serving.dir.path().join(moved)).expect("moved"),
+            }
+        }
+        assert_eq!(names(&serving.dir.path().join("moved")), ["a"]);
+    });
+}
+
+#[test]
 fn quota_ends_a_stream_and_survives_a_restart() {
     run(async {
         let (served, from) = (dir(), dir());
