@@ -347,6 +347,13 @@ VARIATIONS = {
         before=RECURSION
         + "class A:\n    def __enter__(self):\n        pass\n    def __exit__(self, *all):\n        return True\n",
     ),
+    "filter of a caught warning": method(
+        "try:",
+        "    return 1 if (0).__eq__('') else 1",
+        "except Warning:",
+        "    return 2",
+        before="import warnings\nwarnings.simplefilter('ignore' if <V> == 1 else 'error')\n",
+    ),
     "context of decimals": method(
         "return decimal.getcontext().prec", before="import decimal\ndecimal.getcontext().prec = <V>\n"
     ),

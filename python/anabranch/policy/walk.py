@@ -47,6 +47,17 @@ _COMPILED = (
     MethodDescriptorType,
     WrapperDescriptorType,
 )
+# Built-in exceptions that follow from the code and its values. A class of the application is raised by its code only.
+_CATCHABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 # Classes whose instances have no content except their attributes.
 _ROOTS = (object, *SLOTS)
 _MOST_VALUES = 200_000
@@ -177,11 +188,11 @@ class Walk:
         return []
 
     def _caught(self, function: FunctionType, name: str, called: str) -> Tree:
-        """Checks a caught exception. Errors of stack and memory depend on the caller and the machine."""
+        """Checks a caught exception. Others than these may depend on the machine, the caller or filters of warnings."""
         of = function.__globals__.get(name, _builtins_of(function).get(name))
-        if type(of) is not type or issubclass(RecursionError, of) or issubclass(MemoryError, of):
-            return self._unknown(f"{called} catches `{name}`, which may depend on the machine: name other exceptions")
-        return []
+        if type(of) is type and (issubclass(of, _CATCHABLE) or PRISTINE.name_of(of) is None):
+            return []
+        return self._unknown(f"{called} catches `{name}`, which may depend on the machine: name other exceptions")
 
     def _global(self, function: FunctionType, chain: tuple[str, ...], called: str) -> Tree:
         """Reads a global, or an attribute of a global module."""
