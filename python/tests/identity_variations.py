@@ -409,7 +409,7 @@ HONEST = {
     "    limit: int = 2\n    names: list = dataclasses.field(default_factory=list)\n    def __post_init__(self):\n"
     "        pass\n    def pick(self, ask, view):\n        return self.limit\n",
     "super": "class A(ab.Scheduler):\n    def __init__(self, v=1):\n        super().__init__()\n        self.v = v\n"
-    "class Scheme(A):\n    def __init__(self):\n        super().__init__(2)\n    def pick(self, ask, view):\n        return self.v\n",
+    "class Scheme(A):\n    def __init__(self, v=1):\n        if v > 2:\n            v = 2\n        super().__init__(v)\n    def pick(self, ask, view):\n        return self.v\n",
     "loop over items": method("for key, value in self.t.items():", "    self.n += value", "return self.n")
     + "    def __init__(self):\n        self.n, self.t = 0, {'a': 1}\n",
     "sorted items": method("return sorted(W.items())", before="W = {'wifi': 2, 'lte': 1}\n"),
@@ -417,7 +417,7 @@ HONEST = {
     "membership in keys": method("return 1 if view in self.t.keys() else len([*self.t.keys()])")
     + "    def __init__(self):\n        self.t = {'a': 1}\n",
     "init of a named class": "class A(ab.Scheduler):\n    def __init__(self, v=1):\n        self.v = v\n"
-    "class Scheme(A):\n    def __init__(self):\n        A.__init__(self, 2)\n    def pick(self, ask, view):\n"
+    "class Scheme(A):\n    def __init__(self, v=1):\n        if v > 2:\n            v = 2\n        A.__init__(self, v)\n    def pick(self, ask, view):\n"
     "        return self.v\n",
     "caught error": method("try:", "    return W['x']", "except KeyError:", "    return 0", before="W = {}\n"),
     "caught errors": method(

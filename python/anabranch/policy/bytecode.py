@@ -102,7 +102,8 @@ def read(code: CodeType) -> tuple[str, list[Reference]]:
 
 
 def _references(code: CodeType) -> Iterator[Reference]:
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _NO_INSTRUCTIONS]
+    instructions = dis.get_instructions(code)
+    steps = [step for step in instructions if step.opname not in _NO_INSTRUCTIONS or step.is_jump_target]
     for at, step in enumerate(steps):
         yield from _of_step(steps, at, step)
     for constant in code.co_consts:
@@ -175,6 +176,11 @@ def _of_attribute(steps: Sequence[dis.Instruction], at: int, name: str) -> Itera
     yield from _forbidden(name)
 
 
+def _has_two_origins(steps: Sequence[dis.Instruction], first: int, last: int) -> bool:
+    """Returns `True` if a jump between two steps can replace the value of the first."""
+    return any(step.is_jump_target for step in steps[first + 1 : last + 1])
+
+
 def _is_iterated(steps: Sequence[dis.Instruction], at: int) -> bool:
     """Returns `True` if an attribute is called, and the result used in a loop or a test of membership only."""
     after = [step.opname for step in steps[at + 1 : at + 3]]
@@ -192,18 +198,18 @@ def _reader_of_view(steps: Sequence[dis.Instruction], at: int) -> str | None:
     if start < 1 or steps[start].opname not in _VARIABLES or steps[start - 1].opname != "LOAD_GLOBAL":
         return None
     name = str(steps[start - 1].argval)
-    return name if name in _READERS_OF_VIEWS else None
+    return name if name in _READERS_OF_VIEWS and not _has_two_origins(steps, start - 1, at + 2) else None
 
 
 def _of_init(steps: Sequence[dis.Instruction], at: int) -> Reference:
     """Returns the use of `__init__`, which would take randomness from the machine if the object were `self.random`."""
-    before = steps[at - 1] if at > 0 else None
+    before = [(step.opname, step.argval) for step in steps[max(at - 2, 0) : max(at, 0)]]
     is_of_method = at >= 0 and steps[at].opname.startswith("LOAD_SUPER") and not (steps[at].arg or 0) & 2
-    is_call = before is not None and before.opname in _CALLS and before.argval == 0
-    if is_of_method or (is_call and (steps[at - 2].opname, steps[at - 2].argval) == ("LOAD_GLOBAL", "super")):
+    is_call = before[:1] == [("LOAD_GLOBAL", "super")] and before[1:] in [[(name, 0)] for name in _CALLS]
+    if is_of_method or (is_call and not _has_two_origins(steps, at - 2, at)):
         return Builtin("super")
-    if before is not None and before.opname == "LOAD_GLOBAL":
-        return Name((str(before.argval), "__init__"))
+    if before and before[-1][0] == "LOAD_GLOBAL" and not _has_two_origins(steps, at - 1, at):
+        return Name((str(before[-1][1]), "__init__"))
     return Unknown("uses `__init__` of an object: call it as `super().__init__()`")
 
 
@@ -223,7 +229,7 @@ def _is_iterated_set(steps: Sequence[dis.Instruction], at: int) -> bool:
 
 def _is_plain_format(steps: Sequence[dis.Instruction], at: int) -> bool:
     """Returns `True` if `format` belongs to a constant text that reads no attributes."""
-    before = steps[at - 1] if at > 0 else None
+    before = steps[at - 1] if at > 0 and not _has_two_origins(steps, at - 1, at) else None
     if before is None or before.opname != "LOAD_CONST" or not isinstance(before.argval, str):
         return False
     try:
