@@ -33,7 +33,7 @@ pub fn resolve(text: &str, file: &str, set: Values) -> PyResult<String> {
     Ok(NativeScenario::new(text, file, set)?.to_toml())
 }
 
-/// Returns the schemes that a list stands for in a scenario: [`NativeScenario::schemes_of`].
+/// Returns the schemes that a list stands for in a scenario, as the method of [`NativeScenario`] does.
 #[pyfunction]
 pub fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<String>> {
     NativeScenario::new(text, file, Vec::new())?.schemes_of(list)
