@@ -151,5 +151,5 @@ fn interrupted_pipe_has_to_be_sent_from_its_beginning() {
     let expected =
         "what went through a pipe cannot be resumed by another command: start again from the beginning";
     assert!(err.contains(expected), "{err}");
-    assert!(!err.contains("to go on") && !err.contains("anabranch send"), "{err}");
+    assert!(!err.contains("to continue") && !err.contains("anabranch send"), "{err}");
 }

@@ -219,7 +219,7 @@ fn a_signal_on_either_side_leaves_what_can_be_resumed() {
             serving.running.signal(signal);
             assert_eq!(serving.running.child.wait().expect("it ends").code(), Some(130));
             let ended = sending.end().with_status(1);
-            assert!(last(&ended)["error"].as_str().expect("text").contains("start it again to go on"));
+            assert!(last(&ended)["error"].as_str().expect("text").contains("start it again to continue"));
         }
         assert!(is_unfinished(serving.dir.path()), "{:?}", names(serving.dir.path()));
         if !of_sender {
