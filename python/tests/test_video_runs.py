@@ -12,7 +12,7 @@ import anabranch as ab
 from anabranch import video
 from anabranch.errors import RunError, VideoError
 from anabranch.run import Run
-from anabranch.scenario.flow import Reliability
+from anabranch.scenario.tables import Reliability
 from anabranch.video import CodedClip
 from anabranch.video.encoder import decode
 from anabranch.video.kept import VARIABLE, kept_clip
