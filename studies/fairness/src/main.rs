@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 
 use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Batch, Job, JobScheme, RunResult, TracePart};
-use anabranch_scenario::{Override, Scenario};
 use anabranch_lab::statistics::Summary;
+use anabranch_scenario::{Override, Scenario};
 use anabranch_schemes::registry::{PRESETS, Preset, parse};
 
 /// A range of ratios: the goodput of the association in question to that of the ordinary flow.

@@ -136,7 +136,7 @@ mod tests {
         let held = take(&dead, "film").expect("8 of 10 B");
         assert!(matches!(held, Begin::Take(_)));
         assert!(matches!(take(&again, "film"), Ok(Begin::Busy)));
-        let refused = take(&again, "other").err().expect("16 of 10 B");
+        let refused = take(&again, "other").expect_err("16 of 10 B");
         assert!(refused.contains("quota of 10 B"), "{refused}");
         drop(held);
         assert!(matches!(take(&again, "film"), Ok(Begin::Take(_))));
