@@ -1,4 +1,4 @@
-"""What check_cycles.py finds, in small crates."""
+"""Tests of check_cycles.py with small crates."""
 
 import sys
 import unittest

@@ -142,7 +142,7 @@ class Scenario:
 
     @property
     def makes_content(self) -> bool:
-        """Whether a flow sends a file, of which content that is made up depends on the seed."""
+        """Returns `True` if a flow sends a file, whose made content depends on the seed."""
 
 @final
 class Prepared:

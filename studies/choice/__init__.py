@@ -1,1 +1,1 @@
-"""Which scheme when: one grid of links for all schemes, and what it says about choosing one."""
+"""One grid of links for all schemes, and the choice of a scheme that follows from it."""

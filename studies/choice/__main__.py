@@ -1,4 +1,4 @@
-"""Which scheme when: the best scheme for each cell of a grid of links."""
+"""The best scheme for each cell of a grid of links."""
 
 from __future__ import annotations
 

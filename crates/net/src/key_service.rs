@@ -10,7 +10,7 @@ use crate::error::CloseReason;
 use crate::key_store::Outcome;
 
 /// Reason for ending associations without keys when the last handle of a host is dropped.
-const NOBODY: &str = "no application accepts it";
+const NOT_ACCEPTED: &str = "no application accepts it";
 
 impl Driver {
     /// Registers an association that a peer has opened, which gets keys first if it is protected.
@@ -158,7 +158,7 @@ impl Driver {
     pub(crate) fn refuse_pending(&mut self) {
         let pending: Vec<AssociationId> = self.keys.pending().collect();
         for id in pending {
-            self.end_for_keys(id, NOBODY);
+            self.end_for_keys(id, NOT_ACCEPTED);
         }
     }
 }

@@ -116,7 +116,7 @@ impl NativeScenario {
         files.map(|(key, path)| (key, path.to_string_lossy().into_owned())).collect()
     }
 
-    /// Whether a flow sends content that depends on the seed.
+    /// Returns `true` if a flow sends a file, whose made content depends on the seed.
     #[getter]
     fn makes_content(&self) -> bool {
         self.scenario().flows.iter().any(|flow| matches!(flow.kind, FlowKind::File(_)))

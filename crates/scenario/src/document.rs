@@ -90,7 +90,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What the parser said about text that is not TOML, and where.
+/// Returns the parser's message about text that is not TOML, with its place.
 pub(crate) struct SyntaxError {
     pub(crate) message: String,
     pub(crate) at: Range<usize>,

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said so that it can be put right without opening the manual.
+//! Errors of scenarios, with place, cause and remedy.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub enum ScenarioError {
     Unreadable {
         /// The file, as it was named by the caller.
         file: String,
-        /// What the operating system said.
+        /// Error of the operating system.
         #[source]
         cause: std::io::Error,
     },
@@ -40,25 +40,25 @@ impl ScenarioError {
 pub struct Problem {
     /// The scenario file, as it was named by the caller.
     pub file: String,
-    /// Where the wrong text stands.
+    /// Place of the wrong text.
     pub place: Place,
-    /// What sort of problem this is.
+    /// Kind of problem.
     pub kind: ProblemKind,
     /// Dotted path of the key concerned, with list elements by name, as `--set` would write it. Empty for the file.
     pub key: String,
     /// One line saying what is wrong.
     pub message: String,
-    /// What would have been right.
+    /// Expected form.
     pub expected: Option<String>,
-    /// What stood there instead.
+    /// Text or value found.
     pub found: Option<String>,
     /// The known word closest to the one that was written.
     pub nearest: Option<String>,
-    /// What to do about it, where that is not obvious from the above.
+    /// Remedy, if it does not follow from the above.
     pub help: Option<String>,
 }
 
-/// Where the text of a problem stands.
+/// Place of the text of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the file.

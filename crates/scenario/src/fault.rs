@@ -1,16 +1,16 @@
-//! What is wrong with a value, before its place is found in the text.
+//! Faults of values, before their place is found in the text.
 
 use crate::error::ProblemKind;
 use crate::origin::Origin;
 
-/// What is wrong with a value.
+/// Fault of a value.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault(pub(crate) Box<Details>);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Details {
     pub(crate) kind: ProblemKind,
-    /// Where it is, if that is more exact than the place of the whole value.
+    /// Place, if it is more exact than that of the whole value.
     pub(crate) at: Option<Origin>,
     /// Without it the kind of problem and the key make the message.
     pub(crate) message: Option<String>,

@@ -36,16 +36,16 @@ const MOST_FLOWS: usize = 64;
 pub struct Flow {
     /// Unique among the flows.
     pub name: String,
-    /// What is sent.
+    /// Content of the flow.
     pub kind: FlowKind,
-    /// When it starts.
+    /// Start of the flow.
     pub start: Span,
     /// The paths it may use, the primary path first, as indices into [`Scenario::paths`](crate::Scenario::paths).
     pub paths: Vec<usize>,
     /// Its scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary); without it each of
     /// [`Run::schemes`] in turn. Not checked here.
     pub scheme: Option<String>,
-    /// Who sends.
+    /// Sending host.
     pub direction: Directions,
     /// The rate at which the receiving application reads at most; without it, everything at once.
     pub reader: Option<Rate>,
@@ -53,7 +53,7 @@ pub struct Flow {
     pub beside: Option<MessagesBeside>,
 }
 
-/// What a flow sends.
+/// Content of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowKind {
     /// As much as goes through, without end.
@@ -68,18 +68,18 @@ pub enum FlowKind {
         interval: Span,
         /// Messages in all; without it they go on until the end of the run.
         count: Option<u64>,
-        /// Whether they are delivered in order within their stream.
+        /// `true` if they are delivered in order within their stream.
         ordered: bool,
         /// Streams they are spread over.
         streams: u16,
-        /// How long the delivery of a message is tried.
+        /// Lifetime of a message.
         reliability: Reliability,
     },
     /// The frames of a trace, each at its time.
     Video(VideoFlow),
 }
 
-/// What a file flow sends.
+/// Content of a file flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
     /// This file, named as in the scenario. Its existence is not checked here.
@@ -97,7 +97,7 @@ pub struct VideoFlow {
     pub deadline: Span,
     /// User data of a full packet; without it what fits a packet of the association's MTU.
     pub payload_bytes: Option<u64>,
-    /// Whether packets are delivered in order within their stream.
+    /// `true` if packets are delivered in order within their stream.
     pub ordered: bool,
     /// Streams that frames are spread over.
     pub streams: u16,
@@ -167,7 +167,7 @@ section! {
     }
 }
 
-/// What flows take from the rest of the scenario.
+/// Settings of the scenario that flows use.
 pub(crate) struct Surroundings<'a> {
     pub(crate) paths: &'a Names,
     pub(crate) run: Option<&'a Run>,
@@ -175,12 +175,12 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl FlowKind {
-    /// Whether there is a last byte.
+    /// Returns `true` if there is a last byte.
     pub fn ends(&self) -> bool {
         match self {
             FlowKind::Bulk | FlowKind::Video(_) => false,
             FlowKind::File(_) => true,
-            // Which message is the last to arrive is known only if none is given up.
+            // The last message to arrive is known only if none is given up.
             FlowKind::Messages { count, reliability, .. } => {
                 count.is_some() && *reliability == Reliability::Full
             }
@@ -189,7 +189,7 @@ impl FlowKind {
 }
 
 impl FlowKind {
-    /// Whether something that it sends may be given up.
+    /// Returns `true` if something that it sends may be given up.
     pub fn has_limit(&self) -> bool {
         match self {
             FlowKind::Bulk | FlowKind::File(_) => false,

@@ -103,7 +103,7 @@ pub(crate) const GAP: SpanIn = SpanIn(INSTANT..=LONGEST, "ms");
 /// The longest delay of a packet on one link.
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 
-/// How long a packet is on its way over one link.
+/// Propagation delay of one link.
 pub(crate) const DELAY: SpanIn = SpanIn(Span::ZERO..=LONGEST_DELAY, "ms");
 
 /// A delay longer than zero.

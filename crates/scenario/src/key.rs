@@ -1,8 +1,8 @@
-//! How keys address the elements of lists.
+//! Addresses of list elements in keys.
 
 use crate::document::{Node, Value};
 
-/// What an element of a list is called in the path of a key: its name if it can have one, else its index.
+/// Returns the segment of an element of a list in the path of a key: its name if that is possible, else its index.
 pub(crate) fn element(key: &str, index: usize, node: &Node) -> String {
     let Value::Table(table) = &node.value else { return index.to_string() };
     match table.get("name").map(|name| &name.value) {
@@ -20,7 +20,7 @@ pub(crate) fn default_name(key: &str, index: usize) -> String {
     format!("{key}-{}", index + 1)
 }
 
-/// Whether text can name an element or a key: short, printable and unlike an index, so that `--set` can address it.
+/// Returns `true` if text can name an element or a key: short, printable and unlike an index, so that `--set` can address it.
 pub(crate) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=64).contains(&text.len()) && text.chars().all(plain) && !text.chars().all(|c| c.is_ascii_digit())

@@ -98,9 +98,9 @@ pub use crate::text::without_mark;
 /// A scenario with every default filled in and every reference checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// How long, how often and with which schemes.
+    /// Duration, repetitions and schemes.
     pub run: Run,
-    /// What holds for every association.
+    /// Settings of every association.
     pub association: Association,
     /// Schemes that it defines for itself, in the order of their names.
     pub schemes: Vec<SchemeDefinition>,
@@ -108,7 +108,7 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Paths between the hosts, one at least.
     pub paths: Vec<Path>,
-    /// What is sent, one flow at least.
+    /// Flows, one at least.
     pub flows: Vec<Flow>,
 }
 
@@ -143,7 +143,7 @@ impl Scenario {
         Draft::parse(text, file)?.read_scenario(overrides)
     }
 
-    /// What scheme expressions may be made of: presets, components, and the scenario's own definitions. One that was changed
+    /// Parts of scheme expressions: presets, components, and the scenario's own definitions. One that was changed
     /// since it was read, and is wrong now, is left out.
     pub fn vocabulary(&self) -> Vocabulary {
         scheme::vocabulary(&self.schemes)

@@ -9,10 +9,10 @@ use crate::reader::Reader;
 
 /// Names given so far in one list, by index.
 pub(crate) struct Names {
-    /// What is named: `path`, `flow` or `link`.
+    /// Kind of the named things: `path`, `flow` or `link`.
     what: &'static str,
     names: Vec<String>,
-    /// Whether there are more that were not read.
+    /// `true` if there are more that were not read.
     cut: bool,
 }
 

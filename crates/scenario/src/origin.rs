@@ -1,8 +1,8 @@
-//! Where keys and values come from.
+//! Origins of keys and values.
 
 use std::ops::Range;
 
-/// Where a key or value was written.
+/// Origin of a key or value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// These bytes of the file.

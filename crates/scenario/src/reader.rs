@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Whether a key was given.
+    /// Returns `true` if a key was given.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
     }

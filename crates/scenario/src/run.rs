@@ -1,4 +1,4 @@
-//! `[run]`: how long, how often and with which schemes.
+//! `[run]`: duration, repetitions and schemes.
 
 use anabranch_core::time::Span;
 
@@ -16,10 +16,10 @@ const MOST_SEEDS: u64 = 100_000;
 /// The largest seed a TOML file can hold.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 
-/// What is run and how often.
+/// Settings of the runs of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// When a run ends.
+    /// Condition that ends a run.
     pub stop: Stop,
     /// Schemes to run one after the other, for flows that do not choose their own, as expressions of
     /// [`Scenario::vocabulary`](crate::Scenario::vocabulary). Not checked here.
@@ -28,20 +28,20 @@ pub struct Run {
     pub seeds: Vec<u64>,
     /// Name of the set of protocol details to follow. Not checked here.
     pub profile: String,
-    /// When flows start that do not say so themselves.
+    /// Start of flows without a start of their own.
     pub start: Span,
     /// Time after `start` that is left out of the goodput.
     pub warmup: Span,
-    /// Whether the one-way delays of packets with DATA are measured.
+    /// `true` if one-way delays of packets with DATA are measured.
     pub delays: bool,
 }
 
-/// When a run ends.
+/// Condition that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// At this time.
     After(Span),
-    /// When every flow that has an end has been delivered.
+    /// Delivery of every flow that has an end.
     Transfer {
         /// The time at which the run is given up.
         cap: Option<Span>,
@@ -59,7 +59,7 @@ impl Run {
 }
 
 section! {
-    /// How long, how often and with which schemes, `[run]`.
+    /// Duration, repetitions and schemes, `[run]`.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct RunRows {
         /// End the run when every flow with an end has been delivered; the default time limit is seven simulated days.

@@ -24,13 +24,13 @@ const LONGEST_EXPRESSION: usize = 500;
 pub struct SchemeDefinition {
     /// The name, which no other scheme or component has.
     pub name: String,
-    /// What it stands for.
+    /// Expression that it stands for.
     pub is: String,
-    /// What it is for.
+    /// Purpose, in a sentence.
     pub about: Option<String>,
 }
 
-/// What the schemes of a scenario may be made of.
+/// Returns the names that scheme expressions of a scenario may use.
 pub(crate) fn vocabulary(definitions: &[SchemeDefinition]) -> Vocabulary {
     define(definitions.iter()).0
 }

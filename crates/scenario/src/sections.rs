@@ -37,12 +37,7 @@ pub struct SectionInfo {
 pub fn sections() -> Vec<SectionInfo> {
     let section = |class, header, about, fields| SectionInfo { class, header, about, fields };
     vec![
-        section(
-            "RunSettings",
-            "run",
-            "How long, how often and with which schemes, `[run]`.",
-            RunRows::fields(),
-        ),
+        section("RunSettings", "run", "Duration, repetitions and schemes, `[run]`.", RunRows::fields()),
         section(
             "Association",
             "association",

@@ -79,7 +79,7 @@ impl fmt::Display for Sweep {
 }
 
 impl Sweep {
-    /// What puts each value into a scenario.
+    /// Returns the overrides that put each value into a scenario.
     pub fn overrides(&self) -> impl Iterator<Item = Override> {
         self.values.iter().map(|value| Override {
             key: self.key.clone(),

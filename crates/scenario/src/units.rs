@@ -120,13 +120,13 @@ const PACKETS: Quantity = Quantity {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found {found}{}", proposal(.nearest))]
 pub struct UnitError {
-    /// What would have been right.
+    /// Expected form.
     pub expected: String,
-    /// What was written.
+    /// Text as written.
     pub found: String,
     /// The known unit closest to the one that was written.
     pub nearest: Option<String>,
-    /// Whether number and unit are right, but the value is too large or too fine.
+    /// `true` if number and unit are right, but the value is too large or too fine.
     pub out_of_range: bool,
 }
 

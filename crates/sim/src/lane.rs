@@ -146,7 +146,7 @@ impl Lane {
         &self.link
     }
 
-    /// What became of the packets.
+    /// Returns the counts of packets by outcome.
     pub fn counters(&self) -> Counters {
         self.link.counters(SOURCE)
     }

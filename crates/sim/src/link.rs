@@ -172,11 +172,11 @@ impl Tally {
     }
 }
 
-/// What became of packets on a link. At any moment `entered` and `duplicated` together are the rest together, without `managed`, which is
-/// a part of `overflowed`, plus the packets that are still on the link.
+/// Counts of packets on a link, by outcome. At any moment, `entered` plus `duplicated` equals the sum of the outcomes and of the packets
+/// that are still on the link. `managed` is a part of `overflowed` and is not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Offered to the link, whatever became of them.
+    /// Offered to the link.
     pub entered: Tally,
     /// Arrived at the far end.
     pub delivered: Tally,
@@ -378,13 +378,13 @@ impl Link {
         }
     }
 
-    /// What became of the packets of one source.
+    /// Returns the counts of one source.
     pub fn counters(&self, source: SourceId) -> Counters {
         let known = self.per_source.get(source.index()).and_then(Option::as_ref);
         known.map(|per| per.counters).unwrap_or_default()
     }
 
-    /// What became of the packets of all sources.
+    /// Returns the counts of all sources.
     pub fn total_counters(&self) -> Counters {
         let mut total = Counters::default();
         for per in self.per_source.iter().flatten() {

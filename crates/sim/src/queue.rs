@@ -1,4 +1,4 @@
-//! How much a link's queue holds, and the discipline by which it drops packets.
+//! Size of a link's queue, and the discipline by which it drops packets.
 
 mod codel;
 mod discipline;

@@ -31,7 +31,7 @@ def document(table: Mapping[str, Any], above: str = "") -> str:
 
 
 def has_header(key: str, value: Any) -> bool:
-    """Whether a value is written under headers of its own."""
+    """Returns whether a value is written under headers of its own."""
     if key == "loss":
         return False
     return isinstance(value, dict) or (isinstance(value, list) and value != [] and all(map(is_table, value)))

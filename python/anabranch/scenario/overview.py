@@ -9,7 +9,7 @@ from anabranch.html import escaped, table_of
 
 
 def as_html(name: str, table: Mapping[str, Any]) -> str:
-    """How long it takes and with what, and a row for each path and flow, of a table with every default."""
+    """Returns the duration and the schemes, and a row for each path and flow, of a table with every default."""
     run = table["run"]
     schemes = ", ".join(run["schemes"])
     seeds = run["seeds"] if isinstance(run["seeds"], int) else len(run["seeds"])

@@ -20,7 +20,7 @@ from anabranch.scenario.tables import Association, Link, Path, RunSettings, Sche
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scenario(Table):
-    """What lies between two hosts, what they send, and how often it is run.
+    """Links between two hosts, their flows, and the runs.
 
     Values are kept as a scenario file has them: text with units such as `"10 Mbit/s"`, numbers where it has numbers,
     and `None` or `()` for what is left to its default. The book's chapter "Scenario files" says what each means.
@@ -47,9 +47,9 @@ class Scenario(Table):
     }
 
     run: RunSettings
-    """How long, how often and with which schemes."""
+    """Duration, repetitions and schemes."""
     association: Association = field(default_factory=Association)
-    """What holds for every association."""
+    """Settings of every association."""
     schemes: Sequence[Scheme] = ()
     """Schemes that it defines for itself."""
     links: Sequence[Link] = ()
@@ -57,11 +57,11 @@ class Scenario(Table):
     paths: Sequence[Path]
     """Paths between the hosts; the first is the primary path of flows that do not name theirs."""
     flows: Sequence[Flow] = ()
-    """What is sent; without any, one bulk flow over all paths."""
+    """Flows; without any, one bulk flow over all paths."""
     name: str = field(default="scenario", compare=False)
-    """What messages call it: the file that it was read from."""
+    """Name in messages: the file that it was read from."""
     folder: FilePath = field(default=FilePath(), compare=False)
-    """Where files that its flows send are looked for; an absolute path."""
+    """Folder of the files that its flows send; an absolute path."""
     native: _native.Scenario = field(init=False, repr=False, compare=False)
     """The native object, which sweeps and runs share."""
     read_from: InitVar[_native.Scenario | None] = None
@@ -134,7 +134,7 @@ class Scenario(Table):
         return tables
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the run, the paths and the flows, with every default."""
+        """Returns HTML for notebooks: the run, the paths and the flows, with every default."""
         from anabranch.scenario.overview import as_html
 
         return as_html(self.name, self.resolved().to_table())

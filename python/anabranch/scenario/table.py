@@ -62,7 +62,7 @@ class Table:
 
     @classmethod
     def from_table(cls: type[AnyTable], table: Mapping[str, Any]) -> AnyTable:
-        """What a table of a file says.
+        """Reads a table of a file.
 
         Raises `ScenarioError` if it has a key that means nothing here.
         """
@@ -89,7 +89,7 @@ class Table:
 
     @classmethod
     def key_of(cls, field: dataclasses.Field[Any]) -> str:
-        """What a file calls a field."""
+        """Returns the key of a field in files."""
         return cls.KEYS.get(field.name, field.name)
 
 

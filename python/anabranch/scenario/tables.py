@@ -15,7 +15,7 @@ from anabranch.scenario.table import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunSettings(Table):
-    """How long, how often and with which schemes, `[run]`."""
+    """Duration, repetitions and schemes, `[run]`."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
         "duration": "s",

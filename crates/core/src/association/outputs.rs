@@ -1,4 +1,4 @@
-//! What an association reports: events for its application, counters, and recorded decisions.
+//! Outputs of an association: events for its application, counters, and recorded decisions.
 
 use std::collections::VecDeque;
 

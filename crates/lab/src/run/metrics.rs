@@ -1,4 +1,4 @@
-//! What a run gives. The book defines each figure (chapter "Figures of a run").
+//! Figures of a run. The book defines each figure (chapter "Figures of a run").
 
 use serde::Serialize;
 
