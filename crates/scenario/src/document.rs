@@ -90,7 +90,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Returns the parser's message about text that is not TOML, with its place.
+/// Message of the parser about text that is not TOML, with its place.
 pub(crate) struct SyntaxError {
     pub(crate) message: String,
     pub(crate) at: Range<usize>,
