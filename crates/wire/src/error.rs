@@ -46,7 +46,9 @@ impl ParseErrorKind {
 /// chunk for [`RawChunk::decode`] and the parameters and causes in it; the parameter or cause for their own
 /// `decode`. [`shifted`](Self::shifted) converts it to an outer start.
 ///
-/// [`PacketView::parse`]: crate::PacketView::parse [`Chunks`]: crate::Chunks [`RawChunk::decode`]: crate::RawChunk::decode
+/// [`PacketView::parse`]: crate::PacketView::parse
+/// [`Chunks`]: crate::Chunks
+/// [`RawChunk::decode`]: crate::RawChunk::decode
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ParseError {
     /// Reason.

@@ -1,6 +1,6 @@
 //! Pacing: what may not leave yet at a path's rate, and the one timer that lets it go.
 //!
-//! Each path has a [`Pacer`](crate::pacer::Pacer); policies see its answer as [`PathFacts::paced_until`](crate::policy::PathFacts), and
+//! Each path has a `Pacer`; policies see its answer as [`PathFacts::paced_until`](crate::policy::PathFacts), and
 //! core refuses what they send too early. As a send opportunity ends, what pacing alone kept back is noted
 //! ([`Paced`](super::send_opportunity::Paced)), and the timer set to the earliest time at which some of it may leave. Then the
 //! opportunity goes on for the paths that are free, rather than a new one begin: a packet costs one question to the policy
