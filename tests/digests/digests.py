@@ -2,9 +2,9 @@
 
 Every scheme is run under every profile in each scenario of this folder, and every component once with the
 scheme that it is most often added to. Two digests are kept of each run: one of all packets, with the time and
-place of their arrival, and one of the figures that the run reports. A change that only restructures the code
-leaves all of them as they are. Without a digest of packets the simulator computes links ahead where it can, so
-each run is made once more without, and has to report the same figures.
+place of their arrival, and one of the numeric measures that the run reports. A change that only restructures the
+code leaves all of them as they are. Without a digest of packets the simulator computes links ahead where it can,
+so each run is made once more without, and has to report the same result.
 
 Usage: digests.py check | store [--anabranch PROGRAM]
 """
@@ -53,6 +53,25 @@ COMPONENTS = (
     "cmt-qa(dds=false)",
 )
 
+# Numeric measures that `figures_sha256` covers, by their owner in the result.
+MEASURES = {
+    "run": (
+        "goodput_kbps",
+        "duration_s",
+        "retransmissions",
+        "timeouts",
+        "heartbeat_timeouts",
+        "fast_retransmits",
+        "spurious_retransmissions",
+        "peak_reorder_bytes",
+        "rwnd_blocked_s",
+        "overruled_picks",
+    ),
+    "path": ("data_packets", "bytes", "drops", "sent_packets"),
+    "flow": ("goodput_kbps", "delivered_bytes", "transfer_s"),
+}
+ABSENT_IF_ZERO = ("overruled_picks",)
+
 
 def lists():
     """Scenario, profile and list of schemes of each call of the simulator."""
@@ -62,32 +81,33 @@ def lists():
         yield scenario, "net", ",".join(COMPONENTS)
 
 
-def figures(value):
-    """The scalars of a result in their order. Names of keys may change without a change of results."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key != "digest":
-                yield from figures(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from figures(inner)
-    else:
-        yield json.dumps(value)
+def figures(result):
+    """Yields a line for each measure of a result: owner, name and value.
+
+    Order, text and other keys of the result have no influence, so that it can be restructured.
+    """
+    owners = {"run": [result], "path": result["paths"], "flow": result["flows"]}
+    for kind, names in MEASURES.items():
+        for index, owner in enumerate(owners[kind]):
+            for name in names:
+                if name not in owner and name not in ABSENT_IF_ZERO:
+                    sys.exit(f"a {kind} of the result has no {name}: correct MEASURES in {__file__}")
+                yield f"{kind}[{index}].{name}={owner.get(name, 0)!r}"
+
+
+def figures_sha256(result):
+    return hashlib.sha256("\n".join(figures(result)).encode()).hexdigest()
 
 
 def runs(program):
     for scenario, profile, schemes in lists():
         command = [program, "run", str(HERE / f"{scenario}.toml"), "--profile", profile, "--schemes", schemes]
-        ahead = {result["scheme"]: figures_sha256(result) for result in results(command)}
+        ahead = {result["scheme"]: result for result in results(command)}
         for result in results([*command, "--digest"]):
-            sha256 = figures_sha256(result)
-            if ahead.get(result["scheme"]) != sha256:
-                sys.exit(f"{' '.join(command)}: {result['scheme']} has other figures with --digest than without")
-            yield (scenario, profile, result["scheme"], result["digest"], sha256)
-
-
-def figures_sha256(result):
-    return hashlib.sha256("\n".join(figures(result)).encode()).hexdigest()
+            packets_sha256 = result.pop("digest")
+            if ahead.get(result["scheme"]) != result:
+                sys.exit(f"{' '.join(command)}: {result['scheme']} has another result with --digest than without")
+            yield (scenario, profile, result["scheme"], packets_sha256, figures_sha256(result))
 
 
 def results(command):
