@@ -1,4 +1,4 @@
-//! How many packets a second go through two links, from host to host and as background traffic.
+//! Packets per second through two links, from host to host and as background traffic.
 
 use anabranch_core::PacketBuffer;
 use anabranch_core::time::{Rate, Span, Time};
@@ -40,7 +40,7 @@ impl Host for Sender {
     }
 }
 
-/// Two links of 110 Mbit/s with a little loss, which packets of 1250 bytes fill to nine tenths.
+/// Adds two links of 110 Mbit/s with a little loss. Packets of 1250 bytes use nine tenths of their capacity.
 fn links(world: &mut World) -> Vec<LinkId> {
     let make = |name: &&str| {
         let queue = QueueConfig::packets(100);

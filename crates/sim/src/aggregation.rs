@@ -1,17 +1,18 @@
-//! Packets that wait for each other, as for a transmission opportunity of Wi-Fi or a grant of a cable modem.
+//! Batches of packets, as of a Wi-Fi transmission opportunity or a cable modem's grant.
 
 use anabranch_core::time::{Span, Time};
 
 use crate::error::{ConfigError, require};
 
-/// Has packets wait in the queue and sends them in batches, each at the link's rate. A batch begins to be sent when its first
-/// packet has waited for `period`, or when it has `most_packets`. What comes while a batch is sent belongs to a later one.
+/// Collects packets in the queue and sends them in batches at the link's rate. The transmission of a batch begins once its first
+/// packet has waited for `period`, or once it has `most_packets`. Packets that arrive during the transmission belong to a later
+/// batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
-    /// How long the first packet of a batch waits at most, besides for the batch before it. Without a bound the last packets of a
-    /// run would never arrive.
+    /// Maximum waiting time of the first packet of a batch, in addition to the transmission of the batch before. It is finite,
+    /// since the last packets of a run would otherwise never be sent.
     pub period: Span,
-    /// Packets of a batch at most; none is no limit.
+    /// Maximum number of packets of a batch; `None` means no limit.
     pub most_packets: Option<u64>,
 }
 
@@ -21,11 +22,11 @@ impl Aggregation {
     }
 }
 
-/// Which waiting packets may be sent.
+/// State of the batch that is being sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Batches {
     aggregation: Aggregation,
-    /// Packets at the head of the queue that belong to the batch which is being sent.
+    /// Packets at the head of the queue that belong to the batch that is being sent.
     released: u64,
 }
 
@@ -34,7 +35,7 @@ impl Batches {
         Batches { aggregation, released: 0 }
     }
 
-    /// Lets the first of the `waiting` packets go, which has been there since `since`; or says until when it waits.
+    /// Releases the first of `waiting` packets, which arrived at `since`, or returns the time until which it waits.
     pub(crate) fn take(&mut self, now: Time, waiting: u64, since: Time) -> Result<(), Time> {
         if self.released == 0 {
             let due = since + self.aggregation.period;
@@ -48,7 +49,7 @@ impl Batches {
         Ok(())
     }
 
-    /// Takes packets out of the batch that the queue dropped before their turn.
+    /// Removes packets of the batch that the queue dropped before their turn.
     pub(crate) fn leave_out(&mut self, dropped: u64) {
         self.released = self.released.saturating_sub(dropped);
     }
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(batches.take(at(1), 1, at(1)), Err(at(6)));
         assert_eq!(batches.take(at(3), 2, at(1)), Err(at(6)));
         assert_eq!([batches.take(at(6), 2, at(1)), batches.take(at(7), 2, at(3))], [Ok(()), Ok(())]);
-        // One more has come while those were sent.
+        // Another packet has arrived during the transmission.
         assert_eq!(batches.take(at(8), 1, at(7)), Err(at(12)));
     }
 

@@ -1,21 +1,21 @@
-//! What packets carry, and the memory that holds it on their way.
+//! Content of packets, and the memory that stores it while they are on links.
 
 use anabranch_core::PacketBuffer;
 
 use crate::datagram::{Datagram, Envelope};
 
-/// What a packet carries. It is kept apart from the packets, so that those of cross traffic are small.
+/// Content of a packet. It is stored apart from the packets, so that records of cross traffic are small.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) envelope: Option<Envelope>,
-    /// The packet, as far as it was written.
+    /// Written part of the packet.
     pub(crate) written: PacketBuffer,
-    /// How many bytes of it follow that nobody wrote and nobody will read.
+    /// Number of bytes behind it that the host never wrote. No receiver reads them.
     pub(crate) unwritten_bytes: usize,
 }
 
 impl Content {
-    /// The packet at its full length, for which there may have to be room.
+    /// Returns the packet at its full length, which `room` provides if a part was not written.
     pub(crate) fn datagram<'a>(&'a self, room: &'a mut Unabridged) -> Option<Datagram<'a>> {
         Some(self.envelope?.around(self.payload(room)))
     }
@@ -27,7 +27,7 @@ impl Content {
         }
     }
 
-    /// Flips the bit at this fraction of 2^32 of the packet's length, which changes nothing where nobody wrote.
+    /// Flips the bit at this fraction of 2^32 of the packet's length. A bit behind the written part changes nothing.
     pub(crate) fn flip_bit(&mut self, place: u32) {
         let bits = (self.written.len() + self.unwritten_bytes) as u64 * 8;
         let bit = (u64::from(place) * bits) >> 32;
@@ -37,11 +37,11 @@ impl Content {
     }
 }
 
-/// Memory in which a packet has its full length again: zeros stand for what was not written.
+/// Memory in which a packet has its full length again: bytes that were not written are zero.
 #[derive(Debug, Default)]
 pub(crate) struct Unabridged {
     memory: Vec<u8>,
-    /// How many bytes, from the start, may not be zero.
+    /// Number of bytes, from the start, that may differ from zero.
     written: usize,
 }
 
@@ -60,14 +60,15 @@ impl Unabridged {
     }
 }
 
-/// Room of a small buffer: a DATA chunk of which only the header was written, behind a SACK with twenty gap blocks, or a SACK alone.
+/// Capacity of a small buffer: a DATA chunk of which only the header was written, behind a SACK with twenty gap ack blocks, or a
+/// SACK alone.
 const SMALL_BYTES: usize = 128;
-/// The fewest and the most buffers made when there are none left.
+/// Minimum and maximum number of buffers allocated at once.
 const MORE_BUFFERS: usize = 16;
 const BUFFERS_AT_ONCE: usize = 1024;
 
-/// Buffers for packets on their way, used again once they are free. A large window is on its way in as many of them as it has packets,
-/// so what is short stands in small ones.
+/// Pool of buffers for packets on links. A large window occupies as many buffers as it has packets, so short packets use small
+/// ones.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     small: FreeList,
@@ -82,7 +83,7 @@ impl Default for Buffers {
 }
 
 impl Buffers {
-    /// A buffer that holds these bytes.
+    /// Returns a buffer with a copy of these bytes.
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> PacketBuffer {
         let list = if bytes.len() <= SMALL_BYTES { &mut self.small } else { &mut self.large };
         let mut buffer = list.take();
@@ -90,7 +91,7 @@ impl Buffers {
         buffer
     }
 
-    /// Takes the packet in `buffer` over, which is empty then: what was written of it, and how many bytes follow.
+    /// Takes the packet out of `buffer`, which is empty afterwards. Returns the written part and the number of bytes that follow.
     pub(crate) fn take_over(&mut self, buffer: &mut PacketBuffer) -> (PacketBuffer, usize) {
         let written = buffer.written();
         if written.len() <= SMALL_BYTES {
@@ -114,16 +115,17 @@ impl Buffers {
 #[derive(Debug, Default)]
 struct FreeList {
     free: Vec<PacketBuffer>,
-    /// How many there are, on their way or free.
+    /// Number of buffers, in use or free.
     made: usize,
-    /// Room that new buffers have: as much as any so far, so that they need not grow, and no more.
+    /// Capacity of new buffers: that of the largest buffer so far, so that they need not grow.
     buffer_bytes: usize,
 }
 
 impl FreeList {
     fn take(&mut self) -> PacketBuffer {
         if self.free.is_empty() {
-            // As many again as there are: otherwise every new record, late in a run as well, would allocate.
+            // Doubling bounds the number of allocations: otherwise each new maximum of packets on links would allocate, even late
+            // in a run.
             let more = self.made.clamp(MORE_BUFFERS, BUFFERS_AT_ONCE);
             self.free.extend((0..more).map(|_| PacketBuffer::with_capacity(self.buffer_bytes)));
             self.made += more;

@@ -1,13 +1,13 @@
-//! Packets as hosts send and receive them: addresses, what is between IP and SCTP, and the bytes.
+//! Packets as hosts send and receive them: addresses, encapsulation and payload.
 
 use std::net::IpAddr;
 
 use anabranch_core::units::WireBytes;
 
-/// The address of a host's interface.
+/// Address of a host's interface.
 pub type Address = IpAddr;
 
-/// How an SCTP packet rides on IP.
+/// Encapsulation of an SCTP packet in IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Encapsulation {
     /// Directly, as IP protocol 132.
@@ -15,38 +15,38 @@ pub enum Encapsulation {
     None,
     /// In a UDP datagram (RFC 6951).
     Udp {
-        /// The sender's UDP port.
+        /// UDP port of the sender.
         source_port: u16,
-        /// The receiver's UDP port.
+        /// UDP port of the receiver.
         destination_port: u16,
     },
 }
 
-/// Everything about a packet but its payload.
+/// Addresses and encapsulation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
-    /// The interface it leaves from.
+    /// Interface that sends the packet.
     pub source: Address,
-    /// The interface it goes to.
+    /// Interface that receives the packet.
     pub destination: Address,
-    /// What is between IP and the payload.
+    /// Encapsulation between IP and the payload.
     pub encapsulation: Encapsulation,
 }
 
 impl Envelope {
-    /// An envelope of a packet that rides directly on IP.
+    /// Returns the envelope of a packet directly on IP.
     pub const fn plain(source: Address, destination: Address) -> Self {
         Envelope { source, destination, encapsulation: Encapsulation::None }
     }
 
-    /// The packet in this envelope.
+    /// Returns a packet with this envelope.
     pub(crate) const fn around(self, payload: &[u8]) -> Datagram<'_> {
         let Envelope { source, destination, encapsulation } = self;
         Datagram { source, destination, encapsulation, payload }
     }
 
-    /// The bytes that a packet with `payload` bytes in this envelope occupies on a link: 20 for IPv4 or 40
-    /// for IPv6, 8 for UDP where it is used, and the payload.
+    /// Returns the bytes that a packet with `payload` bytes occupies on a link: 20 for IPv4 or 40 for IPv6, 8 for UDP
+    /// encapsulation, and the payload.
     pub const fn wire_bytes(&self, payload: usize) -> WireBytes {
         let ip = if self.source.is_ipv4() { 20 } else { 40 };
         let udp = match self.encapsulation {
@@ -57,21 +57,21 @@ impl Envelope {
     }
 }
 
-/// A packet as a host receives it and as a [`Tap`](crate::tap::Tap) sees it.
+/// A packet as a host receives it and a [`Tap`](crate::tap::Tap) observes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// The interface it came from.
+    /// Interface that sent the packet.
     pub source: Address,
-    /// The interface it came to.
+    /// Interface that received the packet.
     pub destination: Address,
-    /// What was between IP and the payload.
+    /// Encapsulation between IP and the payload.
     pub encapsulation: Encapsulation,
-    /// The bytes of the SCTP packet. Where user data is only counted, what stands in its place means nothing.
+    /// Bytes of the SCTP packet. They are meaningless in place of user data that is only counted.
     pub payload: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// Everything but the payload.
+    /// Returns the packet's addresses and encapsulation.
     pub const fn envelope(&self) -> Envelope {
         Envelope { source: self.source, destination: self.destination, encapsulation: self.encapsulation }
     }

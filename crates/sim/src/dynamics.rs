@@ -1,25 +1,24 @@
-//! Links that change while a run goes on.
+//! Changes of links during a run.
 
 use anabranch_core::time::{Rate, Span};
 
 use crate::error::{ConfigError, require};
 use crate::loss::LossModel;
 
-/// A change of a link, which holds from its moment on.
+/// A change of a link, in force from its time on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkChange {
-    /// Another rate. The packet in the serialiser finishes at the old one. A capacity trace ends.
+    /// New rate. The packet in the serialiser finishes at the old one. A capacity trace ends.
     Rate(Rate),
-    /// Another propagation delay, for packets that leave the serialiser from now on. Packets do not overtake:
-    /// when the delay falls, they arrive no earlier than those already on their way, so a burst may come
-    /// together.
+    /// New propagation delay, for packets that leave the serialiser from now on. Packets do not overtake: after a decrease, they
+    /// arrive no earlier than those already on their way, so several may arrive at one time.
     Delay(Span),
-    /// Another loss model, at the same place of the link, for packets that reach the link from now on.
+    /// New loss model, at the same place of the link, for packets that reach the link from now on.
     Loss(LossModel),
     /// The end of an outage.
     Up,
-    /// An outage. Packets that reach the link are dropped. Those in the queue go through the serialiser at
-    /// the usual pace and are dropped as they leave it. Those already propagating arrive.
+    /// Start of an outage. Packets that reach the link are dropped. Those in the queue pass the serialiser at the usual pace and
+    /// are dropped behind it. Those already propagating arrive.
     Down,
 }
 

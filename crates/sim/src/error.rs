@@ -1,42 +1,42 @@
-//! What can be wrong with the description of a network.
+//! Errors in the description of a network.
 
 use crate::datagram::Address;
 
-/// Why a part was not added to a world.
+/// Reason for which a part was not added to a world.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// Names are what random streams belong to, so each must be unique.
+    /// A name is used twice. Random streams belong to names, so each must be unique.
     #[error("the name {0:?} is taken")]
     DuplicateName(String),
-    /// An address belongs to one host.
+    /// An address has two hosts.
     #[error("the address {0} belongs to another host")]
     DuplicateAddress(Address),
-    /// A route leads from one known interface to another.
+    /// A route begins or ends at an unknown interface.
     #[error("no host has the address {0}")]
     UnknownAddress(Address),
-    /// There is one route for each pair of addresses.
+    /// A pair of addresses has two routes.
     #[error("there already is a route from {0} to {1}")]
     DuplicateRoute(Address, Address),
-    /// A packet cannot go from one family of addresses to the other.
+    /// A route connects addresses of different families.
     #[error("{0} and {1} are not of one address family")]
     MixedFamilies(Address, Address),
-    /// A route or traffic source needs at least one link.
+    /// A route or traffic source has no link.
     #[error("{0} passes no link")]
     NoLinks(String),
-    /// A probability is a number from 0 to 1.
+    /// A probability is outside 0 to 1.
     #[error("{name} is {value}, which is no probability")]
     NotAProbability {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
     },
     /// A quantity is out of its range.
     #[error("{name} {what}")]
     OutOfRange {
-        /// Which one.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it must be.
+        /// Its range.
         what: &'static str,
     },
 }

@@ -1,39 +1,38 @@
-//! The queue of pending events.
+//! Queue of pending events.
 //!
-//! A component registers one slot for each event that it may have pending, and a slot holds at most one
-//! moment. So the queue has as many entries as components have events pending, not as packets are on their way: a few
-//! dozen, in a list in order. To put one in moves those that are due earlier, and the next one is at the end.
+//! A component registers one slot for each event that it may have pending, and a slot has at most one time. The queue therefore
+//! grows with the number of components, not with the packets on links: it has a few dozen entries in an ordered list. Insertion
+//! moves the entries that are due earlier; the next event is the last entry.
 //!
-//! An event that is put off stays where it is in the list until that moment comes: a retransmission timer is restarted by each
-//! acknowledgement, and seldom expires.
+//! A postponed event keeps its old place in the list until that time is reached. A retransmission timer is restarted by each
+//! acknowledgement and seldom expires.
 //!
-//! Events come out in the total order of (time, class, sequence), the sequence being given when an event is
-//! scheduled.
+//! Events are handled in the total order of (time, class, sequence). The sequence is assigned when an event is scheduled.
 
 use anabranch_core::time::Time;
 
-/// What happens first among events of one moment.
+/// Order of events that are due at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Class {
-    /// A link changes: the change holds for everything else at that moment.
+    /// Change of a link. It is in force for all other events of that time.
     Change,
-    /// A packet has left a queue: its place is free for a packet that arrives at that moment.
+    /// Departure from a queue. Its room is free for a packet that arrives at that time.
     Departure,
-    /// A packet reaches the far end of a link.
+    /// Arrival of a packet at the far end of a link.
     Arrival,
-    /// A host's deadline: what arrives at that moment still counts as in time.
+    /// Deadline of a host. A packet that arrives at that time is still in time.
     Timer,
-    /// A traffic source sends.
+    /// Transmission of a traffic source.
     Traffic,
 }
 
-/// The place of one event that can be pending.
+/// Identifier of an event that can be pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// Time, class, sequence and slot from the highest bits to the lowest, in one number that is compared at once. No two keys have
-/// one sequence, so the slot decides nothing.
+/// Time, class, sequence and slot, from the highest bits to the lowest, in one number that one comparison orders. Sequences are
+/// unique, so the slot never decides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
@@ -61,22 +60,22 @@ impl Key {
 struct SlotState<T> {
     class: Class,
     what: T,
-    /// When it is due.
+    /// Time at which the event is due.
     due: Key,
-    /// Its key in the list: no later than it is due.
+    /// Key of the event in the list, at most `due`.
     listed: Key,
 }
 
-/// Pending events, each standing for a `T`.
+/// Pending events, each with a value of type `T`.
 pub(crate) struct EventQueue<T> {
-    /// Of those that are pending, the latest first.
+    /// Keys of pending events, the latest first.
     order: Vec<Key>,
     slots: Vec<SlotState<T>>,
     sequence: u64,
     latest: Time,
 }
 
-/// How many of the next events are looked at one by one.
+/// Number of next events that insertion searches one by one.
 const NEAR: usize = 16;
 
 impl<T: Copy> EventQueue<T> {
@@ -84,10 +83,10 @@ impl<T: Copy> EventQueue<T> {
         EventQueue { order: Vec::new(), slots: Vec::new(), sequence: 0, latest: Time::ZERO }
     }
 
-    /// Makes room for one more event that can be pending.
+    /// Registers one more event that can be pending.
     ///
     /// # Panics
-    /// If there are more than a million.
+    /// If there are more than about a million (2^20) slots.
     pub(crate) fn register(&mut self, class: Class, what: T) -> Slot {
         assert!(
             self.slots.len() < 1 << SLOT_BITS,
@@ -99,7 +98,7 @@ impl<T: Copy> EventQueue<T> {
         slot
     }
 
-    /// Sets the moment of a slot, in place of the one it had.
+    /// Schedules the event of a slot, in place of its earlier time.
     pub(crate) fn schedule(&mut self, slot: Slot, time: Time) {
         debug_assert!(time >= self.latest, "an event at {time:?} was scheduled at {:?}", self.latest);
         debug_assert!(self.sequence < 1 << SEQUENCE_BITS, "more events than numbers for them");
@@ -115,7 +114,7 @@ impl<T: Copy> EventQueue<T> {
         self.insert(key);
     }
 
-    /// Puts a key into the list. Most belong among the next few, where moving them one by one costs less than a search.
+    /// Inserts a key into the list. Most belong among the next few, where moving entries one by one costs less than a search.
     fn insert(&mut self, key: Key) {
         let mut place = self.order.len();
         let near = place.saturating_sub(NEAR);
@@ -131,7 +130,7 @@ impl<T: Copy> EventQueue<T> {
         self.order[place] = key;
     }
 
-    /// Takes the event of a slot away, if it had one.
+    /// Cancels the event of a slot, if it is pending.
     pub(crate) fn cancel(&mut self, slot: Slot) {
         let state = &mut self.slots[slot.0 as usize];
         state.due = IDLE;
@@ -146,7 +145,7 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// The key of the next event, after those at the end of the list that were put off have gone to where they belong.
+    /// Returns the key of the next event, after moving postponed events at the end of the list to their places.
     #[inline]
     fn head(&mut self) -> Option<Key> {
         loop {
@@ -162,24 +161,24 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    /// Where a key is in the list, or belongs.
+    /// Returns the index of a key in the list, or the index at which to insert it.
     fn place(&self, key: Key) -> usize {
         self.order.partition_point(|other| *other > key)
     }
 
-    /// When the next event is due.
+    /// Returns the time of the next event.
     pub(crate) fn next_time(&self) -> Option<Time> {
         let due = self.slots.iter().map(|state| state.due).min();
         due.filter(|key| *key != IDLE).map(Key::time)
     }
 
-    /// What the next event is, if it is due at `time`.
+    /// Returns the value of the next event, if it is due at `time`.
     pub(crate) fn peek_at(&mut self, time: Time) -> Option<T> {
         let key = self.head().filter(|key| key.time() == time)?;
         Some(self.slots[key.slot()].what)
     }
 
-    /// Takes the next event if it is due at `limit` or before.
+    /// Removes and returns the next event if it is due at `limit` or earlier.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, T)> {
         let key = self.head().filter(|key| key.time() <= limit)?;
@@ -192,7 +191,7 @@ impl<T: Copy> EventQueue<T> {
         Some((time, state.what))
     }
 
-    /// How many events are pending.
+    /// Returns the number of pending events.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }

@@ -1,4 +1,4 @@
-//! What a world drives.
+//! Interface of the hosts that a world drives.
 
 use std::any::Any;
 
@@ -7,28 +7,27 @@ use anabranch_core::time::Time;
 
 use crate::datagram::{Datagram, Envelope};
 
-/// A protocol endpoint, or anything else that sends and receives.
+/// A protocol endpoint or another component that sends and receives packets.
 ///
-/// The world calls [`handle_datagram`](Host::handle_datagram) when a packet arrives and
-/// [`handle_timeout`](Host::handle_timeout) when the deadline named by [`poll_timeout`](Host::poll_timeout)
-/// has come. After each it sends what [`poll_transmit`](Host::poll_transmit) yields and then asks for the
-/// deadline again. A new host is asked both at the moment it was added.
+/// The world calls [`handle_datagram`](Host::handle_datagram) when a packet arrives and [`handle_timeout`](Host::handle_timeout) at
+/// the deadline that [`poll_timeout`](Host::poll_timeout) returned. After each call it sends the packets that
+/// [`poll_transmit`](Host::poll_transmit) returns, then reads the deadline again. A new host is polled at the time at which it was
+/// added.
 ///
-/// An application on the host lives behind the same deadlines: a host that wants to be called at a moment, to
-/// write data for instance, names that moment as its deadline.
+/// An application on the host uses the same deadlines: to be called at a certain time, for example to write data, the host returns
+/// that time as its deadline.
 pub trait Host: Any {
-    /// A packet has arrived.
+    /// Handles a packet that has arrived.
     fn handle_datagram(&mut self, now: Time, datagram: Datagram<'_>);
 
-    /// The deadline has come. Afterwards the next one must be later than `now`, if not at once then after a
-    /// bounded number of such calls: a host that names a deadline which has come more than a thousand times
-    /// in a row is taken for broken.
+    /// Handles the deadline. After a bounded number of such calls, the next deadline must be later than `now`. The world panics if
+    /// a host returns a past deadline more than a thousand times in a row.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Writes the payload of the next packet to send into `buf`, which is empty, and names its way; none if
-    /// there is nothing to send now.
+    /// Writes the payload of the next packet into `buf`, which is empty, and returns the packet's envelope. Returns `None` if there
+    /// is nothing to send now.
     fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope>;
 
-    /// The next deadline.
+    /// Returns the next deadline.
     fn poll_timeout(&mut self) -> Option<Time>;
 }

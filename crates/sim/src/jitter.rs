@@ -1,25 +1,25 @@
-//! Delay that differs from packet to packet.
+//! Propagation delay that differs from packet to packet.
 
 use anabranch_core::time::Span;
 
 use crate::error::{ConfigError, require};
 use crate::rng::Stream;
 
-/// What is added to the propagation delay of each packet, independently of all others.
+/// Random addition to the propagation delay of each packet, independent of other packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
-    /// How much.
+    /// Distribution of the added delay.
     pub distribution: JitterDistribution,
-    /// What it does to the order of packets.
+    /// Effect on the order of packets.
     pub order: JitterOrder,
 }
 
-/// How much delay is added.
+/// Distribution of the added delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterDistribution {
-    /// Everything from nothing to this is equally likely.
+    /// Uniform from zero to this.
     Uniform(Span),
-    /// A normal distribution, cut off at nothing and at twice the mean, so that the mean stays what it is.
+    /// Normal distribution, truncated at zero and at twice the mean, so that the mean is unchanged.
     Normal {
         /// The mean.
         mean: Span,
@@ -28,16 +28,16 @@ pub enum JitterDistribution {
     },
 }
 
-/// What becomes of the order of packets.
+/// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterOrder {
-    /// No packet overtakes another: one that would arrives together with it.
+    /// Packets do not overtake each other. A packet that would overtake arrives at the same time instead.
     Kept,
     /// Packets overtake each other.
     Free,
 }
 
-/// Draws outside of the cut after which the mean is taken. At most a third of all draws is outside.
+/// Number of draws outside of the truncated range after which the mean is used. At most a third of all draws is outside.
 const MOST_DRAWS: u32 = 64;
 
 impl Jitter {
@@ -50,7 +50,7 @@ impl Jitter {
         }
     }
 
-    /// The delay of the next packet.
+    /// Draws the delay of the next packet.
     pub(crate) fn draw(&self, stream: &mut Stream) -> Span {
         match self.distribution {
             JitterDistribution::Uniform(most) => {
@@ -60,7 +60,7 @@ impl Jitter {
         }
     }
 
-    /// The same as two parts: what delays later packets too, and what delays this one alone.
+    /// Splits the delay into the part that also delays later packets and the part that delays this one alone.
     pub(crate) fn split(&self, drawn: Span) -> (Span, Span) {
         match self.order {
             JitterOrder::Kept => (drawn, Span::ZERO),
@@ -80,7 +80,7 @@ fn draw_normal(stream: &mut Stream, mean: Span, deviation: Span) -> Span {
     mean
 }
 
-/// One of the two numbers of Box and Muller (1958).
+/// Returns one of the two numbers of Box and Muller (1958).
 fn standard_normal(stream: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
     radius * libm::cos(2.0 * std::f64::consts::PI * stream.unit())
@@ -99,7 +99,7 @@ mod tests {
         (0..DRAWS).map(|_| jitter.draw(&mut stream).as_millis_f64()).collect()
     }
 
-    /// Mean and standard deviation.
+    /// Returns mean and standard deviation.
     fn moments(values: &[f64]) -> (f64, f64) {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let square = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();

@@ -1,8 +1,8 @@
-//! One direction of a link on its own, for whoever has packets and a clock but no world.
+//! One direction of a link alone, for a caller that has packets and a clock but no world.
 //!
-//! A lane is the [`Link`] of a world with the few events that a link can have pending. It gives the packets
-//! that are offered to it the fate and the times that the link of a world would give them, however late it is
-//! asked: what was due between two calls happens at the moment when it was due.
+//! A lane is the [`Link`] of a world with the few events that a link can have pending. Offered packets get the same outcome and
+//! times as on the link of a world, however late the caller polls: an event between two calls is handled as of the time at which it
+//! was due.
 //!
 //! ```
 //! use anabranch_core::time::{Rate, Span, Time};
@@ -35,31 +35,31 @@ use crate::rng::Seeds;
 use crate::route::{RouteId, SourceId};
 use crate::schedule::Schedule;
 
-/// All packets of a lane are of one source.
+/// Source of all packets of a lane.
 const SOURCE: SourceId = SourceId(0);
 
 /// A packet that has arrived at the far end of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// When it arrived.
+    /// Time of the arrival.
     pub at: Time,
-    /// What was said of it when it was offered.
+    /// Value that the caller gave with the packet.
     pub owner: u32,
 }
 
-/// One direction of a link on its own.
+/// One direction of a link alone.
 pub struct Lane {
     link: Link,
     pool: Pool,
     schedule: Schedule,
-    /// When the packet in the serialiser leaves it, or the next batch begins.
+    /// Time at which the packet in the serialiser leaves, or the next batch begins.
     departure: Option<Time>,
     now: Time,
 }
 
 impl Lane {
-    /// A lane whose packets belong to `source`, and which changes at the given moments. It loses what a link of
-    /// this name in a world with these seeds loses of this source.
+    /// Returns a lane whose packets belong to `source` and which changes at the given times. Its losses equal those of this source
+    /// on a link of this name in a world with these seeds.
     ///
     /// # Errors
     /// If a figure of the link or of a change is out of its range.
@@ -77,7 +77,7 @@ impl Lane {
         Ok(Lane { link, pool: Pool::default(), schedule, departure: None, now: Time::ZERO })
     }
 
-    /// Takes a packet in at the near end. A moment before that of an earlier call is taken for that one.
+    /// Accepts a packet at the near end. A time before that of an earlier call is replaced by that time.
     pub fn offer(&mut self, now: Time, wire: WireBytes, owner: u32, payload: &[u8]) {
         self.advance(now);
         let packet = Packet::new(wire, SOURCE, RouteId(owner));
@@ -96,8 +96,8 @@ impl Lane {
         }
     }
 
-    /// Takes the next packet out that has arrived by now, in the order of arrival, and puts its bytes in place of
-    /// what is in `payload`.
+    /// Removes the next packet that has arrived by `now`, in the order of arrival, and replaces the content of `payload` by its
+    /// bytes.
     pub fn poll_deliver(&mut self, now: Time, payload: &mut PacketBuffer) -> Option<Delivery> {
         self.advance(now);
         let at = self.link.first_arrival().filter(|at| *at <= self.now)?;
@@ -106,7 +106,7 @@ impl Lane {
         Some(Delivery { at, owner })
     }
 
-    /// When the first packet that is due arrives, without delivering it.
+    /// Returns the arrival time of the first packet that is due, without delivering it.
     pub fn first_due(&mut self, now: Time) -> Option<Time> {
         self.advance(now);
         self.link.first_arrival().filter(|at| *at <= self.now)
@@ -119,8 +119,8 @@ impl Lane {
         owner
     }
 
-    /// The moment before which nothing can arrive; none if the lane is empty. To be asked again after every other
-    /// call. It may turn out that nothing has arrived by then, as when the packet is lost behind the queue.
+    /// Returns a time before which nothing can arrive, or `None` if the lane is empty. Call it again after every other call. There
+    /// may be no arrival at that time, for example if the packet is lost behind the queue.
     pub fn poll_timeout(&self) -> Option<Time> {
         let leaving = self.departure.map(|departure| {
             let arrival = departure + self.link.delay();
@@ -130,7 +130,7 @@ impl Lane {
         earliest([self.link.first_arrival(), leaving])
     }
 
-    /// Changes the link now.
+    /// Applies a change to the link now.
     ///
     /// # Errors
     /// If the new value is out of its range.
@@ -141,7 +141,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The link as it was when the lane was last told the time.
+    /// Returns the link in its state as of the last call.
     pub fn link(&self) -> &Link {
         &self.link
     }
@@ -151,13 +151,12 @@ impl Lane {
         self.link.counters(SOURCE)
     }
 
-    /// How many packets wait, are being sent, or propagate.
+    /// Returns the number of packets that wait, are being sent, or propagate.
     pub fn packets_on_the_way(&self) -> usize {
         self.pool.len()
     }
 
-    /// Lets everything happen that is due, in the order in which it happens in a world: at one moment, changes
-    /// come before departures.
+    /// Handles all events that are due, in the order of a world: at the same time, changes before departures.
     fn advance(&mut self, now: Time) {
         let now = now.max(self.now);
         loop {
@@ -219,7 +218,7 @@ mod tests {
         for owner in 0..4 {
             lane.offer(Time::ZERO, PACKET, owner, &[]);
         }
-        // One is sent at once, two wait, the fourth finds no room.
+        // The first packet is sent at once, two wait, and the fourth is dropped.
         assert_eq!(lane.counters().overflowed.packets, 1);
         assert_eq!(lane.packets_on_the_way(), 3);
         assert_eq!(lane.poll_timeout(), Some(at(11)));
@@ -258,7 +257,7 @@ mod tests {
         lane.offer(at(0), PACKET, 0, &[]);
         lane.offer(at(3), PACKET, 1, &[]);
         lane.offer(at(4), PACKET, 2, &[]);
-        // The change of delay comes before the packet leaves, and is something to wake up for.
+        // The change of delay precedes the departure and therefore determines the deadline.
         assert_eq!(lane.poll_timeout(), Some(at(5)));
         assert_eq!(arrivals(&mut lane, at(100)), [(at(11), 0), (at(11), 2)]);
         assert_eq!(lane.counters().outage.packets, 1);

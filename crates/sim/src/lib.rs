@@ -1,12 +1,11 @@
 //! A deterministic packet network, simulated event by event.
 //!
-//! Time is an integer number of nanoseconds, a world runs in one thread, and whatever happens follows from
-//! the description of the network, two numbers that seed it, and the calls made: a run can be repeated to the
-//! last bit.
+//! Time is an integer number of nanoseconds, and a world runs in one thread. Its results depend only on the description of the
+//! network, two seeds, and the calls, so that a run can be repeated bit for bit.
 //!
-//! The network knows nothing of the protocol that uses it. Whatever implements [`Host`] is given packets and
-//! deadlines and asked for packets and deadlines. Packets are real bytes, so that they can be corrupted,
-//! hashed, and written to a file that Wireshark reads.
+//! The network does not know the protocol that uses it. The world passes packets and deadlines to implementations of [`Host`] and
+//! polls them for new ones. Packets are real bytes, so that they can be corrupted, hashed, and written to a file that Wireshark
+//! reads.
 //!
 //! ```
 //! use anabranch_core::PacketBuffer;
@@ -52,10 +51,10 @@
 //! # Ok::<(), anabranch_sim::ConfigError>(())
 //! ```
 //!
-//! # What the model leaves out
+//! # Limits of the model
 //!
-//! Links have no framing, no collisions and no error correction, and hosts take no time to compute. A packet
-//! is never fragmented, and no size is too large for a link. Queues drop packets and do not mark them.
+//! Links have no framing, no collisions and no error correction. Hosts need no time to compute. Packets are never fragmented, and
+//! links accept any packet size. Queues drop packets and do not mark them.
 
 pub mod aggregation;
 mod content;

@@ -1,9 +1,8 @@
 //! One direction of a link: loss, a policer, a bounded queue, a serialiser, and propagation.
 //!
-//! A link has at most two events pending: the serialiser becomes free or may begin with a batch, and the first
-//! propagating packet arrives. Times are exact: what a packet's serialisation leaves of a nanosecond is carried into the next
-//! packet of the same busy period, so the k-th packet of a burst is serialised after `floor(k * bits /
-//! rate)`.
+//! A link has at most two events pending: the next action of the serialiser (it becomes free, or a batch begins), and the arrival
+//! of the first propagating packet. Times are exact: the fraction of a nanosecond that a serialisation leaves is carried into the
+//! next packet of the same busy period. The k-th packet of a burst is serialised after `floor(k * bits / rate)`.
 
 mod ahead;
 mod serialiser;
@@ -28,37 +27,37 @@ use crate::trace::{CapacityTrace, Course, Playback, Series};
 pub(crate) use ahead::{Ahead, precedence};
 use serialiser::Serialiser;
 
-/// What a link is like when the run begins.
+/// Configuration of a link at the start of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Unique; the link's random streams belong to it.
+    /// Unique name. The link's random streams belong to it.
     pub name: String,
-    /// How fast it sends.
+    /// Rate of the serialiser.
     pub rate: Rate,
     /// One-way propagation delay.
     pub delay: Span,
-    /// How much can wait.
+    /// Size and discipline of the queue.
     pub queue: QueueConfig,
-    /// What is lost.
+    /// Model of random loss.
     pub loss: LossModel,
-    /// Where it is lost.
+    /// Place of the loss on the link.
     pub loss_place: LossPlace,
-    /// What is dropped before the queue because it exceeds a rate.
+    /// Policer in front of the queue.
     pub policer: Option<Policer>,
-    /// What the delay differs by.
+    /// Variation of the propagation delay.
     pub jitter: Option<Jitter>,
-    /// How packets wait for each other.
+    /// Rule by which packets are sent in batches.
     pub aggregation: Option<Aggregation>,
-    /// Trace that says how much is sent and when, in place of `rate`. [`with_capacity`](Self::with_capacity) sets both.
+    /// Trace of the capacity, in place of `rate`. [`with_capacity`](Self::with_capacity) sets both.
     pub capacity: Option<Playback<CapacityTrace>>,
     /// Recorded changes of delay, loss and state.
     pub series: Vec<Playback<Series>>,
-    /// What else goes wrong.
+    /// Duplication, reordering and corruption, for tests.
     pub faults: Faults,
 }
 
 impl LinkConfig {
-    /// A link without loss and faults.
+    /// Returns a link without loss and faults.
     pub fn new(name: impl Into<String>, rate: Rate, delay: Span, queue: QueueConfig) -> Self {
         LinkConfig {
             name: name.into(),
@@ -76,38 +75,38 @@ impl LinkConfig {
         }
     }
 
-    /// The same link with this loss.
+    /// Sets the loss and its place.
     pub fn with_loss(self, loss: LossModel, loss_place: LossPlace) -> Self {
         LinkConfig { loss, loss_place, ..self }
     }
 
-    /// The same link with a policer, if there is one.
+    /// Sets or removes the policer.
     pub fn with_policer(self, policer: Option<Policer>) -> Self {
         LinkConfig { policer, ..self }
     }
 
-    /// The same link with jitter, if there is any.
+    /// Sets or removes the jitter.
     pub fn with_jitter(self, jitter: Option<Jitter>) -> Self {
         LinkConfig { jitter, ..self }
     }
 
-    /// The same link, sending in batches if this says how.
+    /// Sets or removes the rule for batches.
     pub fn with_aggregation(self, aggregation: Option<Aggregation>) -> Self {
         LinkConfig { aggregation, ..self }
     }
 
-    /// The same link following a capacity trace. Its rate, which limits in time and the average of RED go by, becomes the trace's mean.
+    /// Sets a capacity trace. The rate, which time limits of queues and the average of RED use, becomes the trace's mean.
     pub fn with_capacity(self, capacity: Playback<CapacityTrace>) -> Self {
         LinkConfig { rate: capacity.trace.mean_rate(), capacity: Some(capacity), ..self }
     }
 
-    /// The same link with recorded changes, beside those that it has.
+    /// Adds recorded changes.
     pub fn with_series(mut self, series: Playback<Series>) -> Self {
         self.series.push(series);
         self
     }
 
-    /// The same link with these faults.
+    /// Sets the faults.
     pub fn with_faults(self, faults: Faults) -> Self {
         LinkConfig { faults, ..self }
     }
@@ -126,16 +125,15 @@ impl LinkConfig {
     }
 }
 
-/// What a robust protocol must survive, for tests. Each is drawn independently for every packet that is not
-/// lost.
+/// Faults that a robust protocol must survive, for tests. Each is drawn independently for every packet that is not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Faults {
-    /// Probability that a packet arrives twice. The copy comes right behind the original, or where the
-    /// original would have come if that is held back.
+    /// Probability that a packet arrives twice. The copy arrives directly behind the original, or at the original's undelayed time
+    /// if that is held back.
     pub duplicate: f64,
     /// Probability that a packet is held back by `extra_delay`, so that later ones overtake it.
     pub reorder: f64,
-    /// How long packets are held back.
+    /// Time for which such packets are held back.
     pub extra_delay: Span,
     /// Probability that one bit of the payload flips. A copy is made of the intact packet.
     pub corrupt: f64,
@@ -146,7 +144,7 @@ impl Faults {
         self.duplicate == 0.0 && self.reorder == 0.0 && self.corrupt == 0.0
     }
 
-    /// Draws always take four numbers, so that one fault's probability does not disturb another fault.
+    /// Draws the faults of a packet. It always draws four numbers, so that the probability of one fault does not affect another.
     fn draw(&self, stream: &mut Stream) -> Fate {
         let duplicated = stream.chance(self.duplicate);
         let delayed = stream.chance(self.reorder);
@@ -156,12 +154,12 @@ impl Faults {
     }
 }
 
-/// A number of packets and their bytes.
+/// Number of packets and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes on the wire.
     pub bytes: WireBytes,
 }
 
@@ -186,7 +184,7 @@ pub struct Counters {
     pub policed: Tally,
     /// Dropped by the queue: because it was full, or early by its discipline.
     pub overflowed: Tally,
-    /// Those of `overflowed` that the queue's discipline dropped early.
+    /// Part of `overflowed` that the queue's discipline dropped early.
     pub managed: Tally,
     /// Dropped because the link was down.
     pub outage: Tally,
@@ -208,7 +206,7 @@ impl Counters {
     }
 }
 
-/// Why a link dropped a packet.
+/// Reason for which a link dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drop {
     Loss,
@@ -229,22 +227,22 @@ impl From<Reason> for Drop {
     }
 }
 
-/// What becomes of a packet offered to a link.
+/// Outcome of offering a packet to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// It found the link idle: then the serialiser is to be looked after.
+    /// The link was idle. The serialiser has its next event at this time.
     Due(Time),
     Waits,
     Dropped(Drop),
 }
 
-/// What follows from a packet leaving the serialiser, or from a batch that begins.
+/// Result of a departure from the serialiser, or of the start of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) dropped: Option<(PacketId, Drop)>,
-    /// When the serialiser is to be looked after again, if a packet waited.
+    /// Time of the serialiser's next event, if a packet waited.
     pub(crate) next: Option<Time>,
-    /// When the first propagating packet arrives, if it was not the first before.
+    /// Arrival time of the first propagating packet, if that packet became the first.
     pub(crate) head: Option<Time>,
 }
 
@@ -256,7 +254,7 @@ struct PerSource {
     faults: Stream,
 }
 
-/// Packets that a link's lists have room for from the start.
+/// Initial capacity of a link's lists, in packets.
 const QUEUE_ROOM: usize = 64;
 
 /// One direction of a link.
@@ -275,15 +273,15 @@ pub struct Link {
     up: bool,
     in_service: Option<Queued>,
     waiting: Fifo,
-    /// The discipline and its packets, if the queue has one: then nothing is in `waiting`.
+    /// Discipline and its packets, if the queue has one. `waiting` is empty then.
     managed: Option<Managed>,
-    /// Packets that the queue dropped since they were last taken.
+    /// Packets that the queue dropped and the world has not taken yet.
     queue_drops: VecDeque<(PacketId, Drop)>,
-    /// In order of arrival.
+    /// Propagating packets in the order of arrival.
     propagating: VecDeque<(Time, PacketId)>,
-    /// When the last packet that was not held back arrives: no such packet arrives before an earlier one.
+    /// Latest arrival time of a packet that was not held back. No such packet arrives before an earlier one.
     last_arrival: Time,
-    /// What is on the link, if the times of packets are known when they are offered: then nothing is in the lists above.
+    /// Packets on the link, if their times are computed when they are offered. The lists above are empty then.
     ahead: Option<Ahead>,
     per_source: Vec<Option<PerSource>>,
 }
@@ -311,7 +309,7 @@ impl Link {
             faults,
             up: true,
             in_service: None,
-            // So that the first packets to wait in a run in full swing do not allocate.
+            // Avoids allocations for the first packets that wait.
             waiting: Fifo::with_capacity(QUEUE_ROOM),
             managed,
             queue_drops: VecDeque::new(),
@@ -322,27 +320,27 @@ impl Link {
         })
     }
 
-    /// The link's name.
+    /// Returns the link's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The rate at present, or the mean rate of the trace that the link follows.
+    /// Returns the current rate, or the mean rate of the trace that the link follows.
     pub fn rate(&self) -> Rate {
         self.serialiser.rate()
     }
 
-    /// The propagation delay at present.
+    /// Returns the current propagation delay.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Whether the link is up.
+    /// Returns `true` if the link is up.
     pub fn is_up(&self) -> bool {
         self.up
     }
 
-    /// How many packets wait, not counting the one being sent.
+    /// Returns the number of waiting packets, without the one being sent.
     pub fn waiting_packets(&self) -> u64 {
         match (&self.ahead, &self.managed) {
             (Some(ahead), _) => ahead.waiting_packets(),
@@ -351,7 +349,7 @@ impl Link {
         }
     }
 
-    /// How many bytes wait, not counting the packet being sent.
+    /// Returns the bytes of waiting packets, without the one being sent.
     pub fn waiting_bytes(&self) -> WireBytes {
         match (&self.ahead, &self.managed) {
             (Some(ahead), _) => ahead.waiting_bytes(),
@@ -360,17 +358,17 @@ impl Link {
         }
     }
 
-    /// The size of the packet being sent.
+    /// Returns the size of the packet being sent.
     pub fn in_service(&self) -> Option<WireBytes> {
         self.ahead.as_ref().map_or(self.in_service.map(|queued| queued.size), Ahead::in_service)
     }
 
-    /// How many packets have been sent but have not arrived.
+    /// Returns the number of packets that were sent and have not arrived.
     pub fn propagating_packets(&self) -> u64 {
         self.ahead.as_ref().map_or(self.propagating.len() as u64, Ahead::propagating_packets)
     }
 
-    /// When the first propagating packet arrives.
+    /// Returns the arrival time of the first propagating packet.
     pub(crate) fn first_arrival(&self) -> Option<Time> {
         match &self.ahead {
             Some(ahead) => ahead.first_arrival(),
@@ -393,7 +391,7 @@ impl Link {
         total
     }
 
-    /// Prepares for packets of a source.
+    /// Creates the random streams and counters of a source.
     pub(crate) fn attach(&mut self, source: SourceId, name: &str, seeds: Seeds) {
         if self.per_source.len() <= source.index() {
             self.per_source.resize_with(source.index() + 1, || None);
@@ -415,7 +413,7 @@ impl Link {
         self.per_source[source.index()].as_mut().expect(ATTACHED)
     }
 
-    /// Applies a change at once, except that a packet in the serialiser leaves it when it would have.
+    /// Applies a change at once, except that a packet in the serialiser keeps its departure time.
     pub(crate) fn apply(&mut self, change: &LinkChange) {
         match change {
             LinkChange::Rate(rate) => {
@@ -434,7 +432,7 @@ impl Link {
         }
     }
 
-    /// Takes a packet in at the near end.
+    /// Accepts a packet at the near end.
     pub(crate) fn offer(&mut self, now: Time, id: PacketId, pool: &mut Pool) -> Offer {
         let packet = pool.get_mut(id);
         packet.fate = self.draw_fate(packet.source, packet.wire);
@@ -468,7 +466,7 @@ impl Link {
         self.serve_next(now, pool).map_or(Offer::Waits, Offer::Due)
     }
 
-    /// Takes a packet into a queue that is managed. If the queue drops it, it is among the [drops](Self::take_queue_drop).
+    /// Offers a packet to a managed queue. If the queue drops it, it is among the [drops](Self::take_queue_drop).
     fn offer_managed(&mut self, queued: Queued, pool: &Pool) -> Offer {
         let serving = self.in_service;
         let counted = serving.filter(|_| self.queue.in_service_counts);
@@ -496,7 +494,7 @@ impl Link {
         self.serve_next(queued.since, pool).map_or(Offer::Waits, Offer::Due)
     }
 
-    /// Counts the packets that the queue dropped after the first `before`.
+    /// Counts the packets that the queue dropped, without the first `before`.
     fn count_queue_drops(&mut self, before: usize, pool: &Pool) {
         for index in before..self.queue_drops.len() {
             let (packet, drop) = self.queue_drops[index];
@@ -505,13 +503,13 @@ impl Link {
         }
     }
 
-    /// Takes out a packet that the queue dropped, which belongs to the caller now.
+    /// Removes and returns a packet that the queue dropped. The caller owns it.
     #[inline]
     pub(crate) fn take_queue_drop(&mut self) -> Option<(PacketId, Drop)> {
         self.queue_drops.pop_front()
     }
 
-    /// Whether a packet may wait. Where nothing does and none is being sent, one always may.
+    /// Returns `true` if the queue accepts a packet of this size. An idle link with an empty queue accepts any.
     #[inline]
     fn has_room(&self, size: WireBytes) -> bool {
         let serving = self.in_service();
@@ -522,7 +520,7 @@ impl Link {
             || self.capacity.fits(waiting + packets, self.waiting_bytes() + bytes, size)
     }
 
-    /// Counts a packet that reaches the link, and says whether it is lost.
+    /// Counts a packet that reaches the link, and returns `true` if it is lost.
     #[inline]
     fn draw_loss(&mut self, source: SourceId, wire: WireBytes) -> bool {
         let per = self.per_source[source.index()].as_mut().expect(ATTACHED);
@@ -555,13 +553,14 @@ impl Link {
         drop
     }
 
-    /// Puts a packet into the serialiser and says when it leaves.
+    /// Puts a packet into the serialiser and returns the time at which it leaves.
     fn serve(&mut self, now: Time, queued: Queued) -> Time {
         self.in_service = Some(queued);
         self.serialiser.send(now, queued.size)
     }
 
-    /// Puts the next waiting packet into the serialiser, unless it waits for its batch, and says when to look again.
+    /// Puts the next waiting packet into the serialiser, unless it waits for its batch. Returns the time of the serialiser's next
+    /// event.
     fn serve_next(&mut self, now: Time, pool: &Pool) -> Option<Time> {
         if self.batches.is_some()
             && let Some(due) = self.wait_for_batch(now)
@@ -572,7 +571,7 @@ impl Link {
         next.map(|next| self.serve(now, next))
     }
 
-    /// Returns the time until which the first packet waits for its batch, if it does.
+    /// Returns the time until which the first packet waits for its batch, or `None` if it may be sent.
     fn wait_for_batch(&mut self, now: Time) -> Option<Time> {
         let waiting = self.waiting_packets();
         let since = match &self.managed {
@@ -617,7 +616,7 @@ impl Link {
         Departure { dropped, next: self.serve_next(now, pool), head }
     }
 
-    /// Sends a packet on its way and says when the first one arrives, if that is another than before.
+    /// Starts the propagation of a packet. Returns the arrival time of the first packet if the first one changed.
     fn propagate(&mut self, now: Time, id: PacketId, pool: &mut Pool) -> Option<Time> {
         let before = self.propagating.front().copied();
         let fate = pool.get(id).fate;
@@ -648,7 +647,7 @@ impl Link {
         copy
     }
 
-    /// Packets that arrive at one moment arrive in the order they were sent.
+    /// Inserts an arrival. Packets that arrive at the same time keep their order of transmission.
     fn insert(&mut self, arrival: Time, id: PacketId) {
         if self.propagating.back().is_none_or(|(last, _)| *last <= arrival) {
             self.propagating.push_back((arrival, id));
@@ -658,8 +657,8 @@ impl Link {
         }
     }
 
-    /// Takes the first propagating packet out at the far end and says when the next one arrives.
-    /// `order` is its number among arrivals.
+    /// Removes the first propagating packet at the far end. Returns it with the arrival time of the next one. `order` is its number
+    /// among arrivals.
     pub(crate) fn arrive(&mut self, pool: &Pool, order: u64) -> (PacketId, Option<Time>) {
         let first = match &mut self.ahead {
             Some(ahead) => ahead.land(order),

@@ -1,33 +1,31 @@
 //! Random loss on a link.
 //!
-//! Whether the n-th packet of a source is lost on a link depends on the run's seeds, the names of the link
-//! and the source, the model, and n. It does not depend on when the packet comes, on what else uses the link,
-//! or on whether earlier packets found room in the queue: packets are counted, and their fate drawn, when
-//! they reach the link, even if the loss itself strikes behind the queue. Two schemes under one seed
-//! therefore meet the same channel.
+//! The loss of the n-th packet of a source on a link depends on the run's seeds, the names of link and source, the model, and n. It
+//! does not depend on the packet's time, on other traffic, or on earlier drops of the queue: packets are counted and their loss is
+//! drawn when they reach the link, even if the loss takes place behind the queue. Two schemes with the same seed therefore meet the
+//! same channel.
 
 use std::collections::BTreeMap;
 
 use crate::error::{ConfigError, probability};
 use crate::rng::Stream;
 
-/// Which packets a link loses.
+/// Model of the losses of a link.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum LossModel {
-    /// None.
+    /// No losses.
     #[default]
     None,
-    /// Each independently with this probability.
+    /// Independent losses with this probability.
     Bernoulli(f64),
-    /// In bursts.
+    /// Losses in bursts.
     GilbertElliott(GilbertElliott),
-    /// Those on a list.
+    /// Losses of listed packets.
     Trace(LossTrace),
 }
 
-/// A chain of two states that moves once per packet. A packet is lost with the probability of the state it
-/// finds, after which the state may change. Every source has a chain of its own, which starts in the good
-/// state.
+/// A Markov chain of two states with a step per packet. A packet is lost with the probability of the current state, which may
+/// change afterwards. Every source has a chain of its own, which starts in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
     /// Probability, per packet, to go from the good to the bad state (p).
@@ -41,13 +39,13 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// The simple chain: nothing is lost in the good state and everything in the bad one, which gives a loss
-    /// rate of p / (p + r) and bursts of 1 / r packets in the mean.
+    /// Returns the simple chain: no packet is lost in the good state and every packet in the bad one. The loss rate is p / (p + r),
+    /// and bursts have 1 / r packets on average.
     pub const fn simple(to_bad: f64, to_good: f64) -> Self {
         GilbertElliott { to_bad, to_good, loss_in_good: 0.0, loss_in_bad: 1.0 }
     }
 
-    /// The share of packets lost in the long run.
+    /// Returns the share of packets lost in the long run.
     pub fn mean_loss(&self) -> f64 {
         let moving = self.to_bad + self.to_good;
         if moving == 0.0 {
@@ -57,8 +55,7 @@ impl GilbertElliott {
     }
 }
 
-/// Explicit losses: for each source the numbers of its packets that are lost on the link. The first packet is
-/// number 1.
+/// Explicit losses: the numbers of the packets of each source that the link loses. The first packet has number 1.
 ///
 /// ```
 /// use anabranch_sim::loss::{LossModel, LossTrace};
@@ -68,12 +65,12 @@ impl GilbertElliott {
 pub struct LossTrace(BTreeMap<String, Vec<u64>>);
 
 impl LossTrace {
-    /// A trace without a loss.
+    /// Returns a trace without losses.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds packets of a source, in any order.
+    /// Adds lost packets of a source, in any order.
     pub fn lose(mut self, source: &str, packets: impl IntoIterator<Item = u64>) -> Self {
         let numbers = self.0.entry(source.to_owned()).or_default();
         numbers.extend(packets);
@@ -88,13 +85,13 @@ impl LossTrace {
     }
 }
 
-/// Where on a link the loss strikes.
+/// Place of the loss on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LossPlace {
-    /// Before the queue: a lost packet takes neither room nor bandwidth.
+    /// Before the queue: a lost packet occupies neither queue nor link.
     #[default]
     BeforeQueue,
-    /// Behind the serialiser: a lost packet has used the link like any other.
+    /// Behind the serialiser: a lost packet occupies queue and link.
     AfterQueue,
 }
 
@@ -113,15 +110,14 @@ impl LossModel {
     }
 }
 
-/// Random numbers set aside for each packet, used or not, so that all models agree about where a packet's
-/// numbers are.
+/// Random numbers reserved for each packet, used or not, so that all models use the same numbers for the same packet.
 const DRAWS_PER_PACKET: u64 = 2;
 
-/// The losses of one source on one link.
+/// State of the losses of one source on one link.
 #[derive(Debug)]
 pub(crate) struct SourceLoss {
     stream: Stream,
-    /// Packets whose random numbers the stream has passed.
+    /// Number of packets whose random numbers the stream has passed.
     passed: u64,
     bad: bool,
     trace: Vec<u64>,
@@ -134,8 +130,7 @@ impl SourceLoss {
         loss
     }
 
-    /// Prepares for another model. A chain starts anew; the random numbers of each packet remain what they
-    /// were.
+    /// Sets another model. A chain restarts in the good state. The random numbers of each packet stay the same.
     pub(crate) fn set_model(&mut self, model: &LossModel, source: &str) {
         self.bad = false;
         self.trace = match model {
@@ -144,8 +139,7 @@ impl SourceLoss {
         };
     }
 
-    /// Whether the packet after `earlier` others of the source is lost. `earlier` must grow from call to
-    /// call.
+    /// Returns `true` if the packet after `earlier` others of the source is lost. `earlier` must increase with each call.
     #[inline]
     pub(crate) fn draw(&mut self, model: &LossModel, earlier: u64) -> bool {
         match model {
@@ -165,7 +159,7 @@ impl SourceLoss {
         (self.stream.unit(), self.stream.unit())
     }
 
-    /// Passes packets for which nothing was drawn: the link had no loss then.
+    /// Skips packets for which nothing was drawn because the link had no loss then.
     #[cold]
     fn skip_to(&mut self, earlier: u64) {
         self.stream.skip((earlier - self.passed) * DRAWS_PER_PACKET);

@@ -1,4 +1,4 @@
-//! Packets on their way, and the pool that holds them.
+//! Packets on links, and the pool that stores them.
 
 use anabranch_core::PacketBuffer;
 use anabranch_core::time::Span;
@@ -8,37 +8,37 @@ use crate::content::{Buffers, Content};
 use crate::datagram::Envelope;
 use crate::route::{RouteId, SourceId};
 
-/// A packet in the pool.
+/// Identifier of a packet in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketId(u32);
 
-/// What the draws for a packet at the link that holds it have decided.
+/// Random outcomes of a packet at its current link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Fate {
     pub(crate) lost: bool,
     pub(crate) duplicated: bool,
     pub(crate) delayed: bool,
-    /// What is added to the propagation delay.
+    /// Addition to the propagation delay.
     pub(crate) jitter: Span,
-    /// Which bit flips, as a fraction of 2^32 of the payload's length.
+    /// Bit that flips, as a fraction of 2^32 of the payload's length.
     pub(crate) corrupted: Option<u32>,
 }
 
-/// A packet on its way.
+/// A packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) wire: WireBytes,
     pub(crate) source: SourceId,
     pub(crate) route: RouteId,
-    /// How many links of the route it has passed.
+    /// Number of links of the route that the packet has passed.
     pub(crate) hop: u32,
     pub(crate) fate: Fate,
-    /// Whether it has content. Cross traffic has none.
+    /// Set if the packet has content. Cross traffic has none.
     has_content: bool,
 }
 
 impl Packet {
-    /// A packet at the beginning of its route.
+    /// Returns a packet at the beginning of its route.
     pub(crate) const fn new(wire: WireBytes, source: SourceId, route: RouteId) -> Self {
         let fate =
             Fate { lost: false, duplicated: false, delayed: false, jitter: Span::ZERO, corrupted: None };
@@ -46,18 +46,18 @@ impl Packet {
     }
 }
 
-/// Packets, whose records are used again once they are free.
+/// Pool of packets, whose records are reused.
 #[derive(Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
-    /// What the packet of the same place carries, if it carries anything.
+    /// Content of the packet at the same index.
     contents: Vec<Content>,
     free: Vec<PacketId>,
     buffers: Buffers,
 }
 
 impl Pool {
-    /// Takes in a packet that carries nothing.
+    /// Adds a packet without content.
     pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(id) => {
@@ -72,7 +72,7 @@ impl Pool {
         }
     }
 
-    /// Takes over the packet that a host wrote into `buffer`.
+    /// Adds the packet that a host wrote into `buffer`.
     pub(crate) fn insert_from(
         &mut self,
         packet: Packet,
@@ -83,7 +83,7 @@ impl Pool {
         self.insert_with(packet, Content { envelope: Some(envelope), written, unwritten_bytes })
     }
 
-    /// Takes in a packet with a copy of these bytes.
+    /// Adds a packet with a copy of these bytes.
     pub(crate) fn insert_copy(&mut self, packet: Packet, payload: &[u8]) -> PacketId {
         let written = self.buffers.copy(payload);
         self.insert_with(packet, Content { envelope: None, written, unwritten_bytes: 0 })
@@ -95,7 +95,7 @@ impl Pool {
         id
     }
 
-    /// A second packet with the same bytes, for which nothing has been decided.
+    /// Adds a second packet with the same bytes and no random outcomes yet.
     pub(crate) fn duplicate(&mut self, id: PacketId) -> PacketId {
         let packet = Packet { fate: Fate::default(), ..*self.get(id) };
         if !packet.has_content {
@@ -130,7 +130,7 @@ impl Pool {
         &mut self.packets[id.0 as usize]
     }
 
-    /// How many packets are on their way.
+    /// Returns the number of packets on links.
     pub(crate) fn len(&self) -> usize {
         self.packets.len() - self.free.len()
     }

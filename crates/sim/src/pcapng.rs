@@ -1,7 +1,7 @@
-//! Runs as files that Wireshark reads.
+//! Captures of runs that Wireshark reads.
 //!
-//! Packets are given IPv4 or IPv6 headers, and UDP headers where they are encapsulated. Times are in
-//! nanoseconds since the beginning of the run, which a reader shows as dates in 1970.
+//! Packets get IPv4 or IPv6 headers, and UDP headers if they are encapsulated. Times are in nanoseconds since the beginning of the
+//! run, which a reader shows as dates in 1970.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -58,11 +58,11 @@ impl SnapLength {
     }
 }
 
-/// An interface of a capture.
+/// Identifier of an interface of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceId(u32);
 
-/// Writes the pcapng format.
+/// Writer of the pcapng format.
 pub struct PcapngWriter<W> {
     output: W,
     interfaces: u32,
@@ -89,7 +89,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Adds an interface. It may be added at any time before its first packet.
+    /// Adds an interface, which must precede its first packet.
     pub fn add_interface(&mut self, name: &str) -> io::Result<InterfaceId> {
         self.begin(INTERFACE_DESCRIPTION);
         self.block.extend(LINK_TYPE_RAW_IP.to_le_bytes());
@@ -102,7 +102,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(InterfaceId(self.interfaces - 1))
     }
 
-    /// Writes a packet. It fails if the packet is too large for its headers.
+    /// Writes a packet. Fails if the packet is too large for its headers.
     pub fn packet(
         &mut self,
         interface: InterfaceId,
@@ -132,7 +132,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Hands what was written to the output's own output.
+    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
@@ -146,7 +146,7 @@ impl<W: Write> PcapngWriter<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.block.extend(kind.to_le_bytes());
-        // The length, filled in at the end.
+        // Placeholder of the length.
         self.block.extend([0; 4]);
     }
 
@@ -163,7 +163,7 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        // The end of the options, allowed where there are none.
+        // End of the options, allowed even without options.
         self.block.extend([0; 4]);
         let length = (self.block.len() as u32 + 4).to_le_bytes();
         self.block[4..8].copy_from_slice(&length);
@@ -182,7 +182,7 @@ fn write_headers(out: &mut Vec<u8>, datagram: &Datagram<'_>, length: u16) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             out.extend([0x45, 0]);
             out.extend(length.to_be_bytes());
-            // Identification 0, do not fragment, time to live 64, checksum to come.
+            // Identification 0, do not fragment, time to live 64, checksum filled in later.
             out.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
             out.extend(source.octets());
             out.extend(destination.octets());
@@ -205,7 +205,7 @@ fn write_headers(out: &mut Vec<u8>, datagram: &Datagram<'_>, length: u16) {
     }
 }
 
-/// The addresses, and nothing behind them, are in `out` from `addresses` on.
+/// Writes the UDP header and payload. `out` ends with the IP addresses, which begin at `addresses`.
 fn write_udp(out: &mut Vec<u8>, ports: (u16, u16), length: u16, addresses: usize, payload: &[u8]) {
     let begin = out.len();
     let pseudo = sum(u32::from(PROTOCOL_UDP) + u32::from(length), &out[addresses..]);
@@ -215,7 +215,7 @@ fn write_udp(out: &mut Vec<u8>, ports: (u16, u16), length: u16, addresses: usize
     out.extend([0; 2]);
     let header = sum(u32::from(pseudo), &out[begin..]);
     let checksum = match !sum(u32::from(header), payload) {
-        // Zero would mean that there is none.
+        // A checksum of zero would mean that there is none.
         0 => u16::MAX,
         checksum => checksum,
     };
@@ -229,7 +229,7 @@ fn v6_octets(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// The ones' complement sum of 16-bit words that all Internet checksums are made of.
+/// Returns the ones' complement sum of 16-bit words on which all Internet checksums are based.
 fn sum(start: u32, bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| match *word {
         [high, low] => u64::from(u16::from_be_bytes([high, low])),
@@ -243,7 +243,7 @@ fn sum(start: u32, bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Records what hosts send and receive, each address being an interface; background traffic is not recorded.
+/// Records packets that hosts send and receive. Each address is an interface. Background traffic is not recorded.
 ///
 /// ```
 /// use anabranch_sim::pcapng::PcapngTap;
@@ -254,7 +254,7 @@ fn sum(start: u32, bytes: &[u8]) -> u16 {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PcapngTap<W> {
-    /// The first error ends the capture and is kept for [`PcapngTap::finish`].
+    /// Writer, or the first error. An error ends the capture and is kept for [`PcapngTap::finish`].
     writer: io::Result<PcapngWriter<W>>,
     names: BTreeMap<Address, String>,
     interfaces: BTreeMap<Interface, InterfaceId>,
@@ -268,7 +268,7 @@ enum Interface {
 }
 
 impl<W: Write> PcapngTap<W> {
-    /// Begins a capture of whole packets into `output`, which is worth buffering.
+    /// Begins a capture of whole packets. `output` should be buffered.
     pub fn new(output: W) -> Self {
         Self::with_snap_length(output, SnapLength::FULL)
     }
@@ -279,19 +279,18 @@ impl<W: Write> PcapngTap<W> {
         PcapngTap { writer, names: BTreeMap::new(), interfaces: BTreeMap::new(), drops: false }
     }
 
-    /// Gives the interface of an address a name other than the address. It matters until the first packet
-    /// there.
+    /// Names the interface of an address. Without a name it has that of the address. Call it before the first packet of the
+    /// interface.
     pub fn name_interface(&mut self, address: Address, name: impl Into<String>) {
         self.names.insert(address, name.into());
     }
 
-    /// Records dropped packets once more when they are dropped, on an interface `dropped`, with a comment
-    /// that says where and why.
+    /// Also records dropped packets, at the time of the drop, on an interface `dropped`. A comment states place and reason.
     pub fn with_drops(self) -> Self {
         PcapngTap { drops: true, ..self }
     }
 
-    /// Whether writing has failed. Nothing more is written then.
+    /// Returns `true` if writing has failed. The capture ends with the first failure.
     pub fn failed(&self) -> bool {
         self.writer.is_err()
     }
@@ -362,7 +361,7 @@ impl<W: Write + 'static> Tap for PcapngTap<W> {
 mod tests {
     use super::*;
 
-    /// Accepts so many bytes.
+    /// Output that accepts this number of bytes.
     struct Small(usize);
 
     impl Write for Small {
@@ -396,7 +395,7 @@ mod tests {
 
     #[test]
     fn the_checksum_of_a_known_header() {
-        // A worked example of the Internet checksum that is found in many textbooks.
+        // A worked example of the Internet checksum from textbooks.
         let header: [u8; 20] =
             [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
         assert_eq!(!sum(0, &header), 0xb861);

@@ -5,18 +5,18 @@ use anabranch_core::units::WireBytes;
 
 use crate::error::{ConfigError, require};
 
-/// Drops what exceeds a rate, and delays nothing. Tokens are wire bytes: they come at `rate`, and never are there more than
-/// `burst`, of which the bucket is full when the run begins. A packet for which there are not enough is dropped and takes none.
+/// Drops packets that exceed a rate, without delaying any. Tokens are wire bytes. They arrive at `rate`, up to `burst`, and the
+/// bucket is full at the start of the run. A packet that exceeds the tokens is dropped and uses none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policer {
-    /// The rate that passes in the long run.
+    /// Rate that passes in the long run.
     pub rate: Rate,
-    /// Wire bytes that pass at once after a long pause. A packet that is larger never passes. With less than two packets, tokens
-    /// are lost while a packet is waited for, and less than the rate passes.
+    /// Wire bytes that pass at once after a long pause. A larger packet never passes. If it is less than two packets, tokens
+    /// overflow between packets, and less than the rate passes.
     pub burst: WireBytes,
 }
 
-/// Tokens of a byte, of which a rate of 1 bit/s gives one in a nanosecond: so no fraction of a byte is ever lost.
+/// Tokens per byte. A rate of 1 bit/s gains one token per nanosecond, so that fractions of bytes are never lost.
 const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
 impl Policer {
@@ -34,7 +34,7 @@ fn tokens_of(bytes: WireBytes) -> u128 {
     u128::from(bytes.get()) * TOKENS_PER_BYTE
 }
 
-/// A policer at work.
+/// State of a policer.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
     policer: Policer,
@@ -47,10 +47,10 @@ impl TokenBucket {
         TokenBucket { policer, tokens: policer.most_tokens(), filled: Time::ZERO }
     }
 
-    /// Whether a packet of this size passes, for which its tokens are taken.
+    /// Returns `true` if a packet of this size passes, and removes its tokens.
     pub(crate) fn passes(&mut self, now: Time, size: WireBytes) -> bool {
         let nanos = now.since(self.filled).as_nanos();
-        // Neither factor has more than 64 bits, and the sum is cut to what a burst of 64 bits makes.
+        // Neither factor has more than 64 bits, and the sum is limited to the tokens of a burst.
         let gained = u128::from(self.policer.rate.as_bps()) * u128::from(nanos);
         self.tokens = self.tokens.saturating_add(gained).min(self.policer.most_tokens());
         self.filled = self.filled.max(now);
@@ -71,7 +71,7 @@ mod tests {
         TokenBucket::new(Policer { rate: RATE, burst: WireBytes::new(burst) })
     }
 
-    /// How many packets of `size` bytes pass in 10 s of a constant rate.
+    /// Returns the number of packets of `size` bytes that pass within 10 s of a constant rate.
     fn passed(bucket: &mut TokenBucket, bps: u64, size: u64) -> u64 {
         let packets = bps * 10 / (8 * size);
         let at = |n: u64| Time::from_nanos(n * 8 * size * 1_000_000_000 / bps);
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(passed(&mut bucket(1500), 1_500_000, 1500), 1250, "all of it");
         for bps in [1_600_000, 3_000_000, 4_500_001, 100_000_000] {
             for burst in [3000, 15_000] {
-                // The last packet comes before the last token does.
+                // The last packet arrives before the last token.
                 let expected = 1250 + burst / 1500 - 1;
                 let passed = passed(&mut bucket(burst), bps, 1500);
                 assert!(passed.abs_diff(expected) <= 1, "{passed} at {bps} bit/s with {burst} B");
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn small_packets_lose_no_fraction_of_a_byte() {
-        // A rate at which no packet is a whole number of nanoseconds.
+        // At this rate no packet takes a whole number of nanoseconds.
         let policer = Policer { rate: Rate::from_bps(7), burst: WireBytes::new(6) };
         let mut bucket = TokenBucket::new(policer);
         let seconds = 8 * 9000;
         let passed =
             (0..seconds * 10).filter(|n| bucket.passes(Time::from_nanos(n * 100_000_000), WireBytes::new(3)));
-        // Up to the last packet, 7 bit/s give 62,999.9 bytes, and the bucket was full.
+        // 7 bit/s gain 62,999.9 bytes up to the last packet, and the bucket was full.
         assert_eq!(passed.count(), 63_005 / 3);
     }
 
@@ -111,7 +111,7 @@ mod tests {
             let at = Time::ZERO + Span::from_millis(at_ms);
             (0..10).filter(|_| bucket.passes(at, WireBytes::new(1500))).count()
         };
-        // 6000 bytes come in 32 ms.
+        // 6000 bytes of tokens take 32 ms.
         assert_eq!([burst(0), burst(31), burst(63), burst(95), burst(100_000)], [4, 3, 4, 4, 4]);
     }
 

@@ -20,16 +20,16 @@ pub use fq_codel::FqCoDel;
 pub use pie::Pie;
 pub use red::Red;
 
-/// What a queue is measured in.
+/// Limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Everything fits.
+    /// No limit.
     Unlimited,
-    /// So many packets.
+    /// Number of packets.
     Packets(u64),
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(WireBytes),
-    /// As many bytes as the link sends in this time at its present rate.
+    /// Bytes that the link sends in this time at its current rate.
     Time(Span),
 }
 
@@ -37,52 +37,51 @@ pub enum QueueLimit {
 /// idle and the queue empty fits at any limit. When a changed rate shrinks a queue, packets that wait already stay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueConfig {
-    /// How much fits.
+    /// Size of the queue.
     pub limit: QueueLimit,
-    /// Whether the packet being sent takes up room: with a limit of 50 packets, 49 wait behind it if it does,
-    /// 50 if not.
+    /// Set if the packet being sent occupies room: with a limit of 50 packets, 49 wait behind it instead of 50.
     pub in_service_counts: bool,
     /// Rule by which packets are dropped before the queue is full.
     pub discipline: Discipline,
 }
 
 impl QueueConfig {
-    /// A queue in which everything fits.
+    /// Returns a queue without a limit.
     pub const fn unlimited() -> Self {
         Self::limited(QueueLimit::Unlimited)
     }
 
-    /// Room for `n` packets besides the one being sent.
+    /// Returns a queue for `n` packets besides the one being sent.
     pub const fn packets(n: u64) -> Self {
         Self::limited(QueueLimit::Packets(n))
     }
 
-    /// Room for so many bytes besides the packet being sent.
+    /// Returns a queue for this number of bytes besides the packet being sent.
     pub const fn bytes(bytes: WireBytes) -> Self {
         Self::limited(QueueLimit::Bytes(bytes))
     }
 
-    /// Room for what the link sends in `span`, besides the packet being sent.
+    /// Returns a queue for the bytes that the link sends in `span`, besides the packet being sent.
     pub const fn time(span: Span) -> Self {
         Self::limited(QueueLimit::Time(span))
     }
 
-    /// The rule of ns-2's drop-tail queue: of `n` packets, `n - 1` wait and one is being sent.
+    /// Returns ns-2's drop-tail queue: of `n` packets, `n - 1` wait and one is being sent.
     pub const fn ns2_packets(n: u64) -> Self {
         Self::packets(n).counting_in_service()
     }
 
-    /// A queue with this limit that drops packets only where it is full.
+    /// Returns a queue with this limit that drops packets only when it is full.
     pub const fn limited(limit: QueueLimit) -> Self {
         QueueConfig { limit, in_service_counts: false, discipline: Discipline::DropTail }
     }
 
-    /// The same limit, but the packet being sent counts too.
+    /// Counts the packet being sent too.
     pub const fn counting_in_service(self) -> Self {
         QueueConfig { in_service_counts: true, ..self }
     }
 
-    /// The same limit with a discipline.
+    /// Sets the discipline.
     pub const fn with_discipline(self, discipline: Discipline) -> Self {
         QueueConfig { discipline, ..self }
     }
@@ -110,7 +109,7 @@ fn bytes_in(rate: Rate, span: Span) -> WireBytes {
     WireBytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
-/// A limit at a given rate.
+/// Limit of a queue at a given rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Capacity {
     Unlimited,
@@ -119,7 +118,7 @@ pub(crate) enum Capacity {
 }
 
 impl Capacity {
-    /// Whether a packet of `size` fits with `packets` of together `bytes`.
+    /// Returns `true` if a packet of `size` fits beside `packets` with a total of `bytes`.
     pub(crate) fn fits(&self, packets: u64, bytes: WireBytes, size: WireBytes) -> bool {
         match *self {
             Capacity::Unlimited => true,

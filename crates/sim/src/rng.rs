@@ -1,33 +1,32 @@
 //! Random streams that belong to a name.
 //!
-//! A component never takes its randomness from a shared generator: it asks for the stream of its own name.
-//! What one component draws therefore cannot depend on which others exist, and adding one disturbs nobody.
+//! A component never draws from a shared generator: it has the stream of its own name. Its draws therefore do not depend on other
+//! components, and adding one does not disturb the others.
 //!
-//! The seed of a stream is the SHA-256 of a label, the scenario's seed, the run's number and the parts of the
-//! name, each part preceded by its length; all numbers are 64-bit little-endian. The 32 bytes seed a PCG64
-//! (XSL-RR 128/64). This derivation is part of the results: changing it changes every run, so a test holds it
-//! fixed.
+//! The seed of a stream is the SHA-256 of a label, the scenario's seed, the run's number and the parts of the name, each part
+//! preceded by its length; all numbers are 64-bit little-endian. The 32 bytes seed a PCG64 (XSL-RR 128/64). A change of this
+//! derivation would change the results of every run, so a test compares it with fixed values.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// Where all randomness of one run comes from: the scenario's seed and the number of the run.
+/// Origin of all randomness of one run: the scenario's seed and the number of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// Shared by all runs of a scenario.
+    /// Seed of the scenario, the same for all its runs.
     pub seed: u64,
-    /// Which repetition this is.
+    /// Number of the repetition.
     pub run: u64,
 }
 
 impl Seeds {
-    /// Seeds of run `run` of a scenario seeded with `seed`.
+    /// Returns the seeds of run `run` of a scenario seeded with `seed`.
     pub const fn new(seed: u64, run: u64) -> Self {
         Seeds { seed, run }
     }
 
-    /// The random stream of a name, given in parts so that no choice of separator can make two names equal.
+    /// Returns the random stream of a name. The name is given in parts, so that no separator can make two names equal.
     ///
     /// ```
     /// use anabranch_sim::rng::Seeds;
@@ -40,7 +39,7 @@ impl Seeds {
         Stream(Pcg64::from_seed(self.hash("anabranch/stream/1", name)))
     }
 
-    /// 32 bytes for a component that runs a generator of its own, such as a protocol endpoint.
+    /// Returns 32 bytes for a component with a generator of its own, such as a protocol endpoint.
     pub fn entropy(&self, name: &[&str]) -> [u8; 32] {
         self.hash("anabranch/entropy/1", name)
     }
@@ -63,34 +62,33 @@ impl Seeds {
 pub struct Stream(Pcg64);
 
 impl Stream {
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in `[0, 1)`, a multiple of 2^-53.
+    /// Returns a uniform multiple of 2^-53 in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
         (self.next_u64() >> 11) as f64 * STEP
     }
 
-    /// True with the given probability; never at 0, always at 1.
+    /// Returns `true` with the given probability: never at 0, always at 1.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Uniform in `0..n`, and 0 for `n == 0`. No number is likelier than another by more than `n` parts in
-    /// 2^64.
+    /// Returns a uniform number in `0..n`, and 0 for `n == 0`. Probabilities differ by at most `n` parts in 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Exponentially distributed with the given mean.
+    /// Returns an exponentially distributed number with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(1.0 - self.unit()) * mean
     }
 
-    /// Pareto distributed: at least `scale`, and of mean `scale * shape / (shape - 1)` if `shape > 1`.
+    /// Returns a Pareto distributed number: at least `scale`, with mean `scale * shape / (shape - 1)` if `shape > 1`.
     pub fn pareto(&mut self, scale: f64, shape: f64) -> f64 {
         scale / libm::pow(1.0 - self.unit(), 1.0 / shape)
     }

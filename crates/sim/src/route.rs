@@ -1,34 +1,33 @@
-//! Names of the things a world is made of, and the ways through it.
+//! Identifiers of hosts, links and sources, and routes through a world.
 
-/// A host of a world.
+/// Identifier of a host of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub(crate) u32);
 
-/// A link of a world.
+/// Identifier of a link of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub(crate) u32);
 
-/// Whose packets they are: a flow or a traffic source, known by its name. Links count and draw losses by
-/// source.
+/// Identifier of a source: a flow or a traffic source with a name. Links count packets and draw losses by source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub(crate) u32);
 
 impl HostId {
-    /// Hosts are numbered from 0 in the order they were added.
+    /// Returns the number of the host, from 0 in the order of addition.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl LinkId {
-    /// Links are numbered from 0 in the order they were added.
+    /// Returns the number of the link, from 0 in the order of addition.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl SourceId {
-    /// Sources are numbered from 0 in the order they were first named.
+    /// Returns the number of the source, from 0 in the order of first use.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -37,15 +36,15 @@ impl SourceId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RouteId(pub(crate) u32);
 
-/// Where packets go after the last link of a route.
+/// Destination of packets after the last link of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
     Host(HostId),
-    /// Cross traffic vanishes.
+    /// Discards packets, as those of cross traffic.
     Nowhere,
 }
 
-/// A way through the network in one direction.
+/// A route through the network in one direction.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) source: SourceId,

@@ -1,4 +1,4 @@
-//! Changes that a link is going to have.
+//! Future changes of a link.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use anabranch_core::time::Time;
 use crate::dynamics::LinkChange;
 use crate::trace::{Playback, Series, SeriesCursor};
 
-/// Changes of one link in the order of their times; those of one moment in the order given, and before those of series.
+/// Changes of one link in the order of their times. Changes at the same time keep their given order and precede those of series.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule {
     changes: VecDeque<(Time, LinkChange)>,
@@ -32,7 +32,7 @@ impl Schedule {
         listed.into_iter().chain(recorded).min()
     }
 
-    /// Takes the next change if it is due.
+    /// Removes the next change if it is due.
     pub(crate) fn pop(&mut self, now: Time) -> Option<LinkChange> {
         let next = self.next_time().filter(|next| *next <= now)?;
         if self.changes.front().is_some_and(|(time, _)| *time == next) {

@@ -1,4 +1,4 @@
-//! The SCTP endpoint as a host of the simulator, with an application on top.
+//! SCTP endpoint with an application, as a host of the simulator.
 
 use anabranch_core::time::{Time, earliest};
 use anabranch_core::{AssociationEvent, AssociationId, Endpoint, PacketBuffer, PathAddress};
@@ -6,17 +6,17 @@ use std::any::Any;
 
 use crate::{Datagram, Encapsulation, Envelope, Host};
 
-/// What runs on top of an endpoint.
+/// Application on top of an endpoint.
 pub trait Application: Any {
-    /// Called after everything that happened to the endpoint and after its events, and once at the start: hands messages over, reads
-    /// what arrived.
+    /// Sends messages and reads received data. It is called once at the start, and after each packet, timeout or change of the
+    /// endpoint, behind the events.
     fn step(&mut self, now: Time, endpoint: &mut Endpoint);
-    /// Something happened to an association.
+    /// Handles an event of an association.
     fn on_event(&mut self, now: Time, endpoint: &mut Endpoint, id: AssociationId, event: &AssociationEvent);
-    /// Called whenever the endpoint has sent all that it can for now: its state stays as it is until something happens. For
-    /// observers; what is handed over here waits for the next thing that happens.
+    /// Called when the endpoint has sent all that it can for now: its state stays the same until the next packet or timeout. It is
+    /// meant for observers, since messages that are sent here wait until then.
     fn drained(&mut self, _now: Time, _endpoint: &mut Endpoint) {}
-    /// When it wants to be called again.
+    /// Returns the time at which the application has to be called again.
     fn poll_timeout(&mut self) -> Option<Time>;
 }
 
@@ -26,19 +26,19 @@ pub struct SctpHost<A> {
     pub endpoint: Endpoint,
     /// The application.
     pub application: A,
-    /// How its packets are carried.
+    /// Encapsulation of the endpoint's packets.
     encapsulation: anabranch_core::Encapsulation,
-    /// The application may not have been called since the last thing that happened.
+    /// Set if the application has to be called again.
     stale: bool,
 }
 
 impl<A: Application> SctpHost<A> {
-    /// A host of an endpoint whose packets are carried as `encapsulation` says.
+    /// Returns a host of an endpoint with packets in this encapsulation.
     pub fn new(endpoint: Endpoint, encapsulation: anabranch_core::Encapsulation, application: A) -> Self {
         SctpHost { endpoint, application, encapsulation, stale: true }
     }
 
-    /// Lets the application act on what happened. False if nothing did, so that the endpoint is as it was.
+    /// Calls the application if anything happened to the endpoint. Otherwise returns `false` and leaves the endpoint unchanged.
     fn settle(&mut self, now: Time) -> bool {
         while let Some((id, event)) = self.endpoint.poll_event() {
             self.application.on_event(now, &mut self.endpoint, id, &event);
@@ -82,7 +82,7 @@ impl<A: Application> Host for SctpHost<A> {
     fn poll_transmit(&mut self, now: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
         self.settle(now);
         let mut transmit = self.endpoint.poll_transmit(now, buf);
-        // Draining may have produced events, and the application's answer to them packets.
+        // Sending may have produced events, and the application may have answered them with messages.
         if transmit.is_none() && self.settle(now) {
             transmit = self.endpoint.poll_transmit(now, buf);
         }

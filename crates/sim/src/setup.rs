@@ -1,4 +1,4 @@
-//! Putting a world together.
+//! Construction of a world.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::schedule::Schedule;
 use crate::traffic::{Source, TrafficConfig};
 use crate::world::{HostEntry, LinkEntry, ScheduleEntry, Target, TrafficEntry, World};
 
-/// Putting it together. Parts can be added while the world runs, unless its links are
-/// [computed ahead](World::compute_ahead): then all of this panics.
+/// Construction. Parts can be added during a run, unless links are [computed ahead](World::compute_ahead): then all of these
+/// methods panic.
 impl World {
-    /// An empty world at time zero.
+    /// Returns an empty world at time zero.
     pub fn new(seeds: Seeds) -> Self {
         World {
             now: Time::ZERO,
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// Adds a host with the addresses of its interfaces. Its first packets are asked for at the present time.
+    /// Adds a host with the addresses of its interfaces, and polls it at the current time.
     pub fn add_host(&mut self, host: Box<dyn Host>, addresses: &[Address]) -> Result<HostId, ConfigError> {
         self.assert_not_ahead();
         for (index, address) in addresses.iter().enumerate() {
@@ -85,10 +85,10 @@ impl World {
         Ok(id)
     }
 
-    /// Says which links a packet from one address to another passes. Links may be shared by routes.
+    /// Adds a route: the links that a packet from one address to another passes. Routes may share links.
     ///
-    /// `name` says whose packets these are, such as `flow-1`; routes of one name are one source. Without a
-    /// name the route is a source of its own, named `10.0.0.1>10.0.0.2` after its addresses.
+    /// `name` is the source of these packets, such as `flow-1`; routes with the same name are one source. A route without a name is
+    /// a source of its own with a name from its addresses, such as `10.0.0.1>10.0.0.2`.
     pub fn add_route(
         &mut self,
         source: Address,
@@ -132,8 +132,8 @@ impl World {
         Ok(id)
     }
 
-    /// Lets a link change at given moments. Of changes at one moment, the order is that of the list; of
-    /// several schedules of a link, that in which they were added.
+    /// Schedules changes of a link. Changes at the same time keep the order of the list, and schedules of a link the order in which
+    /// they were added.
     pub fn add_schedule(
         &mut self,
         link: LinkId,
@@ -153,7 +153,7 @@ impl World {
         self.schedules.push(ScheduleEntry { link, schedule, slot });
     }
 
-    /// Changes a link now.
+    /// Applies a change to a link now.
     pub fn change_link(&mut self, link: LinkId, change: &LinkChange) -> Result<(), ConfigError> {
         self.assert_not_ahead();
         change.check()?;

@@ -1,4 +1,4 @@
-//! Watching packets.
+//! Observation of packets.
 
 use std::any::Any;
 
@@ -8,57 +8,57 @@ use anabranch_core::units::WireBytes;
 use crate::datagram::Datagram;
 use crate::route::{HostId, LinkId, SourceId};
 
-/// Where something happens to a packet.
+/// Place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
     /// At a host.
     Host(HostId),
     /// On a link.
     Link {
-        /// Which one.
+        /// Identifier of the link.
         id: LinkId,
-        /// Its name.
+        /// Name of the link.
         name: &'a str,
     },
 }
 
-/// What happens to a packet.
+/// Event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// A host sends it, or it is offered to a link.
+    /// A host sends the packet, or the packet is offered to a link.
     Sent,
-    /// A host receives it, or it reaches the far end of a link.
+    /// A host receives the packet, or the packet reaches the far end of a link.
     Delivered,
-    /// A link loses it.
+    /// A link loses the packet at random.
     DroppedLoss,
-    /// A link's policer drops it.
+    /// A link's policer drops the packet.
     DroppedPolicer,
     /// A link's queue is full, or its discipline drops the packet.
     DroppedQueue,
-    /// A link is down.
+    /// The link is down.
     DroppedOutage,
-    /// No route leads from its source to its destination.
+    /// No route connects its source and its destination.
     Unroutable,
 }
 
-/// A packet as a tap sees it.
+/// A packet as a tap observes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketView<'a> {
-    /// Whose it is; none if it has no route.
+    /// Source of the packet; `None` without a route.
     pub source: Option<SourceId>,
-    /// Its size on the wire.
+    /// Size on the wire.
     pub wire: WireBytes,
-    /// What it carries; none for background traffic.
+    /// Addresses and payload; `None` for background traffic.
     pub datagram: Option<Datagram<'a>>,
 }
 
-/// An observer of a world. It changes nothing, and costs nothing where there is none.
+/// An observer of a world. It never changes the run, and a world without one spends no time on it.
 pub trait Tap: Any {
-    /// Something has happened to a packet.
+    /// Handles an event of a packet.
     fn packet(&mut self, now: Time, place: Place<'_>, event: PacketEvent, packet: PacketView<'_>);
 
-    /// Whether it wants to see packets that are offered to links and that reach their far ends. It is asked once, when it is set.
-    /// One that does not is told of what happens at hosts and of what links drop: most events of background traffic are others.
+    /// Returns `true` to observe packets that are offered to links and that reach their far ends. The world calls it once, when the
+    /// tap is set. Other taps observe only hosts and drops on links, and so skip most events of background traffic.
     fn follows_links(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Background traffic: packets that have a size but no content, pass a list of links and vanish.
+//! Background traffic: packets with a size but no content that pass a list of links and are then discarded.
 
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::units::WireBytes;
@@ -6,33 +6,32 @@ use anabranch_core::units::WireBytes;
 use crate::error::{ConfigError, require};
 use crate::rng::Stream;
 
-/// When a source sends.
+/// Times at which a source sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrafficKind {
-    /// At a constant rate. The first packet goes at the start.
+    /// Constant rate. The first packet is sent at the start.
     Cbr {
-        /// The rate in bits on the wire.
+        /// Rate in bits on the wire.
         rate: Rate,
-        /// Each gap is longer or shorter by up to this fraction, drawn uniformly; 0 keeps gaps equal, 0.5 is `random_` in
-        /// ns-2.
+        /// Largest relative change of a gap, drawn uniformly: 0 keeps gaps equal, 0.5 is `random_` in ns-2.
         jitter: f64,
     },
-    /// With exponentially distributed gaps. The first packet goes one gap after the start.
+    /// Exponentially distributed gaps. The first packet is sent one gap after the start.
     Poisson {
-        /// The mean rate in bits on the wire.
+        /// Mean rate in bits on the wire.
         rate: Rate,
     },
-    /// In bursts at a constant rate, the number of packets of a burst and the pauses between bursts being
-    /// Pareto distributed as in ns-2. The first packet goes one pause and one interval after the start. A
-    /// drawn burst is rounded to whole packets and holds at least one.
+    /// Bursts at a constant rate. The number of packets of a burst and the pauses between bursts are Pareto distributed as in ns-2.
+    /// The first packet is sent one pause and one interval after the start. A burst is rounded to whole packets and has at least
+    /// one.
     ParetoOnOff {
-        /// The rate within a burst, in bits on the wire.
+        /// Rate within a burst, in bits on the wire.
         rate: Rate,
         /// Mean length of a burst.
         burst: Span,
         /// Mean length of a pause.
         idle: Span,
-        /// The shape of both distributions, above 1; the mean is slow to establish itself near 1.
+        /// Shape of both distributions, above 1. Near 1, the mean converges slowly.
         shape: f64,
     },
 }
@@ -40,38 +39,38 @@ pub enum TrafficKind {
 /// A source of background traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrafficConfig {
-    /// Unique among sources; its random stream belongs to it.
+    /// Unique name. The source's random stream belongs to it.
     pub name: String,
-    /// When it sends.
+    /// Times at which the source sends.
     pub kind: TrafficKind,
-    /// How much it sends at a time, on the wire.
+    /// Bytes sent at a time, on the wire.
     pub packet: WireBytes,
-    /// The largest packet: more goes as several packets one right behind the other, the last taking what is
-    /// left. An ns-2 source on its default UDP agent has 1000 bytes here.
+    /// Maximum packet size, on the wire. A larger `packet` is sent as several packets back to back, of which the last is the
+    /// remainder. An ns-2 source on its default UDP agent has 1000 bytes here.
     pub fragment: Option<WireBytes>,
-    /// When it starts. Published ns-2 scripts often say 0.1 s.
+    /// Start time. Published ns-2 scripts often use 0.1 s.
     pub start: Time,
-    /// When it stops, if ever: it sends nothing at that moment or later.
+    /// End time, at and after which the source does not send.
     pub stop: Option<Time>,
 }
 
 impl TrafficConfig {
-    /// A source that runs from the beginning to the end and sends whole packets.
+    /// Returns a source that sends unfragmented packets during the whole run.
     pub fn new(name: impl Into<String>, kind: TrafficKind, packet: WireBytes) -> Self {
         TrafficConfig { name: name.into(), kind, packet, fragment: None, start: Time::ZERO, stop: None }
     }
 
-    /// The same source split into packets of at most this size.
+    /// Sets the maximum packet size.
     pub fn with_fragment(self, fragment: WireBytes) -> Self {
         TrafficConfig { fragment: Some(fragment), ..self }
     }
 
-    /// The same source with this start.
+    /// Sets the start time.
     pub fn starting_at(self, start: Time) -> Self {
         TrafficConfig { start, ..self }
     }
 
-    /// The same source with this end.
+    /// Sets the end time.
     pub fn stopping_at(self, stop: Time) -> Self {
         TrafficConfig { stop: Some(stop), ..self }
     }
@@ -93,14 +92,14 @@ impl TrafficConfig {
     }
 }
 
-/// A traffic source at work.
+/// State of a traffic source.
 pub(crate) struct Source {
     config: TrafficConfig,
     stream: Stream,
     /// Nanoseconds from one packet to the next at the nominal rate.
     interval: f64,
     carry: u64,
-    /// Packets left of a burst.
+    /// Packets left in the current burst.
     left: u64,
 }
 
@@ -114,7 +113,7 @@ impl Source {
         Ok(Source { config, stream, interval, carry: 0, left: 0 })
     }
 
-    /// Whether each gap is drawn, so that packets of two sources go in one nanosecond by chance only.
+    /// Returns `true` if each gap is drawn, so that packets of two sources are sent in the same nanosecond only by chance.
     pub(crate) fn draws_gaps(&self) -> bool {
         match self.config.kind {
             TrafficKind::Cbr { jitter, .. } => jitter > 0.0,
@@ -122,7 +121,7 @@ impl Source {
         }
     }
 
-    /// When the first packet goes, unless the source has stopped by then.
+    /// Returns the time of the first packet, unless the source has stopped by then.
     pub(crate) fn first(&mut self) -> Option<Time> {
         let start = self.config.start;
         match self.config.kind {
@@ -131,7 +130,7 @@ impl Source {
         }
     }
 
-    /// When the packet after the one sent at `now` goes.
+    /// Returns the time of the packet after the one sent at `now`.
     #[inline]
     pub(crate) fn after(&mut self, now: Time) -> Option<Time> {
         let gap = self.gap();
@@ -175,7 +174,7 @@ impl Source {
         nanos(gap)
     }
 
-    /// The sizes of the packets that go together.
+    /// Returns the sizes of the packets that are sent together.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = WireBytes> + use<> {
         let whole = self.config.packet;
         let most = self.config.fragment.unwrap_or(whole);
@@ -188,15 +187,15 @@ impl Source {
     }
 }
 
-/// Nanoseconds that `packet` takes at `rate`.
+/// Returns the nanoseconds that `packet` takes at `rate`.
 fn interval(packet: WireBytes, rate: Rate) -> f64 {
     packet.get() as f64 * 8e9 / rate.as_bps() as f64
 }
 
-/// The nearest nanosecond, and of two that are as near the later. What [`f64::round`] gives, without a call: that is no instruction of
-/// every processor.
+/// Rounds to the nearest nanosecond, and halves up, as [`f64::round`] does. That would be a function call, since not every
+/// processor has an instruction for it.
 fn nanos(ns: f64) -> Span {
-    // A float-to-integer cast saturates, and what has no place for a fraction has none.
+    // A float-to-integer cast saturates, and numbers beyond its range have no fraction.
     let whole = ns as u64;
     let fraction = ns - whole as f64;
     Span::from_nanos(whole.saturating_add(u64::from(fraction >= 0.5)))
@@ -266,8 +265,7 @@ mod tests {
         let (burst, idle) = (Span::from_millis(500), Span::from_millis(250));
         let mut source = source(TrafficKind::ParetoOnOff { rate, burst, idle, shape: 2.5 }, 500);
         let times = times(&mut source, 2_000_000);
-        // A pause is one interval longer than drawn, less the interval the burst ends with; so the means add
-        // up.
+        // A pause is one interval longer than drawn, and the interval that ends the burst is missing, so the means add up.
         let expected = 2e6 * 500.0 / 750.0;
         let got = rate_of(&times, 500);
         assert!((got / expected - 1.0).abs() < 0.02, "{got}");

@@ -1,4 +1,4 @@
-//! The network and everything that happens in it.
+//! The network and the execution of its events.
 
 mod ahead;
 
@@ -23,17 +23,17 @@ use crate::traffic::Source;
 
 pub(crate) use ahead::AheadState;
 
-/// How often in a row a host may name a deadline that has come.
+/// Maximum number of times in a row that a host may return a past deadline.
 const MAX_TIMEOUTS: u32 = 1000;
-/// How many packets a host may send at one go.
+/// Maximum number of packets that a host may send at once.
 const MAX_BURST: u32 = 1 << 20;
 
-/// What an event is about.
+/// Action of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The serialiser of a link becomes free, or a batch may begin.
+    /// Departure from the serialiser of a link, or start of a batch.
     Departure(LinkId),
-    /// The first propagating packet of a link arrives.
+    /// Arrival of the first propagating packet of a link.
     Arrival(LinkId),
     Wake(HostId),
     Traffic(usize),
@@ -43,20 +43,20 @@ pub(crate) enum Target {
 pub(crate) struct HostEntry {
     pub(crate) host: Box<dyn Host>,
     pub(crate) wake: Slot,
-    /// When the host will be woken.
+    /// Time at which the host will be woken.
     pub(crate) armed: Option<Time>,
-    /// Routes that it has used, which are found sooner here than among all.
+    /// Routes that the host has used. A search here is faster than among all routes.
     pub(crate) used_routes: Vec<((Address, Address), RouteId)>,
 }
 
-/// How many routes that a host has used are looked at one by one: more than it has paths, most of the time.
+/// Maximum number of used routes that are searched one by one, usually more than a host has paths.
 const USED_ROUTES: usize = 8;
 
 pub(crate) struct LinkEntry {
     pub(crate) link: Link,
     pub(crate) departure: Slot,
     pub(crate) arrival: Slot,
-    /// Traffic that enters the network here, if it is computed ahead.
+    /// Traffic that enters the network at this link, if it is computed ahead.
     pub(crate) background: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct TrafficEntry {
     pub(crate) source: Source,
     pub(crate) route: RouteId,
     pub(crate) slot: Slot,
-    /// When it sends next, and when it sent before, if it did.
+    /// Times of the next and of the previous transmission.
     pub(crate) next: Option<Time>,
     pub(crate) sent_at: Option<Time>,
 }
@@ -75,10 +75,9 @@ pub(crate) struct ScheduleEntry {
     pub(crate) slot: Slot,
 }
 
-/// A network of hosts, links and background traffic, and the time in it.
+/// A network of hosts, links and background traffic, and its clock.
 ///
-/// One world is one run. It is single-threaded and depends on nothing but its description, its seeds and the
-/// calls made.
+/// One world is one run. It is single-threaded and depends only on its description, its seeds and the calls.
 pub struct World {
     pub(crate) now: Time,
     pub(crate) seeds: Seeds,
@@ -95,34 +94,34 @@ pub struct World {
     pub(crate) traffic: Vec<TrafficEntry>,
     pub(crate) schedules: Vec<ScheduleEntry>,
     pub(crate) pool: Pool,
-    /// Hosts write packets here, one after the other.
+    /// Buffer into which hosts write packets, one after the other.
     pub(crate) outgoing: PacketBuffer,
-    /// Packets are read here of which not all was written.
+    /// Buffer that extends partly written packets to their full length.
     pub(crate) unabridged: Unabridged,
     pub(crate) tap: Option<Box<dyn Tap>>,
-    /// There is a tap that follows links.
+    /// Set if there is a tap that follows links.
     pub(crate) tap_follows_links: bool,
     pub(crate) digest: Option<Sha256>,
     pub(crate) unroutable: u64,
-    /// Links are computed ahead.
+    /// State of links that are computed ahead.
     pub(crate) ahead: Option<AheadState>,
 }
 
-/// Running.
+/// Execution of events.
 impl World {
-    /// Handles the next event. False if there is none.
+    /// Handles the next event. Returns `false` if there is none.
     pub fn step(&mut self) -> bool {
         self.step_until(Time::from_nanos(u64::MAX))
     }
 
-    /// Handles all events up to and including `end`, and leaves the time there.
+    /// Handles all events up to and including `end`, and sets the clock to `end`.
     pub fn run_until(&mut self, end: Time) {
         while self.step_until(end) {}
         self.now = self.now.max(end);
         self.settle_links();
     }
 
-    /// Handles the next event if it is due at `end` or before; otherwise does nothing and says false.
+    /// Handles the next event if it is due at `end` or earlier. Otherwise changes nothing and returns `false`.
     pub fn step_until(&mut self, end: Time) -> bool {
         let Some((now, target)) = self.events.pop_until(end) else { return false };
         self.now = now;
@@ -140,13 +139,13 @@ impl World {
         true
     }
 
-    /// Sends what a host has to send and notes its deadline. To be called after [`World::host_mut`]: whoever
-    /// touches a host from outside must wake it, or it may sleep through what it was told.
+    /// Sends the packets of a host and schedules its deadline. Call it after [`World::host_mut`]: a host that was changed from
+    /// outside must be woken, since its deadline may have changed.
     pub fn wake_host(&mut self, id: HostId) {
         self.service(id);
     }
 
-    /// Touches a host from outside and wakes it.
+    /// Changes a host from outside and wakes it.
     ///
     /// # Panics
     /// If the host is not a `T`.
@@ -167,7 +166,7 @@ impl World {
         self.service(id);
     }
 
-    /// Drains a host and arms its deadline.
+    /// Sends all packets of a host and schedules its deadline.
     fn service(&mut self, id: HostId) {
         for _ in 0..MAX_TIMEOUTS {
             self.drain(id);
@@ -209,7 +208,7 @@ impl World {
         self.outgoing = buffer;
     }
 
-    /// Sends the packet in `buffer`, which is empty then.
+    /// Sends the packet in `buffer`, which is empty afterwards.
     fn send(&mut self, host: HostId, envelope: Envelope, buffer: &mut PacketBuffer) {
         let Some(route) = self.find_route(host, (envelope.source, envelope.destination)) else {
             self.unroutable += 1;
@@ -359,7 +358,7 @@ impl World {
         tap.packet(self.now, place, event, PacketView { source: Some(source), wire, datagram });
     }
 
-    /// A packet that its host has just written.
+    /// Reports a packet that its host has just written to the tap.
     fn observe_sent(
         &mut self,
         host: HostId,
@@ -384,45 +383,45 @@ impl World {
     }
 }
 
-/// Looking.
+/// Observation.
 impl World {
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The seeds of the run, for hosts that need randomness of their own.
+    /// Returns the seeds of the run, for hosts that need randomness of their own.
     pub fn seeds(&self) -> Seeds {
         self.seeds
     }
 
-    /// When the next event is due.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> Option<Time> {
         self.events.next_time()
     }
 
-    /// How many events are pending: at most two per link and one per host, traffic source and schedule.
+    /// Returns the number of pending events: at most two per link and one per host, traffic source and schedule.
     pub fn pending_events(&self) -> usize {
         self.events.len()
     }
 
-    /// How many events have been handled.
+    /// Returns the number of handled events.
     pub fn handled_events(&self) -> u64 {
         self.handled
     }
 
-    /// How many packets are on links.
+    /// Returns the number of packets on links.
     pub fn packets_on_the_way(&self) -> usize {
         let background = self.links.iter().map(|entry| entry.link.background_ahead());
         self.pool.len() + background.sum::<usize>()
     }
 
-    /// How many packets were sent for which there is no route.
+    /// Returns the number of packets that were sent without a route.
     pub fn unroutable(&self) -> u64 {
         self.unroutable
     }
 
-    /// A host.
+    /// Returns a host.
     ///
     /// # Panics
     /// If the host is not a `T`.
@@ -431,7 +430,7 @@ impl World {
         host.downcast_ref().expect("the host is of the type asked for")
     }
 
-    /// A host, to change it. Call [`World::wake_host`] afterwards, or use [`World::with_host`].
+    /// Returns a host for changes. Call [`World::wake_host`] afterwards, or use [`World::with_host`].
     ///
     /// # Panics
     /// If the host is not a `T`.
@@ -440,44 +439,44 @@ impl World {
         host.downcast_mut().expect("the host is of the type asked for")
     }
 
-    /// A link.
+    /// Returns a link.
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()].link
     }
 
-    /// All links.
+    /// Returns all links.
     pub fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
         self.links.iter().enumerate().map(|(index, entry)| (LinkId(index as u32), &entry.link))
     }
 
-    /// The link of a name.
+    /// Returns the link with this name.
     pub fn find_link(&self, name: &str) -> Option<LinkId> {
         self.link_names.get(name).copied()
     }
 
-    /// The source of a name.
+    /// Returns the source with this name.
     pub fn find_source(&self, name: &str) -> Option<SourceId> {
         self.source_names.get(name).copied()
     }
 
-    /// The name of a source.
+    /// Returns the name of a source.
     pub fn source_name(&self, id: SourceId) -> &str {
         &self.sources[id.index()]
     }
 
-    /// Lets a tap watch, in place of any other.
+    /// Sets the tap, in place of an earlier one.
     pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
         self.tap_follows_links = tap.follows_links();
         self.tap = Some(tap);
     }
 
-    /// The tap, if there is one and it is a `T`.
+    /// Returns the tap, if there is one and it is a `T`.
     pub fn tap_mut<T: Tap>(&mut self) -> Option<&mut T> {
         let tap: &mut dyn Any = self.tap.as_deref_mut()?;
         tap.downcast_mut()
     }
 
-    /// Takes the tap away, if there is one and it is a `T`.
+    /// Removes the tap, if there is one and it is a `T`.
     pub fn take_tap<T: Tap>(&mut self) -> Option<T> {
         self.tap_mut::<T>()?;
         self.tap_follows_links = false;
@@ -485,14 +484,12 @@ impl World {
         tap.downcast().ok().map(|tap| *tap)
     }
 
-    /// Begins to hash what arrives at the far end of every link: when, where, whose, how large, and which
-    /// bytes.
+    /// Starts a hash over all arrivals at the far ends of links: time, link, source, size and bytes.
     pub fn enable_digest(&mut self) {
         self.digest = Some(Sha256::new());
     }
 
-    /// The SHA-256 of all that has arrived since the digest was enabled. Two runs with one digest were the
-    /// same run.
+    /// Returns the SHA-256 of all arrivals since the digest was enabled. Equal digests mean equal runs.
     pub fn digest(&self) -> Option<[u8; 32]> {
         self.digest.clone().map(|digest| digest.finalize().into())
     }

@@ -1,4 +1,4 @@
-//! Worlds whose links are computed ahead give what worlds with events give, to the nanosecond.
+//! Worlds whose links are computed ahead give the results of worlds with events, to the nanosecond.
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,14 @@ use anabranch_sim::{
 const DATA: u8 = 1;
 const ACK: u8 = 2;
 
-/// Sends bursts at given moments, acknowledges what arrives, and sends more for each acknowledgement, as a transport protocol does.
+/// Sends bursts at given times, acknowledges arrivals, and sends more for each acknowledgement, as a transport protocol does.
 struct Node {
     ways: Vec<Envelope>,
     bursts: VecDeque<(Time, usize)>,
     outbox: VecDeque<(usize, u8, usize)>,
     arrivals: Vec<(Time, usize, u8)>,
     sizes: Stream,
-    /// Packets that acknowledgements may still bring out.
+    /// Packets that acknowledgements may still trigger.
     budget: u32,
 }
 
@@ -72,7 +72,8 @@ fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// A pair of hosts on some paths of few rates and delays, so that many packets arrive in one nanosecond, with or without traffic.
+/// Returns a pair of hosts on some paths of few rates and delays, so that many packets arrive in one nanosecond, with or without
+/// traffic.
 fn world(seed: u64, traffic: bool) -> (World, [HostId; 2], Vec<LinkId>) {
     let mut draw = Seeds::new(seed, 0).stream(&["draw"]);
     let mut world = World::new(Seeds::new(seed, 1));
@@ -95,7 +96,7 @@ fn world(seed: u64, traffic: bool) -> (World, [HostId; 2], Vec<LinkId>) {
             let route = if draw.chance(0.2) && shared != link { vec![link, shared] } else { vec![link] };
             world.add_route(address(path, side), address(path, 1 - side), &route, Some("flow")).unwrap();
             if traffic && draw.chance(0.7) {
-                // Of two sources on a link each has to wait for its turn.
+                // With two sources on a link, each waits for its turn.
                 for number in 0..=draw.below(2) {
                     let rate = Rate::from_bps(1_000_000);
                     let kind = if draw.chance(0.5) {
@@ -126,7 +127,7 @@ fn link(draw: &mut Stream, path: u8, side: u8) -> LinkConfig {
     if draw.chance(0.4) { link.with_capacity(capacity(draw)) } else { link }
 }
 
-/// One of few traces, so that packets of several links leave in one nanosecond.
+/// Returns one of few traces, so that packets of several links leave in one nanosecond.
 fn capacity(draw: &mut Stream) -> Playback<CapacityTrace> {
     let mbit = Rate::from_bps(1_000_000);
     let trace = match draw.below(3) {
@@ -137,7 +138,7 @@ fn capacity(draw: &mut Stream) -> Playback<CapacityTrace> {
     Playback::repeated(trace.expect("a valid trace")).starting_at(ms(draw.below(4)))
 }
 
-/// What hosts see, and what links count and hold.
+/// Observations of hosts, and counters and occupancy of links.
 type Seen = (Vec<Vec<(Time, usize, u8)>>, Vec<(Counters, u64, u64, u64, Option<WireBytes>)>, usize);
 
 fn seen((mut world, hosts, links): (World, [HostId; 2], Vec<LinkId>), end: Span) -> (Seen, bool) {

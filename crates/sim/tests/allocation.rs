@@ -1,4 +1,4 @@
-//! A world in full swing allocates nothing.
+//! A running world allocates nothing.
 
 use std::alloc::System;
 
@@ -14,7 +14,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Answers every packet with one of its own and sends one every millisecond besides.
+/// Answers every packet with one of its own, and also sends one every millisecond.
 struct Echo {
     way: Envelope,
     owed: u32,

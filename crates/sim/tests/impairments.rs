@@ -8,7 +8,7 @@ use anabranch_sim::{
     QueueConfig, Seeds, Stream,
 };
 
-/// A packet of this size takes 1 ms to send and, without jitter, 10 ms to arrive.
+/// Size of a packet that takes 1 ms to send and, without jitter, 10 ms to arrive.
 const PACKET: WireBytes = WireBytes::new(1250);
 const DELAY: Span = Span::from_millis(10);
 
@@ -24,7 +24,7 @@ fn lane(config: LinkConfig) -> Lane {
     Lane::new(config, "flow", Seeds::new(1, 0), Vec::new()).expect("a valid link")
 }
 
-/// Offers packets at these times, numbered from 0, and tells when which ones arrived.
+/// Offers packets at these times, numbered from 0, and returns times and numbers of arrivals.
 fn send(lane: &mut Lane, times: impl IntoIterator<Item = Time>) -> Vec<(Time, u32)> {
     let mut arrivals = Vec::new();
     for (owner, time) in (0..).zip(times) {
@@ -42,7 +42,7 @@ fn collect(lane: &mut Lane, now: Time, arrivals: &mut Vec<(Time, u32)>) {
     arrivals.extend(std::iter::from_fn(|| lane.poll_deliver(now, &mut payload)).map(|d| (d.at, d.owner)));
 }
 
-/// Packets every so many microseconds.
+/// Returns times of packets with a constant gap in microseconds.
 fn every(us: u64, packets: u64) -> impl Iterator<Item = Time> {
     (0..packets).map(move |n| at_us(n * us))
 }
@@ -51,7 +51,7 @@ fn jitter(most: Span, order: JitterOrder) -> Jitter {
     Jitter { distribution: JitterDistribution::Uniform(most), order }
 }
 
-/// What jitter alone added to each packet, in milliseconds: packets come too seldom to wait for each other.
+/// Returns the delay that jitter alone added to each packet, in milliseconds. Packets are too far apart to wait for each other.
 fn added(arrivals: &[(Time, u32)], gap_us: u64) -> Vec<f64> {
     let sent = |owner: u32| at_us(u64::from(owner) * gap_us) + Span::from_millis(1) + DELAY;
     arrivals.iter().map(|(at, owner)| at.since(sent(*owner)).as_millis_f64()).collect()
@@ -69,7 +69,7 @@ fn a_policer_passes_its_rate_and_its_burst_and_neither_delays_nor_fills_the_queu
     assert_eq!((entered.packets, delivered.packets + policed.packets), (5000, 5000));
     assert_eq!(delivered.packets, arrivals.len() as u64);
     assert!(added(&arrivals, 2000).iter().all(|added| *added == 0.0));
-    // In the long run every tenth of a second passes 15.
+    // In the long run, each tenth of a second passes 15.
     let in_tenth = |k: u64| {
         let tenth = at_us(k * 100_000)..at_us((k + 1) * 100_000);
         arrivals.iter().filter(|(at, _)| tenth.contains(at)).count()
@@ -131,7 +131,7 @@ fn batches_begin_a_period_after_their_first_packet_and_are_sent_at_the_links_rat
     let aggregation = Aggregation { period: Span::from_millis(5), most_packets: None };
     let mut lane = lane(config().with_aggregation(Some(aggregation)));
     let sent = [0, 1000, 4999, 20_000, 26_000].map(at_us);
-    // Three wait for the end of the first period; the others are alone.
+    // Three packets wait for the end of the first period; the others are alone.
     let expected = [16_000, 17_000, 18_000, 36_000, 42_000].map(at_us);
     assert_eq!(send(&mut lane, sent), expected.into_iter().zip(0..).collect::<Vec<_>>());
 }
@@ -141,7 +141,7 @@ fn batches_of_so_many_packets_do_not_wait_for_the_period() {
     let aggregation = Aggregation { period: Span::from_millis(50), most_packets: Some(3) };
     let mut lane = lane(config().with_aggregation(Some(aggregation)));
     let sent = [0, 2000, 4000, 4000, 5000, 5500, 9000].map(at_us);
-    // The third packet completes the first batch. The second one is complete before that is sent. The last packet waits.
+    // The third packet completes the first batch. The second batch is complete before that is sent. The last packet waits.
     let expected = [15_000, 16_000, 17_000, 18_000, 19_000, 20_000, 70_000].map(at_us);
     assert_eq!(send(&mut lane, sent), expected.into_iter().zip(0..).collect::<Vec<_>>());
 }
@@ -179,7 +179,7 @@ fn a_batch_of_a_link_that_is_down_is_dropped_as_it_leaves() {
     assert_eq!((lane.counters().outage.packets, lane.packets_on_the_way()), (1, 0));
 }
 
-/// Some link, with any of the three.
+/// Returns a random link with or without policer, jitter and batches.
 fn random_config(random: &mut Stream) -> LinkConfig {
     let span = |random: &mut Stream, ms: u64| Span::from_micros(random.below(ms * 1000));
     let mut config = config();
@@ -210,7 +210,7 @@ fn no_packet_vanishes_comes_twice_or_comes_early_whatever_a_link_does_to_its_tim
         let config = random_config(&mut random);
         let mut now = Time::ZERO;
         let sent: Vec<Time> = std::iter::repeat_with(|| {
-            // Bursts, and pauses in which everything arrives.
+            // Bursts, and pauses in which all packets arrive.
             let most_us = if random.chance(0.05) { 50_000 } else { 1500 };
             now += Span::from_micros(random.below(most_us));
             now

@@ -1,4 +1,4 @@
-//! Managed queues on a link: no packet vanishes, runs are repeatable, and ns-3 does the same with the same arrivals.
+//! Managed queues on a link: no packet vanishes, runs are repeatable, and ns-3 gives the same results for the same arrivals.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -19,7 +19,7 @@ struct Arrival {
     flow: u64,
 }
 
-/// The arrivals of `tools/ns3/queues.cc`.
+/// Returns the arrivals of `tools/ns3/queues.cc`.
 fn arrivals() -> Vec<Arrival> {
     let mut state = 1_u64;
     let mut draw = |below: u64| {
@@ -49,7 +49,7 @@ fn lane(queue: QueueConfig, seed: u64) -> Lane {
     Lane::new(config, "flow", Seeds::new(seed, 0), Vec::new()).expect("a valid link")
 }
 
-/// Gives the arrivals to a lane whose owners are the flows.
+/// Offers the arrivals to a lane whose owners are the flows.
 fn run(discipline: Discipline, limit: u64, seed: u64) -> Outcome {
     let mut lane = lane(QueueConfig::packets(limit).with_discipline(discipline), seed);
     let arrivals = arrivals();
@@ -242,8 +242,8 @@ fn fq_codel_serves_and_drops_as_ns3_does() {
     let fq = Discipline::FqCoDel(FqCoDel::default());
     for (name, limit) in [("fq-codel-1000", 1000), ("fq-codel-60", 60)] {
         let (ours, theirs) = (run(fq, limit, 1), ns3(name).remove(0));
-        // Flows that send less than their share lose nothing; the other one is dropped from at slightly different times, because of
-        // the approximated square root of ns-3.
+        // Flows below their share lose nothing. The other one loses packets at slightly different times, because of the
+        // approximated square root of ns-3.
         assert_eq!(ours.bytes[1..], theirs.bytes[1..], "{name}");
         assert!(differ_by_at_most(1, ours.bytes[0], theirs.bytes[0]), "{name}");
         assert!(differ_by_at_most(4, ours.dropped.len() as u64, theirs.dropped.len() as u64), "{name}");

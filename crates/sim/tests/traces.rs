@@ -30,7 +30,7 @@ fn departures(lane: &mut Lane, arrivals: &[(u64, u64)]) -> Vec<u64> {
     left
 }
 
-/// Asks the oracle for the same.
+/// Returns the times that the oracle computes for the same packets.
 fn oracle(trace: &str, arrivals: &[(u64, u64)]) -> Vec<u64> {
     let file = std::env::temp_dir().join(format!(
         "mahimahi-{}-{:?}",
@@ -155,7 +155,7 @@ fn packet_that_meets_a_change_of_rate_takes_its_bytes_at_each_rate() {
     // 1,000 bytes take 1 ms at 8 Mbit/s, and 2 ms at 4.
     let ns = |us: u64| us * 1000;
     let sent = [ns(998_500), ns(998_500), ns(3_999_500), ns(3_999_500)].map(|at| (at, 1000));
-    // Half a millisecond of the second one's two is left at 1 s; the rate is 0 until 2 s.
+    // At 1 s, half a millisecond of the second packet's two remains; the rate is 0 until 2 s.
     let expected = [ns(999_500), ns(2_001_000), ns(4_000_750), ns(4_001_750)];
     assert_eq!(departures(&mut lane, &sent), expected);
 }
@@ -182,7 +182,7 @@ fn offset_shifts_the_trace_against_the_clock() {
 
 #[test]
 fn two_links_follow_their_traces_on_one_clock() {
-    // Recorded at one time: the first link is down when the second is up.
+    // Both traces have the same time: the first link is down when the second is up.
     let traces = ["0,8\n10,0\n20,0\n", "0,0\n10,8\n20,8\n"];
     let left = traces.map(|text| {
         let trace = CapacityTrace::read_rates(text.as_bytes()).expect("a valid trace");
@@ -262,7 +262,7 @@ fn malformed_traces_name_the_line_and_the_remedy() {
     }
 }
 
-/// Repeats a text without holding it.
+/// Repeats a text without storing it.
 struct Repeated {
     text: &'static [u8],
     left: u64,

@@ -1,4 +1,4 @@
-//! Wireshark reads what a run writes.
+//! Wireshark reads the captures of runs.
 
 #![allow(
     clippy::disallowed_macros,
@@ -16,7 +16,7 @@ use anabranch_sim::{
     QueueConfig, Seeds, World,
 };
 
-/// An SCTP packet with an INIT chunk from port 5000 to 5001. Its checksum is left at zero.
+/// SCTP packet with an INIT chunk from port 5000 to 5001. Its checksum is zero.
 const INIT: [u8; 32] = [
     0x13, 0x88, 0x13, 0x89, 0, 0, 0, 0, 0, 0, 0, 0, // Common header.
     1, 0, 0, 20, 1, 2, 3, 4, 0, 1, 0, 0, 0, 10, 0, 10, 0, 0, 0, 1, // INIT.
@@ -36,7 +36,7 @@ impl Host for Sender {
     }
 }
 
-/// Two IPv4 packets of which the second is lost, one of them over UDP, and an IPv6 packet over UDP.
+/// Returns a capture of two IPv4 packets, of which the second is lost and one is in UDP, and of an IPv6 packet in UDP.
 fn capture() -> Vec<u8> {
     let v4: [Address; 2] = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
     let v6: [Address; 2] = ["fd00::1".parse().unwrap(), "fd00::2".parse().unwrap()];

@@ -1,11 +1,11 @@
-//! A link whose packets' times are known when they are offered.
+//! A link that computes the times of packets when they are offered.
 //!
-//! Where nothing about a link changes, the way of a packet over it is known as soon as it is offered: what is in the queue says when it
-//! leaves the serialiser, and that says when it arrives. So a departure needs no event, and the arrival of a packet that nobody
-//! receives needs none either.
+//! If nothing about a link changes, the times of a packet are known as soon as it is offered: the queue determines its departure,
+//! and that determines its arrival. So a departure needs no event, and neither does the arrival of background traffic.
 //!
-//! What comes out is what comes out with events. There, arrivals of one moment are handled in the order in which they were scheduled:
-//! as the packet left, or if another was before it on the link, as that one arrived. [`precedence`] finds that order.
+//! The results are those of a link with events. There, arrivals at the same time are handled in the order in which they were
+//! scheduled: when the packet left, or, if another was before it on the link, when that one arrived. [`precedence`] computes that
+//! order.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -19,48 +19,47 @@ use crate::loss::{LossModel, LossPlace};
 use crate::packet::PacketId;
 use crate::route::SourceId;
 
-/// How a packet found the link.
+/// State of the link when a packet was offered.
 #[derive(Clone, Copy, Debug)]
 enum Found {
-    /// Nothing was in the serialiser: its departure was scheduled as it was offered. Hosts' offers are numbered.
+    /// The serialiser was idle: the departure was scheduled when the packet was offered. Offers of hosts are numbered.
     Idle { at: Time, order: Option<NonZeroU64> },
-    /// Its departure was scheduled as the packet before it left.
+    /// The serialiser was busy: the departure was scheduled when the packet before it left.
     Busy,
 }
 
-/// A packet that is on the link, or was there not long ago.
+/// A packet that is on the link or left it recently.
 #[derive(Clone, Copy, Debug)]
 struct Passage {
     leaves: Time,
     arrives: Time,
     size: WireBytes,
-    /// Whose it is, if nobody receives it.
+    /// Source of the packet, if it is background traffic.
     background: Option<SourceId>,
     found: Found,
-    /// The how many-th arrival its own was, once it was handled.
+    /// Number of its arrival among all arrivals, once handled.
     handled: Option<NonZeroU64>,
 }
 
-/// How many packets that have arrived are remembered at least.
+/// Minimum number of arrived packets that are kept.
 const REMEMBERED: usize = 64;
-/// After how many packets what has arrived is counted: at one go that takes less.
+/// Number of offers after which arrivals are counted. Batches take less time.
 const SETTLE_EVERY: u64 = 32;
-/// Packets that the lists have room for from the start.
+/// Initial capacity of the lists, in packets.
 const ROOM: usize = 4 * REMEMBERED;
 
-/// What is on the link.
+/// Packets on the link.
 #[derive(Debug)]
 pub(crate) struct Ahead {
-    /// In the order in which they were offered: those that have arrived, those that propagate, that in the serialiser and those that
-    /// wait.
+    /// Packets in the order of their offers: arrived, propagating, in the serialiser, and waiting.
     passages: VecDeque<Passage>,
-    /// How many were forgotten.
+    /// Number of passages that were removed.
     forgotten: u64,
-    /// How many of the passages have arrived, and how many have left.
+    /// Number of passages that have arrived, and number that have left.
     arrived: usize,
     left: usize,
     queue_bytes: WireBytes,
-    /// How many that nobody receives are on the link.
+    /// Number of packets of background traffic on the link.
     background: usize,
     /// Packets of hosts that have not arrived, with the numbers of their passages.
     flights: VecDeque<(u64, PacketId)>,
@@ -99,12 +98,12 @@ impl Ahead {
         self.passages.get(usize::try_from(number.checked_sub(self.forgotten)?).ok()?)
     }
 
-    /// When the first packet that somebody receives arrives.
+    /// Returns the arrival time of the first packet of a host.
     pub(crate) fn first_arrival(&self) -> Option<Time> {
         self.flights.front().and_then(|&(number, _)| self.passage(number)).map(|passage| passage.arrives)
     }
 
-    /// Takes the first packet that somebody receives out, as the `order`-th arrival that is handled.
+    /// Removes the first packet of a host, as arrival number `order`.
     pub(crate) fn land(&mut self, order: u64) -> Option<PacketId> {
         let (number, packet) = self.flights.pop_front()?;
         let index = (number - self.forgotten) as usize;
@@ -112,7 +111,7 @@ impl Ahead {
         Some(packet)
     }
 
-    /// Makes room for what has left by `now`.
+    /// Frees the room of packets that have left by `now`.
     fn leave(&mut self, now: Time) {
         while let Some(passage) = self.passages.get(self.left).filter(|passage| passage.leaves <= now) {
             self.queue_bytes -= passage.size;
@@ -120,7 +119,7 @@ impl Ahead {
         }
     }
 
-    /// Passes on what arrives by `now` and nobody receives.
+    /// Passes background traffic that has arrived by `now` to `count`.
     fn arrive(&mut self, now: Time, mut count: impl FnMut(SourceId, WireBytes)) {
         while let Some(passage) = self.passages.get(self.arrived).filter(|passage| passage.arrives <= now) {
             if let Some(source) = passage.background {
@@ -145,19 +144,19 @@ impl Ahead {
         self.left -= count;
     }
 
-    /// How many packets were taken in.
+    /// Returns the number of packets accepted so far.
     fn taken(&self) -> u64 {
         self.forgotten + self.passages.len() as u64
     }
 
-    /// A packet is offered that fits.
+    /// Adds a packet for which there is room.
     #[inline]
     fn take(&mut self, passage: Passage) {
         self.queue_bytes += passage.size;
         self.passages.push_back(passage);
     }
 
-    /// The same for one that somebody receives: when the first of those arrives, if that is this one.
+    /// Adds a packet of a host for which there is room. Returns its arrival time if it is the first packet of a host on the link.
     fn take_of_host(&mut self, passage: Passage, packet: PacketId) -> Option<Time> {
         self.flights.push_back((self.taken(), packet));
         self.take(passage);
@@ -165,7 +164,7 @@ impl Ahead {
     }
 }
 
-/// Which of the first arrivals of two links comes first, where both are of one moment. None if it cannot be told.
+/// Returns the order of the first arrivals of two links, which are due at the same time. Returns `None` if the order is unknown.
 pub(crate) fn precedence(one: &Ahead, other: &Ahead) -> Option<Ordering> {
     let (mut first, mut second) = (one.flights.front()?.0, other.flights.front()?.0);
     loop {
@@ -184,7 +183,7 @@ pub(crate) fn precedence(one: &Ahead, other: &Ahead) -> Option<Ordering> {
     }
 }
 
-/// Which of two departures of one moment comes first.
+/// Returns the order of two departures that are due at the same time.
 fn departure_precedence(one: &Ahead, mut first: u64, other: &Ahead, mut second: u64) -> Option<Ordering> {
     loop {
         let before = |ahead: &Ahead, number: u64| -> Option<Time> {
@@ -192,12 +191,12 @@ fn departure_precedence(one: &Ahead, mut first: u64, other: &Ahead, mut second: 
         };
         match (one.passage(first)?.found, other.passage(second)?.found) {
             (Found::Idle { at, order }, Found::Idle { at: other_at, order: other_order }) => {
-                // Background traffic of one moment comes after what hosts send.
+                // Background traffic comes after packets of hosts at the same time.
                 let rank = |order: Option<NonZeroU64>| order.map_or((1, 0), |order| (0, order.get()));
                 let is_told = at != other_at || order.is_some() || other_order.is_some();
                 return is_told.then(|| (at, rank(order)).cmp(&(other_at, rank(other_order))));
             }
-            // Departures of one moment are handled before anything is offered.
+            // Departures are handled before offers at the same time.
             (Found::Idle { at, .. }, Found::Busy) => {
                 return Some(at.cmp(&before(other, second)?).then(Ordering::Greater));
             }
@@ -215,17 +214,18 @@ fn departure_precedence(one: &Ahead, mut first: u64, other: &Ahead, mut second: 
     }
 }
 
-/// What schedules an arrival. Departures are handled before arrivals of the same moment.
+/// Event that schedules an arrival. Departures are handled before arrivals at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Scheduler {
-    /// The packet's departure, since none was before it on the link.
+    /// Departure of the packet, since none was before it on the link.
     Departure,
-    /// The arrival of the packet before it.
+    /// Arrival of the packet before it.
     Arrival,
 }
 
 impl Ahead {
-    /// When and by what the arrival of a passage is scheduled. None if the passage before it was forgotten.
+    /// Returns the time and kind of the event that schedules the arrival of a passage. Returns `None` if the passage before it was
+    /// removed.
     fn scheduled(&self, number: u64) -> Option<(Time, Scheduler)> {
         let leaves = self.passage(number)?.leaves;
         let Some(before) = number.checked_sub(1) else { return Some((leaves, Scheduler::Departure)) };
@@ -235,22 +235,22 @@ impl Ahead {
 }
 
 impl Link {
-    /// Computes what is offered from now on ahead.
+    /// Computes the times of packets that are offered from now on ahead.
     pub(crate) fn begin_ahead(&mut self) {
         self.ahead = Some(Ahead::new());
     }
 
-    /// What is on the link, if it is computed ahead.
+    /// Returns the packets on the link, if their times are computed ahead.
     pub(crate) fn ahead(&self) -> Option<&Ahead> {
         self.ahead.as_ref()
     }
 
-    /// How many packets on the link nobody receives, if it is computed ahead.
+    /// Returns the number of packets of background traffic on the link, if their times are computed ahead.
     pub(crate) fn background_ahead(&self) -> usize {
         self.ahead.as_ref().map_or(0, |ahead| ahead.background)
     }
 
-    /// Whether nothing happens to packets behind the queue, and none is on the link.
+    /// Returns `true` if packets pass unchanged behind the queue, and the link is empty.
     pub(crate) fn can_compute_ahead(&self) -> bool {
         let loses_behind_queue = self.loss_place == LossPlace::AfterQueue && self.loss != LossModel::None;
         let is_plain =
@@ -259,8 +259,8 @@ impl Link {
         self.up && is_plain && !loses_behind_queue && is_empty
     }
 
-    /// Takes a host's packet in at the near end, with the number of its offer among those of hosts. The moment at which the first of those
-    /// that somebody receives arrives, if that is this one.
+    /// Accepts a packet of a host at the near end. `order` is its number among the offers of hosts. Returns the arrival time if it
+    /// is the first packet of a host on the link.
     pub(crate) fn offer_of_host(
         &mut self,
         now: Time,
@@ -273,7 +273,7 @@ impl Link {
         Ok(self.ahead.as_mut().and_then(|ahead| ahead.take_of_host(passage, packet)))
     }
 
-    /// Takes a packet that nobody receives in at the near end.
+    /// Accepts a packet of background traffic at the near end.
     #[inline]
     pub(crate) fn offer_background(
         &mut self,
@@ -289,7 +289,7 @@ impl Link {
         Ok(())
     }
 
-    /// The way of a packet that is offered, if it fits and is not lost.
+    /// Computes the times of a packet. Returns an error if the packet is lost or does not fit.
     #[inline(always)]
     fn offer_ahead(
         &mut self,
@@ -298,7 +298,8 @@ impl Link {
         size: WireBytes,
         order: Option<NonZeroU64>,
     ) -> Result<Passage, Drop> {
-        // Where links are computed ahead, nothing else is drawn: delays are constant, and nothing happens behind the queue.
+        // Loss is the only random draw on links that are computed ahead: delays are constant, and packets pass unchanged behind the
+        // queue.
         if self.draw_loss(source, size) {
             return Err(self.count_drop(Drop::Loss, source, size));
         }
@@ -328,7 +329,7 @@ impl Link {
         })
     }
 
-    /// Counts what nobody receives and has arrived by `now`, and makes room for what has left.
+    /// Counts background traffic that has arrived by `now`, and frees the room of packets that have left.
     pub(crate) fn settle_ahead(&mut self, now: Time) {
         let Link { ahead: Some(ahead), per_source, .. } = self else { return };
         ahead.leave(now);
@@ -369,7 +370,7 @@ mod tests {
         link
     }
 
-    /// Offers packets of 100 bytes, which leave in 100 us each: a host's where there is a number.
+    /// Offers packets of 100 bytes, which take 100 us each. An entry with a number is a packet of a host.
     fn offer(link: &mut Link, now: Time, orders: &[Option<u64>]) {
         let mut pool = Pool::default();
         for order in orders {
@@ -406,8 +407,7 @@ mod tests {
         offer(&mut other, at(100), &[None]);
         offer(&mut one, at(150), &[Some(1)]);
         offer(&mut other, at(150), &[Some(2)]);
-        // Of what was before them, the second link's packet was alone and its arrival scheduled as it left; the first link's followed
-        // another.
+        // The second link's packet was alone, and its arrival scheduled at its departure. The first link's packet followed another.
         assert_eq!(order_of(&one, &other), Some(Ordering::Greater));
     }
 

@@ -5,10 +5,10 @@ use anabranch_core::units::WireBytes;
 
 use crate::trace::Course;
 
-/// Times at which packets leave. The link says when a busy period begins.
+/// Departure times of packets. The link reports the start of each busy period.
 pub(super) struct Serialiser {
     rate: Rate,
-    /// Rest of a nanosecond that the next packet of the busy period takes over, in units of 1/rate.
+    /// Fraction of a nanosecond that is carried to the next packet of the busy period, in units of 1/rate.
     carry: u64,
     course: Option<Box<Course>>,
 }
@@ -32,7 +32,7 @@ impl Serialiser {
         }
     }
 
-    /// Returns the time at which a packet leaves that the serialiser takes up at `now`.
+    /// Returns the time at which a packet leaves whose serialisation begins at `now`.
     #[inline]
     pub(super) fn send(&mut self, now: Time, size: WireBytes) -> Time {
         if let Some(course) = &mut self.course {
@@ -43,7 +43,7 @@ impl Serialiser {
         now + span
     }
 
-    /// Sets a constant rate, in place of a trace if there was one.
+    /// Sets a constant rate and ends a trace.
     pub(super) fn set_rate(&mut self, rate: Rate) {
         // The carry is a fraction of a nanosecond in units of 1/rate.
         let carry = u128::from(self.carry) * u128::from(rate.as_bps()) / u128::from(self.rate.as_bps());

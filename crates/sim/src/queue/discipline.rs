@@ -15,7 +15,7 @@ use crate::route::RouteId;
 /// Rule by which a queue drops packets before it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Discipline {
-    /// None: packets are dropped only if the queue is full.
+    /// No discipline: packets are dropped only if the queue is full.
     #[default]
     DropTail,
     /// Random early detection.

@@ -49,7 +49,7 @@ pub(super) struct Point {
     pub(super) work: u128,
 }
 
-/// Work over time, which neither decreases nor stands still throughout. Times increase.
+/// Work over time, which never decreases and increases at least once. Times increase.
 #[derive(Debug, PartialEq)]
 pub(super) struct Curve {
     pub(super) points: Vec<Point>,

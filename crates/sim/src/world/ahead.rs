@@ -1,4 +1,4 @@
-//! A world whose links are computed ahead: departures and background traffic take no events.
+//! A world whose links are computed ahead: departures and background traffic need no events.
 
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
@@ -11,30 +11,30 @@ use crate::packet::{Packet, PacketId};
 use crate::route::{LinkId, Route, Sink};
 use crate::world::Target;
 
-/// What a world whose links are computed ahead keeps besides.
+/// Additional state of a world whose links are computed ahead.
 #[derive(Debug)]
 pub(crate) struct AheadState {
-    /// How many packets hosts have offered, and one more.
+    /// Number of packets that hosts have offered, plus one.
     offers: NonZeroU64,
-    /// Links with an arrival at the present moment.
+    /// Links with an arrival at the current time.
     tied: Vec<LinkId>,
     order_is_unknown: bool,
 }
 
 impl World {
-    /// Computes the way of packets over links as they are offered, from now on, and says whether that can be: no event is handled for a
-    /// departure, nor for background traffic, which takes most of the time of many runs. What hosts send and receive, and what links
-    /// count, is the same to the nanosecond.
+    /// Computes the times of packets on links when they are offered, from now on, and returns `true` if that is possible. No events
+    /// are handled for departures and background traffic, which take most of the time of many runs. Packets that hosts send and
+    /// receive, and the counters of links, are the same to the nanosecond.
     ///
-    /// It can be before the world has begun to run, if nothing changes links, delays are constant, losses strike before the queue,
-    /// background traffic passes one link and draws its gaps at random, and neither a digest is taken nor a tap follows links. A tap is
-    /// not told of background traffic that is dropped.
+    /// It is possible before the world has begun to run, if nothing changes links, delays are constant, losses take place before
+    /// the queue, and background traffic passes one link and draws its gaps at random. There must be neither a digest nor a tap
+    /// that follows links. A tap does not observe drops of background traffic.
     ///
-    /// Links are as [`World::link`] shows them after [`World::run_until`]; within, background traffic is counted late.
+    /// [`World::link`] shows the state after [`World::run_until`]; in between, background traffic is counted late.
     ///
-    /// Where two packets of hosts arrive in one nanosecond, the order in which they are handled is that of a world with events. Rarely
-    /// it cannot be told, since packets of background traffic would have had to be compared: then [`World::order_is_unknown`], and
-    /// who wants the same result has to run the world again with events.
+    /// Packets of hosts that arrive in the same nanosecond are handled in the order of a world with events. In rare cases that
+    /// order is unknown, since it depends on packets of background traffic. Then [`World::order_is_unknown`] returns `true`, and
+    /// only a run with events gives the same result.
     pub fn compute_ahead(&mut self) -> bool {
         let can = self.handled == 0
             && self.digest.is_none()
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Whether packets arrived in one nanosecond whose order with events [could not be told](Self::compute_ahead).
+    /// Returns `true` if packets arrived in the same nanosecond whose [order with events is unknown](Self::compute_ahead).
     pub fn order_is_unknown(&self) -> bool {
         self.ahead.as_ref().is_some_and(|state| state.order_is_unknown)
     }
@@ -69,7 +69,7 @@ impl World {
         assert!(self.ahead.is_none(), "a world whose links are computed ahead takes no more parts");
     }
 
-    /// Offers a packet of a host, after all background traffic before it. What is due at this moment comes after hosts.
+    /// Offers a packet of a host, after all background traffic before it. Background traffic of the same time comes after hosts.
     pub(super) fn enter_ahead(&mut self, link: LinkId, packet: PacketId) {
         if let Some(before) = self.now.as_nanos().checked_sub(1) {
             self.offer_background(link, Time::from_nanos(before));
@@ -95,20 +95,21 @@ impl World {
             let LinkEntry { link, background, .. } = &mut self.links[link.index()];
             while let Some(now) = entry.next.filter(|next| *next <= until) {
                 for wire in entry.source.sizes() {
-                    // A packet that is dropped is counted by the link, and nobody else asks for it.
+                    // The link counts a dropped packet, and no other component uses it.
                     let _dropped = link.offer_background(now, source, wire);
                 }
                 entry.next = entry.source.after(now);
                 entry.sent_at = Some(now);
                 if background.len() > 1 {
-                    // It may be another's turn.
+                    // The next transmission may be that of another source.
                     break;
                 }
             }
         }
     }
 
-    /// The source that sends next by `until`: of those of one moment the one whose event was scheduled first.
+    /// Returns the source that sends next by `until`. Of those with the same time, the one whose event was scheduled first sends
+    /// first.
     fn next_background(&self, link: LinkId, until: Time) -> Option<usize> {
         let due = |&index: &usize| {
             let entry = &self.traffic[index];
@@ -121,7 +122,7 @@ impl World {
         }
     }
 
-    /// Brings what links count up to date.
+    /// Updates the counters of links.
     pub(super) fn settle_links(&mut self) {
         if self.ahead.is_none() {
             return;
@@ -132,7 +133,8 @@ impl World {
         }
     }
 
-    /// Of the arrivals of this moment, of which that of `link` has come out of the queue of events, the one that is handled first.
+    /// Returns the link whose arrival is handled first among those at the current time. The arrival of `link` was taken out of the
+    /// queue of events.
     pub(super) fn first_of_tied(&mut self, link: LinkId) -> LinkId {
         if !matches!(self.events.peek_at(self.now), Some(Target::Arrival(_))) {
             return link;

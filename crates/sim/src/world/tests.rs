@@ -13,11 +13,10 @@ use crate::{
 
 const MBIT: u64 = 1_000_000;
 const DELAY: Span = Span::from_millis(10);
-/// A packet of 1000 bytes takes 1 ms.
+/// Rate at which a packet of 1000 bytes takes 1 ms.
 const RATE: Rate = Rate::from_bps(8 * MBIT);
 
-/// Sends packets of given wire sizes at given moments, numbered in their first bytes, and remembers what
-/// comes.
+/// Sends packets of given wire sizes at given times, numbered in their first bytes, and records arrivals.
 #[derive(Default)]
 struct Script {
     sends: VecDeque<(Time, Envelope, u64)>,
@@ -68,7 +67,7 @@ fn link(queue: QueueConfig) -> LinkConfig {
     LinkConfig::new("link", RATE, DELAY, queue)
 }
 
-/// A world with one link from a sender to a receiver.
+/// World with one link from a sender to a receiver.
 struct Line {
     world: World,
     link: LinkId,
@@ -91,12 +90,12 @@ impl Line {
         self
     }
 
-    /// Times of arrival in microseconds.
+    /// Returns times of arrival in microseconds.
     fn arrivals(&self) -> Vec<u64> {
         self.received().iter().map(|(time, _)| time / 1000).collect()
     }
 
-    /// Numbers of the packets that arrived.
+    /// Returns the numbers of the packets that arrived.
     fn numbers(&self) -> Vec<u32> {
         self.received().iter().map(|(_, bytes)| u32::from_be_bytes(bytes[..4].try_into().unwrap())).collect()
     }
@@ -114,7 +113,7 @@ fn burst(n: u64, size: u64) -> impl Iterator<Item = (Time, u64)> {
     (0..n).map(move |_| (Time::ZERO, size))
 }
 
-/// One packet of 1000 bytes every `gap`.
+/// Returns one packet of 1000 bytes every `gap`.
 fn paced(n: u64, gap: u64) -> impl Iterator<Item = (Time, u64)> {
     (0..n).map(move |i| (us(i * gap), 1000))
 }
@@ -270,7 +269,7 @@ fn loss_after_the_queue_uses_bandwidth() {
     assert_eq!(line.counters().lost.bytes, WireBytes::new(2000));
 }
 
-/// Which of a flow's packets are lost if they are sent `gap` apart, and what else is there.
+/// Returns the numbers of a flow's lost packets if they are sent `gap` apart, with or without other traffic.
 fn fates(place: LossPlace, model: &LossModel, gap: u64, company: bool) -> Vec<u32> {
     let config = link(QueueConfig::unlimited()).with_loss(model.clone(), place);
     let mut line = line(config, paced(2000, gap));
@@ -302,7 +301,7 @@ fn the_fate_of_a_packet_depends_on_neither_time_nor_company() {
 fn fate_behind_the_queue_belongs_to_the_packet_even_if_others_overflow() {
     let trace = LossModel::Trace(LossTrace::new().lose("flow-1", [20]));
     let config = link(QueueConfig::packets(5)).with_loss(trace, LossPlace::AfterQueue);
-    // Of a burst of 18, 12 overflow; then packets 19, 20 and 21 come, of which 20 is lost.
+    // Of a burst of 18, 12 overflow. Then packets 19, 20 and 21 arrive, of which 20 is lost.
     let line = line(config, burst(18, 1000).chain((0..3).map(|_| (us(100_000), 1000)))).run();
     assert_eq!(line.numbers(), [0, 1, 2, 3, 4, 5, 18, 20]);
 }
@@ -328,8 +327,8 @@ fn sources_meet_their_own_losses() {
 
 #[test]
 fn an_outage_drops_what_comes_and_what_leaves_but_not_what_flies() {
-    // The link is down from 3.5 ms to 6.5 ms. Packet 0 to 2 have left by then, 3 to 5 leave during the
-    // outage, 6 leaves later, and 7 comes during the outage.
+    // The link is down from 3.5 ms to 6.5 ms. Packets 0 to 2 have left by then, 3 to 5 leave during the outage, 6 leaves later, and
+    // 7 arrives during the outage.
     let sends = burst(7, 1000).chain([(us(5000), 1000), (us(20_000), 1000)]);
     let mut line = line(link(QueueConfig::packets(50)), sends);
     line.world
@@ -353,8 +352,7 @@ fn packets_do_not_overtake_when_the_delay_falls() {
     let mut line = line(link(QueueConfig::packets(50)), paced(4, 2000));
     line.world.add_schedule(line.link, vec![(us(2500), LinkChange::Delay(Span::from_millis(1)))]).unwrap();
     let line = line.run();
-    // Sent at 1, 3, 5 and 7 ms: the second and third would be there at 4 and 6 ms, but the first only is at
-    // 11 ms.
+    // Sent at 1, 3, 5 and 7 ms: the second and third would arrive at 4 and 6 ms, but the first arrives at 11 ms.
     assert_eq!((line.numbers(), line.arrivals()), (vec![0, 1, 2, 3], vec![11_000; 4]));
 }
 
@@ -441,11 +439,11 @@ fn cross_traffic_shares_the_link_and_vanishes() {
     assert_eq!(line.world.packets_on_the_way(), 0);
     let total = line.world.link(line.link).total_counters();
     assert_eq!(total.entered.packets, 160);
-    // Timers come before traffic: the flow's first packet is ahead of the source's.
+    // Timers precede traffic: the flow's first packet is ahead of the source's.
     assert_eq!(line.arrivals()[..2], [11_000, 13_500]);
 }
 
-/// Measures how long packets take from entering a link to its far end.
+/// Measures the time of packets from entering a link to its far end.
 #[derive(Default)]
 struct Sojourn {
     entered: VecDeque<Time>,
@@ -487,9 +485,9 @@ fn waiting_times_agree_with_the_theory_of_the_m_d_1_queue() {
     }
 }
 
-// Driving hosts
+// Execution of hosts
 
-/// Has work at a moment, and says so.
+/// Host with work at a given time, which it returns as its deadline.
 struct Lazy {
     deadline: Option<Time>,
     calls: Vec<Time>,
@@ -520,7 +518,7 @@ fn a_host_is_woken_at_its_deadline_and_only_then() {
     let id = world.add_host(Box::new(lazy), &[here()]).unwrap();
     world.run_until(us(350));
     assert_eq!(world.host::<Lazy>(id).calls, [us(100), us(200), us(300)]);
-    // Later, earlier, and cancelled: one event at most is pending.
+    // Later, earlier, and cancelled: at most one event is pending.
     for (deadline, calls) in [(Some(us(900)), 3), (Some(us(360)), 4), (None, 4)] {
         world.with_host(id, |host: &mut Lazy, _| host.deadline = deadline);
         assert!(world.pending_events() <= 1);
@@ -561,9 +559,9 @@ fn packets_without_a_route_are_counted() {
     assert_eq!((line.world.unroutable(), line.world.packets_on_the_way()), (1, 0));
 }
 
-// The whole
+// Complete worlds
 
-/// Two lossy links there and one back, with cross traffic, faults, outages and three hosts.
+/// Returns a world with two lossy links in one direction and one back, with cross traffic, faults, outages and three hosts.
 fn busy_world(seed: u64) -> World {
     let mut world = World::new(Seeds::new(seed, 0));
     world.add_host(Box::new(script(paced(5000, 300))), &[here()]).unwrap();
