@@ -44,7 +44,7 @@ def add_options(parser: Parser) -> None:
 
 def options_of(options: argparse.Namespace) -> Options:
     """Returns the settings of runs."""
-    from anabranch.sweep.steps import open_cache
+    from anabranch.sweeps.steps import open_cache
 
     cache = open_cache(False if options.no_cache else options.cache or True, _say)
     return Options(cache, options.workers, False if options.quiet else None)
@@ -88,7 +88,7 @@ def seconds(text: str) -> float:
 
 def seeds_of(text: str) -> tuple[int, ...]:
     """Returns seeds in the format of `anabranch sweep --seeds`. Raises `PlanError`."""
-    from anabranch.sweep.seeds import parse_seeds, read_seeds
+    from anabranch.sweeps.seeds import parse_seeds, read_seeds
 
     try:
         return tuple(read_seeds(parse_seeds(text), None) or ())

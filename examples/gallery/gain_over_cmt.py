@@ -11,7 +11,7 @@ results = ab.sweep(
     SCENARIO,
     over={"path.path-2.loss": [0, 0.02, 0.05, 0.1], "scheme": ["cmt", "cmt-pf", "cmt-qa", "a-cmt", "db-cmt"]},
     seeds=10,
-    set={"run.duration": "30 s"},
+    overrides={"run.duration": "30 s"},
 )
 with ab.figures.own_axes() as ax:
     ab.plot_bars(results, "goodput_kbps", baseline="cmt", ax=ax)

@@ -11,7 +11,7 @@ results = ab.sweep(
     SCENARIO,
     over={"path.path-2.loss": [0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1], "scheme": ["sctp", "cmt", "cmt-pf", "db-cmt"]},
     seeds=10,
-    set={"run.duration": "30 s"},
+    overrides={"run.duration": "30 s"},
 )
 with ab.figures.own_axes() as ax:
     ab.plot_metric(results, "goodput_kbps", ax=ax)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from anabranch.catalogue import Card as Card
     from anabranch.catalogue import Catalogue as Catalogue
     from anabranch.catalogue import schemes as schemes
-    from anabranch.engine import Engine as Engine
-    from anabranch.engine import engine as engine
     from anabranch.figures.bars import plot_bars as plot_bars
     from anabranch.figures.cwnd import plot_cwnd as plot_cwnd
     from anabranch.figures.metric import plot_metric as plot_metric
@@ -41,17 +38,14 @@ if TYPE_CHECKING:
     from anabranch.policy import Window as Window
     from anabranch.reporting.document import report as report
     from anabranch.results import Results as Results
-    from anabranch.run import Run as Run
-    from anabranch.run import run as run
     from anabranch.scenario import Aggregation as Aggregation
-    from anabranch.scenario import Association as Association
+    from anabranch.scenario import AssociationSettings as AssociationSettings
     from anabranch.scenario import Background as Background
-    from anabranch.scenario import Event as Event
     from anabranch.scenario import Flow as Flow
     from anabranch.scenario import Jitter as Jitter
     from anabranch.scenario import Link as Link
+    from anabranch.scenario import LinkEvent as LinkEvent
     from anabranch.scenario import Loss as Loss
-    from anabranch.scenario import MessagesBeside as MessagesBeside
     from anabranch.scenario import Path as Path
     from anabranch.scenario import Policer as Policer
     from anabranch.scenario import Reliability as Reliability
@@ -59,55 +53,60 @@ if TYPE_CHECKING:
     from anabranch.scenario import RunSettings as RunSettings
     from anabranch.scenario import Scenario as Scenario
     from anabranch.scenario import Scheme as Scheme
+    from anabranch.scenario import SmallMessages as SmallMessages
     from anabranch.series import Series as Series
     from anabranch.series import read_trace as read_trace
-    from anabranch.sweep import CacheWarning as CacheWarning
-    from anabranch.sweep import Precision as Precision
-    from anabranch.sweep import sweep as sweep
+    from anabranch.simulation import Run as Run
+    from anabranch.simulation import run as run
+    from anabranch.sweeps import CacheWarning as CacheWarning
+    from anabranch.sweeps import Precision as Precision
+    from anabranch.sweeps import sweep as sweep
     from anabranch.transfer import connect as connect
     from anabranch.transfer import listen as listen
     from anabranch.transfer.files import recv as recv
     from anabranch.transfer.files import send as send
+    from anabranch.version import Engine as Engine
+    from anabranch.version import engine as engine
 
     __version__: str
 
 # Module of each public name. The imports above are for type checkers; a test compares both.
 _HOMES = {
     "Aggregation": "anabranch.scenario",
-    "Association": "anabranch.scenario",
+    "AssociationSettings": "anabranch.scenario",
     "Background": "anabranch.scenario",
     "Bind": "anabranch.policy",
-    "CacheWarning": "anabranch.sweep",
+    "CacheWarning": "anabranch.sweeps",
     "Card": "anabranch.catalogue",
     "Catalogue": "anabranch.catalogue",
     "CongestionControl": "anabranch.policy",
     "Copies": "anabranch.policy",
     "Decision": "anabranch.policy",
-    "Engine": "anabranch.engine",
-    "Event": "anabranch.scenario",
+    "Engine": "anabranch.version",
     "Flow": "anabranch.scenario",
     "Jitter": "anabranch.scenario",
     "Link": "anabranch.scenario",
+    "LinkEvent": "anabranch.scenario",
     "Loss": "anabranch.scenario",
-    "MessagesBeside": "anabranch.scenario",
+    "Pacing": "anabranch.policy",
     "Path": "anabranch.scenario",
     "Policer": "anabranch.scenario",
-    "Precision": "anabranch.sweep",
+    "Precision": "anabranch.sweeps",
     "Reliability": "anabranch.scenario",
     "Results": "anabranch.results",
     "Retransmit": "anabranch.policy",
     "Reverse": "anabranch.scenario",
-    "Run": "anabranch.run",
+    "Run": "anabranch.simulation",
     "RunSettings": "anabranch.scenario",
     "Scenario": "anabranch.scenario",
     "Scheduler": "anabranch.policy",
     "Scheme": "anabranch.scenario",
     "Series": "anabranch.series",
+    "SmallMessages": "anabranch.scenario",
     "Wait": "anabranch.policy",
-    "Pacing": "anabranch.policy",
     "Window": "anabranch.policy",
     "connect": "anabranch.transfer",
-    "engine": "anabranch.engine",
+    "engine": "anabranch.version",
     "listen": "anabranch.transfer",
     "plot_bars": "anabranch.figures.bars",
     "plot_cwnd": "anabranch.figures.cwnd",
@@ -120,10 +119,10 @@ _HOMES = {
     "read_trace": "anabranch.series",
     "recv": "anabranch.transfer.files",
     "report": "anabranch.reporting.document",
-    "run": "anabranch.run",
+    "run": "anabranch.simulation",
     "schemes": "anabranch.catalogue",
     "send": "anabranch.transfer.files",
-    "sweep": "anabranch.sweep",
+    "sweep": "anabranch.sweeps",
 }
 
 # Modules that are also loaded on first use.
@@ -136,7 +135,7 @@ if not TYPE_CHECKING:  # With it in sight, a type checker would take any name fo
         if name in _MODULES:
             value = importlib.import_module(f"anabranch.{name}")
         elif name == "__version__":
-            value = importlib.import_module("anabranch.engine").engine().version
+            value = importlib.import_module("anabranch.version").engine().version
         elif name in _HOMES:
             value = getattr(importlib.import_module(_HOMES[name]), name)
         else:
@@ -146,24 +145,9 @@ if not TYPE_CHECKING:  # With it in sight, a type checker would take any name fo
 
 
 def public(name: str) -> Any:
-    """Returns a public name, for methods such as `Results.plot` that call modules built on their own."""
+    """Returns the object of a public name. Methods such as `Results.plot` call modules of upper layers through it."""
     return getattr(sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:
     return sorted([*_HOMES, "__version__", *_MODULES])
-
-
-class _Package(ModuleType):
-    """Module class that keeps `anabranch.engine` the function when the module of that name is loaded.
-
-    The import system binds a loaded module to its package. The function of that name has to replace it, in any order.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, ModuleType) and _HOMES.get(name) == value.__name__:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

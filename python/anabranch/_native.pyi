@@ -74,56 +74,56 @@ class RunError(AnabranchError):
     """A run could not be made: a file that a flow sends cannot be read, or a trace cannot be written."""
 
 def engine() -> dict[str, str]:
-    """What computes runs here: `version`, `commit` and `fingerprint`. See `anabranch.engine.Engine`."""
+    """Returns `version`, `commit` and `fingerprint` of the engine. See `anabranch.version.Engine`."""
 
-def resolve(text: str, file: str, set: Sequence[tuple[str, str]] = ...) -> str:
-    """The scenario in `text` with every default in it, as canonical TOML.
+def resolve(text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> str:
+    """Returns a scenario with these values as canonical TOML, with every default in it.
 
-    `set` puts values in first: pairs of a key such as `path.path-1.loss` and a value as a TOML literal; what is not
-    TOML is taken as a string. `file` names the scenario in messages. Raises `ScenarioError`.
+    Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is no TOML counts as a string. `file`
+    names the scenario in messages. Raises `ScenarioError`.
     """
 
-def schemes_of(text: str, file: str, list: str) -> list[str]:
-    """The schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for in a scenario, each in full and once.
+def schemes_of(text: str, file: str, expressions: str) -> list[str]:
+    """Returns the full expression of each scheme in a list such as `sctp,cmt(trigger=4)` or `all`, each once.
 
     Raises `ScenarioError` and `SchemeError`.
     """
 
 def cards() -> str:
-    """Every scheme and component as JSON: what `anabranch schemes --json` prints."""
+    """Returns every scheme and component as JSON, as `anabranch schemes --json` prints it."""
 
 @final
 class ScenarioText:
-    """Text of a scenario file that is TOML, and may lack values that are put into it."""
+    """Text of a scenario file in TOML, which may lack values that a reader adds."""
 
     def __new__(cls, text: str, file: str) -> ScenarioText:
         """Parses text. `file` names it in messages. Raises `ScenarioError`."""
 
     def read(self, values: Sequence[tuple[str, str]]) -> Scenario:
-        """The scenario with these values: see `Scenario`."""
+        """Returns the scenario with these values, as `Scenario` does."""
 
 @final
 class Scenario:
-    """A scenario with every default in it. Its text is parsed once for all values, sweeps and runs."""
+    """Scenario with every default in it. Its text is parsed once for all values, sweeps and runs."""
 
     def __new__(cls, text: str, file: str, values: Sequence[tuple[str, str]] = ...) -> Scenario:
         """Reads the text of a scenario.
 
-        `values` are put in first: pairs of a key such as `path.path-1.loss` and a value as a TOML literal; what is not
-        TOML is taken as a string. `file` names the scenario in messages. Raises `ScenarioError`.
+        Each value is a key such as `path.path-1.loss` with a TOML literal. Text that is no TOML counts as a string.
+        `file` names the scenario in messages. Raises `ScenarioError`.
         """
 
     def with_values(self, values: Sequence[tuple[str, str]]) -> Scenario:
-        """The scenario with more values. Raises `ScenarioError`."""
+        """Returns the scenario with more values. Raises `ScenarioError`."""
 
     def table(self) -> dict[str, Any]:
-        """The keys that are given, as a dictionary."""
+        """Returns the given keys as a dictionary."""
 
     def to_toml(self) -> str:
-        """The scenario as canonical TOML."""
+        """Returns the scenario as canonical TOML."""
 
-    def schemes_of(self, list: str) -> list[str]:
-        """The schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for, each in full and once.
+    def schemes_of(self, expressions: str) -> list[str]:
+        """Returns the full expression of each scheme in a list such as `sctp,cmt(trigger=4)` or `all`, each once.
 
         Raises `SchemeError`.
         """

@@ -107,8 +107,8 @@ def _one(**what: object) -> dict[str, float]:
 
 def _measure(what: dict[str, object]) -> dict[str, float]:
     """Returns one measurement, made in this process."""
-    from anabranch.sweep import sweep
-    from anabranch.sweep.steps import read_grid
+    from anabranch.sweeps import sweep
+    from anabranch.sweeps.steps import read_grid
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -136,7 +136,7 @@ def _measure(what: dict[str, object]) -> dict[str, float]:
 
 def _native_runs(grid: object) -> None:
     from anabranch import _native
-    from anabranch.sweep.native import _jobs
+    from anabranch.sweeps.native import _jobs
 
     _native.run_batch(_jobs(grid, range(len(grid))), {}.__setitem__)  # type: ignore[arg-type]
 

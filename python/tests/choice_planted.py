@@ -30,7 +30,7 @@ Goodputs = Mapping[str, Sequence[float]]
 def two_links() -> Results:
     """Eight cells of the grid, really run, if only for a second each."""
     return anabranch.sweep(
-        PLANS / "two-links.toml", {**OVER, "scheme": SCHEMES}, SEEDS, set=SHORT, cache=None, progress=False
+        PLANS / "two-links.toml", {**OVER, "scheme": SCHEMES}, SEEDS, overrides=SHORT, cache=None, progress=False
     )
 
 
@@ -41,7 +41,7 @@ def shared_link() -> Results:
         PLANS / "shared.toml",
         {"path.right.delay": ["30 ms"], "scheme": SCHEMES},
         SEEDS,
-        set=SHORT,
+        overrides=SHORT,
         cache=None,
         progress=False,
     )

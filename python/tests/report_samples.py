@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from anabranch.results import Results
-from anabranch.run import run
 from anabranch.scenario import Scenario
-from anabranch.sweep import sweep
+from anabranch.simulation import run
+from anabranch.sweeps import sweep
 
 OUTAGE = """
 [run]

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from anabranch.results import Results
-from anabranch.run import Run, run
 from anabranch.scenario import Scenario
-from anabranch.sweep import sweep
+from anabranch.simulation import Run, run
+from anabranch.sweeps import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 LOSS = "path.path-2.loss"
@@ -39,7 +39,7 @@ def made(
     """Returns the results of a grid over a scenario's file. `settings` have `__` for dots, as in `run__duration`."""
     given = {key.replace("__", "."): value for key, value in settings.items()}
     grid = {**over, **({"scheme": list(schemes)} if schemes else {})}
-    return sweep(ROOT / "scenarios" / scenario, grid, seeds, set=given, cache=None)
+    return sweep(ROOT / "scenarios" / scenario, grid, seeds, overrides=given, cache=None)
 
 
 @cache

@@ -14,7 +14,7 @@ from sweep_support import SCENARIO, environment, write_scenario
 
 import anabranch as ab
 from anabranch.errors import PlanError, RunError, ScenarioError, StatisticsError, SweepError
-from anabranch.sweep.plan import read_plan
+from anabranch.sweeps.plan import read_plan
 
 KEY = "path.path-2.loss"
 

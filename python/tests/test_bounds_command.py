@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from studies.__main__ import STUDIES, main
 
-from anabranch.sweep.native import NativeThreads
+from anabranch.sweeps.native import NativeThreads
 
 BOUNDS = ["bounds", "--classes", "lossless", "--schemes", "cmt,bonded", "--duration", "10", "--quiet"]
 DEGRADATION = ["degradation", "--quick", "--checks", "policer,two-alike", "--duration", "10", "--quiet"]

@@ -14,8 +14,8 @@ from sweep_support import entries, environment, same, write_scenario
 
 from anabranch.errors import CacheError
 from anabranch.results import Results
-from anabranch.sweep import CacheWarning, sweep
-from anabranch.sweep.cache import Cache, default_folder
+from anabranch.sweeps import CacheWarning, sweep
+from anabranch.sweeps.cache import Cache, default_folder
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_a_folder_that_is_read_only_serves_what_it_has(
 def test_two_sweeps_at_once_share_a_folder(two: Path, tmp_path: Path, folder: Path) -> None:
     program = (
         "import sys\n"
-        "from anabranch.sweep import sweep\n"
+        "from anabranch.sweeps import sweep\n"
         "sweep(sys.argv[1], {'path.path-2.loss': [0, 0.01, 0.02]}, 40, cache=sys.argv[2]).write(sys.argv[3])\n"
     )
     command = [sys.executable, "-W", "error", "-c", program, str(two), str(folder)]

@@ -29,7 +29,7 @@ from test_choice_judging import CLEAR
 import anabranch
 from anabranch.errors import RunError
 from anabranch.figures import save
-from anabranch.sweep.plan import read_plan
+from anabranch.sweeps.plan import read_plan
 
 CHAPTER = (BOOK / "which-scheme.md").read_text(encoding="utf-8")
 SHARES = {"sctp": 3000.0, "cmt": 1500.0, "cmt-pf": 1000.0, "mptcp-ns2": 500.0}

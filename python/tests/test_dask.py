@@ -19,11 +19,11 @@ from anabranch import _native
 from anabranch.command.sweep import main
 from anabranch.errors import ExecutorError
 from anabranch.results import Results
-from anabranch.sweep import sweep
+from anabranch.sweeps import sweep
 
 distributed = pytest.importorskip("distributed")
 
-from anabranch.sweep.dask import DaskWorkers  # noqa: E402 - it needs what may not be there
+from anabranch.sweeps.dask import DaskWorkers  # noqa: E402 - it needs what may not be there
 
 OVER = {"path.path-2.loss": [0, 0.01, 0.02]}
 SEEDS = 40
@@ -177,7 +177,7 @@ class LostTask:
 
 
 def test_a_result_that_is_there_counts_though_its_worker_is_lost_before_anybody_looks() -> None:
-    settle = import_module("anabranch.sweep.dask")._settle
+    settle = import_module("anabranch.sweeps.dask")._settle
     futures: list[Future[bytes]] = [Future() for _ in range(4)]
     done, failed, withdrawn, late = futures
     asyncio.run(settle(LostTask(b"result"), done))
@@ -221,6 +221,6 @@ def test_a_scheduler_that_dies_ends_the_sweep_with_a_word(
         sweep(two, OVER, SEEDS, executor=cluster.address, cache=cache)
     kill.join(10)
     assert 20 <= kill.found < RUNS
-    monkeypatch.setattr(import_module("anabranch.sweep.dask"), "_ANSWER_S", 0.5)
+    monkeypatch.setattr(import_module("anabranch.sweeps.dask"), "_ANSWER_S", 0.5)
     with pytest.raises(ExecutorError, match=rf"{cluster.address}: no Dask scheduler answers there"):
         sweep(two, OVER, SEEDS, executor=cluster.address, cache=cache)

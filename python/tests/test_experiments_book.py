@@ -20,7 +20,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verdicts(folder: Path, out: Path, cache: Path) -> dict[str, str]:
-    outcome = experiments.run(folder, out, cache=cache, progress=False)
+    outcome = experiments.run_experiments(folder, out, cache=cache, progress=False)
     (experiment,) = outcome["papers"][0]["experiments"]
     return {claim["id"]: claim["verdict"] for claim in experiment["claims"]}
 
@@ -51,4 +51,4 @@ def test_folder_without_claims_is_refused(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "own-experiment")
     (tmp_path / "own-experiment" / "claims.toml").unlink()
     with pytest.raises(PaperError, match=r"claims\.toml"):
-        experiments.run(tmp_path / "own-experiment", tmp_path / "out", cache=False, progress=False)
+        experiments.run_experiments(tmp_path / "own-experiment", tmp_path / "out", cache=False, progress=False)

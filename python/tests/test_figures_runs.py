@@ -11,9 +11,9 @@ from written_traces import packet_row, path_row, write_trace
 
 from anabranch.errors import FigureError
 from anabranch.figures import own_axes, path_looks, plot_cwnd, plot_out_of_order, plot_throughput, plot_tsn
-from anabranch.run import run
 from anabranch.scenario import Scenario
 from anabranch.series import read_trace
+from anabranch.simulation import run
 
 PLOTS = [plot_cwnd, plot_throughput, plot_tsn, plot_out_of_order]
 LOOKS = path_looks(["path-1", "path-2"])

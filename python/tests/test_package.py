@@ -7,9 +7,11 @@ import importlib
 import importlib.util
 import json
 import pickle
+import pkgutil
 import subprocess
 import sys
 from importlib import resources
+from types import ModuleType
 
 import pytest
 
@@ -63,16 +65,31 @@ def test_dir_lists_the_names_and_other_ones_are_refused() -> None:
         _ = anabranch.nonsense  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import anabranch.engine",
-        "import anabranch; anabranch.engine; import anabranch.engine",
-        "from anabranch.engine import Engine; import anabranch",
-    ],
-)
-def test_a_function_is_not_hidden_by_its_module_whichever_comes_first(code: str) -> None:
-    assert printed_by(f"{code}\nprint(callable(anabranch.engine) and anabranch.engine().version)") != "False"
+def test_no_public_name_is_also_a_module() -> None:
+    packages = [info.name for info in pkgutil.walk_packages(anabranch.__path__, "anabranch.") if info.ispkg]
+    for package in [anabranch, *map(importlib.import_module, packages)]:
+        assert not public_names(package) & submodules(package), package.__name__
+
+
+def test_no_public_name_has_two_meanings() -> None:
+    meanings: dict[str, set[int]] = {}
+    packages = ("experiments", "figures", "policy", "results", "scenario", "series", "statistics", "transfer", "video")
+    modules = [anabranch, *(importlib.import_module(f"anabranch.{name}") for name in packages)]
+    for module in modules:
+        for name in public_names(module):
+            meanings.setdefault(name, set()).add(id(getattr(module, name)))
+    assert [name for name, objects in meanings.items() if len(objects) > 1] == []
+
+
+def public_names(module: ModuleType) -> set[str]:
+    """Returns the names of classes, functions and values that a package exports."""
+    names = anabranch._HOMES if module is anabranch else getattr(module, "__all__", ())
+    return {name for name in names if not isinstance(getattr(module, name), ModuleType)}
+
+
+def submodules(package: ModuleType) -> set[str]:
+    """Returns the names of the modules in a package."""
+    return {info.name for info in pkgutil.iter_modules(package.__path__)}
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_every_headline_claim_can_be_judged_under_the_standard(key: str) -> None
     for claim in read.claims:
         if claim.rank == "H" and not isinstance(claim.statement, Deferred):
             setting = setting_of(read.experiment(claim.experiment), STANDARD)
-            if setting is None or setting.set.get("run.profile") != STANDARD:
+            if setting is None or setting.overrides.get("run.profile") != STANDARD:
                 missing.append(f"{claim.id}: experiment {claim.experiment} has no change {STANDARD}")
             elif left_out := claim.judge(grids).detail:
                 missing.append(f"{claim.id}: {left_out}")

@@ -141,7 +141,7 @@ def test_a_file_that_is_not_delivered_has_no_transfer_time(tmp_path: Path) -> No
         setting.axes,
         setting.schemes,
         setting.seeds,
-        {**setting.set, "run.duration": "200 ms"},
+        {**setting.overrides, "run.duration": "200 ms"},
         {},
         False,
     )

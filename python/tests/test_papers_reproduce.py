@@ -154,7 +154,7 @@ def test_a_reproduction_without_a_cache_gives_the_same(
 
 
 def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome, Cost]) -> None:
-    from anabranch.engine import engine
+    from anabranch.version import engine
 
     text = (whole[0] / "verdicts.json").read_text()
     about = json.loads((whole[0] / "run.json").read_text())

@@ -53,7 +53,7 @@ def default(key: str, experiment: str, schemes: tuple[str, ...], seeds: int, val
         own.axes,
         {scheme: own.schemes[scheme] for scheme in schemes},
         own.seeds,
-        {**own.set, **values},
+        {**own.overrides, **values},
         own.draw,
         False,
     )

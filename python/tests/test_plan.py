@@ -10,11 +10,11 @@ import pytest
 from sweep_support import write_scenario
 
 from anabranch.errors import PlanError, SweepError
-from anabranch.sweep import Precision
-from anabranch.sweep.plan import Plan, read_plan
-from anabranch.sweep.seeds import parse_seeds
-from anabranch.sweep.settings import parse_over, parse_setting
-from anabranch.sweep.steps import read_grid
+from anabranch.sweeps import Precision
+from anabranch.sweeps.plan import Plan, read_plan
+from anabranch.sweeps.seeds import parse_seeds
+from anabranch.sweeps.settings import parse_over, parse_override
+from anabranch.sweeps.steps import read_grid
 from anabranch.values import literal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ def test_a_plan_says_all_that_the_function_can_be_told(tmp_path: Path) -> None:
             ("path.path-1.rate", "path.path-2.rate"): [["1 Mbit/s", "2 Mbit/s"]],
             "scheme": ["cmt", "cmt-pf(pf=true)"],
         },
-        settings={"run.duration": "2 s", "path.path-1.loss": {"model": "bernoulli", "rate": 0.1}},
+        overrides={"run.duration": "2 s", "path.path-1.loss": {"model": "bernoulli", "rate": 0.1}},
         seeds=[3, 1],
         until=Precision(within=0.1, most=20),
     )
@@ -67,7 +67,7 @@ def test_dotted_keys_may_go_without_quotes(tmp_path: Path) -> None:
         'scenario = "two.toml"\n[over]\npath.path-2.loss = [0]\nrun.warmup = ["0 s"]\n[set]\nrun.start = "1 s"',
     )
     assert plan.over == {"path.path-2.loss": [0], "run.warmup": ["0 s"]}
-    assert plan.settings == {"run.start": "1 s"}
+    assert plan.overrides == {"run.start": "1 s"}
 
 
 def test_a_scenario_file_is_a_plan_that_sweeps_nothing(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_plan_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((SCENARIOS / "sweeps").glob("*.toml")), ids=lambda path: path.stem)
 def test_the_plans_that_come_with_this_can_be_run(path: Path) -> None:
     plan = read_plan(path)
-    grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
+    grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.overrides, plan.until)
     assert len(grid) > 20
 
 
@@ -129,7 +129,7 @@ def test_the_plans_in_the_book_can_be_run(tmp_path: Path, text: str) -> None:
     shutil.copy(SCENARIOS / "two-path.toml", tmp_path)
     (tmp_path / "plans").mkdir()
     plan = read(tmp_path / "plans", text)
-    assert len(read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)) >= 10
+    assert len(read_grid(plan.scenario, plan.over, plan.seeds, plan.overrides, plan.until)) >= 10
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_what_is_no_list_of_values_is_refused(text: str) -> None:
 
 
 def test_a_setting_may_hold_commas() -> None:
-    assert parse_setting("flow.f.paths=['a', 'b']") == ("flow.f.paths", ["a", "b"])
-    assert parse_setting("flow.f.scheme=cmt(trigger=4,floor=4)") == ("flow.f.scheme", "cmt(trigger=4,floor=4)")
+    assert parse_override("flow.f.paths=['a', 'b']") == ("flow.f.paths", ["a", "b"])
+    assert parse_override("flow.f.scheme=cmt(trigger=4,floor=4)") == ("flow.f.scheme", "cmt(trigger=4,floor=4)")
 
 
 def test_seeds_are_a_number_or_a_list_with_ranges() -> None:

@@ -568,7 +568,7 @@ def test_figures_are_on_the_paper_of_the_page(
 
 
 def test_any_point_and_seed_can_be_chosen_and_says_how_to_add_its_traces(browser: Browser, tmp_path: Path) -> None:
-    results = swept(tmp_path, seeds=3, set={"run.duration": "1 s"})
+    results = swept(tmp_path, seeds=3, overrides={"run.duration": "1 s"})
     choices = ["all@path.path-2.loss=0", "cmt@path.path-2.loss=0.05,seed=2"]
     file = report(results, tmp_path / "report.html", timeline=choices)
     with opened(browser, file) as found:

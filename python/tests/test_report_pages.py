@@ -15,14 +15,14 @@ from report_samples import LOSSES, OUTAGE, swept, write_traces
 
 import anabranch as ab
 import anabranch.reporting.timeline.payload as payload_module
-from anabranch.engine import engine
 from anabranch.errors import ReportError, ResultsError, TraceError
 from anabranch.reporting import ChoiceError, ReportWarning, charts, report, results_page, run_index, tables
 from anabranch.reporting.charts import Charts, charts_of
 from anabranch.reporting.tables import failure_tables, result_tables
 from anabranch.results import Results
-from anabranch.run import run
+from anabranch.simulation import run
 from anabranch.statistics import as_text, paired_difference, summary
+from anabranch.version import engine
 
 MEGABYTE = 1_000_000
 EMPTY = {"meta", "link", "img", "br", "input", "hr", "base"}
@@ -311,14 +311,14 @@ def test_the_report_says_what_was_run_and_by_what(of_results: Reading, results: 
 
 
 def test_the_plan_in_a_report_makes_the_same_results(of_results: Reading, results: Results, tmp_path: Path) -> None:
-    from anabranch.sweep import sweep
-    from anabranch.sweep.plan import read_plan
+    from anabranch.sweeps import sweep
+    from anabranch.sweeps.plan import read_plan
 
     scenario, plan_text = of_results.texts["pre"][:2]
     (tmp_path / "losses.toml").write_text(scenario, encoding="utf-8")
     (tmp_path / "plan.toml").write_text(plan_text, encoding="utf-8")
     plan = read_plan(tmp_path / "plan.toml")
-    again = sweep(plan.scenario, plan.over, plan.seeds, set=plan.settings, until=plan.until, cache=None)
+    again = sweep(plan.scenario, plan.over, plan.seeds, overrides=plan.overrides, until=plan.until, cache=None)
     assert again.runs.equals(results.runs)
     assert again.manifest == results.manifest
 
@@ -326,14 +326,14 @@ def test_the_plan_in_a_report_makes_the_same_results(of_results: Reading, result
 @pytest.mark.usefixtures("undrawn")
 def test_keys_that_go_together_stay_together_in_the_plan(tmp_path: Path) -> None:
     over = {("path.path-1.delay", "path.path-2.delay"): [("10 ms", "20 ms"), ("10 ms", "40 ms")], "scheme": ["cmt"]}
-    results = swept(tmp_path, over=over, seeds=[4, 7], set={"association.recv_buffer": "32 KiB"})
+    results = swept(tmp_path, over=over, seeds=[4, 7], overrides={"association.recv_buffer": "32 KiB"})
     page = read(results, tmp_path)
-    from anabranch.sweep import sweep
-    from anabranch.sweep.plan import read_plan
+    from anabranch.sweeps import sweep
+    from anabranch.sweeps.plan import read_plan
 
     (tmp_path / "plan.toml").write_text(page.texts["pre"][1], encoding="utf-8")
     plan = read_plan(tmp_path / "plan.toml")
-    again = sweep(plan.scenario, plan.over, plan.seeds, set=plan.settings, until=plan.until, cache=None)
+    again = sweep(plan.scenario, plan.over, plan.seeds, overrides=plan.overrides, until=plan.until, cache=None)
     assert again.manifest == results.manifest
 
 

@@ -13,7 +13,7 @@ from sweep_support import rows, same, write_scenario
 
 from anabranch.errors import ResultsError, ScenarioError
 from anabranch.results import Results
-from anabranch.sweep import sweep
+from anabranch.sweeps import sweep
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import pytest
 import anabranch as ab
 from anabranch import _native
 from anabranch.errors import RunError, ScenarioError, SchemeError, TraceError
-from anabranch.run import Run, failure_of, run
-from anabranch.scenario import Flow, MessagesBeside, Path, RunSettings, Scenario, Scheme
+from anabranch.scenario import Flow, Path, RunSettings, Scenario, Scheme, SmallMessages
+from anabranch.simulation import Run, failure_of, run
 
 ROOT = FilePath(__file__).parents[2]
 METRICS = {
@@ -121,7 +121,7 @@ def test_a_run_is_shown_as_tidy_tables() -> None:
 
 
 def test_delays_of_small_messages_are_columns_of_their_own() -> None:
-    messages = MessagesBeside(size="200 B", interval="20 ms")
+    messages = SmallMessages(size="200 B", interval="20 ms")
     made = run(two_paths(flows=[Flow(messages=messages)]))
     flows = made.to_pandas("flows")
     expected = dataclasses.asdict(made.flows[0].message_delays)  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def test_flows_with_schemes_of_their_own_leave_nothing_to_choose() -> None:
 
 
 def test_a_scheme_that_the_scenario_defines_goes_by_its_name() -> None:
-    scenario = two_paths(schemes=[Scheme(name="eager", is_="cmt(trigger=2)")])
+    scenario = two_paths(schemes=[Scheme(name="eager", expression="cmt(trigger=2)")])
     made = run(scenario, "eager")
     assert made.scheme == "eager"
     assert made.metrics == run(scenario, "cmt(trigger=2)").metrics
@@ -252,7 +252,7 @@ def test_snap_length_without_capture_is_refused() -> None:
 
 def test_the_folder_of_traces_is_found_whatever_the_scheme_is_called(tmp_path: FilePath) -> None:
     flows = [Flow(scheme="cmt(rtx=rtx-asap)+ecf"), Flow(scheme="sctp")]
-    for scenario in (two_paths(flows=flows), two_paths(schemes=[Scheme(name="A_b-9", is_="cmt")])):
+    for scenario in (two_paths(flows=flows), two_paths(schemes=[Scheme(name="A_b-9", expression="cmt")])):
         scheme = None if scenario.flows else "A_b-9"
         made = run(scenario, scheme, trace=tmp_path)
         assert made.series.manifest["scheme"] == made.scheme
@@ -328,8 +328,8 @@ def test_traces_that_were_removed_are_an_error_of_their_own(tmp_path: FilePath) 
 
 def test_the_function_is_the_packages_however_its_module_was_loaded() -> None:
     program = (
-        "import anabranch.run\n"
-        "from anabranch.run import Run\n"
+        "import anabranch.simulation\n"
+        "from anabranch.simulation import Run\n"
         "import anabranch as ab, sys\n"
         "assert callable(ab.run) and ab.Run is Run, ab.run\n"
         "heavy = {'pandas', 'pyarrow', 'numpy'} & set(sys.modules)\n"

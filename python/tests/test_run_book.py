@@ -11,7 +11,7 @@ from book import ROOT, Example, examples, run_chapter, run_example
 
 MODULES = [
     "anabranch.catalogue",
-    "anabranch.run",
+    "anabranch.simulation",
     "anabranch.scenario.flow",
     "anabranch.scenario.scenario",
     "anabranch.series.series",

@@ -18,12 +18,12 @@ from anabranch import _native
 from anabranch.errors import ScenarioError
 from anabranch.scenario import (
     Aggregation,
-    Association,
+    AssociationSettings,
     Background,
-    Event,
     Flow,
     Jitter,
     Link,
+    LinkEvent,
     Loss,
     Path,
     Policer,
@@ -120,7 +120,7 @@ def test_values_stay_as_the_file_has_them() -> None:
     assert scenario.paths[0].loss[2] == Loss(model="trace", lost=[17, 3], direction="reverse")
     assert scenario.paths[0].events[1].loss == Loss(model="gilbert-elliott", p=0, r=1, direction="both")
     assert scenario.schemes[0] == Scheme(
-        name="mine", is_="cmt( rtx = rtx-same, trigger = 4 )", about='As "cmt", but slower to retransmit'
+        name="mine", expression="cmt( rtx = rtx-same, trigger = 4 )", about='As "cmt", but slower to retransmit'
     )
     assert [flow.kind for flow in scenario.flows] == ["bulk", "file", "file", *["messages"] * 4, "video", "video"]
     limits = [Reliability(lifetime="200 ms"), Reliability(max_retransmissions=2), Reliability(priority=3)]
@@ -157,8 +157,8 @@ def test_plain_python_makes_the_scenario_that_a_file_would() -> None:
     """
     made = Scenario(
         run=RunSettings(duration="5 s", seeds=range(1, 4)),
-        association=Association(recv_buffer="256 KiB"),
-        schemes=[Scheme(name="eager", is_="cmt(trigger=2)")],
+        association=AssociationSettings(recv_buffer="256 KiB"),
+        schemes=[Scheme(name="eager", expression="cmt(trigger=2)")],
         links=[Link(name="shared", rate="10 Mbit/s", delay="5 ms")],
         paths=[
             Path(via=["shared"]),
@@ -168,7 +168,7 @@ def test_plain_python_makes_the_scenario_that_a_file_would() -> None:
                 loss=[Loss(model="bernoulli", rate=0.01), Loss(model="trace", lost=[3])],
                 reverse=Reverse(loss=0.02),
                 background=[Background(kind="cbr", rate="1 Mbit/s", packet="500 B")],
-                events=[Event(at="2 s", up=False)],
+                events=[LinkEvent(at="2 s", up=False)],
             ),
         ],
         flows=[Flow(scheme="eager", paths=["path-2", "path-1"])],

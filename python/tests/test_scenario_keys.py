@@ -12,20 +12,20 @@ from anabranch import _native
 from anabranch.errors import ScenarioError
 from anabranch.scenario import (
     Aggregation,
-    Association,
+    AssociationSettings,
     Background,
-    Event,
     Flow,
     Jitter,
     Link,
+    LinkEvent,
     Loss,
-    MessagesBeside,
     Path,
     Policer,
     Reverse,
     RunSettings,
     Scenario,
     Scheme,
+    SmallMessages,
 )
 from anabranch.scenario.table import Table
 
@@ -40,7 +40,7 @@ def keys_that_the_reader_expects(text: str) -> set[str]:
 
 TABLES: list[tuple[type[Table], list[str]]] = [
     (RunSettings, ["[run]\nno-such-key = 1"]),
-    (Association, ["[association]\nno-such-key = 1"]),
+    (AssociationSettings, ["[association]\nno-such-key = 1"]),
     (Link, ["[[link]]\nno-such-key = 1"]),
     (Path, ["[[path]]\nno-such-key = 1"]),
     (Reverse, ['[[path]]\nrate = "1 Mbit/s"\n[path.reverse]\nno-such-key = 1']),
@@ -51,7 +51,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
             for kind in ("cbr", "poisson", "pareto")
         ],
     ),
-    (Event, ['[[path]]\nrate = "1 Mbit/s"\n[[path.event]]\nno-such-key = 1']),
+    (LinkEvent, ['[[path]]\nrate = "1 Mbit/s"\n[[path.event]]\nno-such-key = 1']),
     (
         Loss,
         [
@@ -68,7 +68,7 @@ TABLES: list[tuple[type[Table], list[str]]] = [
         ],
     ),
     (Aggregation, ['[[path]]\nrate = "1 Mbit/s"\n[path.aggregation]\nno-such-key = 1']),
-    (MessagesBeside, ['[[flow]]\n[flow.messages]\nsize = "200 B"\ninterval = "20 ms"\nno-such-key = 1']),
+    (SmallMessages, ['[[flow]]\n[flow.messages]\nsize = "200 B"\ninterval = "20 ms"\nno-such-key = 1']),
     (Flow, [f'[[flow]]\nkind = "{kind}"\nno-such-key = 1' for kind in ("bulk", "file", "messages", "video")]),
 ]
 
@@ -89,16 +89,16 @@ def test_the_book_lists_the_fields_of_each_dataclass() -> None:
     sections = dict(re.findall(r"^##+ (.*?)$(.*?)(?=^##+ |\Z)", book, flags=re.M | re.S))
     named = {
         "`[run]`": RunSettings,
-        "`[association]`": Association,
+        "`[association]`": AssociationSettings,
         "`[scheme.NAME]`": Scheme,
         "Loss": Loss,
         "Policer": Policer,
         "Jitter": Jitter,
         "Aggregation": Aggregation,
         "`[[path.background]]`, `[[link.background]]`": Background,
-        "`[[path.event]]`, `[[link.event]]`": Event,
+        "`[[path.event]]`, `[[link.event]]`": LinkEvent,
         "`[[flow]]`": Flow,
-        "Small messages beside the bulk": MessagesBeside,
+        "Small messages beside the bulk": SmallMessages,
     }
     for title, table in named.items():
         first_cells = re.findall(r"^\| (`[^|]*`) \|", sections[title], flags=re.M)

@@ -14,10 +14,10 @@ from scenario_support import SMALL, two_paths
 
 from anabranch.errors import AnabranchError, ScenarioError
 from anabranch.scenario import (
-    Association,
-    Event,
+    AssociationSettings,
     Flow,
     Link,
+    LinkEvent,
     Path,
     RunSettings,
     Scenario,
@@ -69,10 +69,13 @@ def test_everything_that_is_wrong_is_reported_at_once() -> None:
         ({"run": RunSettings()}, "run.duration"),
         ({"run": RunSettings(duration=float("nan"))}, "NaN"),
         ({"schemes": ["cmt"]}, r"go to RunSettings\(schemes="),
-        ({"schemes": Scheme(name="a", is_="cmt")}, "a list of definitions"),
-        ({"schemes": [Scheme(name="a", is_="cmt"), Scheme(name="a", is_="sctp")]}, "two schemes are called `a`"),
-        ({"schemes": [Scheme(name="cmt", is_="sctp")]}, "scheme `cmt`"),
-        ({"schemes": [Scheme(name='a "b"\n', is_="sctp")]}, "this is not the name of a scheme"),
+        ({"schemes": Scheme(name="a", expression="cmt")}, "a list of definitions"),
+        (
+            {"schemes": [Scheme(name="a", expression="cmt"), Scheme(name="a", expression="sctp")]},
+            "two schemes are called `a`",
+        ),
+        ({"schemes": [Scheme(name="cmt", expression="sctp")]}, "scheme `cmt`"),
+        ({"schemes": [Scheme(name='a "b"\n', expression="sctp")]}, "this is not the name of a scheme"),
         ({"run": RunSettings(duration="5 s", seeds=[])}, "an empty list"),
         ({"flows": [Flow(kind="file")]}, "flow.flow-1.size"),
     ],
@@ -135,8 +138,8 @@ def test_load_takes_paths_and_scenarios_and_says_what_to_do_with_the_rest(tmp_pa
         ),
         (lambda: Path(rate="1 Mbit/s", delay=2.5), 'delay="2.5 ms"'),  # type: ignore[arg-type]
         (lambda: RunSettings(duration=60), 'duration="60 s"'),  # type: ignore[arg-type]
-        (lambda: Association(recv_buffer=256), 'recv_buffer="256 KiB"'),  # type: ignore[arg-type]
-        (lambda: Event(at=3), 'at="3 s"'),  # type: ignore[arg-type]
+        (lambda: AssociationSettings(recv_buffer=256), 'recv_buffer="256 KiB"'),  # type: ignore[arg-type]
+        (lambda: LinkEvent(at=3), 'at="3 s"'),  # type: ignore[arg-type]
     ],
 )
 def test_a_number_without_a_unit_fails_where_it_is_written(make: Callable[[], object], message: str) -> None:

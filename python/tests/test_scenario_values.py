@@ -12,7 +12,7 @@ from scenario_support import EVERY_KEY, SMALL, two_paths
 from anabranch import _native
 from anabranch.errors import ScenarioError
 from anabranch.scenario import (
-    Association,
+    AssociationSettings,
     Flow,
     Loss,
     Reverse,
@@ -33,7 +33,7 @@ def test_values_are_put_in_by_dotted_key() -> None:
     assert [path.loss for path in scenario.paths] == [0.02, Loss(model="trace", lost=[5])]
     assert scenario.paths[0].queue == "9 packets"
     assert scenario.flows == (Flow(reader="5 Mbit/s"),)
-    assert scenario.association == Association(recv_buffer="1 MiB")
+    assert scenario.association == AssociationSettings(recv_buffer="1 MiB")
 
 
 def test_what_follows_from_a_value_follows_from_the_new_one() -> None:

@@ -13,10 +13,10 @@ from written_traces import decision_row, packet_row, path_row, write_trace
 
 import anabranch as ab
 from anabranch.errors import TraceError
-from anabranch.run import Run, run
-from anabranch.scenario import Association, Event, Flow, Path, RunSettings, Scenario
+from anabranch.scenario import AssociationSettings, Flow, LinkEvent, Path, RunSettings, Scenario
 from anabranch.series import Series, read_trace
 from anabranch.series.tables import DECISIONS, PACKETS, PATHS, QUEUES, Layout
+from anabranch.simulation import Run, run
 
 KEYS = ["flow", "direction", "path"]
 
@@ -26,10 +26,10 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run with losses, time-outs and a receive buffer that blocks."""
     scenario = Scenario(
         run=RunSettings(duration="12 s", schemes=["cmt"]),
-        association=Association(recv_buffer="32 KiB"),
+        association=AssociationSettings(recv_buffer="32 KiB"),
         paths=[
             Path(rate="10 Mbit/s", delay="20 ms", loss=0.05),
-            Path(rate="1 Mbit/s", delay="80 ms", loss=0.02, queue="10 packets", events=[Event(at="6 s", up=False)]),
+            Path(rate="1 Mbit/s", delay="80 ms", loss=0.02, queue="10 packets", events=[LinkEvent(at="6 s", up=False)]),
         ],
     )
     return run(scenario, trace=tmp_path_factory.mktemp("lossy"))

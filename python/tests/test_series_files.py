@@ -11,11 +11,11 @@ import pytest
 from written_traces import PACKET_HEADER, decision_row, packet_row, path_row, write_trace
 
 from anabranch.errors import AnabranchError, TraceError
-from anabranch.run import run
 from anabranch.scenario import Path as ScenarioPath
 from anabranch.scenario import RunSettings, Scenario
 from anabranch.series import read_trace
 from anabranch.series.folder import FORMAT
+from anabranch.simulation import run
 
 PACKETS = [packet_row(0.1, "sent", 1), packet_row(0.2, "received", 1), packet_row(0.3, "sent", 2)]
 

@@ -17,7 +17,7 @@ MODULES = [
     "anabranch.statistics.paired",
     "anabranch.quantity",
     "anabranch.statistics.regression",
-    "anabranch.statistics.summary",
+    "anabranch.statistics.summaries",
 ]
 
 

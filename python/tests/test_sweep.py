@@ -20,8 +20,8 @@ from sweep_support import AfterEntries, entries, rows, same, write_scenario
 from anabranch import _native
 from anabranch.errors import ExecutorError, RunError, ScenarioError, SweepError
 from anabranch.results import Results
-from anabranch.sweep import CacheWarning, Precision, sweep
-from anabranch.sweep.steps import read_grid
+from anabranch.sweeps import CacheWarning, Precision, sweep
+from anabranch.sweeps.steps import read_grid
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_scenario_decides_schemes_and_seeds_that_are_left_out(two: Path) -> 
     results = sweep(two, cache=None)
     assert rows(results.runs, "scheme", "seed") == [(s, n) for s in ("cmt", "cmt-pf") for n in (1, 2, 3)]
     assert results.over == []
-    fixed = sweep(two, set={"run.seeds": [4, 2], "run.schemes": ["sctp"]}, cache=None)
+    fixed = sweep(two, overrides={"run.seeds": [4, 2], "run.schemes": ["sctp"]}, cache=None)
     assert rows(fixed.runs, "scheme", "seed") == [("sctp", 4), ("sctp", 2)]
 
 
@@ -208,7 +208,10 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
             {"over": {("path.path-1.loss", "path.path-2.loss"): [(0, 0)], "path.path-1.loss": [1]}},
             "`path.path-1.loss`: has a value already",
         ),
-        ({"over": {"path.path-1.loss": [0]}, "set": {"path.path-1.loss": 0}}, "has a value already, in `set`"),
+        (
+            {"over": {"path.path-1.loss": [0]}, "overrides": {"path.path-1.loss": 0}},
+            "has a value already, in `overrides`",
+        ),
         ({"over": {"scheme": []}}, "`scheme`: expected a list of schemes"),
         ({"over": {"scheme": "cmt"}}, "`scheme`: expected a list of schemes"),
         ({"over": {"scheme": ["cmt", "cmt-fp"]}}, "unknown scheme `cmt-fp`, did you mean `cmt-pf`"),
@@ -218,7 +221,7 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
         ({"over": {"seed": [3]}}, "`seed`: give seeds"),
         ({"over": {"run.schemes": [["cmt"]]}}, "`run.schemes`: give schemes as"),
         ({"over": {"run.profile": ["rfc9260", "rfc"]}}, "rfc9260"),
-        ({"set": {"path.path-1.loss": object()}}, "`set`"),
+        ({"overrides": {"path.path-1.loss": object()}}, "`overrides`"),
         ({"seeds": 0}, "`seeds`: expected a number of seeds from 1"),
         ({"seeds": []}, "`seeds`: expected a list of 1 to"),
         ({"seeds": [1, 2, 1]}, "`seeds`: 1 is in the list twice"),
@@ -420,7 +423,7 @@ def test_a_worker_that_fails_in_a_way_nobody_thought_of_is_an_executor_error(two
 
     class Without(ThreadPoolExecutor):
         def submit(self, *_, **__):  # type: ignore[no-untyped-def]
-            return super().submit(__import__, "anabranch.sweep.none")
+            return super().submit(__import__, "anabranch.sweeps.none")
 
     with Odd(1) as executor, pytest.raises(ExecutorError, match="a worker failed: ZeroDivisionError"):
         sweep(two, executor=executor, cache=None)
@@ -522,7 +525,7 @@ def test_a_key_depends_on_scenario_scheme_seed_and_nothing_about_the_place(two: 
     moved = tmp_path / "elsewhere" / "renamed.toml"
     moved.write_text("# The same, with another comment.\n" + two.read_text().replace('"1 s"', '"1000 ms"'))
     assert sweep(moved, cache=None).runs["run"].equals(sweep(two, cache=None).runs["run"])
-    changed = sweep(two, set={"association.streams": 2}, cache=None).runs["run"].to_pylist()
+    changed = sweep(two, overrides={"association.streams": 2}, cache=None).runs["run"].to_pylist()
     assert not set(changed) & set(sweep(two, cache=None).runs["run"].to_pylist())
 
 

@@ -20,7 +20,7 @@ from sweep_support import entries, environment, same, start, sweep_command, writ
 
 from anabranch.command.sweep import main
 from anabranch.results import Results
-from anabranch.sweep import sweep
+from anabranch.sweeps import sweep
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,7 @@ def test_mistakes_are_told_and_have_their_status(
     status: int,
     expected: str,
 ) -> None:
-    monkeypatch.setattr(import_module("anabranch.sweep.dask"), "_ANSWER_S", 0.2)
+    monkeypatch.setattr(import_module("anabranch.sweeps.dask"), "_ANSWER_S", 0.2)
     assert run(plan, "--out", tmp_path / "out", *options) == status
     assert expected in capsys.readouterr().err
     assert not list(tmp_path.glob("out/*"))

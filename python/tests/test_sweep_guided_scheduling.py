@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from anabranch.sweep.guided_scheduling import GuidedScheduler, RunTimes
-from anabranch.sweep.pool import Meter
-from anabranch.sweep.recorder import Recorder
-from anabranch.sweep.unit import Outcome
+from anabranch.sweeps.guided_scheduling import GuidedScheduler, RunTimes
+from anabranch.sweeps.pool import Meter
+from anabranch.sweeps.recorder import Recorder
+from anabranch.sweeps.unit import Outcome
 
 
 class Made:

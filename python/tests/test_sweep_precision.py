@@ -12,9 +12,9 @@ from sweep_support import same, write_scenario
 
 from anabranch.errors import SweepError
 from anabranch.results import Results
-from anabranch.sweep import Precision, sweep
-from anabranch.sweep.precision import half_width, mean
-from anabranch.sweep.summary import summarise
+from anabranch.sweeps import Precision, sweep
+from anabranch.sweeps.precision import half_width, mean
+from anabranch.sweeps.summary import summarise
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_point_that_is_never_exact_enough_ends_at_the_cap_and_is_named(two: Pa
 
 def test_samples_that_are_all_the_same_are_exact(two: Path) -> None:
     lossless = {"path.*.loss": 0}
-    results = sweep(two, set=lossless, until=Precision(within=1e-9, least=4, most=50), cache=None)
+    results = sweep(two, overrides=lossless, until=Precision(within=1e-9, least=4, most=50), cache=None)
     assert [len(figures) for figures in samples_of(results).values()] == [4, 4]
     assert results.effort is not None
     assert results.effort.capped == ()
@@ -173,7 +173,7 @@ def test_a_rule_that_makes_no_sense_is_refused(arguments: dict[str, object], exp
 def test_a_summary_has_no_interval_where_there_is_none_to_have(two: Path) -> None:
     spread = sweep(two, {"scheme": ["cmt"]}, 4, cache=None)
     single = sweep(two, {"scheme": ["cmt"]}, 1, cache=None)
-    alike = sweep(two, {"scheme": ["cmt"]}, 4, set={"path.*.loss": 0}, cache=None)
+    alike = sweep(two, {"scheme": ["cmt"]}, 4, overrides={"path.*.loss": 0}, cache=None)
     (row,) = summarise(spread)
     assert row.half_width == pytest.approx(half_width(spread.runs["goodput_kbps"].to_pylist()))
     assert " ± " in row.in_words

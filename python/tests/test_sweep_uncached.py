@@ -12,7 +12,7 @@ import pytest
 from sweep_support import entries, environment, same, write_scenario
 
 import anabranch as ab
-from anabranch.sweep import CacheWarning
+from anabranch.sweeps import CacheWarning
 
 COUNT = [0]
 
@@ -98,7 +98,7 @@ class Stopping(Scheme):
     name = "Scheme"
 
 if sys.argv[1] == "stop":
-    from anabranch.sweep import runner
+    from anabranch.sweeps import runner
     record = runner.Runner._record
     def stop(self, position, text):
         global RUNS

@@ -15,10 +15,10 @@ from anabranch.experiments.fields import read_toml
 from anabranch.reporting.qlog.logs import read_logs
 from anabranch.scenario import Scenario
 from anabranch.series import read_trace as read_series
-from anabranch.sweep.plan import read_plan
+from anabranch.sweeps.plan import read_plan
 from anabranch.text_file import BYTE_ORDER_MARK
 from anabranch.video.evalvid import read_evalvid
-from anabranch.video.trace import read_trace
+from anabranch.video.trace import read_frame_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = Path(__file__).parent / "data" / "qlog"
@@ -37,7 +37,7 @@ def known(folder: Path) -> bytes:
         (read_plan, "plan.toml", b'scenario = "two-path.toml"\n[over]\nscheme = ["cmt"]\n'),
         (read_points, "points.toml", POINTS.read_bytes()),
         (read_toml, "claims.toml", b'title = "Claims"\n'),
-        (read_trace, "trace.csv", FRAMES),
+        (read_frame_trace, "trace.csv", FRAMES),
         (read_evalvid, "st.txt", b"1\tH\t29\t1\t0.000\n2\tI\t900\t1\t0.000\n3\tP\t100\t1\t33.333\n"),
         (read_known, "known.json", None),
         (lambda file: len(read_logs([file]).connections), "one.sqlog", (LOGS / "quic-go.sqlog").read_bytes()),

@@ -11,7 +11,7 @@ from studies.trials.known import Broken, news, read_known, write_known
 
 import anabranch
 from anabranch.scenario import Scenario
-from anabranch.sweep.cache import Cache
+from anabranch.sweeps.cache import Cache
 
 TEXT = """
 [run]
@@ -76,7 +76,7 @@ def test_a_damaged_entry_is_run_again(tmp_path: Path) -> None:
 
 def test_ctrl_c_says_how_to_go_on_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Cache.open(tmp_path)
-    from anabranch.sweep.native import NativeThreads
+    from anabranch.sweeps.native import NativeThreads
 
     made = NativeThreads.make
 

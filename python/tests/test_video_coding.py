@@ -25,7 +25,7 @@ from anabranch.video.format import QCIF, FrameFormat
 from anabranch.video.frame import FrameType
 from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.rebuild import rebuild, reduced_stream, shown_frames
-from anabranch.video.trace import read_trace
+from anabranch.video.trace import read_frame_trace
 
 
 def refusal(make: Callable[[], object]) -> str:
@@ -118,7 +118,7 @@ def test_a_users_clip_is_named_without_its_folder(coded_clip: CodedClip, tmp_pat
 
 
 def test_traces_for_a_sender_lie_beside_the_bitstream(coded_clip: CodedClip) -> None:
-    assert read_trace(coded_clip.folder / "trace.csv") == coded_clip.frames
+    assert read_frame_trace(coded_clip.folder / "trace.csv") == coded_clip.frames
     lines = (coded_clip.folder / "packets.csv").read_text().splitlines()
     assert lines[0] == "packet,frame,type,size_bytes,time_ms"
     assert len(lines) == 1 + len(coded_clip.packets)

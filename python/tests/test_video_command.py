@@ -10,12 +10,12 @@ import pytest
 from video_support import random_arrivals
 
 from anabranch import video
-from anabranch.command.main import _guarded
+from anabranch.command.dispatch import _guarded
 from anabranch.video import CodedClip
 
 
 def command(*words: str | Path) -> int:
-    """Runs it as `anabranch.command.main` does, even if the native module has no such command."""
+    """Runs it as `anabranch.command.dispatch` does, even if the native module has no such command."""
     return _guarded("video", [str(word) for word in words])
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from anabranch import video
 from anabranch.errors import VideoError
-from anabranch.video import CodedClip, Run
+from anabranch.video import CodedClip, RunArrivals
 from anabranch.video.fates import Fate
 from anabranch.video.format import FrameFormat
 from anabranch.video.metrics import METRICS
@@ -127,7 +127,7 @@ def comparison(coded_clip: CodedClip, runs: list[SimulatedRun], tmp_path_factory
 
 def test_figures_are_those_of_an_evaluation(coded_clip: CodedClip, comparison: Comparison) -> None:
     for compared in (comparison.runs[0], comparison.runs[4]):
-        found = video.evaluate(coded_clip, [Run("run", compared.run.arrivals)], DEADLINE_MS).runs[0]
+        found = video.evaluate(coded_clip, [RunArrivals("run", compared.run.arrivals)], DEADLINE_MS).runs[0]
         assert found.quality is not None
         for metric in METRICS:
             assert compared.figures[metric] == found.quality.mean(metric)

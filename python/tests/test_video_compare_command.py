@@ -12,8 +12,8 @@ import pytest
 
 import anabranch
 from anabranch import _native, video
-from anabranch.command.main import _guarded
-from anabranch.video import CodedClip, Reading, Run
+from anabranch.command.dispatch import _guarded
+from anabranch.video import CodedClip, Reading, RunArrivals
 from anabranch.video.metrics import METRICS
 
 PATHS = ("rate=2Mbit,delay=10ms,loss=5%", "rate=1Mbit,delay=30ms,loss=5%")
@@ -22,7 +22,7 @@ FAST = ("rate=50Mbit,delay=5ms", "rate=50Mbit,delay=10ms")
 
 
 def command(*words: str | Path) -> int:
-    """Runs it as `anabranch.command.main` does."""
+    """Runs it as `anabranch.command.dispatch` does."""
     return _guarded("video", ["compare", *(str(word) for word in words)])
 
 
@@ -78,7 +78,7 @@ def test_figures_are_those_of_the_run_and_of_an_evaluation_of_its_arrivals(clip:
     for fate in ("lost", "late", "undecodable"):
         assert figures[fate]["mean"] == sum(simulated["fates"][kind][fate] for kind in "IPB")
     assert figures["stall_s"]["mean"] == pytest.approx(simulated["stall_s"])
-    found = video.evaluate(clip, [Run("cmt", tmp_path / "arrivals" / "cmt-seed3.csv")], 150).runs[0]
+    found = video.evaluate(clip, [RunArrivals("cmt", tmp_path / "arrivals" / "cmt-seed3.csv")], 150).runs[0]
     assert found.quality is not None
     for metric in METRICS:
         assert figures[metric]["mean"] == found.quality.mean(metric)

@@ -15,7 +15,7 @@ from video_support import arrivals_of, random_arrivals
 
 from anabranch import video
 from anabranch.errors import VideoError
-from anabranch.video import CodedClip, Evaluation, Run, ffmpeg
+from anabranch.video import CodedClip, Evaluation, RunArrivals, ffmpeg
 from anabranch.video.evaluation import steps
 from anabranch.video.fates import Fate
 from anabranch.video.format import QCIF
@@ -51,7 +51,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def evaluation(coded_clip: CodedClip, arrivals: Path, pictures: Path) -> Evaluation:
-    runs = [Run(name, arrivals / f"{name}.csv") for name in ("none", "some", "more", "most", "all", "late")]
+    runs = [RunArrivals(name, arrivals / f"{name}.csv") for name in ("none", "some", "more", "most", "all", "late")]
     return video.evaluate(coded_clip, runs, DEADLINE_MS, pictures=pictures)
 
 
@@ -103,17 +103,17 @@ def test_good_frames_have_the_quality_of_coding_and_others_that_of_the_last_good
 
 
 def test_against_the_clip_as_sent_no_loss_is_no_difference(coded_clip: CodedClip, arrivals: Path) -> None:
-    found = video.evaluate(coded_clip, [Run("none", arrivals / "none.csv")], DEADLINE_MS, against="sent")
+    found = video.evaluate(coded_clip, [RunArrivals("none", arrivals / "none.csv")], DEADLINE_MS, against="sent")
     assert (found.coding.mean("psnr_db"), found.coding.mean("ssim"), found.coding.mean("vqm")) == (100, 1, 0)
 
 
 def test_a_longer_deadline_makes_late_frames_good(coded_clip: CodedClip, arrivals: Path) -> None:
-    found = video.evaluate(coded_clip, [Run("late", arrivals / "late.csv")], 1020.0)
+    found = video.evaluate(coded_clip, [RunArrivals("late", arrivals / "late.csv")], 1020.0)
     assert found.runs[0].measures.decodable_ratio == 1
 
 
 def test_steps_are_counted(coded_clip: CodedClip, arrivals: Path) -> None:
-    runs = [Run("a", arrivals / "none.csv"), Run("b", arrivals / "all.csv")]
+    runs = [RunArrivals("a", arrivals / "none.csv"), RunArrivals("b", arrivals / "all.csv")]
     calls: list[int] = []
     video.evaluate(coded_clip, runs, DEADLINE_MS, step=lambda: calls.append(1))
     assert len(calls) == steps(runs) == 3
@@ -204,7 +204,7 @@ def test_stills_are_of_frames_in_which_runs_differ_some_distance_apart() -> None
 
 @pytest.mark.parametrize("label", ["", "a/b", "../up", ".hidden", "sent", "a b", "\x1b[0m", "x" * 65])
 def test_a_label_that_no_file_can_have_is_refused(coded_clip: CodedClip, arrivals: Path, label: str) -> None:
-    said = refusal(lambda: video.evaluate(coded_clip, [Run(label, arrivals / "none.csv")], DEADLINE_MS))
+    said = refusal(lambda: video.evaluate(coded_clip, [RunArrivals(label, arrivals / "none.csv")], DEADLINE_MS))
     assert "is no label: name the run, as in --arrivals cmt=FILE" in said
     assert said.isprintable()
 
@@ -212,7 +212,7 @@ def test_a_label_that_no_file_can_have_is_refused(coded_clip: CodedClip, arrival
 def test_runs_are_told_apart_and_bounded(
     coded_clip: CodedClip, arrivals: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    twice = [Run("cmt", arrivals / "none.csv"), Run("cmt", arrivals / "some.csv")]
+    twice = [RunArrivals("cmt", arrivals / "none.csv"), RunArrivals("cmt", arrivals / "some.csv")]
     assert "there are two runs `cmt`" in refusal(lambda: video.evaluate(coded_clip, twice, DEADLINE_MS))
     assert "0 runs: give 1 to" in refusal(lambda: video.evaluate(coded_clip, [], DEADLINE_MS))
     monkeypatch.setattr("anabranch.video.evaluation.MOST_RUNS", 1)
@@ -226,5 +226,5 @@ def test_a_mistake_in_the_last_file_is_found_before_anything_is_computed(
         raise AssertionError("quality was computed")
 
     monkeypatch.setattr("anabranch.video.evaluation.decode", computed)
-    runs = [Run("a", arrivals / "none.csv"), Run("b", tmp_path / "none.csv")]
+    runs = [RunArrivals("a", arrivals / "none.csv"), RunArrivals("b", tmp_path / "none.csv")]
     assert refusal(lambda: video.evaluate(coded_clip, runs, DEADLINE_MS)).startswith(f"{tmp_path / 'none.csv'}: ")

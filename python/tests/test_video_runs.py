@@ -11,8 +11,8 @@ import pytest
 import anabranch as ab
 from anabranch import video
 from anabranch.errors import RunError, VideoError
-from anabranch.run import Run
 from anabranch.scenario.tables import Reliability
+from anabranch.simulation import Run
 from anabranch.video import CodedClip
 from anabranch.video.encoder import decode
 from anabranch.video.kept import VARIABLE, kept_clip
@@ -47,7 +47,7 @@ def made(coded_clip: CodedClip, tmp_path_factory: pytest.TempPathFactory) -> Run
 def test_a_run_and_an_evaluation_of_its_arrivals_agree(coded_clip: CodedClip, made: Run, tmp_path: Path) -> None:
     assert made.trace is not None
     arrivals = made.trace / "film-arrivals.csv"
-    evaluation = video.evaluate(coded_clip, [video.Run("cmt", arrivals)], DEADLINE_MS)
+    evaluation = video.evaluate(coded_clip, [video.RunArrivals("cmt", arrivals)], DEADLINE_MS)
     result = made.flows[0].video
     assert result is not None
     measures = evaluation.runs[0].measures
@@ -73,7 +73,7 @@ def test_quality_by_pairs_is_that_of_an_evaluation(coded_clip: CodedClip, made: 
     shown = shown_by_fates(result["frame_fates"])
     sent = Pictures(decode(coded_clip.folder / "stream.m4v", coded_clip.source, tmp_path / "decoded.yuv"))
     for against, reference in (("source", Pictures(coded_clip.source)), ("sent", sent)):
-        runs = [video.Run("cmt", made.trace / "film-arrivals.csv")]
+        runs = [video.RunArrivals("cmt", made.trace / "film-arrivals.csv")]
         (run,) = video.evaluate(coded_clip, runs, DEADLINE_MS, against=against).runs  # type: ignore[arg-type]
         assert run.quality is not None
         pairs = PairQuality(reference, sent)

@@ -22,7 +22,7 @@ from transfer_rig import HANGS_AFTER_S, environment
 import anabranch
 from anabranch import video
 from anabranch.transfer import AssociationLostError
-from anabranch.video import CodedClip, Coding, Reading, Run
+from anabranch.video import CodedClip, Coding, Reading, RunArrivals
 from anabranch.video.encoder import decode
 from anabranch.video.fates import Fate
 from anabranch.video.live.playing import LARGEST_MESSAGE_BYTES, Ending, Player
@@ -138,7 +138,7 @@ def program(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
     """Runs a command, and kills it if it has not ended."""
     # Not started by its module name, since a shell in the background may have disabled Ctrl-C.
     start = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    text = f"{start}from anabranch.command.main import main; sys.exit(main(sys.argv[1:]))"
+    text = f"{start}from anabranch.command.dispatch import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", text, *map(str, words)]
     process = subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
@@ -192,7 +192,7 @@ def test_through_a_relay_with_loss_frames_are_lost_and_the_rest_is_decoded(
 
 def _check_quality(clip: CodedClip, played: Path, summary: dict[str, Any]) -> None:
     """Checks that the arrivals, evaluated, give the same fates and quality that the player printed."""
-    found = video.evaluate(clip, [Run(LABEL, played / "arrivals.csv")], DEADLINE_MS)
+    found = video.evaluate(clip, [RunArrivals(LABEL, played / "arrivals.csv")], DEADLINE_MS)
     run = found.runs[0]
     assert run.measures.decodable_ratio == summary["decodable_frame_ratio"]
     assert run.quality is not None

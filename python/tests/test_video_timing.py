@@ -18,7 +18,7 @@ from anabranch.video.format import FrameFormat
 from anabranch.video.live.description import Description, read_description
 from anabranch.video.measures import delivery_measures
 from anabranch.video.timing import read_timing
-from anabranch.video.trace import read_trace
+from anabranch.video.trace import read_frame_trace
 from anabranch.video.user_clip import Reading, read_clip
 
 # 25 frames in the first second, and then one each 400 ms.
@@ -49,7 +49,7 @@ def clip(slowing: Path, tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 
 def test_frames_of_varying_rate_are_handed_over_at_their_times(clip: CodedClip) -> None:
     assert [frame.time_ms for frame in clip.frames] == pytest.approx(TIMES_MS, abs=1)
-    assert [frame.time_ms for frame in read_trace(clip.folder / "trace.csv")] == pytest.approx(TIMES_MS, abs=1)
+    assert [frame.time_ms for frame in read_frame_trace(clip.folder / "trace.csv")] == pytest.approx(TIMES_MS, abs=1)
     assert float(clip.source.format.rate) == pytest.approx(49 / 10.6, rel=0.01)
 
 

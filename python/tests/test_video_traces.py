@@ -16,7 +16,7 @@ from anabranch.video.evalvid import read_evalvid
 from anabranch.video.frame import Frame, FrameType
 from anabranch.video.packets import packetise
 from anabranch.video.tables import write_table
-from anabranch.video.trace import read_trace, write_trace
+from anabranch.video.trace import read_frame_trace, write_frame_trace
 
 
 def refusal(read: Callable[[], object]) -> str:
@@ -29,14 +29,14 @@ def refusal(read: Callable[[], object]) -> str:
 def test_a_trace_is_read_as_it_was_written(tmp_path: Path, ending: str) -> None:
     frames = frames_of(CODING_ORDER)
     file = tmp_path / f"trace.{ending}"
-    write_trace(file, frames)
-    assert read_trace(file) == frames
+    write_frame_trace(file, frames)
+    assert read_frame_trace(file) == frames
 
 
 def test_the_places_in_the_order_of_display_follow_from_the_types(tmp_path: Path) -> None:
     file = tmp_path / "trace.csv"
     file.write_text("number,type,size_bytes,time_ms\n0,I,900,0\n1,P,100,33.333\n2,B,50,66.667\n")
-    assert [(frame.type, frame.display) for frame in read_trace(file)] == [
+    assert [(frame.type, frame.display) for frame in read_frame_trace(file)] == [
         (FrameType.I, 0),
         (FrameType.P, 2),
         (FrameType.B, 1),
@@ -64,7 +64,7 @@ def test_the_places_in_the_order_of_display_follow_from_the_types(tmp_path: Path
 def test_a_wrong_trace_is_refused_with_file_and_row(tmp_path: Path, rows: str, message: str) -> None:
     file = tmp_path / "trace.csv"
     file.write_text(f"number,type,size_bytes,time_ms\n{rows}\n" if rows else "number,type,size_bytes,time_ms\n")
-    said = refusal(lambda: read_trace(file))
+    said = refusal(lambda: read_frame_trace(file))
     assert said.startswith(f"{file}: ")
     assert message in said
 
@@ -81,12 +81,12 @@ def test_a_wrong_trace_is_refused_with_file_and_row(tmp_path: Path, rows: str, m
 )
 def test_a_file_that_is_no_table_is_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
-    assert message in refusal(lambda: read_trace(tmp_path / name))
+    assert message in refusal(lambda: read_frame_trace(tmp_path / name))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert (
-        refusal(lambda: read_trace(tmp_path / "none.csv"))
+        refusal(lambda: read_frame_trace(tmp_path / "none.csv"))
         == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
     )
 
@@ -95,8 +95,8 @@ def test_a_trace_with_more_frames_than_a_clip_may_have_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anabranch.video.trace.MOST_FRAMES", 18)
-    write_trace(tmp_path / "trace.csv", frames_of(CODING_ORDER))
-    assert "has more than 18 rows" in refusal(lambda: read_trace(tmp_path / "trace.csv"))
+    write_frame_trace(tmp_path / "trace.csv", frames_of(CODING_ORDER))
+    assert "has more than 18 rows" in refusal(lambda: read_frame_trace(tmp_path / "trace.csv"))
 
 
 def test_a_trace_of_evalvid_gives_frames_with_their_headers(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from anabranch import Scenario
 from anabranch.errors import RunError
-from anabranch.run import run
+from anabranch.simulation import run
 from studies.choice.cells import described
 
 SEED = 1

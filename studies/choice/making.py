@@ -14,7 +14,7 @@ import anabranch
 from anabranch import Results
 from anabranch.experiments.pages.document import Heading, Paragraph, markdown
 from anabranch.figures import save
-from anabranch.sweep.plan import Plan, read_plan
+from anabranch.sweeps.plan import Plan, read_plan
 from studies.choice import maps, tables
 from studies.choice.choosing import advice, ranking
 from studies.choice.judging import BASELINE, METRIC, OUTSIDE, exceeding, judge
@@ -76,11 +76,11 @@ def run_plans(quick: bool, cache: Path | bool) -> tuple[Results, Results]:
 def quicker(plan: Plan) -> Plan:
     """The plan with fewer values, fewer seeds and shorter runs."""
     over = {key: QUICK_OVER.get(str(key), values) for key, values in plan.over.items()}
-    return Plan(plan.scenario, over, {**plan.settings, **QUICK_SET}, QUICK_SEEDS)
+    return Plan(plan.scenario, over, {**plan.overrides, **QUICK_SET}, QUICK_SEEDS)
 
 
 def _run(plan: Plan, cache: Path | bool) -> Results:
-    return anabranch.sweep(plan.scenario, plan.over, plan.seeds, set=plan.settings, cache=cache)
+    return anabranch.sweep(plan.scenario, plan.over, plan.seeds, overrides=plan.overrides, cache=cache)
 
 
 def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -> Made:

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from anabranch.sweep.plan import read_plan
-from anabranch.sweep.steps import read_grid
+from anabranch.sweeps.plan import read_plan
+from anabranch.sweeps.steps import read_grid
 from studies.bounds.points import LimitPoint, table_of
 from studies.degradation.setting import Setting, run_table, subject
 
@@ -33,7 +33,7 @@ def of_plan(file: Path, duration_s: float) -> list[Setting]:
     Raises `PlanError`, `SweepError` or `ScenarioError` if the plan cannot be read.
     """
     plan = read_plan(file)
-    grid = read_grid(plan.scenario, plan.over, 1, plan.settings, None)
+    grid = read_grid(plan.scenario, plan.over, 1, plan.overrides, None)
     return [
         _of_text(f"{file.stem}-{number}", point.scenario, duration_s) for number, point in enumerate(grid.points, 1)
     ]

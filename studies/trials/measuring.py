@@ -10,15 +10,15 @@ from pathlib import Path
 
 from anabranch import _native
 from anabranch.counting import counted
-from anabranch.engine import engine
-from anabranch.sweep.axis import Axis
-from anabranch.sweep.cache import Cache
-from anabranch.sweep.files import Files
-from anabranch.sweep.given_scenario import GivenScenario
-from anabranch.sweep.grid import Cell, Grid, Point
-from anabranch.sweep.key import CellKey
-from anabranch.sweep.native import NativeThreads
-from anabranch.sweep.progress import Progress
+from anabranch.sweeps.axis import Axis
+from anabranch.sweeps.cache import Cache
+from anabranch.sweeps.files import Files
+from anabranch.sweeps.given_scenario import GivenScenario
+from anabranch.sweeps.grid import Cell, Grid, Point
+from anabranch.sweeps.key import CellKey
+from anabranch.sweeps.native import NativeThreads
+from anabranch.sweeps.progress import Progress
+from anabranch.version import engine
 from studies.trials.figures import Figures, read_figures
 
 
@@ -149,7 +149,7 @@ def _grid(trials: Sequence[Trial], seeds: Sequence[int]) -> Grid:
         cells.append(Cell(at, trial.scheme, label, key))
     return Grid(
         given=GivenScenario(trials[0].scenario, "trials", "trials", folder),
-        settings=(),
+        overrides=(),
         axes=(Axis(("setting",), tuple(point.values for point in points)),),
         points=points,
         cells=tuple(cells),

@@ -28,15 +28,15 @@ pub(crate) enum ScenarioOrText<'py> {
 
 /// Returns a scenario with these values as canonical TOML, with every default in it. `file` names it in messages.
 #[pyfunction]
-#[pyo3(signature = (text, file, set=Vec::new()))]
-pub fn resolve(text: &str, file: &str, set: Values) -> PyResult<String> {
-    Ok(NativeScenario::new(text, file, set)?.to_toml())
+#[pyo3(signature = (text, file, values=Vec::new()))]
+pub fn resolve(text: &str, file: &str, values: Values) -> PyResult<String> {
+    Ok(NativeScenario::new(text, file, values)?.to_toml())
 }
 
 /// Returns the schemes that a list stands for in a scenario, as the method of [`NativeScenario`] does.
 #[pyfunction]
-pub fn schemes_of(text: &str, file: &str, list: &str) -> PyResult<Vec<String>> {
-    NativeScenario::new(text, file, Vec::new())?.schemes_of(list)
+pub fn schemes_of(text: &str, file: &str, expressions: &str) -> PyResult<Vec<String>> {
+    NativeScenario::new(text, file, Vec::new())?.schemes_of(expressions)
 }
 
 #[pymethods]
@@ -90,8 +90,8 @@ impl NativeScenario {
     }
 
     /// Returns the schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for, each in full and once.
-    fn schemes_of(&self, list: &str) -> PyResult<Vec<String>> {
-        let schemes = self.scenario().vocabulary().parse_list(list);
+    fn schemes_of(&self, expressions: &str) -> PyResult<Vec<String>> {
+        let schemes = self.scenario().vocabulary().parse_list(expressions);
         let schemes = schemes.map_err(|error| SchemeError::new_err(error.to_string()))?;
         let mut names: Vec<String> = Vec::new();
         for name in schemes.iter().map(ToString::to_string) {

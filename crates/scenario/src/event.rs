@@ -92,7 +92,7 @@ impl Form for EventList {
     }
 
     fn about(&self) -> About {
-        About { class: Some("Event"), ..About::plain("list of tables, see below", "Sequence[Event]") }
+        About { class: Some("LinkEvent"), ..About::plain("list of tables, see below", "Sequence[LinkEvent]") }
     }
 
     fn read_key<'a>(&self, reader: &Reader<'a>, key: &'static str, node: &'a Node) -> Option<Vec<Event>> {

@@ -163,7 +163,7 @@ section! {
         reader: Option<Rate> = "reader" [optional "everything at once"] AnyRate;
         /// Small messages beside the bulk.
         messages: Option<MessagesBeside> = "messages" [only ["bulk"] optional "none"]
-            Inner::<MessagesBeside>::new("MessagesBeside");
+            Inner::<MessagesBeside>::new("SmallMessages");
     }
 }
 

@@ -39,7 +39,7 @@ pub fn sections() -> Vec<SectionInfo> {
     vec![
         section("RunSettings", "run", "Duration, repetitions and schemes, `[run]`.", RunRows::fields()),
         section(
-            "Association",
+            "AssociationSettings",
             "association",
             "Settings of every association of a scenario, `[association]`.",
             Association::fields(),
@@ -77,7 +77,7 @@ pub fn sections() -> Vec<SectionInfo> {
         ),
         section("Background", "path.background", "Cross traffic on one link.", BackgroundRows::fields()),
         section(
-            "Event",
+            "LinkEvent",
             "path.event",
             "A change of one link in the course of a run. Keys that are not given do not change.",
             EventRows::fields(),
@@ -102,7 +102,7 @@ pub fn sections() -> Vec<SectionInfo> {
             [LimitRows::fields(), FrameLimitRows::fields()].concat(),
         ),
         section(
-            "MessagesBeside",
+            "SmallMessages",
             "",
             "Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.",
             MessagesBeside::fields(),
@@ -116,7 +116,7 @@ pub fn keys() -> Vec<String> {
     let sections = sections();
     let below = |place: String, header: &str| -> Vec<String> {
         let of = sections.iter().filter(|section| section.header == header);
-        let is_value = |field: &&Field| !["Background", "Event"].contains(&field.about.class.unwrap_or(""));
+        let is_value = |field: &&Field| !["Background", "LinkEvent"].contains(&field.about.class.unwrap_or(""));
         let fields = of.flat_map(|section| &section.fields).filter(is_value);
         fields.map(|field| format!("{place}.{}", field.key)).collect()
     };

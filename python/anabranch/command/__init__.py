@@ -1,5 +1,5 @@
 """The `anabranch` command of the Python package."""
 
-from anabranch.command.main import main
+from anabranch.command.dispatch import main
 
 __all__ = ["main"]

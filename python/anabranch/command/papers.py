@@ -138,8 +138,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     from anabranch.experiments.pipeline import reproduce
     from anabranch.experiments.plan import Scope
     from anabranch.experiments.sweeps import SweepOptions
-    from anabranch.sweep import CacheWarning
-    from anabranch.sweep.cache import default_folder
+    from anabranch.sweeps import CacheWarning
+    from anabranch.sweeps.cache import default_folder
 
     if options.no_cache and options.cache:
         raise PaperError("--cache and --no-cache: leave one of them out")

@@ -38,7 +38,7 @@ _EXAMPLES = """Examples:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Draws the requested figure, and returns the exit status. `command.main` handles other errors."""
+    """Draws the requested figure, and returns the exit status. `command.dispatch` handles other errors."""
     options = _parser().parse_args(arguments)
     try:
         return _list(options.folder) if options.list else _plot(options)

@@ -14,8 +14,8 @@ from anabranch.command.quantities import time_s
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError, SweepError
 
 if TYPE_CHECKING:
-    from anabranch.sweep.plan import Plan
-    from anabranch.sweep.runner import Interrupted, StoppedError
+    from anabranch.sweeps.plan import Plan
+    from anabranch.sweeps.runner import Interrupted, StoppedError
 
 _EXAMPLES = """\
 Examples:
@@ -129,15 +129,15 @@ def _executor(text: str) -> str:
 def _sweep(options: argparse.Namespace) -> int:
     plan = _plan(options)
     # Imported here, so that `--help` and errors are fast.
-    from anabranch.engine import engine
     from anabranch.results.files import check_folder, check_sweep, make_folder
-    from anabranch.sweep.manifest import manifest
-    from anabranch.sweep.output import as_json, as_text, failures
-    from anabranch.sweep.runner import Interrupted, StoppedError
-    from anabranch.sweep.steps import fill, open_cache, read_grid
+    from anabranch.sweeps.manifest import manifest
+    from anabranch.sweeps.output import as_json, as_text, failures
+    from anabranch.sweeps.runner import Interrupted, StoppedError
+    from anabranch.sweeps.steps import fill, open_cache, read_grid
+    from anabranch.version import engine
 
     check_folder(options.out, overwrite=options.force)
-    grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.settings, plan.until)
+    grid = read_grid(plan.scenario, plan.over, plan.seeds, plan.overrides, plan.until)
     check_sweep(options.out, manifest(grid, engine(), plan.until, 0), overwrite=options.force)
     cache = open_cache(False if options.no_cache else options.cache or True, _say)
     make_folder(options.out)
@@ -168,14 +168,14 @@ def _say(text: str) -> None:
 
 def _plan(options: argparse.Namespace) -> Plan:
     """Returns the plan with the changes of the command line."""
-    from anabranch.sweep.plan import read_plan
-    from anabranch.sweep.seeds import parse_seeds
-    from anabranch.sweep.settings import parse_over, parse_setting
+    from anabranch.sweeps.plan import read_plan
+    from anabranch.sweeps.seeds import parse_seeds
+    from anabranch.sweeps.settings import parse_over, parse_override
 
     plan = read_plan(options.plan)
     for key, values in _parsed("--over", options.over, parse_over).items():
         plan.over[key] = values
-    plan.settings |= _parsed("--set", options.set, parse_setting)
+    plan.overrides |= _parsed("--set", options.set, parse_override)
     if options.schemes is not None:
         plan.over["scheme"] = [options.schemes]
     if options.seeds is not None:

@@ -68,7 +68,7 @@ handed to the sender). Packets that are not in it were lost.
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command, and returns its exit status. `command.main` handles errors."""
+    """Runs the command, and returns its exit status. `command.dispatch` handles errors."""
     options = _parser().parse_args(arguments)
     return int(options.run(options))
 
@@ -229,10 +229,10 @@ def _described(clip: CodedClip) -> str:
 
 def _evaluate(options: argparse.Namespace) -> int:
     from anabranch.video.coded import read_coded
-    from anabranch.video.evaluation import Run, evaluate, steps
+    from anabranch.video.evaluation import RunArrivals, evaluate, steps
     from anabranch.video.outcome import as_text, summary, write_outcome
 
-    runs = [Run(*_named(text)) for text in options.arrivals]
+    runs = [RunArrivals(*_named(text)) for text in options.arrivals]
     clip = read_coded(options.folder)
     options.out.mkdir(parents=True, exist_ok=True)
     with _progress(options, steps(runs), "run") as step:

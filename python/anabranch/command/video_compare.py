@@ -17,7 +17,7 @@ from anabranch.errors import SchemeError, SweepError, VideoError
 
 if TYPE_CHECKING:
     from anabranch.scenario import Scenario
-    from anabranch.sweep.grid import Grid
+    from anabranch.sweeps.grid import Grid
     from anabranch.video.coded import CodedClip
     from anabranch.video.reliability import Reliability
     from anabranch.video_comparison.comparison import Comparison
@@ -164,7 +164,7 @@ def _scenario(
 
 
 def _seeds(options: argparse.Namespace) -> list[int]:
-    from anabranch.sweep.seeds import parse_seeds, read_seeds
+    from anabranch.sweeps.seeds import parse_seeds, read_seeds
 
     try:
         seeds = read_seeds(parse_seeds(options.seeds), None) or []
@@ -176,7 +176,7 @@ def _seeds(options: argparse.Namespace) -> list[int]:
 
 
 def _grid(options: argparse.Namespace, scenario: Scenario, seeds: list[int]) -> Grid:
-    from anabranch.sweep.steps import read_grid
+    from anabranch.sweeps.steps import read_grid
 
     try:
         schemes = scenario.native.schemes_of(options.schemes)

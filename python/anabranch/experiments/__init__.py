@@ -5,6 +5,6 @@ of unknown values and of ablations), samples, quantities, claims, verdicts, page
 publications this way. The book's chapter "An experiment with a claim" is the tutorial.
 """
 
-from anabranch.experiments.running import run
+from anabranch.experiments.running import run_experiments
 
-__all__ = ["run"]
+__all__ = ["run_experiments"]

@@ -121,7 +121,7 @@ class Reduction:
 
     seeds: int | None = None
     values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    set: Settings = field(default_factory=dict)
+    overrides: Settings = field(default_factory=dict)
 
 
 ChangeKind = Literal["variant", "reading", "ablation"]
@@ -154,7 +154,7 @@ class Change:
         """Returns the changed values: `CMT = cmt(trigger=6), path.*.delay = 30 ms`."""
         axes = {name: "; ".join(settings_text(each) for each in sets) for name, sets in self.sets.items()}
         measure = {"measure": str(self.measure)} if self.measure else {}
-        return settings_text({**self.schemes, **measure, **self.less.set, **axes})
+        return settings_text({**self.schemes, **measure, **self.less.overrides, **axes})
 
     def axis(self, axis: Axis) -> Axis:
         """Returns the axis with the settings of this change."""
@@ -181,7 +181,7 @@ class Experiment:
     seeds: int
     measure: Measure
     names: Names = Names()
-    set: Settings = field(default_factory=dict)
+    overrides: Settings = field(default_factory=dict)
     draw: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     axes: tuple[Axis, ...] = ()
     figures: tuple[Figure, ...] = ()

@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeAlias
 
-from anabranch.engine import engine
 from anabranch.errors import PaperError
 from anabranch.experiments import outcome as out
 from anabranch.experiments.cost import Cost
@@ -30,7 +29,8 @@ from anabranch.experiments.selection import Selection
 from anabranch.experiments.sweeps import SweepOptions
 from anabranch.experiments.tracing import Tracer
 from anabranch.experiments.workers import Workers
-from anabranch.sweep.cache import Cache
+from anabranch.sweeps.cache import Cache
+from anabranch.version import engine
 
 _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""

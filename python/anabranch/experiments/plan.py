@@ -50,7 +50,7 @@ class Setting:
     axes: tuple[Axis, ...]
     schemes: Mapping[str, str]
     seeds: tuple[int, ...]
-    set: Settings
+    overrides: Settings
     draw: Mapping[str, tuple[float, float]]
     shortened: bool
 
@@ -92,7 +92,7 @@ class Setting:
 
     def settings_at(self, cell: tuple[int, ...], seed: int) -> dict[str, Value]:
         """Everything that is put into the scenario in a cell."""
-        settings: dict[str, Value] = {**self.set, **self.drawn(seed)}
+        settings: dict[str, Value] = {**self.overrides, **self.drawn(seed)}
         for axis, index in zip(self.axes, cell, strict=True):
             settings |= axis.settings[index]
         return settings
@@ -114,10 +114,10 @@ def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Set
     reductions = [experiment.quick] if scope.quick else []
     reductions += [change.less] if change else []
     axes = tuple(change.axis(axis) for axis in experiment.axes) if change else experiment.axes
-    settings, seeds = dict(experiment.set), experiment.seeds
+    settings, seeds = dict(experiment.overrides), experiment.seeds
     for less in reductions:
         axes = tuple(axis.only(less.values.get(axis.name, axis.values)) for axis in axes)
-        settings |= less.set
+        settings |= less.overrides
         seeds = min(seeds, less.seeds or seeds)
     return Setting(
         experiment=experiment,
@@ -125,9 +125,9 @@ def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Set
         axes=axes,
         schemes={**experiment.schemes, **(change.schemes if change else {})},
         seeds=tuple(range(1, (scope.seeds or seeds) + 1)),
-        set=settings,
+        overrides=settings,
         draw=experiment.draw,
-        shortened=scope.quick and bool(experiment.quick.set),
+        shortened=scope.quick and bool(experiment.quick.overrides),
     )
 
 

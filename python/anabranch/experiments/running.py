@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anabranch.experiments.outcome import Outcome
-    from anabranch.sweep.executors import ExecutorLike
+    from anabranch.sweeps.executors import ExecutorLike
 
 
-def run(
+def run_experiments(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
@@ -36,7 +36,7 @@ def run(
     from anabranch.experiments.plan import Scope
     from anabranch.experiments.selection import Selection
     from anabranch.experiments.sweeps import SweepOptions
-    from anabranch.sweep.cache import default_folder
+    from anabranch.sweeps.cache import default_folder
 
     paper = read_paper(Path(folder).resolve())
     place = default_folder() if cache is True else Path(cache) if cache else None

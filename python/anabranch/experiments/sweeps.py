@@ -22,7 +22,7 @@ from anabranch.values import Value
 
 if TYPE_CHECKING:
     from anabranch.results import Results
-    from anabranch.sweep.executors import ExecutorLike
+    from anabranch.sweeps.executors import ExecutorLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +99,17 @@ def _seed_groups(setting: Setting) -> Iterator[tuple[int, ...]]:
 
 
 def _sweep(setting: Setting, schemes: list[str], seeds: Sequence[int], options: SweepOptions) -> Results:
-    from anabranch.sweep import sweep
+    from anabranch.sweeps import sweep
 
     over: dict[Any, Any] = dict(over_of(axis) for axis in setting.axes)
     over["scheme"] = list(dict.fromkeys(schemes))
     swept = {key for axis in setting.axes for settings in axis.settings for key in settings}
-    fixed = {**setting.set, **setting.drawn(seeds[0])}
+    fixed = {**setting.overrides, **setting.drawn(seeds[0])}
     return sweep(
         setting.experiment.scenario,
         over=over,
         seeds=list(seeds),
-        set={key: value for key, value in fixed.items() if key not in swept},
+        overrides={key: value for key, value in fixed.items() if key not in swept},
         cache=options.cache,
         executor=options.executor,
         workers=options.workers,
@@ -127,7 +127,7 @@ def over_of(axis: Axis) -> tuple[str | tuple[str, ...], list[Value]]:
 
 def _full_expressions(setting: Setting) -> list[str]:
     """The expression of each scheme, written in full, so that equal schemes have equal expressions."""
-    text = resolved(setting.experiment.scenario, setting.set)
+    text = resolved(setting.experiment.scenario, setting.overrides)
     return [scheme_named(text, expression) for expression in setting.schemes.values()]
 
 

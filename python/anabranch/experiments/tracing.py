@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from anabranch import _native
-from anabranch.engine import engine
 from anabranch.experiments.cost import Cost
 from anabranch.experiments.measures import MEASURES
 from anabranch.experiments.model import Measure
 from anabranch.experiments.plan import Curve, Extract, RunIndex, Setting, Wanted
 from anabranch.experiments.scenarios import resolved, scheme_named
 from anabranch.experiments.workers import Workers
-from anabranch.sweep.cache import Cache
-from anabranch.sweep.key import CellKey
+from anabranch.sweeps.cache import Cache
+from anabranch.sweeps.key import CellKey
+from anabranch.version import engine
 
 if TYPE_CHECKING:
     from anabranch.series import Series

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from anabranch.sweep.workers import Processes
+from anabranch.sweeps.workers import Processes
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from anabranch.errors import FigureError
 from anabranch.statistics.samples import named
 
 if TYPE_CHECKING:
-    from anabranch.run import Run
     from anabranch.series import Series
+    from anabranch.simulation import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Choice:
 
 def series_of(given: Series | Run) -> Series:
     """Returns the traces of a run. Raises `FigureError` for other objects."""
-    from anabranch.run import Run
     from anabranch.series import Series
+    from anabranch.simulation import Run
 
     series = given.series if isinstance(given, Run) else given
     if not isinstance(series, Series):

@@ -15,8 +15,8 @@ from anabranch.figures.legend import legend
 from anabranch.figures.metric import from_zero
 from anabranch.figures.style import Look, looks
 from anabranch.statistics import Regression, regressions, summary
-from anabranch.statistics.regressions import PointsOf
 from anabranch.statistics.samples import ResultsLike, Table
+from anabranch.statistics.scheme_regressions import PointsOf
 
 if TYPE_CHECKING:
     import pandas as pd

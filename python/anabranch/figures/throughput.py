@@ -17,8 +17,8 @@ from anabranch.figures.style import path_looks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from anabranch.run import Run
     from anabranch.series import Series
+    from anabranch.simulation import Run
 
 
 def plot_throughput(

@@ -16,8 +16,8 @@ from anabranch.figures.style import Look, path_looks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from anabranch.run import Run
     from anabranch.series import Series
+    from anabranch.simulation import Run
 
 # A hollow mark for a sent chunk, a full one for a received chunk, a cross for a dropped one.
 _MARKS: dict[str, dict[str, object]] = {

@@ -8,10 +8,10 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from anabranch.engine import engine
 from anabranch.html import templates
 from anabranch.reporting.content import Page
 from anabranch.reporting.palette import style_of
+from anabranch.version import engine
 
 # In the order of their dependencies.
 SCRIPTS = (

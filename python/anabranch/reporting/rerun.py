@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch import _native
 from anabranch.reporting.points import Point, at_point, value_text
-from anabranch.run import label, run_of
 from anabranch.scenario import Scenario
+from anabranch.simulation import label, run_of
 
 if TYPE_CHECKING:
     import pandas as pd

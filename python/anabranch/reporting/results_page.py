@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from anabranch.engine import engine
 from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
 from anabranch.reporting.answer import answer
 from anabranch.reporting.charts import charts_of
@@ -21,6 +20,7 @@ from anabranch.reporting.section import timeline_section
 from anabranch.reporting.tables import failure_tables, result_tables
 from anabranch.reporting.timeline.model import Timeline
 from anabranch.reporting.timeline.trace import joined, timeline_of
+from anabranch.version import engine
 
 if TYPE_CHECKING:
     from anabranch.results import Results

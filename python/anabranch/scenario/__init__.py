@@ -7,31 +7,30 @@ from anabranch.scenario.flow import Flow
 from anabranch.scenario.scenario import Scenario, load
 from anabranch.scenario.tables import (
     Aggregation,
-    Association,
+    AssociationSettings,
     Background,
-    Event,
     Jitter,
     Link,
+    LinkEvent,
     Loss,
-    MessagesBeside,
     Path,
     Policer,
     Reliability,
     Reverse,
     RunSettings,
     Scheme,
+    SmallMessages,
 )
 
 __all__ = [
     "Aggregation",
-    "Association",
+    "AssociationSettings",
     "Background",
-    "Event",
     "Flow",
     "Jitter",
     "Link",
+    "LinkEvent",
     "Loss",
-    "MessagesBeside",
     "Path",
     "Policer",
     "Reliability",
@@ -39,5 +38,6 @@ __all__ = [
     "RunSettings",
     "Scenario",
     "Scheme",
+    "SmallMessages",
     "load",
 ]

@@ -15,7 +15,7 @@ from anabranch._native import ScenarioError
 from anabranch.scenario.flow import Flow
 from anabranch.scenario.layout import document, literal
 from anabranch.scenario.table import Table, plain, written
-from anabranch.scenario.tables import Association, Link, Path, RunSettings, Scheme
+from anabranch.scenario.tables import AssociationSettings, Link, Path, RunSettings, Scheme
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -39,7 +39,7 @@ class Scenario(Table):
     KEYS: ClassVar[Mapping[str, str]] = {"schemes": "scheme", "links": "link", "paths": "path", "flows": "flow"}
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "run": RunSettings,
-        "association": Association,
+        "association": AssociationSettings,
         "schemes": Scheme,
         "links": Link,
         "paths": Path,
@@ -48,7 +48,7 @@ class Scenario(Table):
 
     run: RunSettings
     """Duration, repetitions and schemes."""
-    association: Association = field(default_factory=Association)
+    association: AssociationSettings = field(default_factory=AssociationSettings)
     """Settings of every association."""
     schemes: Sequence[Scheme] = ()
     """Schemes that it defines for itself."""
@@ -124,7 +124,7 @@ class Scenario(Table):
         if not isinstance(schemes, list) or not all(isinstance(scheme, dict) for scheme in schemes):
             raise ScenarioError(
                 f"{self.name}: `schemes` of a scenario is a list of definitions such as "
-                'Scheme(name="eager", is_="cmt(trigger=2)"); those to run go to RunSettings(schemes=[...])'
+                'Scheme(name="eager", expression="cmt(trigger=2)"); those to run go to RunSettings(schemes=[...])'
             )
         for scheme in schemes:
             name = scheme["name"]

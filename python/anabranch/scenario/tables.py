@@ -43,7 +43,7 @@ class RunSettings(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Association(Table):
+class AssociationSettings(Table):
     """Settings of every association of a scenario, `[association]`."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
@@ -80,11 +80,11 @@ class Scheme(Table):
     """A name for a scheme expression, `[scheme.NAME]`."""
 
     KEYS: ClassVar[Mapping[str, str]] = {
-        "is_": "is",
+        "expression": "is",
     }
     name: str
     """The name, which no other scheme or component has."""
-    is_: str
+    expression: str
     """The expression. Required."""
     about: str | None = None
     """Description, shown in the report."""
@@ -241,7 +241,7 @@ class Background(Table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Event(Table):
+class LinkEvent(Table):
     """A change of one link in the course of a run. Keys that are not given do not change."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {
@@ -282,7 +282,7 @@ class Link(Table):
         "aggregation": Aggregation,
         "reverse": Reverse,
         "background": Background,
-        "events": Event,
+        "events": LinkEvent,
     }
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
@@ -311,7 +311,7 @@ class Link(Table):
     the others."""
     background: Sequence[Background] = ()
     """Cross traffic."""
-    events: Sequence[Event] = ()
+    events: Sequence[LinkEvent] = ()
     """Changes in the course of a run."""
 
 
@@ -330,7 +330,7 @@ class Path(Table):
         "aggregation": Aggregation,
         "reverse": Reverse,
         "background": Background,
-        "events": Event,
+        "events": LinkEvent,
     }
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
@@ -361,7 +361,7 @@ class Path(Table):
     the others."""
     background: Sequence[Background] = ()
     """Cross traffic."""
-    events: Sequence[Event] = ()
+    events: Sequence[LinkEvent] = ()
     """Changes in the course of a run."""
 
 
@@ -393,7 +393,7 @@ Reliability.INNER = dict.fromkeys(("I", "P", "B"), Reliability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MessagesBeside(Table):
+class SmallMessages(Table):
     """Small messages that a bulk flow's association carries beside the bulk, on a stream of their own."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
@@ -414,7 +414,7 @@ class Flow(Table):
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "reliability": Reliability,
-        "messages": MessagesBeside,
+        "messages": SmallMessages,
     }
     UNITS: ClassVar[Mapping[str, str]] = {
         "size": "MB",
@@ -464,5 +464,5 @@ class Flow(Table):
     association. Default: `"forward"`."""
     reader: str | None = None
     """Maximum rate at which the receiving application reads. Default: everything at once."""
-    messages: MessagesBeside | None = None
+    messages: SmallMessages | None = None
     """`bulk` only. Small messages beside the bulk."""

@@ -24,7 +24,7 @@ class Series:
     have a `direction` beside the columns of the file. It is `forward` for data that the left host sends and `reverse`
     for data of the right one.
 
-    >>> from anabranch.run import run
+    >>> from anabranch.simulation import run
     >>> series = run("scenarios/two-path.toml", "cmt").series
     >>> throughput = series.throughput(every_s=20.0)
     >>> throughput.loc[throughput["path"] == "path-2", "time_s"].tolist()

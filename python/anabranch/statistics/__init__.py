@@ -15,8 +15,8 @@ from anabranch.estimate import Estimate, mean_interval
 from anabranch.statistics.jain import jain_index, jain_indices
 from anabranch.statistics.paired import paired_difference
 from anabranch.statistics.regression import Regression, linear_regression
-from anabranch.statistics.regressions import regression_table, regressions
-from anabranch.statistics.summary import as_text, summary
+from anabranch.statistics.scheme_regressions import regression_table, regressions
+from anabranch.statistics.summaries import as_text, summary
 
 __all__ = [
     "Estimate",

@@ -12,7 +12,7 @@ import pandas as pd
 from anabranch.errors import StatisticsError
 from anabranch.estimate import Estimate, check_interval, mean_interval
 from anabranch.statistics.samples import ResultsLike, Table, as_list, collapsed, named, samples_of
-from anabranch.statistics.summary import columns_of
+from anabranch.statistics.summaries import columns_of
 
 
 def paired_difference(

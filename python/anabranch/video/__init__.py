@@ -1,7 +1,7 @@
 """Quality of real-time video: clips, their coding, the fate of each frame, and the quality of the shown pictures.
 
     clip = video.write_coded("photographs", Path("out/photographs"))
-    evaluation = video.evaluate(clip, [video.Run("cmt", Path("cmt.csv"))], deadline_ms=150)
+    evaluation = video.evaluate(clip, [video.RunArrivals("cmt", Path("cmt.csv"))], deadline_ms=150)
     print(evaluation.runs[0].quality.mean("psnr_db"))
 
 Needs `pip install 'anabranch[video]'`. Functions on frames and packets alone, such as `deliveries`, need no more.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from anabranch.video.arrivals import read_arrivals, write_arrivals
 from anabranch.video.coded import CodedClip, read_coded, write_coded
 from anabranch.video.encoder import Coding
-from anabranch.video.evaluation import EvaluatedRun, Evaluation, Run, evaluate
+from anabranch.video.evaluation import EvaluatedRun, Evaluation, RunArrivals, evaluate
 from anabranch.video.evalvid import read_evalvid
 from anabranch.video.fates import Delivery, Fate, Playout, deliveries
 from anabranch.video.frame import Frame, FrameType
@@ -20,7 +20,7 @@ from anabranch.video.kept import kept_clip
 from anabranch.video.measures import DeliveryMeasures, delivery_measures
 from anabranch.video.metrics import Quality, quality
 from anabranch.video.packets import Packet, packetise
-from anabranch.video.trace import read_trace, write_trace
+from anabranch.video.trace import read_frame_trace, write_frame_trace
 from anabranch.video.user_clip import Reading
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "Playout",
     "Quality",
     "Reading",
-    "Run",
+    "RunArrivals",
     "deliveries",
     "delivery_measures",
     "evaluate",
@@ -47,8 +47,8 @@ __all__ = [
     "read_arrivals",
     "read_coded",
     "read_evalvid",
-    "read_trace",
+    "read_frame_trace",
     "write_arrivals",
     "write_coded",
-    "write_trace",
+    "write_frame_trace",
 ]

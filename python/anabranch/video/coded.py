@@ -27,7 +27,7 @@ from anabranch.video.frame import Frame, FrameType, scheduled
 from anabranch.video.packets import DEFAULT_PAYLOAD_BYTES, Packet, check_payload, packetise
 from anabranch.video.raw import RawFrames
 from anabranch.video.tables import write_table
-from anabranch.video.trace import write_trace
+from anabranch.video.trace import write_frame_trace
 from anabranch.video.user_clip import Reading
 
 MANIFEST, SOURCE, STREAM, TRACE, PACKETS = "manifest.json", "source.yuv", "stream.m4v", "trace.csv", "packets.csv"
@@ -77,7 +77,7 @@ def write_coded(
     coded = split(stream, str(folder / STREAM))
     frames = _scheduled(coded, source.format)
     packets = packetise(frames, payload_bytes)
-    write_trace(folder / TRACE, frames)
+    write_frame_trace(folder / TRACE, frames)
     _write_packets(folder / PACKETS, frames, packets)
     manifest = {
         "format": FORMAT,

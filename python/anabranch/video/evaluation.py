@@ -35,8 +35,8 @@ Step = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Label of a run, such as the name of a scheme, and the file with its arrivals."""
+class RunArrivals:
+    """File with the arrivals of one run, and a label such as the name of the scheme."""
 
     label: str
     arrivals: Path
@@ -66,7 +66,7 @@ class Evaluation:
 
 def evaluate(
     clip: CodedClip,
-    runs: Sequence[Run],
+    runs: Sequence[RunArrivals],
     deadline_ms: float,
     *,
     against: Against = "source",
@@ -93,12 +93,12 @@ def evaluate(
     return Evaluation(clip, deadline_ms, against, judge.coding, evaluated)
 
 
-def steps(runs: Sequence[Run]) -> int:
+def steps(runs: Sequence[RunArrivals]) -> int:
     """Returns the number of calls of `step` by `evaluate`: one for the clip as sent, and one for each run."""
     return 1 + len(runs)
 
 
-def check_labels(runs: Sequence[Run]) -> None:
+def check_labels(runs: Sequence[RunArrivals]) -> None:
     """Raises `VideoError` for labels that no file can have, for labels that occur twice, and for too many runs."""
     if not 1 <= len(runs) <= MOST_RUNS:
         raise VideoError(f"{len(runs)} runs: give 1 to {MOST_RUNS} files of arrivals")

@@ -19,7 +19,7 @@ from pathlib import Path
 import platformdirs
 
 from anabranch.errors import VideoError
-from anabranch.sweep.files import digest_of
+from anabranch.sweeps.files import digest_of
 from anabranch.video import ffmpeg
 from anabranch.video.clips import SOURCES
 from anabranch.video.coded import CodedClip, read_coded, write_coded

@@ -20,7 +20,7 @@ from anabranch.video.tables import Row, read_rows, time_of, whole, write_table
 _NEEDED = ("number", "type", "size_bytes", "time_ms")
 
 
-def write_trace(path: Path, frames: Sequence[Frame]) -> None:
+def write_frame_trace(path: Path, frames: Sequence[Frame]) -> None:
     """Writes .csv or .parquet. Raises `VideoError` for another ending, and `OSError`."""
     columns: dict[str, list[Any]] = {
         "number": [frame.number for frame in frames],
@@ -32,8 +32,8 @@ def write_trace(path: Path, frames: Sequence[Frame]) -> None:
     write_table(path, columns)
 
 
-def read_trace(path: Path) -> list[Frame]:
-    """Reads the frames of a file of `write_trace` or another program. Raises `VideoError` about a wrong row."""
+def read_frame_trace(path: Path) -> list[Frame]:
+    """Reads the frames of a file of `write_frame_trace` or another program. Raises `VideoError` about a wrong row."""
     frames = [_frame(row, index, f"{path}: row {index + 1}") for index, row in _numbered(path)]
     return checked(frames, str(path))
 

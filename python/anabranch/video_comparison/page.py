@@ -17,9 +17,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from anabranch.engine import engine
 from anabranch.html import templates
 from anabranch.reporting.palette import DARK, LIGHT, readable
+from anabranch.version import engine
 from anabranch.video.browser_clip import write_browser_clip
 from anabranch.video.evaluation import SENT
 from anabranch.video.fates import Fate

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _native
-from anabranch.run import label
 from anabranch.series import Series
-from anabranch.sweep.grid import Grid
+from anabranch.simulation import label
+from anabranch.sweeps.grid import Grid
 from anabranch.video.coded import CodedClip
 from anabranch.video_comparison.setting import FLOW
 

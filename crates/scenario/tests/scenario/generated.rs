@@ -100,7 +100,7 @@ from anabranch.scenario.table import Table
 /// The name of a key in Python.
 fn python_name(key: &str) -> &str {
     match key {
-        "is" => "is_",
+        "is" => "expression",
         "event" => "events",
         other => other,
     }

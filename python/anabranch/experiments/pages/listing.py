@@ -88,8 +88,8 @@ def show_experiment(paper: Paper, experiment: Experiment) -> str:
 
 def _setting(experiment: Experiment) -> list[str]:
     pairs = [("scenario", str(experiment.scenario))]
-    if experiment.set:
-        pairs.append(("with", settings_text(experiment.set)))
+    if experiment.overrides:
+        pairs.append(("with", settings_text(experiment.overrides)))
     for key, (low, high) in experiment.draw.items():
         pairs.append(("drawn", f"{key} from {low:g} to {high:g}, evenly, anew for each seed"))
     for axis in experiment.axes:

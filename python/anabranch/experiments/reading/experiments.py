@@ -63,7 +63,7 @@ def _experiment(fields: Fields, known: Mapping[str, str]) -> Experiment:
         seeds=_seeds(fields) or 20,
         measure=read_measure(fields, Measure("goodput_kbps")),
         names=Names() if needless else names_in(_resolved(fields, "", scenario, settings)),
-        set=settings,
+        overrides=settings,
         draw=_draw(fields),
         axes=axes,
         figures=(),
@@ -200,15 +200,22 @@ def _check_runs(experiment: Experiment, fields: Fields) -> None:
     """Raises an error if some value of an axis, scheme or change makes no scenario that can be run."""
     drawn = {key: ends[0] for key, ends in experiment.draw.items()}
     for prefix, reduction in (("", Reduction()), ("quick: ", experiment.quick)):
-        base = {**experiment.set, **drawn, **reduction.set}
+        base = {**experiment.overrides, **drawn, **reduction.overrides}
         _check_schemes(fields, "", _resolved(fields, prefix, experiment.scenario, base), experiment.schemes)
         for where, settings in _axis_settings(experiment):
             _resolved(fields, prefix + where, experiment.scenario, {**base, **settings})
     for change in experiment.changes:
         prefix = f"{change.kind} {change.id}: "
         for settings in itertools.chain.from_iterable(change.sets.values()):
-            _resolved(fields, prefix, experiment.scenario, {**experiment.set, **drawn, **change.less.set, **settings})
-        text = _resolved(fields, prefix, experiment.scenario, {**experiment.set, **drawn, **change.less.set})
+            _resolved(
+                fields,
+                prefix,
+                experiment.scenario,
+                {**experiment.overrides, **drawn, **change.less.overrides, **settings},
+            )
+        text = _resolved(
+            fields, prefix, experiment.scenario, {**experiment.overrides, **drawn, **change.less.overrides}
+        )
         _check_schemes(fields, prefix, text, change.schemes)
 
 

@@ -19,7 +19,7 @@ from anabranch.estimate import rounded
 from anabranch.video.browser_clip import write_browser_clip
 from anabranch.video.coded import CodedClip
 from anabranch.video.encoder import decode
-from anabranch.video.evaluation import Evaluation, Run, evaluate
+from anabranch.video.evaluation import Evaluation, RunArrivals, evaluate
 from anabranch.video.fates import Delivery, Fate
 from anabranch.video.live.description import Description
 from anabranch.video.live.playing import Ending, Player
@@ -146,7 +146,7 @@ def write_quality(
             raise VideoError(f"frame {number} has other bytes than {reference.folder}: the sender sent something else")
     out = folder / QUALITY
     out.mkdir(exist_ok=True)
-    runs = [Run(LABEL, folder / ARRIVALS)]
+    runs = [RunArrivals(LABEL, folder / ARRIVALS)]
     evaluation = evaluate(reference, runs, reception.playout.deadline_ms, pictures=out if pictures else None)
     write_outcome(evaluation, out)
     return evaluation

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from anabranch.sweep.cache import Cache
-from anabranch.sweep.grid import Grid
-from anabranch.sweep.sources import OPENED
-from anabranch.sweep.unfinished import Unfinished
+from anabranch.sweeps.cache import Cache
+from anabranch.sweeps.grid import Grid
+from anabranch.sweeps.sources import OPENED
+from anabranch.sweeps.unfinished import Unfinished
 
 
 class Store:

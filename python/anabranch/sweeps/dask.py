@@ -12,7 +12,7 @@ from typing import Any
 import distributed
 
 from anabranch.errors import ExecutorError
-from anabranch.sweep.workers import Workers
+from anabranch.sweeps.workers import Workers
 
 # Time limit for the scheduler to connect and to answer.
 _ANSWER_S = 10.0

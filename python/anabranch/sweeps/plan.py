@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from anabranch import _native
 from anabranch.errors import PlanError, SweepError
-from anabranch.sweep.precision import Precision
+from anabranch.sweeps.precision import Precision
 from anabranch.text_file import read_text
 
 if sys.version_info >= (3, 11):
@@ -63,7 +63,7 @@ class Plan:
 
     scenario: Path | BuiltIn | Piped
     over: dict[Keys, list[Any]] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[str, Any] = field(default_factory=dict)
     seeds: int | list[int] | None = None
     until: Precision | None = None
 
@@ -118,7 +118,7 @@ class _Reader:
         plan = Plan(
             scenario=self._path.parent / self._scenario(document),
             over=self._over(document),
-            settings=dict(self._flat("set", self._table(document, "set"))),
+            overrides=dict(self._flat("set", self._table(document, "set"))),
             seeds=self._seeds(document.get("seeds")),
             until=self._until(document),
         )

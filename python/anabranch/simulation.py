@@ -318,7 +318,7 @@ def _comparison(
     seeds: int | Iterable[int] | None,
 ) -> Results:
     """Returns the runs of several schemes and seeds."""
-    from anabranch.sweep import sweep
+    from anabranch.sweeps import sweep
 
     return sweep(scenario, None if schemes is None else {"scheme": schemes}, seeds)
 

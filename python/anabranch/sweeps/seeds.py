@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import SupportsIndex, TypeAlias
 
 from anabranch.errors import SweepError
-from anabranch.sweep.precision import Precision
+from anabranch.sweeps.precision import Precision
 
 Seeds: TypeAlias = "SupportsIndex | Iterable[SupportsIndex]"
 

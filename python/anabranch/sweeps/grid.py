@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch import _native
-from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ScenarioError, SchemeError
 from anabranch.policy.given import OwnScheme
-from anabranch.sweep.axis import Axis, in_words
-from anabranch.sweep.faults import Faults
-from anabranch.sweep.files import Files
-from anabranch.sweep.given_scenario import GivenScenario
-from anabranch.sweep.key import CellKey
+from anabranch.sweeps.axis import Axis, in_words
+from anabranch.sweeps.faults import Faults
+from anabranch.sweeps.files import Files
+from anabranch.sweeps.given_scenario import GivenScenario
+from anabranch.sweeps.key import CellKey
 from anabranch.values import Value, literal
+from anabranch.version import Engine
 
 # Runs are told their scheme and seed apart, so that both are no part of what the scenario says.
 _ONE_RUN = [("run.schemes", '["cmt"]'), ("run.seeds", "1")]
@@ -68,7 +68,7 @@ class Grid:
     """Every run of a sweep, by its position: (point, scheme, seed), the last of which goes fastest."""
 
     given: GivenScenario
-    settings: tuple[tuple[str, Value], ...]
+    overrides: tuple[tuple[str, Value], ...]
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
     cells: tuple[Cell, ...]
@@ -126,7 +126,7 @@ class Grid:
 def make_grid(
     given: GivenScenario,
     axes: Sequence[Axis],
-    settings: Mapping[str, Value],
+    overrides: Mapping[str, Value],
     schemes: Sequence[str | OwnScheme] | None,
     seeds: Sequence[int] | None,
     engine: Engine,
@@ -135,13 +135,13 @@ def make_grid(
 
     Raises `SweepError` with everything that is wrong in the grid.
     """
-    maker = _Points(given, axes, settings)
+    maker = _Points(given, axes, overrides)
     points = maker.checked()
     run = maker.first_scenario()
     cells = _Cells(given, points, [key for axis in axes for key in axis.keys], engine.fingerprint)
     return Grid(
         given=given,
-        settings=tuple(settings.items()),
+        overrides=tuple(overrides.items()),
         axes=tuple(axes),
         points=points,
         cells=cells.checked(schemes, run.schemes),
@@ -150,11 +150,11 @@ def make_grid(
     )
 
 
-def _overrides(settings: Iterable[tuple[str, Value]]) -> list[tuple[str, str]]:
-    return [(key, literal(value)) for key, value in settings]
+def _as_literals(overrides: Iterable[tuple[str, Value]]) -> list[tuple[str, str]]:
+    return [(key, literal(value)) for key, value in overrides]
 
 
-def _point_settings(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) -> list[tuple[str, Value]]:
+def _point_values(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) -> list[tuple[str, Value]]:
     pairs = [zip(axis.keys, step, strict=True) for axis, step in zip(axes, steps, strict=True)]
     return list(itertools.chain.from_iterable(pairs))
 
@@ -162,10 +162,10 @@ def _point_settings(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) ->
 class _Points:
     """Makes the points, one after the other."""
 
-    def __init__(self, given: GivenScenario, axes: Sequence[Axis], settings: Mapping[str, Value]) -> None:
+    def __init__(self, given: GivenScenario, axes: Sequence[Axis], overrides: Mapping[str, Value]) -> None:
         self._source = given
         self._axes = axes
-        self._settings = settings
+        self._overrides = overrides
         self._faults = Faults(given.file)
         try:
             self._text = _native.ScenarioText(given.text, given.file)
@@ -176,7 +176,7 @@ class _Points:
 
     def first_scenario(self) -> _native.Scenario:
         """The scenario of the first point, with its own schemes and seeds."""
-        return self._text.read(_overrides(self._values([axis.steps[0] for axis in self._axes])))
+        return self._text.read(_as_literals(self._values([axis.steps[0] for axis in self._axes])))
 
     def checked(self) -> tuple[Point, ...]:
         # Each value for itself first: a grid of a thousand points has the same few faults a thousand times.
@@ -192,11 +192,11 @@ class _Points:
         return tuple(point for point in points if point)
 
     def _values(self, steps: Sequence[tuple[Value, ...]]) -> list[tuple[str, Value]]:
-        return [*self._settings.items(), *_point_settings(self._axes, steps)]
+        return [*self._overrides.items(), *_point_values(self._axes, steps)]
 
     def _resolve(self, steps: Sequence[tuple[Value, ...]]) -> _native.Scenario | None:
         try:
-            return self._text.read([*_overrides(self._values(steps)), *_ONE_RUN])
+            return self._text.read([*_as_literals(self._values(steps)), *_ONE_RUN])
         except ScenarioError as error:
             self._faults.add(str(error))
             return None

@@ -23,7 +23,7 @@ def parse_over(text: str) -> tuple[str, list[Value]]:
     return key, [parse_value(key, value) for value in _parts(key, values)]
 
 
-def parse_setting(text: str) -> tuple[str, Value]:
+def parse_override(text: str) -> tuple[str, Value]:
     """Parses a key and its value: `run.duration=10 s`. Raises `PlanError`."""
     key, value = _divided(text)
     return key, parse_value(key, value)

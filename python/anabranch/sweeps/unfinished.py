@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from anabranch.sweep import sources
-from anabranch.sweep.cache import Cache
+from anabranch.sweeps import sources
+from anabranch.sweeps.cache import Cache
 
 _SOURCES = "sources.json"
 

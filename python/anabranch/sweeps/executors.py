@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from typing import Any, TypeAlias
 
 from anabranch.errors import ExecutorError
-from anabranch.sweep.workers import Processes, Workers
+from anabranch.sweeps.workers import Processes, Workers
 
 ExecutorLike: TypeAlias = "str | Executor | Any | None"
 
@@ -48,7 +48,7 @@ def open_workers(executor: ExecutorLike, workers: int | None, timeout_s: float) 
 
 def _dask() -> Any:
     try:
-        from anabranch.sweep import dask
+        from anabranch.sweeps import dask
     except ImportError as error:
         raise ExecutorError(f"Dask is not installed ({error}): pip install 'anabranch[dask]'") from error
     return dask

@@ -8,23 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from anabranch.engine import engine
 from anabranch.errors import CacheError, ExecutorError, SchemeError, SweepError
 from anabranch.policy.given import OwnScheme, given_scheme
 from anabranch.policy.slots import Policy
 from anabranch.results import Results
-from anabranch.sweep.axis import Over, read_axes
-from anabranch.sweep.cache import Cache, default_folder
-from anabranch.sweep.executors import ExecutorLike, native_threads, open_workers
-from anabranch.sweep.given_scenario import ScenarioLike, read_scenario
-from anabranch.sweep.grid import Grid, make_grid
-from anabranch.sweep.native import NativeThreads
-from anabranch.sweep.pool import Pool
-from anabranch.sweep.precision import Precision
-from anabranch.sweep.progress import Progress
-from anabranch.sweep.runner import Backend, Runner
-from anabranch.sweep.seeds import Seeds, read_seeds
+from anabranch.sweeps.axis import Over, read_axes
+from anabranch.sweeps.cache import Cache, default_folder
+from anabranch.sweeps.executors import ExecutorLike, native_threads, open_workers
+from anabranch.sweeps.given_scenario import ScenarioLike, read_scenario
+from anabranch.sweeps.grid import Grid, make_grid
+from anabranch.sweeps.native import NativeThreads
+from anabranch.sweeps.pool import Pool
+from anabranch.sweeps.precision import Precision
+from anabranch.sweeps.progress import Progress
+from anabranch.sweeps.runner import Backend, Runner
+from anabranch.sweeps.seeds import Seeds, read_seeds
 from anabranch.values import Value, plain, real_number, whole_number
+from anabranch.version import engine
 
 _SCHEME = "scheme"
 
@@ -33,7 +33,7 @@ def read_grid(
     scenario: ScenarioLike,
     over: Over | None,
     seeds: Seeds | None,
-    settings: Mapping[str, object] | None,
+    overrides: Mapping[str, object] | None,
     until: Precision | None,
 ) -> Grid:
     """Reads and checks the grid. Raises `ScenarioError` and `SweepError` with all errors."""
@@ -42,9 +42,9 @@ def read_grid(
     schemes = over.pop(_SCHEME, None)
     faults: list[str] = []
     with _gathering(faults):
-        fixed = _plain_settings(settings or {})
+        fixed = _plain_overrides(overrides or {})
     with _gathering(faults):
-        axes = read_axes(over, settings or {})
+        axes = read_axes(over, overrides or {})
     with _gathering(faults):
         listed = None if schemes is None else _schemes(schemes)
     with _gathering(faults):
@@ -62,11 +62,11 @@ def _gathering(faults: list[str]) -> Iterator[None]:
         faults.append(str(error))
 
 
-def _plain_settings(settings: Mapping[str, object]) -> dict[str, Value]:
+def _plain_overrides(overrides: Mapping[str, object]) -> dict[str, Value]:
     try:
-        return {str(key): plain(value) for key, value in settings.items()}
+        return {str(key): plain(value) for key, value in overrides.items()}
     except (TypeError, ValueError) as error:
-        raise SweepError(f"`set`: {error}") from error
+        raise SweepError(f"`overrides`: {error}") from error
 
 
 def _schemes(given: Any) -> list[str | OwnScheme]:

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from anabranch import _native
-from anabranch.engine import Engine
 from anabranch.errors import ScenarioError
 from anabranch.results import FORMAT
-from anabranch.sweep.grid import Grid
-from anabranch.sweep.precision import Precision
+from anabranch.sweeps.grid import Grid
+from anabranch.sweeps.precision import Precision
 from anabranch.values import literal
+from anabranch.version import Engine
 
 
 def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) 
         "scenario_name": grid.given.name,
         "scenario": _canonical(grid),
         "source": grid.given.text,
-        "set": [list(setting) for setting in grid.settings],
+        "set": [list(override) for override in grid.overrides],
         "over": grid.over,
         "together": [list(axis.keys) for axis in grid.axes if len(axis.keys) > 1],
         "schemes": grid.schemes,
@@ -43,10 +43,10 @@ def _own_schemes(grid: Grid) -> dict[str, Any]:
 
 def _canonical(grid: Grid) -> str:
     """Returns the scenario without the swept values, or with the first ones if it is invalid without them."""
-    settings = [(key, literal(value)) for key, value in grid.settings]
+    overrides = [(key, literal(value)) for key, value in grid.overrides]
     try:
-        return _native.resolve(grid.given.text, grid.given.name, settings)
+        return _native.resolve(grid.given.text, grid.given.name, overrides)
     except ScenarioError:
         first = zip(grid.keys, grid.points[0].values, strict=True)
-        settings += [(key, literal(value)) for key, value in first]
-        return _native.resolve(grid.given.text, grid.given.name, settings)
+        overrides += [(key, literal(value)) for key, value in first]
+        return _native.resolve(grid.given.text, grid.given.name, overrides)

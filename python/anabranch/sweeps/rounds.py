@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anabranch.sweep.grid import Grid
-from anabranch.sweep.precision import Precision
+from anabranch.sweeps.grid import Grid
+from anabranch.sweeps.precision import Precision
 
 
 class Rounds:

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from anabranch.counting import counted
-from anabranch.engine import Engine
 from anabranch.errors import AnabranchError, ExecutorError
 from anabranch.results import Results
 from anabranch.results.effort import Effort
-from anabranch.sweep.cache import Cache
-from anabranch.sweep.grid import Grid
-from anabranch.sweep.manifest import manifest
-from anabranch.sweep.pool import Meter
-from anabranch.sweep.precision import Precision
-from anabranch.sweep.progress import Progress
-from anabranch.sweep.recorder import Recorder
-from anabranch.sweep.rounds import Rounds
-from anabranch.sweep.rows import Rows
-from anabranch.sweep.store import Store
+from anabranch.sweeps.cache import Cache
+from anabranch.sweeps.grid import Grid
+from anabranch.sweeps.manifest import manifest
+from anabranch.sweeps.pool import Meter
+from anabranch.sweeps.precision import Precision
+from anabranch.sweeps.progress import Progress
+from anabranch.sweeps.recorder import Recorder
+from anabranch.sweeps.rounds import Rounds
+from anabranch.sweeps.rows import Rows
+from anabranch.sweeps.store import Store
+from anabranch.version import Engine
 
 _REMEDY = 'A `version = "…"` in the class keeps its runs until the text is changed'
 

@@ -42,7 +42,9 @@ def read_axes(over: Over, fixed: Iterable[str] = ()) -> list[Axis]:
     seen = set(fixed)
     for key in (key for axis in axes for key in axis.keys):
         if key in seen:
-            faults.append(f"`{key}`: has a value already, in `set` or in another list: leave one of them out")
+            faults.append(
+                f"`{key}`: has a value already, in `overrides` (`--set`) or in another list: leave one of them out"
+            )
         seen.add(key)
     if faults:
         raise SweepError("\n".join(faults))

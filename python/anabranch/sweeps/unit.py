@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from anabranch.engine import Engine
 from anabranch.errors import ExecutorError
-from anabranch.sweep.grid import Grid
+from anabranch.sweeps.grid import Grid
+from anabranch.version import Engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from anabranch.results import TABLES, Table
 from anabranch.results.delivery import delivery_figures
 from anabranch.results.schema import FIGURES, schema
-from anabranch.sweep.grid import Grid
+from anabranch.sweeps.grid import Grid
 from anabranch.values import in_column, kind
 
 # Maximum number of rows as Python objects, which take ten times the memory of columns.

@@ -10,8 +10,8 @@ from pathlib import Path
 from anabranch.counting import counted
 from anabranch.results import TABLES, Results
 from anabranch.results.files import MANIFEST, file_name
-from anabranch.sweep.cache import Cache
-from anabranch.sweep.summary import as_table, summarise
+from anabranch.sweeps.cache import Cache
+from anabranch.sweeps.summary import as_table, summarise
 
 # Maximum number of rows of a table or list that is printed.
 _ROWS_SHOWN = 60

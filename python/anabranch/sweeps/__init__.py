@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from anabranch.sweep.precision import Precision
+from anabranch.sweeps.precision import Precision
 
 if TYPE_CHECKING:
     from anabranch.results import Results
-    from anabranch.sweep.axis import Over
-    from anabranch.sweep.executors import ExecutorLike
-    from anabranch.sweep.given_scenario import ScenarioLike
-    from anabranch.sweep.seeds import Seeds
+    from anabranch.sweeps.axis import Over
+    from anabranch.sweeps.executors import ExecutorLike
+    from anabranch.sweeps.given_scenario import ScenarioLike
+    from anabranch.sweeps.seeds import Seeds
 
 __all__ = ["CacheWarning", "Precision", "sweep"]
 
@@ -28,7 +28,7 @@ def sweep(
     over: Over | None = None,
     seeds: Seeds | None = None,
     *,
-    set: Mapping[str, object] | None = None,
+    overrides: Mapping[str, object] | None = None,
     until: Precision | None = None,
     executor: ExecutorLike = None,
     workers: int | None = None,
@@ -41,9 +41,9 @@ def sweep(
     `scenario` is a `Scenario` or the path of a scenario file. `over` maps each swept key of the scenario, dotted as in
     `--set`, to a list of its values. All combinations are run; the last key varies fastest. A tuple of keys with a list
     of tuples of values is swept side by side. The key `"scheme"` has a list of schemes (default: the scenario's own).
-    `set` has values for all points. `seeds` is a number, where 20 stands for 1 to 20, or a list (default: the
-    scenario's own). With `until`, seeds are added to each point and scheme until the mean has the requested
-    `Precision`: 1 to `most`, or in the order of the list.
+    `overrides` has values for all points, as `--set` has. `seeds` is a number, where 20 stands for 1 to 20, or a list
+    (default: the scenario's own). With `until`, seeds are added to each point and scheme until the mean has the
+    requested `Precision`: 1 to `most`, or in the order of the list.
 
     Native threads make the runs, `workers` of them or one per processor. Alternatives are any
     `concurrent.futures.Executor`, a `distributed.Client`, `"processes:N"` and `"dask://HOST:PORT"`. Only text and
@@ -67,12 +67,12 @@ def sweep(
         )
         results.to_pandas().groupby(["path.path-2.loss", "scheme"]).goodput_kbps.describe()
     """
-    from anabranch.sweep.steps import fill, open_cache, read_grid
+    from anabranch.sweeps.steps import fill, open_cache, read_grid
 
     notices: list[str] = []
     try:
         return fill(
-            read_grid(scenario, over, seeds, set, until),
+            read_grid(scenario, over, seeds, overrides, until),
             until=until,
             executor=executor,
             workers=workers,

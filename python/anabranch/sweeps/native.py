@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from anabranch import _native
-from anabranch.sweep.grid import Grid
-from anabranch.sweep.recorder import Recorder
+from anabranch.sweeps.grid import Grid
+from anabranch.sweeps.recorder import Recorder
 
 # Runs handed over at once. What belongs to a run while it is made takes a kilobyte, so this bounds memory; and threads
 # wait for each other once in so many runs only.

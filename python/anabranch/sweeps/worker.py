@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from anabranch import _native
-from anabranch.engine import engine
 from anabranch.errors import AnabranchError
-from anabranch.sweep.files import digest_of
+from anabranch.sweeps.files import digest_of
+from anabranch.version import engine
 
 # Identifier of this process among all workers.
 _PROCESS = uuid.uuid4().hex

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from anabranch.estimate import rounded
 from anabranch.results import Results
-from anabranch.sweep.precision import half_width, mean
+from anabranch.sweeps.precision import half_width, mean
 from anabranch.values import Value
 
 

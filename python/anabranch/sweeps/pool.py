@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass, field
 
-from anabranch.engine import Engine
 from anabranch.errors import ExecutorError
-from anabranch.sweep.grid import Grid
-from anabranch.sweep.guided_scheduling import GuidedScheduler, RunTimes
-from anabranch.sweep.recorder import Recorder
-from anabranch.sweep.unit import Outcome, pack, unpack
-from anabranch.sweep.worker import compute
-from anabranch.sweep.workers import Workers
+from anabranch.sweeps.grid import Grid
+from anabranch.sweeps.guided_scheduling import GuidedScheduler, RunTimes
+from anabranch.sweeps.recorder import Recorder
+from anabranch.sweeps.unit import Outcome, pack, unpack
+from anabranch.sweeps.worker import compute
+from anabranch.sweeps.workers import Workers
+from anabranch.version import Engine
 
 # Interval of checks of the workers while none of them reports.
 _LOOK_S = 0.5

@@ -32,7 +32,7 @@ class Faults:
         if not lines:
             return
         first = lines[0].strip()
-        # Faults of values from `set` have no place in the file, and do not name it.
+        # Faults of `overrides` have no place in the file, and do not name it.
         named = first if first.startswith(self._file) else f"{self._file}: {first}"
         self._found["\n".join([named, *lines[1:]])] = None
 
