@@ -215,7 +215,7 @@ def _grid_schemes() -> list[str]:
     return [name for scheme in listed for name in (anabranch.schemes().schemes.names if scheme == "all" else [scheme])]
 
 
-def test_the_grid_has_every_scheme_and_every_component_and_so_has_the_shared_link() -> None:
+def test_grid_and_shared_link_have_every_scheme_and_component() -> None:
     components = [f"cmt+{name}" for name in anabranch.schemes().components.names]
     assert set(_grid_schemes()) == {*anabranch.schemes().schemes.names, *components, "mptcp-ns2(shared-window=true)"}
     assert read_plan(PLANS / "sharing.toml").over["scheme"] == read_plan(PLANS / "grid.toml").over["scheme"]
@@ -246,9 +246,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_program_writes_tables_maps_and_results_and_refreshes_the_chapter(
-    tiny: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_program_writes_tables_maps_results_and_chapter(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     book, out = tiny / "src", tiny / "out"
     book.mkdir()
     markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in ("short", "made", "advice"))
@@ -307,7 +305,7 @@ def test_a_chapter_without_a_place_or_a_picture_is_named(made: Made, tmp_path: P
     assert (tmp_path / "out" / "maps" / "gain-cmt-pf.svg").is_file()
 
 
-def test_the_chapter_has_a_place_for_every_part_and_shows_pictures_that_there_are() -> None:
+def test_chapter_has_marks_for_every_part_and_existing_pictures() -> None:
     for name in making.PARTS:
         assert CHAPTER.count(f"{begin(name)}\n") == CHAPTER.count(f"{end(name)}\n") == 1, name
         assert re.search(rf"{re.escape(begin(name))}\n.+?\n{re.escape(end(name))}", CHAPTER, re.DOTALL), name

@@ -231,7 +231,7 @@ def test_ctrl_c_in_native_runs_prints_what_is_finished_and_is_130(scenario: Path
         assert " of 20000 runs" in err
 
 
-def test_ctrl_c_ends_what_has_no_answer_to_it_as_it_ends_the_native_program(tmp_path: Path) -> None:
+def test_unhandled_ctrl_c_ends_the_command_like_the_native_program(tmp_path: Path) -> None:
     fifo = tmp_path / "scenario.toml"
     os.mkfifo(fifo)
     with started([sys.executable, "-m", "anabranch", "run", str(fifo)]) as process:

@@ -176,7 +176,7 @@ class LostTask:
         return self._outcome
 
 
-def test_a_result_that_is_there_counts_though_its_worker_is_lost_before_anybody_looks() -> None:
+def test_finished_result_counts_after_its_worker_is_lost() -> None:
     settle = import_module("anabranch.sweeps.dask")._settle
     futures: list[Future[bytes]] = [Future() for _ in range(4)]
     done, failed, withdrawn, late = futures

@@ -147,7 +147,7 @@ def published(count: int, worse: int, uneven: bool = True) -> CheckOutcome:
     return outcome
 
 
-def test_a_scheme_may_be_worse_than_the_best_rival_in_a_twentieth_of_settings() -> None:
+def test_scheme_may_lose_to_the_best_rival_in_5_percent_of_settings() -> None:
     outcome = published(40, 2)
     assert outcome.verdict is KEPT
     assert outcome.findings[5].judged.mean == pytest.approx(1.3)
@@ -295,7 +295,7 @@ def test_figures_with_different_limits_have_no_median() -> None:
     assert summary_table([dataclasses.replace(outcome, findings=(finding, other))]).rows[0][7] == ""
 
 
-def test_tables_have_a_row_for_each_check_and_setting_and_mark_what_is_broken() -> None:
+def test_tables_have_rows_per_check_and_setting_and_mark_violations() -> None:
     outcome = one_link(MadeUp(over(900, 500, 1000)))
     assert summary_table([outcome]).rows[0][:6] == ["one-link", "`cmt`", "broken", "1", "0", "1"]
     (row,) = detail_table([outcome], "one-link").rows

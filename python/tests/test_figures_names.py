@@ -37,7 +37,7 @@ def test_every_plot_takes_axes_and_a_title_and_says_what_it_does() -> None:
         assert inspect.getdoc(entry.draw)
 
 
-def test_naming_figures_and_statistics_loads_neither_pyplot_nor_statsmodels() -> None:
+def test_access_to_figures_and_statistics_loads_no_pyplot_or_statsmodels() -> None:
     code = (
         "import sys, anabranch; anabranch.figures; heavy = {'matplotlib', 'pandas', 'scipy', 'statsmodels'}\n"
         "print(heavy & set(sys.modules)); anabranch.plot_bars; anabranch.statistics.summary\n"

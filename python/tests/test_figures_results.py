@@ -65,7 +65,7 @@ def test_a_line_goes_through_the_means_and_its_band_is_the_interval(ax):
         assert band[:, 1].min() == pytest.approx(rows["low"].min())
 
 
-def test_axes_are_named_with_their_units_and_the_legend_has_n_and_confidence(ax):
+def test_axes_have_units_and_the_legend_has_n_and_confidence(ax):
     plot_metric(losses(), ax=ax, title="Two paths")
     assert ax.get_xlabel() == "loss on path-2 (%)"
     assert ax.get_ylabel() == "goodput (kbit/s)"
@@ -298,7 +298,7 @@ def test_regressions_can_go_through_every_run(ax):
     assert len(markers.get_xdata()) == 20
 
 
-def test_regressions_can_go_through_every_run_of_keys_that_were_swept_side_by_side(ax):
+def test_regressions_accept_all_runs_of_keys_swept_side_by_side(ax):
     runs = losses().to_pandas()
     plot_regression(runs.assign(**{"path.path-1.loss": runs[LOSS] * 2}), x=LOSS, schemes="cmt", points="runs", ax=ax)
     assert note(ax).endswith("n = 20 runs")
@@ -342,7 +342,7 @@ def test_a_figure_that_could_not_be_drawn_leaves_nothing_open():
     assert pyplot.get_fignums() == []
 
 
-def test_a_legend_lies_below_the_axes_where_the_layout_makes_room_and_inside_where_not():
+def test_legend_is_below_axes_with_a_layout_and_inside_without():
     with own_axes() as roomy:
         plot_metric(losses(), ax=roomy)
         roomy.figure.draw_without_rendering()

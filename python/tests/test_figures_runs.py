@@ -122,7 +122,7 @@ def test_the_sum_of_the_paths_can_be_left_out(ax):
     assert names(ax) == ["path-1", "path-2"]
 
 
-def test_tsns_are_drawn_from_the_first_one_on_with_marks_for_what_became_of_them(ax):
+def test_tsns_are_drawn_from_the_first_with_marks_for_outcomes(ax):
     plot_tsn(traced(), between=(1.5, 2.5), ax=ax)
     rows = traced().series.tsn()
     inside = rows[rows["time_s"].between(1.5, 2.5)]

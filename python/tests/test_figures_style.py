@@ -55,7 +55,7 @@ def test_every_scheme_of_the_registry_has_a_look_of_its_own():
         assert looks([scheme, *reversed(REGISTRY)])[scheme] == look_of(scheme) == found[scheme]
 
 
-def test_any_two_schemes_differ_in_greyscale_by_dashes_or_lightness_and_by_markers():
+def test_schemes_differ_in_greyscale_by_line_style_and_by_markers():
     for pair in itertools.combinations(REGISTRY, 2):
         one, other = (look_of(scheme) for scheme in pair)
         apart = abs(lightness(one.color) - lightness(other.color))
@@ -65,7 +65,7 @@ def test_any_two_schemes_differ_in_greyscale_by_dashes_or_lightness_and_by_marke
 
 
 @pytest.mark.parametrize("compared", COMPARED, ids="/".join)
-def test_lines_that_are_compared_have_different_dashes_or_are_far_apart_in_lightness(compared):
+def test_compared_lines_differ_in_dashes_or_lightness(compared):
     for one, other in itertools.combinations([look_of(scheme) for scheme in compared], 2):
         apart = abs(lightness(one.color) - lightness(other.color))
         assert one.dash != other.dash or apart >= 15
@@ -91,7 +91,7 @@ def test_lightness_is_that_of_cie():
     assert lightness("#0a0a0a") == pytest.approx(2.74, abs=0.05)
 
 
-def test_an_expression_has_the_colour_of_its_scheme_and_its_own_dashes_and_marker():
+def test_expression_has_colour_of_its_scheme_and_own_dashes_and_marker():
     for expression in ("cmt(trigger=4)", "cmt+rack", "cmt(rtx=rtx-asap,trigger=4)+rack"):
         assert look_of(expression).color == look_of("cmt").color
         assert look_of(expression).differs(look_of("cmt"))

@@ -72,7 +72,7 @@ def test_the_share_of_frames_that_is_lost_is_the_one_asked_for() -> None:
     assert abs(len(sink.sent) / count - 0.9) < 4 * (0.1 * 0.9 / count) ** 0.5
 
 
-def test_an_interrupted_link_loses_what_is_under_way_and_nothing_afterwards() -> None:
+def test_interrupted_link_loses_packets_in_flight_and_none_afterwards() -> None:
     source, sink = Interface((b"a", INCOMING)), Interface()
     way = direction(source, sink)
     way.take(now=1.0)

@@ -84,7 +84,7 @@ def test_values_are_put_in_as_toml_or_as_words() -> None:
         (SCENARIO, [("", "2")], ["two-path.toml: =2: `` is not the key of a value"]),
     ],
 )
-def test_what_is_wrong_with_a_scenario_is_named_with_its_place_and_a_remedy(
+def test_faulty_scenario_is_reported_with_place_and_remedy(
     text: str, changes: list[tuple[str, str]], expected: list[str]
 ) -> None:
     with pytest.raises(ScenarioError) as raised:
@@ -222,7 +222,7 @@ def interrupted(script: str) -> tuple[list[str], int]:
     return out.split(), process.returncode
 
 
-def test_ctrl_c_gives_up_runs_under_way_and_raises_once_the_finished_ones_are_delivered() -> None:
+def test_ctrl_c_drops_running_runs_and_raises_after_finished_ones() -> None:
     out, status = interrupted("""
         jobs = [(short, 1), (short, 2)] + [(endless, seed) for seed in range(1000)]
         # A call that Ctrl-C comes into is made again: it must not print again.

@@ -133,7 +133,7 @@ def test_the_book_has_a_verdict_on_every_claim() -> None:
     assert set(verdicts.values()) <= {verdict.value for verdict in Verdict}
 
 
-def test_every_headline_or_secondary_claim_that_is_not_reproduced_has_a_cause() -> None:
+def test_unreproduced_headline_and_secondary_claims_have_a_cause() -> None:
     verdicts = stored_verdicts()
     without = []
     for read in all_papers():

@@ -52,7 +52,7 @@ def test_the_page_is_sound_and_every_link_inside_it_leads_somewhere() -> None:
     assert {"one", "one-fig1", "one-fig2", "two", "two-fig3", "two-fig4", "contents"} <= inside
 
 
-def test_every_verdict_has_its_symbol_its_word_and_its_colours_from_the_table() -> None:
+def test_every_verdict_has_symbol_word_and_colours_of_the_table() -> None:
     page = index_page(every_verdict())
     for verdict in Verdict:
         assert f'grade-{verdict.key}"><span class="symbol" aria-hidden="true">{verdict.grade.symbol}</span>' in page

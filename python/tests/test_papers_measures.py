@@ -68,7 +68,7 @@ def quality_of(trace: Path) -> list[float]:
     return [float(value) for value in found(made, Measure("video_psnr_db", flow="video"))]
 
 
-def test_quality_of_video_is_that_of_the_clip_that_the_trace_is_called_after(
+def test_video_quality_is_computed_from_the_clip_named_by_the_trace(
     coded_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anabranch.video.kept.kept_clip", lambda name: coded_clip)
@@ -220,7 +220,7 @@ def test_a_window_that_changes_once_has_the_mean_of_both_by_their_times() -> Non
     assert math.isnan(planted("cwnd_initial_bytes", series, path="path-2"))
 
 
-def test_offsets_are_looked_at_from_10_to_20_seconds_unless_a_window_is_named() -> None:
+def test_offsets_are_measured_from_10_to_20_s_without_a_window() -> None:
     offsets = pd.DataFrame({"time_s": [9.0, 10.0, 15.0, 20.0], "path": ["a", "a", "b", "b"], "offset": [99, 4, -8, 50]})
     series = Planted(offsets=offsets)
     assert planted("ooo_peak", series) == 4

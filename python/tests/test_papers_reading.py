@@ -59,7 +59,7 @@ def test_a_paper_is_read_with_all_that_it_holds(paper: Paper) -> None:
     assert paper.experiment("loss").schemes == {"CMT": "cmt", "CMT-PF": "cmt-pf", "SCTP": "sctp"}
 
 
-def test_numbers_stand_at_their_scaled_values_and_quantities_of_one_unit_at_their_numbers(paper: Paper) -> None:
+def test_positions_are_scaled_numbers_or_numbers_of_one_unit(paper: Paper) -> None:
     assert paper.experiment("loss").axis("plr2").positions == (0, 5, 20)
     assert paper.experiment("file").axis("size").positions == (50, 100)
     assert paper.experiment("file").axis("size").labels == ("50 kB", "100 kB")
@@ -70,7 +70,7 @@ def test_a_value_of_an_axis_can_set_several_keys(paper: Paper) -> None:
     assert sets[0] == {"association.recv_buffer": "32 KiB"}
 
 
-def test_claims_take_measure_and_place_from_their_own_table_and_from_the_quantity(paper: Paper) -> None:
+def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Paper) -> None:
     claims = {claim.id: claim.statement for claim in paper.claims}
     windows = claims["windows-paths"]
     assert isinstance(windows, Compare)

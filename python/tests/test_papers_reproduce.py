@@ -94,7 +94,7 @@ def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Cost
     assert found["video-psnr"] == "open: needs video"
 
 
-def test_a_claim_that_a_plausible_value_reverses_cannot_be_told_and_says_by_which(
+def test_claim_reversed_by_a_plausible_value_is_undecided_and_names_it(
     whole: tuple[Path, out.Outcome, Cost],
 ) -> None:
     claim = claims(whole[1])["loss-decisive"]
@@ -106,7 +106,7 @@ def test_a_claim_that_a_plausible_value_reverses_cannot_be_told_and_says_by_whic
     assert "| `loss-decisive` | above | `slow-second` |" in page
 
 
-def test_a_variant_decides_only_the_claims_that_it_names_and_readings_and_ablations_none(
+def test_variant_decides_named_claims_only_other_changes_none(
     whole: tuple[Path, out.Outcome, Cost],
 ) -> None:
     falls = claims(whole[1])["loss-falls"]
@@ -264,7 +264,7 @@ def test_the_summary_counts_verdicts_by_rank(whole: tuple[Path, out.Outcome, Cos
     assert lines[-1].split()[1] == str(counted)
 
 
-def test_a_quick_reproduction_leaves_variants_and_ablations_out_and_says_what_else(
+def test_quick_reproduction_omits_variants_and_reports_other_omissions(
     tmp_path: Path, cache: Path, reproduced: Reproduce
 ) -> None:
     outcome, _ = reproduced("planted-paper/loss", tmp_path, cache, Scope(quick=True))
@@ -400,9 +400,7 @@ def test_no_trace_stays_behind(whole: tuple[Path, out.Outcome, Cost], cache: Pat
     assert not list(whole[0].rglob("packets.csv"))
 
 
-def test_a_folder_that_cannot_be_written_to_is_an_error_before_the_first_run(
-    tmp_path: Path, reproduced: Reproduce
-) -> None:
+def test_unwritable_folder_is_an_error_before_the_first_run(tmp_path: Path, reproduced: Reproduce) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(PaperError, match=r"cannot be written to: .*name another one with --out"):

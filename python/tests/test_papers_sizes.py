@@ -50,7 +50,7 @@ def test_of_nineteen_percent_each_size_can_be_found(mean: float, half_width: flo
         (-5.0, -3.0, -2.99),
     ],
 )
-def test_a_percentage_is_reproduced_within_two_points_or_a_tenth_whichever_is_wider(
+def test_percentage_is_reproduced_within_wider_of_2_points_and_a_tenth(
     claimed: float, near: float, beyond: float
 ) -> None:
     assert size(near, 0, claimed) is FITS
@@ -68,7 +68,7 @@ def test_a_percentage_is_reproduced_within_two_points_or_a_tenth_whichever_is_wi
         (-40.0, -26.8, -26.79),
     ],
 )
-def test_a_percentage_is_about_as_large_within_five_points_or_the_factors_whichever_is_wider(
+def test_percentage_is_similar_within_wider_of_5_points_and_factors(
     claimed: float, inside: float, beyond: float
 ) -> None:
     assert size(inside, 0, claimed) is ABOUT
@@ -93,14 +93,14 @@ def test_about_as_large_compares_means_however_far_the_interval_goes() -> None:
     assert size(150.1, 9.0, 100.0, "s") is OFF
 
 
-def test_an_interval_that_is_wider_than_the_tolerance_is_not_taken_for_agreement() -> None:
+def test_interval_wider_than_the_tolerance_is_no_agreement() -> None:
     assert size(100.0, 10.0, 100.0, "s") is FITS
     assert size(100.0, 10.1, 100.0, "s") is ABOUT
     assert size(100.0, 41.5, 100.0, "s") is ABOUT
     assert size(100.0, 41.6, 100.0, "s") is WIDE
 
 
-def test_an_interval_that_is_too_wide_but_far_away_is_another_size_all_the_same() -> None:
+def test_wide_interval_far_from_the_claim_is_another_size() -> None:
     assert size(300.0, 60.0, 100.0, "s") is OFF
     assert size(165.0, 60.0, 100.0, "s") is WIDE
 

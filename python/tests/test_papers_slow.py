@@ -169,7 +169,7 @@ def test_directions_of_quick_verdicts_agree_with_samples(quick: tuple[Path, out.
     assert [each for each in found if not each[-1]] == []
 
 
-def test_a_quick_reproduction_agrees_with_a_full_one_about_the_direction_of_headline_claims(
+def test_quick_and_full_reproduction_agree_on_headline_directions(
     quick: tuple[Path, out.Outcome],
 ) -> None:
     """Where the full one tells the direction, the quick one does not tell the other one.

@@ -279,7 +279,7 @@ def test_a_gain_along_an_axis_gets_every_verdict(a: tuple[float, ...], spread: f
     assert verdict(GAIN, curves(a, (1000,) * 4, spread), kind="gain-trend") is found
 
 
-def test_a_gain_is_relative_so_that_a_smaller_difference_can_be_a_larger_gain() -> None:
+def test_gain_is_relative_and_smaller_difference_can_be_larger_gain() -> None:
     samples = curves((1100, 550, 275, 140), (1000, 480, 230, 110), spread=0.5)
     assert verdict(GAIN, samples, kind="gain-trend") is R
 
@@ -317,7 +317,7 @@ def test_other_figures_of_a_line_are_numbers(
 
 
 @pytest.mark.parametrize(("status", "rank"), [("inconsistent", "H"), ("misprint", "S"), ("suspect", "X")])
-def test_what_a_paper_contradicts_itself_on_is_not_held_against_it_but_shown(status: Any, rank: Any) -> None:
+def test_claim_that_contradicts_its_paper_is_shown_but_not_counted(status: Any, rank: Any) -> None:
     judgement = judge(claim(HIGHER, rank, status), lambda *_: pair(800, 1000))
     assert judgement.verdict is Verdict.CONTRADICTORY
     assert judgement.parts[0].finding.ours.mean == pytest.approx(-20)
@@ -452,7 +452,7 @@ def test_counts_of_shorter_runs_are_not_held_against_those_of_the_paper() -> Non
     assert verdict(Number(of("A"), 100, 100, "kbit/s"), samples) is R
 
 
-def test_quantities_of_two_experiments_are_paired_by_the_seeds_that_both_have() -> None:
+def test_quantities_of_two_experiments_are_paired_by_common_seeds() -> None:
     common = around(1000, 300, seeds=20)
     grids = {"only": grid({"A": [common[:10] + 50]}), "other": grid({"B": [common]})}
     statement = Compare(of("A"), of("B", experiment="other"), "higher")
@@ -489,7 +489,7 @@ def judged(found: Verdict) -> Judgement:
         (Verdict.OPEN, {}, Verdict.OPEN, ()),
     ],
 )
-def test_what_holds_with_one_plausible_value_and_not_with_another_cannot_be_told(
+def test_claim_that_depends_on_a_plausible_value_is_undecided(
     default: Verdict, variants: dict[str, Verdict], found: Verdict, depends_on: tuple[str, ...]
 ) -> None:
     judgements = {name: judged(each) for name, each in variants.items()}

@@ -143,7 +143,7 @@ def test_a_wrong_command_line_is_status_two(plot, results, arguments, message):
     assert message in err
 
 
-def test_unknown_metrics_schemes_and_endings_are_status_two_and_write_nothing(plot, results, tmp_path):
+def test_unknown_metric_scheme_or_ending_exits_2_and_writes_nothing(plot, results, tmp_path):
     for arguments, message in (
         (("--metric", "goodput"), f"{results}: there is no metric `goodput`; did you mean `goodput_kbps`"),
         (("--schemes", "db-cmt"), f"{results}: there are no runs of `db-cmt`"),

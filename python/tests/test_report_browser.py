@@ -670,7 +670,7 @@ def test_print_is_light_on_any_screen_and_no_wider_than_a_page(browser: Browser,
         assert found.chart.bounding_box()["width"] > 1000
 
 
-def test_a_recording_of_one_end_has_no_queues_and_text_like_a_script_stays_text(
+def test_one_sided_recording_has_no_queues_and_script_text_stays_text(
     browser: Browser, traces: Path, tmp_path: Path
 ) -> None:
     import tomli

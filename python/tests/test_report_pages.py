@@ -137,9 +137,7 @@ def test_nothing_in_a_report_names_anything_to_load(reports: dict[str, str], nam
 
 
 @pytest.mark.parametrize("name", ["traces", "results"])
-def test_the_policy_names_the_scripts_by_their_hashes_and_allows_nothing_else(
-    reports: dict[str, str], name: str
-) -> None:
+def test_content_policy_allows_only_scripts_with_listed_hashes(reports: dict[str, str], name: str) -> None:
     page = Reading(reports[name])
     (policy,) = [attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -458,7 +456,7 @@ def test_points_beyond_what_a_page_lists_are_counted(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_timeline_that_cannot_be_made_again_leaves_the_rest_of_the_report(tmp_path: Path) -> None:
+def test_report_without_reproducible_timeline_has_all_other_parts(tmp_path: Path) -> None:
     payload = tmp_path / "payload.bin"
     payload.write_bytes(b"x" * 20_000)
     text = LOSSES.replace('duration = "2 s"', 'stop = "transfer"\nduration = "60 s"')

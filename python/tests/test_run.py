@@ -82,7 +82,7 @@ def test_several_flows_have_a_jain_index() -> None:
     assert [flow.scheme for flow in made.flows] == ["sctp", "cmt"]
 
 
-def test_a_transfer_that_arrives_is_intact_and_one_that_does_not_is_a_failure() -> None:
+def test_complete_transfer_is_intact_and_incomplete_one_fails() -> None:
     scenario = two_paths(flows=[Flow(kind="file", size="200 kB"), Flow(name="huge", kind="file", size="5 MB")])
     made = run(scenario)
     small, huge = made.flows

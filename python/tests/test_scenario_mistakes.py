@@ -26,7 +26,7 @@ from anabranch.scenario import (
 )
 
 
-def test_a_misspelled_key_in_a_file_is_named_with_its_place_and_the_nearest_word(tmp_path: FilePath) -> None:
+def test_misspelled_key_is_reported_with_place_and_nearest_key(tmp_path: FilePath) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(SMALL.replace("delay", "dealy"))
     with pytest.raises(ScenarioError, match=r"unknown key `path\.path-1\.dealy`") as caught:

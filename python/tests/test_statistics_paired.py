@@ -29,14 +29,14 @@ def test_students_sleep_data_give_the_published_interval_and_p_value():
     assert row["kind"] == "interval"
 
 
-def test_another_level_of_confidence_gives_another_interval_and_the_same_p_value():
+def test_confidence_level_changes_the_interval_and_not_the_p_value():
     wide = paired_difference(frame(SLEEP, "hours"), "two", "hours", confidence=0.99).iloc[0]
     # t(0.995, 9) = 3.249836, s of the differences is 1.229995.
     assert wide["half_width"] == pytest.approx(3.249836 * 1.229995 / math.sqrt(10), abs=1e-5)
     assert wide["p_value"] == pytest.approx(0.00283289, abs=1e-7)
 
 
-def test_pairs_have_a_narrower_interval_than_the_two_means_where_seeds_matter():
+def test_paired_interval_is_narrower_when_values_depend_on_seeds():
     random = np.random.default_rng(1)
     channel = random.normal(1000, 200, 20)
     runs = frame({"cmt": channel + random.normal(0, 5, 20), "cmt-pf": channel + 20 + random.normal(0, 5, 20)})
@@ -91,7 +91,7 @@ def test_nothing_is_relative_to_zero():
         paired_difference(frame({"cmt": [0.0, 1.0], "cmt-pf": [1.0, 1.0]}), relative=True)
 
 
-def test_a_baseline_that_is_not_there_is_answered_with_the_schemes_that_are():
+def test_unknown_baseline_is_an_error_that_lists_the_schemes():
     with pytest.raises(StatisticsError, match=r"`sctp`.*`cmt`, `cmt-pf`"):
         paired_difference(frame({"cmt": [1.0], "cmt-pf": [1.0]}), "sctp")
     with pytest.raises(StatisticsError, match="only scheme"):

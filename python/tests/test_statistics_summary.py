@@ -34,7 +34,7 @@ def test_the_normal_interval_has_the_z_that_the_papers_print(confidence, z):
     assert found.half_width == pytest.approx(z * math.sqrt(5 / 3) / 2, rel=1e-12)
 
 
-def test_the_normal_interval_of_ten_loss_rates_is_that_of_the_delay_based_paper():
+def test_normal_interval_of_ten_loss_rates_equals_the_db_cmt_paper():
     # 1837.27 to 2311.50 for CMT: a half-width of 237.1, with the standard deviation of 382.6 that follows from it.
     ten = np.linspace(-1, 1, 10)
     means = 2074.385 + ten / ten.std(ddof=1) * 382.56
@@ -241,7 +241,7 @@ def test_the_mean_over_points_is_that_of_anabranch_run_sweep():
     assert as_text(summary(results))[0] == f"{row[1]} ± {row[3]} (n = 4)"
 
 
-def test_a_t_interval_covers_the_mean_as_often_as_it_says_and_a_normal_one_less_often():
+def test_t_interval_has_nominal_coverage_and_normal_interval_less():
     random = np.random.default_rng(20261121)
     samples = random.normal(100.0, 7.0, size=(600, 5))
     covered = {

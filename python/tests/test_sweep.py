@@ -38,7 +38,7 @@ def figures_of(scenario: Path, scheme: str, seed: int, *settings: tuple[str, str
     return figures
 
 
-def test_a_run_gives_what_it_gives_alone_where_another_one_sent_the_same_file_before(two: Path) -> None:
+def test_run_is_unchanged_after_another_run_sent_the_same_file(two: Path) -> None:
     text = two.read_text().replace("1 s", "60 s")
     two.write_text(f'{text}\n[[flow]]\nkind = "file"\nsize = "1 MB"\n')
     sizes = ["3 MB", "1500 kB", "70 kB", "1 kB", "2 MB", "4 MB"]
@@ -409,7 +409,7 @@ def test_units_that_were_finished_beside_one_that_failed_are_kept(two: Path, tmp
     assert len(entries(tmp_path / "cache")) == executor.runs
 
 
-def test_a_worker_that_fails_in_a_way_nobody_thought_of_is_an_executor_error(two: Path) -> None:
+def test_unexpected_failure_of_a_worker_is_an_executor_error(two: Path) -> None:
     class Odd(ThreadPoolExecutor):
         def submit(self, *_, **__):  # type: ignore[no-untyped-def]
             return super().submit(lambda: 1 / 0)
@@ -462,7 +462,7 @@ def test_a_file_that_is_missing_is_found_before_the_first_run(tmp_path: Path) ->
         sweep(scenario, cache=None)
 
 
-def test_a_worker_refuses_a_file_that_differs_from_the_one_the_sweep_was_started_with(tmp_path: Path) -> None:
+def test_worker_refuses_a_file_that_changed_since_the_sweep_started(tmp_path: Path) -> None:
     scenario = with_file(tmp_path, b"a" * 5000)
 
     class Late(ThreadPoolExecutor):
@@ -480,7 +480,7 @@ def test_a_worker_refuses_a_file_that_differs_from_the_one_the_sweep_was_started
 
 
 @pytest.mark.parametrize(("change", "expected"), [("vanish", "No such file"), ("grow", "has changed while the sweep")])
-def test_a_file_that_changes_in_the_middle_ends_the_sweep_and_spoils_no_entry(
+def test_file_that_changes_during_a_sweep_ends_it_without_bad_entries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, expected: str
 ) -> None:
     scenario = with_file(tmp_path, b"a" * 5000)

@@ -264,7 +264,7 @@ async def test_an_association_that_is_dropped_is_aborted():
 
 
 @in_loop
-async def test_a_peer_that_shuts_down_first_leaves_what_came_too_late_undelivered():
+async def test_messages_sent_after_the_peers_shutdown_stay_undelivered():
     async with listening(**SMALL) as listener:
         ours = await anabranch.connect(listener.addresses, local=here(1, 1), **SMALL)
         theirs = await listener.accept()

@@ -9,7 +9,7 @@ from anabranch.transfer import ArgumentError, Message
 from anabranch.transfer.reassembly import Reassembly
 
 
-def test_a_message_in_parts_that_its_peer_gave_up_leaves_nothing_in_the_next_one():
+def test_abandoned_partial_message_leaves_no_data_in_the_next_one():
     reassembly = Reassembly(10)
     assert reassembly.add((b"abcd", 1, True, 0, True, False)) is None
     assert reassembly.add((b"efgh", 1, True, 0, False, False)) is None

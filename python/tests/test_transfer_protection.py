@@ -43,7 +43,7 @@ def test_messages_pass_between_those_who_know_each_other(tmp_path: Path) -> None
     assert own_key(server) in (client / "known_hosts").read_text()
 
 
-def test_strangers_hosts_with_another_key_and_those_without_protection_are_refused(tmp_path: Path) -> None:
+def test_unknown_keys_changed_keys_and_missing_protection_are_refused(tmp_path: Path) -> None:
     server, client, stranger = (tmp_path / name for name in ("server", "client", "stranger"))
     keys(server, "add", own_key(client))
 

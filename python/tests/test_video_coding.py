@@ -201,7 +201,7 @@ def test_streams_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("loss", "seed"), [(0.02, 1), (0.1, 2), (0.1, 3), (0.3, 4), (0.6, 5)])
-def test_ffmpeg_decodes_the_bitstream_of_good_frames_to_the_samples_of_the_whole_one(
+def test_decodable_frames_alone_decode_to_the_samples_of_the_clip(
     coded_clip: CodedClip, decoded_clip: Path, tmp_path: Path, loss: float, seed: int
 ) -> None:
     found = delivered(coded_clip, random_arrivals(coded_clip.frames, coded_clip.packets, loss, seed))

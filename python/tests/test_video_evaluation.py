@@ -88,7 +88,7 @@ def test_with_nothing_decodable_there_is_no_quality_and_it_is_said(
     assert figures["decodable_frame_ratio"] == 0
 
 
-def test_good_frames_have_the_quality_of_coding_and_others_that_of_the_last_good_one(
+def test_decodable_frames_have_coding_quality_others_repeat_the_last(
     coded_clip: CodedClip, decoded_clip: Path, evaluation: Evaluation
 ) -> None:
     run = evaluation.runs[2]

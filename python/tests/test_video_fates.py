@@ -24,7 +24,7 @@ from anabranch.video.packets import packetise
 FRAMES = len(CODING_ORDER)
 
 
-def test_display_order_puts_a_reference_after_the_b_frames_that_follow_it_in_coding_order() -> None:
+def test_display_order_puts_a_reference_after_its_b_frames() -> None:
     kinds = [FrameType(kind) for kind in CODING_ORDER]
     assert display_order(kinds) == [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17]
 
@@ -37,7 +37,7 @@ def test_a_lost_b_frame_costs_itself_only() -> None:
     assert fates_without(CODING_ORDER, [4]) == "gggg" + "l" + "g" * (FRAMES - 5)
 
 
-def test_a_lost_p_frame_costs_what_follows_up_to_the_next_i_frame_and_the_b_frames_before_it() -> None:
+def test_lost_p_frame_breaks_b_frames_before_and_frames_until_next_i() -> None:
     #                                          I012P45P78I
     assert fates_without(CODING_ORDER, [3]) == "guuluuuuug" + "g" * (FRAMES - 10)
 
@@ -46,7 +46,7 @@ def test_a_lost_last_p_frame_costs_the_b_frames_on_both_sides() -> None:
     assert fates_without(CODING_ORDER, [6]) == "gggguuluug" + "g" * (FRAMES - 10)
 
 
-def test_a_lost_i_frame_costs_its_group_and_the_last_b_frames_of_the_group_before() -> None:
+def test_lost_i_frame_breaks_its_group_and_last_b_frames_before() -> None:
     #                                          IBBPBBPBBIBBPBBPBBI
     assert fates_without(CODING_ORDER, [9]) == "ggggggguuluuuuuuuug"
 
@@ -59,7 +59,7 @@ def test_a_lost_last_frame_of_the_clip_costs_the_b_frames_before_it() -> None:
     assert fates_without(CODING_ORDER, [FRAMES - 1]) == "g" * (FRAMES - 3) + "uul"
 
 
-def test_b_frames_at_the_boundary_of_groups_do_not_need_the_frames_after_the_next_i_frame() -> None:
+def test_b_frames_at_a_group_boundary_need_no_frames_after_the_next_i() -> None:
     assert fates_without(CODING_ORDER, [12]) == "g" * 10 + "uuluuuuug"
 
 
@@ -71,7 +71,7 @@ def test_a_b_frame_before_two_references_is_not_decodable() -> None:
     assert fates_without("IBBPBB", []) == "uugggg"
 
 
-def test_a_stream_without_b_frames_breaks_at_the_loss_until_the_next_i_frame() -> None:
+def test_stream_without_b_frames_breaks_from_loss_to_next_i_frame() -> None:
     assert fates_without("IPPPIPPP", [2]) == "gglugggg"
 
 
@@ -154,7 +154,7 @@ def test_stalls_are_stretches_of_frames_that_are_not_shown() -> None:
     assert found == pytest.approx((2, 6 / 30, 5 / 30), abs=2e-6)
 
 
-def test_delays_are_of_complete_frames_only_and_percentiles_by_nearest_rank() -> None:
+def test_delays_count_complete_frames_and_use_nearest_rank() -> None:
     frames = frames_of("IPPPPPPPPP")
     arrivals = {frame.number: frame.time_ms + 10.0 * (frame.number + 1) for frame in frames}
     del arrivals[9]

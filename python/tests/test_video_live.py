@@ -123,7 +123,7 @@ def test_what_is_no_description_is_refused(encoded: bytes, message: str) -> None
     assert message in said(lambda: read_description(encoded))
 
 
-def test_a_table_of_frames_that_is_cut_off_empty_or_of_other_types_is_refused(description: Description) -> None:
+def test_truncated_empty_or_mistyped_table_of_frames_is_refused(description: Description) -> None:
     encoded = description.encode()
     header = encoded[: encoded.index(b"\n") + 1]
     assert "no table of" in said(lambda: read_description(header))
@@ -367,7 +367,7 @@ def test_two_limits_for_the_same_frames_are_refused() -> None:
     assert "leave one of them out" in said(lambda: read_reliability(["I=full", "I=full"], DEADLINE_MS))
 
 
-def test_a_lifetime_counts_from_the_frames_time_and_not_from_when_there_was_room() -> None:
+def test_lifetime_starts_at_the_time_of_the_frame() -> None:
     lifetime = Limit(LimitKind.LIFETIME, 150)
     assert _send_options(lifetime, 50) == {"lifetime_s": pytest.approx(0.1)}
     assert _send_options(lifetime, 150) is None

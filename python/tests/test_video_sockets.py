@@ -296,9 +296,7 @@ async def answer_to(addresses: list[str], text: bytes) -> bytes:
         return answer.payload
 
 
-def test_a_sender_that_breaks_the_protocol_is_cut_off_and_what_came_before_is_kept(
-    fast_clip: CodedClip, tmp_path: Path
-) -> None:
+def test_sender_that_breaks_the_protocol_is_aborted_and_frames_stay(fast_clip: CodedClip, tmp_path: Path) -> None:
     player = new_player(tmp_path)
 
     async def scene() -> None:

@@ -72,7 +72,7 @@ def test_wrong_times_in_a_manifest_are_refused(clip: CodedClip, tmp_path: Path, 
         read_coded(folder)
 
 
-def test_frames_of_varying_rate_are_due_at_their_times_and_stall_for_as_long(clip: CodedClip) -> None:
+def test_variable_rate_frames_are_due_and_stall_by_their_times(clip: CodedClip) -> None:
     playout = Playout.of(100.0)
     due = dict(zip([frame.display for frame in clip.frames], playout.due_ms(clip.frames), strict=True))
     gaps = [due[place + 1] - due[place] for place in range(49)]

@@ -162,7 +162,7 @@ def test_arrivals_are_read_as_they_were_written(tmp_path: Path, ending: str) -> 
     assert read_arrivals(tmp_path / f"a.{ending}", frames, packets) == arrivals
 
 
-def test_a_lost_packet_has_no_row_or_no_time_and_of_copies_the_first_counts(tmp_path: Path) -> None:
+def test_lost_packets_have_no_row_or_time_and_first_copy_counts(tmp_path: Path) -> None:
     frames = frames_of("IPBB")
     file = tmp_path / "a.csv"
     file.write_text("packet,arrival_ms,path\n2,90,1\n0,\n1,70,2\n2,80,2\n1,75,1\n")

@@ -108,7 +108,7 @@ def test_ns2_is_asked_for_counts_only_where_they_are_wanted(tmp_path: Path, monk
     assert beside_ns2.ns2(3, "duration", "2").packets == 0
 
 
-def test_the_cost_of_a_packet_is_that_of_the_longer_run_without_the_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packet_cost_is_the_difference_of_long_and_short_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def spent(command: list[str]) -> tuple[float, str]:
         assert all(isinstance(word, str) for word in command)
         rounds = int(command[-1])
