@@ -1,21 +1,21 @@
-//! Scenarios and plans that travel with the program.
+//! Scenarios and plans that are part of the program.
 
-/// A file that the program has inside it.
+/// File in the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
-    /// Its name without the ending, which commands take.
+    /// Name without the extension, which commands accept.
     pub(crate) name: &'static str,
-    /// What it holds, with comments.
+    /// Content, with comments.
     pub(crate) text: &'static str,
 }
 
 impl File {
-    /// The name it is written under.
+    /// Returns the name of the file that is written.
     pub(crate) fn file_name(&self) -> String {
         format!("{}.toml", self.name)
     }
 
-    /// The first sentence of its comment.
+    /// Returns the first sentence of its comment.
     pub(crate) fn about(&self) -> String {
         let lines: Vec<&str> = self.text.lines().map_while(|line| line.strip_prefix("# ")).collect();
         let text = lines.join(" ");
@@ -30,20 +30,20 @@ macro_rules! files {
     };
 }
 
-/// What `anabranch run NAME` runs.
+/// Scenarios of `anabranch run NAME`.
 pub(crate) const SCENARIOS: &[File] = files!(
     "scenarios": "one-path", "two-path", "bad-path", "outage", "file", "shared-bottleneck", "three-path-qa", "db-cmt-fig6",
 );
 
-/// Plans of `anabranch sweep`, which name one of the scenarios.
+/// Plans of `anabranch sweep`, which refer to the scenarios.
 pub(crate) const PLANS: &[File] = files!("scenarios/sweeps": "second-path", "until-exact");
 
-/// The scenario of this name.
+/// Returns the scenario with this name.
 pub(crate) fn scenario(name: &str) -> Option<&'static File> {
     SCENARIOS.iter().find(|file| file.name == name)
 }
 
-/// The text of a plan that stands in one folder with its scenario.
+/// Returns the text of a plan in the same folder as its scenario.
 pub(crate) fn beside_its_scenario(plan: &File) -> String {
     plan.text.replace("scenario = \"../", "scenario = \"").replace("scenarios/sweeps/", "")
 }

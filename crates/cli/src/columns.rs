@@ -1,11 +1,11 @@
-//! Columns that text takes on a terminal, and text cut to fit them.
+//! Columns of text on a terminal, and text cut to fit them.
 //!
-//! Text from others is [escaped](anabranch_transfer::escape) first. That removes the joiners and variation selectors by which several
-//! characters make one sign, so the sum over characters is never less than what a terminal shows.
+//! Text from others is [escaped](anabranch_transfer::escape) first. That removes the joiners and variation selectors by which
+//! several characters become one glyph, so a terminal never shows more columns than the sum over the characters.
 
 use unicode_width::UnicodeWidthChar;
 
-/// Marks the place where text was cut. ASCII, because terminals disagree on the width of `…`.
+/// Mark at the place where text was cut. It is ASCII, because terminals disagree on the width of `…`.
 const ELISION: &str = "...";
 
 /// Returns the columns that escaped text takes.
@@ -26,7 +26,7 @@ pub(crate) fn elide_middle(text: &str, limit: usize) -> String {
         return head(text, limit).to_owned();
     };
     let front = head(text, kept / 2);
-    // A wide character that does not fit in front leaves its column to the end, which tells more of a file name.
+    // The column of a wide character that does not fit in front goes to the end, which identifies a file better.
     let back = tail(text, kept - width(front));
     format!("{front}{ELISION}{back}")
 }

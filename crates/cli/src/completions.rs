@@ -48,7 +48,7 @@ pub(crate) struct ManArguments {
     dir: PathBuf,
 }
 
-/// Carries the command out.
+/// Runs the command `completions`.
 pub(crate) fn completions(
     arguments: &CompletionsArguments,
     command: Command,
@@ -64,7 +64,7 @@ pub(crate) fn completions(
     Ok(Status::Success)
 }
 
-/// Writes a page for the program and one for each of its commands, which are not hidden.
+/// Writes a page for the program and one for each command that is not hidden.
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<Status, CommandError> {
     let dir = &arguments.dir;
     let written = fs::create_dir_all(dir).and_then(|()| man::write_pages(command, dir));
@@ -74,7 +74,7 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<Status, 
     Ok(Status::Success)
 }
 
-/// The commands with values to choose from where any text is taken: a list of schemes, a key and its value.
+/// Adds possible values to arguments that accept any text: lists of schemes, and keys with their values.
 fn with_values(command: Command, shell: Shell) -> Command {
     let schemes: Vec<&str> = PRESETS.iter().map(|scheme| scheme.name).collect();
     let keys: Vec<&str> = KEYS.iter().map(String::as_str).collect();
@@ -87,7 +87,7 @@ fn with_values(command: Command, shell: Shell) -> Command {
         command.mut_args(move |argument| match argument.get_id().as_str() {
             "scheme" | "schemes" => argument.value_parser(PossibleValuesParser::new(schemes.clone())),
             "set" | "sweep" => argument.value_parser(PossibleValuesParser::new(keys.clone())),
-            // Bash completes files where none of the names begins with what was typed.
+            // Bash completes files if none of the names begins with the typed text.
             "scenario" if shell == Shell::Bash => {
                 argument.value_parser(PossibleValuesParser::new(scenarios().collect::<Vec<_>>()))
             }
@@ -106,7 +106,7 @@ fn scenarios() -> impl Iterator<Item = &'static str> {
     SCENARIOS.iter().map(|file| file.name)
 }
 
-/// Adds the built-in scenarios beside files where the generated script knows either files or names.
+/// Adds the built-in scenarios to files, in shells whose generated script completes only one of both.
 fn with_scenarios(script: &str, shell: Shell) -> String {
     let names = scenarios().collect::<Vec<_>>().join(" ");
     match shell {

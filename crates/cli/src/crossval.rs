@@ -1,4 +1,4 @@
-//! `anabranch crossval`: our figures beside ns-2's.
+//! `anabranch crossval`: results of this simulator compared with those of ns-2.
 
 use anabranch_lab::crossval::{Comparison, Point, Seeds, Summary, Verdict, all_points, run_point, summarise};
 use clap::Args;
@@ -43,7 +43,7 @@ point                            n  goodput kbit/s     ns-2 kbit/s   difference 
                                       ours ± 95 %        ± 95 %                   ours ns-2     ours   ns-2
 ";
 
-/// Runs and prints, point by point.
+/// Runs and prints the points, one after the other.
 pub(crate) fn crossval(arguments: &CrossvalArguments) -> Result<Status, CommandError> {
     let points = chosen(arguments)?;
     let seeds = if arguments.quick { Seeds::QUICK } else { Seeds::FULL };

@@ -48,7 +48,7 @@ pub(crate) struct DecryptArguments {
     json: bool,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn decrypt(arguments: &DecryptArguments) -> Result<Status, CommandError> {
     let DecryptArguments { capture, keylog, output: to, json } = arguments;
     let done = anabranch_keylog::decrypt(capture, keylog, to).map_err(CommandError::failure)?;

@@ -1,4 +1,4 @@
-//! How the command ends.
+//! Exit statuses and errors of the command.
 
 use std::fmt::{self, Display};
 
@@ -7,25 +7,25 @@ use anabranch_transfer::TransferError;
 
 use crate::output;
 
-/// The exit status of the command.
+/// Exit status of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// All went well.
+    /// Success.
     Success,
     /// A run failed, or a file could not be read or written.
     Failure,
     /// The command line or the scenario is wrong.
     Usage,
-    /// A transfer came to its end, and some files were left out.
+    /// A transfer ended, and some files were left out.
     Incomplete,
-    /// The peer is not who it was before, or did not prove who it is.
+    /// The peer's identity has changed or was not proved.
     Untrusted,
     /// Stopped by Ctrl-C.
     Interrupted,
 }
 
 impl Status {
-    /// As the shell sees it.
+    /// Returns the status as the shell receives it.
     pub fn code(self) -> u8 {
         match self {
             Status::Success => 0,
@@ -41,7 +41,7 @@ impl Status {
 /// Outlook for another attempt after one that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outlook {
-    /// It is not known.
+    /// Unknown.
     Open,
     /// Another attempt may succeed at once.
     Transient,
@@ -49,7 +49,7 @@ enum Outlook {
     Final,
 }
 
-/// Why a command failed, with its exit status.
+/// Failure of a command, with its exit status.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     status: Status,
@@ -62,7 +62,7 @@ impl CommandError {
         CommandError { status, error: anyhow::Error::msg(message.to_string()), outlook: Outlook::Open }
     }
 
-    /// A failure to connect, with what it says about another attempt.
+    /// Returns a failure to connect, with the outlook for another attempt.
     pub(crate) fn connecting(error: &ConnectError, message: impl Display) -> Self {
         let outlook = match error {
             ConnectError::Denied { .. } => Outlook::Final,
@@ -71,7 +71,7 @@ impl CommandError {
         CommandError { outlook, ..CommandError::failure(message) }
     }
 
-    /// A failure after which another attempt may succeed at once.
+    /// Returns a failure after which another attempt may succeed at once.
     pub(crate) fn transient(message: impl Display) -> Self {
         CommandError { outlook: Outlook::Transient, ..CommandError::failure(message) }
     }
@@ -81,24 +81,24 @@ impl CommandError {
         self.outlook == Outlook::Transient
     }
 
-    /// Something the user wrote is wrong. The message names the place first.
+    /// Returns an error in the user's input. The message names the place first.
     pub(crate) fn usage(message: impl Display) -> Self {
         CommandError::new(Status::Usage, message)
     }
 
-    /// Something did not go well, through no fault of the command line.
+    /// Returns a failure that the command line did not cause.
     pub(crate) fn failure(message: impl Display) -> Self {
         CommandError::new(Status::Failure, message)
     }
 
-    /// The peer is not to be trusted: nothing was sent to it, and nothing was taken from it.
+    /// Returns the error about an untrusted peer: no data was sent to it, and no data of it was used.
     pub(crate) fn untrusted(message: impl Display) -> Self {
         CommandError::new(Status::Untrusted, message)
     }
 
     /// Prints the reason.
     pub(crate) fn report(self) -> Status {
-        // Names of files and what peers say are others' text; line breaks are ours.
+        // Names of files and text of peers are untrusted. The line breaks are the command's own.
         for line in format!("{:#}", self.error).lines() {
             output::notice(anabranch_transfer::escape(line));
         }
@@ -112,10 +112,11 @@ impl Display for CommandError {
     }
 }
 
-/// Of an attempt to connect again: neither a peer that is not to be trusted nor one that has given its verdict is asked again.
+/// Converts the failure of an attempt to connect again. Untrusted peers and peers that have given their verdict are not tried
+/// again.
 impl From<CommandError> for TransferError {
     fn from(error: CommandError) -> Self {
-        // What ends a transfer is told in one line.
+        // The end of a transfer is reported in one line.
         let text = error.to_string().lines().collect::<Vec<_>>().join("; ");
         match (error.status, error.outlook) {
             (Status::Untrusted, _) => TransferError::Untrusted(text),

@@ -53,7 +53,7 @@ pub(crate) struct ExplainArguments {
     json: bool,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn explain(arguments: &ExplainArguments) -> Result<Status, CommandError> {
     let mut folders: Vec<PathBuf> = Vec::new();
     for run in &arguments.runs {
@@ -94,7 +94,7 @@ fn stopped(error: ExplainError) -> CommandError {
     }
 }
 
-/// Leaves the named flow only.
+/// Removes all other flows.
 fn keep(explanation: &mut Explanation, name: &str) -> Result<(), CommandError> {
     let names: Vec<String> = explanation.flows.iter().map(|flow| flow.name.clone()).collect();
     explanation.flows.retain(|flow| flow.name == name);
@@ -108,7 +108,7 @@ fn keep(explanation: &mut Explanation, name: &str) -> Result<(), CommandError> {
     }
 }
 
-/// All about one run.
+/// Returns the text about one run.
 fn block(explanation: &Explanation) -> String {
     let Explanation { scheme, seed, profile, folder, .. } = explanation;
     let goodput = match explanation.goodput_kbps {
@@ -150,7 +150,7 @@ fn sentences(title: &str, sentences: &[String]) -> String {
     text
 }
 
-/// A number stays on a line with what it counts.
+/// Keeps a number on one line with its unit.
 fn unbroken(sentence: &str) -> String {
     let mut words = sentence.split(' ');
     let mut text = words.next().unwrap_or_default().to_owned();
@@ -161,7 +161,7 @@ fn unbroken(sentence: &str) -> String {
     text
 }
 
-/// A table under its title, if there is anything in it.
+/// Returns a table under its title, or nothing if it is empty.
 fn titled(title: &str, table: &TextTable) -> String {
     if table.is_empty() {
         return String::new();
@@ -283,7 +283,7 @@ fn states(flow: &FlowExplanation) -> TextTable {
     table
 }
 
-/// Runs side by side, a row for each flow. Two tables keep within a terminal of 80 columns.
+/// Returns a comparison of runs with a row for each flow. Two tables fit a terminal of 80 columns.
 fn comparison(explained: &[Explanation]) -> String {
     let several_flows = explained.iter().any(|run| run.flows.len() > 1);
     let flows = || explained.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow)));
@@ -343,7 +343,7 @@ fn count_cells(flow: &FlowExplanation) -> Vec<String> {
     ]
 }
 
-/// Nobody knows it where what arrived is not known.
+/// Returns the number of needless retransmissions, or a dash if arrivals are unknown.
 fn needless(flow: &FlowExplanation, repeats: u64) -> String {
     if flow.arrivals_known { repeats.to_string() } else { dash() }
 }

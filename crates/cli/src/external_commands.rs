@@ -1,17 +1,17 @@
-//! Commands that are carried out elsewhere, and where to get those that are missing here.
+//! Commands outside of this program, and hints on how to install missing ones.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// A command that the caller of [`status_of_with`](crate::status_of_with) carries out.
+/// Command that the caller of [`status_of_with`](crate::status_of_with) runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalCommand {
-    /// As it is written on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub about: &'static str,
 }
 
-/// The commands of the Python package.
+/// Commands of the Python package.
 pub const PYTHON_COMMANDS: [ExternalCommand; 6] = [
     ExternalCommand {
         name: "sweep",
@@ -36,7 +36,7 @@ pub const PYTHON_COMMANDS: [ExternalCommand; 6] = [
     },
 ];
 
-/// What to say where a command of the Python package was asked for and is not there.
+/// Returns a hint if a command of the Python package was requested and is missing.
 pub(crate) fn hint(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;

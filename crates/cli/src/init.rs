@@ -10,7 +10,7 @@ use crate::builtin::{self, File, PLANS, SCENARIOS};
 use crate::exit::{CommandError, Status};
 use crate::output::{self, labelled};
 
-/// The name of everything together.
+/// Name of all files together.
 const EXAMPLE: &str = "example";
 
 /// Columns for the names in the list.
@@ -49,12 +49,12 @@ pub(crate) struct InitArguments {
     force: bool,
 }
 
-/// The names that can be written.
+/// Returns the names that can be written.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     SCENARIOS.iter().chain(PLANS).map(|file| file.name).chain([EXAMPLE])
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn init(arguments: &InitArguments) -> Result<Status, CommandError> {
     let Some(name) = &arguments.name else {
         output::print(&list());
@@ -95,7 +95,7 @@ fn list() -> String {
     )
 }
 
-/// The files that a name stands for.
+/// Returns the files with this name.
 fn files(name: &str) -> Option<Vec<(String, String)>> {
     if name == EXAMPLE {
         let mut all = vec![("README.md".to_owned(), include_str!("init/README.md").to_owned())];
@@ -114,8 +114,8 @@ fn plan(file: &File) -> (String, String) {
     (file.file_name(), builtin::beside_its_scenario(file))
 }
 
-/// The names and texts of the files that `anabranch init` writes for a built-in scenario or plan, that one first; `None` if there is
-/// none of this name.
+/// Returns the names and texts of the files that `anabranch init` writes for a built-in scenario or plan, that one first. Returns
+/// `None` if there is none with this name.
 pub fn built_in_files(name: &str) -> Option<Vec<(String, String)>> {
     if let Some(file) = builtin::scenario(name) {
         return Some(vec![whole(file)]);

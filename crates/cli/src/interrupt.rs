@@ -1,4 +1,4 @@
-//! Ctrl-C: the first one ends the command with what is finished, the second one ends it at once.
+//! Ctrl-C: the first one ends the command with the finished results, the second one ends it at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -11,28 +11,28 @@ use crate::output;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicBool = AtomicBool::new(false);
-/// What to say when it happens, and the bar to say it above.
+/// Notice for the first Ctrl-C, and the bar above which it is printed.
 static BAR: Mutex<(&str, Option<ProgressBar>)> = Mutex::new(("", None));
 static INSTALLED: Once = Once::new();
 
-/// Watches for Ctrl-C from here on. What is returned becomes true once runs shall end.
+/// Watches for Ctrl-C from now on. The returned flag becomes true when runs have to end.
 pub(crate) fn watch(bar: &ProgressBar) -> &'static AtomicBool {
     watch_saying(bar, "stopping, and giving up the runs under way; press Ctrl-C again to stop without a word")
 }
 
-/// Like [`watch`], where something else is to be said to whoever presses it.
+/// Like [`watch`], with another notice.
 pub(crate) fn watch_saying(bar: &ProgressBar, notice: &'static str) -> &'static AtomicBool {
     STOP.store(false, Ordering::SeqCst);
     PRESSED.store(false, Ordering::SeqCst);
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = (notice, Some(bar.clone()));
     INSTALLED.call_once(|| {
-        // Without a handler of ours Ctrl-C ends the process, which will do.
+        // Without a handler, Ctrl-C ends the process, which is acceptable.
         drop(ctrlc::set_handler(pressed));
     });
     &STOP
 }
 
-/// Whether Ctrl-C was pressed since [`watch`].
+/// Returns `true` if Ctrl-C was pressed since [`watch`].
 pub(crate) fn was_pressed() -> bool {
     PRESSED.load(Ordering::SeqCst)
 }
@@ -41,7 +41,8 @@ fn pressed() {
     if PRESSED.swap(true, Ordering::SeqCst) {
         std::process::exit(i32::from(Status::Interrupted.code()));
     }
-    // Whoever holds the bar may be waiting for a reader that does not read, and the next Ctrl-C has to come through.
+    // The thread that holds the bar may be blocked by a slow reader. The handler must not wait for it, so that the next Ctrl-C is
+    // handled.
     thread::spawn(|| {
         let (notice, bar) = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match bar {

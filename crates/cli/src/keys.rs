@@ -57,7 +57,7 @@ pub(crate) struct KeysArguments {
     json: bool,
 }
 
-/// Where keys are.
+/// Options for the folder of keys.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HomeOptions {
     /// The folder with this user's key, known_hosts and authorized_keys [default: $ANABRANCH_HOME, or else ~/.config/anabranch]
@@ -121,7 +121,7 @@ struct AddArguments {
     host: Option<HostName>,
 }
 
-/// A host as the commands that connect take it.
+/// Reads a host in the form of the commands that connect.
 pub(crate) fn read_host(text: &str) -> Result<HostName, String> {
     let target = Target::read(text)?;
     HostName::new(target.host(), target.port()).map_err(|error| error.to_string())
@@ -133,7 +133,7 @@ impl From<IdentityError> for CommandError {
     }
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn keys(arguments: &KeysArguments) -> Result<Status, CommandError> {
     let home = arguments.home.home()?;
     let json = arguments.json;
@@ -172,7 +172,7 @@ fn list(home: &Home, json: bool) -> Result<String, CommandError> {
             "connecting".to_owned(),
             entry.label.to_string(),
             entry.key.fingerprint().to_string(),
-            // One option a line, so that no fingerprint is broken on a narrow terminal.
+            // One option per line, so that fingerprints are not broken on a narrow terminal.
             if entry.rights.is_empty() { "-".to_owned() } else { entry.rights.options().join(",\n") },
         ]);
     }
@@ -214,7 +214,7 @@ fn add_key(home: &Home, add: &AddArguments, json: bool) -> Result<String, Comman
     })
 }
 
-/// Adds a line to `authorized_keys`. A key that is there keeps its line, so other rights for it are an error.
+/// Adds a line to `authorized_keys`. A known key keeps its line, so other rights for it are an error.
 fn authorize(home: &Home, add: &AddArguments) -> Result<bool, CommandError> {
     if let Some(option) = add.label.iter().find(|word| word.starts_with("--")) {
         return Err(CommandError::usage(format!(

@@ -1,4 +1,4 @@
-//! The `anabranch` command as a library, so that other programs can start it inside their own process.
+//! The `anabranch` command as a library, so that other programs can run it in their own process.
 
 mod bench;
 mod builtin;
@@ -68,7 +68,7 @@ enum Command {
     Man(completions::ManArguments),
 }
 
-/// Every line fits a terminal of 80 columns, on which clap would break it.
+/// Examples. Every line fits a terminal of 80 columns, on which clap would break longer ones.
 const EXAMPLES: &str = "\
 Examples:
   anabranch run two-path              compare schemes on a built-in scenario
@@ -94,7 +94,7 @@ or written, 2 if the command line or the scenario is wrong, 3 if a transfer
 ended but left files out, 4 if a peer is not who it should be, 130 after
 Ctrl-C.";
 
-/// Runs the command with these arguments, of which the first is the name of the program.
+/// Runs the command with these arguments. The first one is the name of the program.
 pub fn main_with<I, A>(arguments: I) -> ExitCode
 where
     I: IntoIterator<Item = A>,
@@ -112,8 +112,8 @@ where
     status_of_with(arguments, &[])
 }
 
-/// Like [`status_of`], for callers that have commands of their own: the help lists them beside the native ones. The caller
-/// carries them out and hands everything else over.
+/// Like [`status_of`], for callers with commands of their own, which the help lists beside the native ones. The caller runs these
+/// and passes all others on.
 pub fn status_of_with<I, A>(arguments: I, external: &[ExternalCommand]) -> Status
 where
     I: IntoIterator<Item = A>,
@@ -128,7 +128,7 @@ where
     with_output_failure(status)
 }
 
-/// Runs one command.
+/// Runs a command.
 fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) -> Status {
     let ended = match command_line {
         Command::Run(run) => run::run(&run),
@@ -157,7 +157,7 @@ fn parse(typed: &[OsString], external: &[ExternalCommand]) -> Result<Arguments, 
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// The commands, with those that are carried out elsewhere.
+/// Returns the commands, with the external ones.
 fn command(external: &[ExternalCommand]) -> clap::Command {
     let external = external.iter().map(|other| clap::Command::new(other.name).about(other.about));
     tilde::expand_in_options(Arguments::command()).subcommands(external)
@@ -170,7 +170,7 @@ fn with_output_failure(status: Status) -> Status {
     if status == Status::Success { Status::Failure } else { status }
 }
 
-/// Prints the error in the arguments, or the help or version that they ask for, which succeeds.
+/// Prints the error in the arguments, or the requested help or version, which is a success.
 fn report(error: &clap::Error) -> Status {
     match external_commands::hint(error) {
         Some(hint) => output::notice(hint),

@@ -26,7 +26,7 @@ fn write_below(command: &Command, dir: &Path) -> io::Result<()> {
     fs::write(dir.join(Man::new(command.clone()).get_filename()), page)
 }
 
-/// The sections of [`Man::render`], but for the text after the options: that is verbatim.
+/// Writes the sections of [`Man::render`], except that the text after the options is verbatim.
 fn write_page(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     let man = Man::new(command.clone());
     man.render_title(page)?;
@@ -48,13 +48,13 @@ fn write_page(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// A section whose lines are neither joined nor filled.
+/// Returns a section whose lines are neither joined nor filled.
 fn verbatim(heading: &str, text: &str) -> String {
     let lines: String = text.lines().map(|line| escaped(line) + "\n").collect();
     format!(".SH {heading}\n.in {INDENT}n\n.nf\n{lines}.fi\n.in\n")
 }
 
-/// A line of text for roff. The string `Aq` is an apostrophe, as the sections before define it.
+/// Returns a line of text for roff. The string `Aq` is an apostrophe, as the preceding sections define it.
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\*(Aq").replace('`', "\\`");
     if line.starts_with('.') { format!("\\&{line}") } else { line }

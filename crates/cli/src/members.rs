@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anabranch_net::{FairPool, NoPlace, Source};
 
-/// Peers with a share for each source. Where all places are taken, a new peer takes the place of one of the source with most peers.
+/// Peers with a share for each source. If all places are taken, a new peer replaces one of the source with most peers.
 pub(crate) struct Members<T> {
     places: FairPool<u64>,
-    /// By number: the oldest is the first.
+    /// Members by number, the oldest first.
     present: BTreeMap<u64, T>,
     next: u64,
 }
@@ -23,7 +23,7 @@ impl<T> Members<T> {
         self.admit(member, evicted)
     }
 
-    /// Adds a member unless one of its own source, or of one with as few members, would have to end for it.
+    /// Adds a member unless one of its own source, or of a source with as few members, would have to end for it.
     ///
     /// # Errors
     /// [`NoPlace`] in that case.
@@ -39,12 +39,12 @@ impl<T> Members<T> {
         (number, evicted.and_then(|evicted| self.present.remove(&evicted)))
     }
 
-    /// Makes a member end for another one of its source only if each of these has advanced.
+    /// Marks a member as advanced. It ends for another one of its source only if each of these has advanced.
     pub(crate) fn advance(&mut self, number: u64) {
         self.places.advance(&number);
     }
 
-    /// Removes a member. Returns `true` if it was still there.
+    /// Removes a member. Returns `true` if it was still present.
     pub(crate) fn leave(&mut self, number: u64) -> bool {
         self.places.remove(&number);
         self.present.remove(&number).is_some()

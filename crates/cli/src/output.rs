@@ -1,4 +1,4 @@
-//! Output to people and programs: results on standard output, notices and progress on standard error.
+//! Output: results on standard output, notices and progress on standard error.
 //!
 //! A failed write never panics and never ends a transfer. A result that could not be written is reported when the command ends; a
 //! notice that could not be written is dropped. The lints `print_stdout` and `print_stderr` forbid the macros, which panic.
@@ -14,11 +14,11 @@ use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
 use textwrap::WordSplitter;
 
-/// A blank at which [`labelled`] does not break the line.
+/// Blank at which [`labelled`] does not break the line.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
-/// Columns used where the terminal does not say how many it has.
+/// Columns that are assumed if the terminal does not report its width.
 const USUAL_WIDTH: usize = 100;
-/// Longer lines of text are hard to read.
+/// Maximum width of text. Longer lines are hard to read.
 const WIDEST_TEXT: usize = 110;
 
 /// First failed write of a result in this command. A closed pipe is no failure.
@@ -44,7 +44,7 @@ pub(crate) fn print_styled(text: &StyledStr) -> Reader {
     if io::stdout().is_terminal() { print(&text.ansi().to_string()) } else { print(&text.to_string()) }
 }
 
-/// Returns standard output for the content of a file. The transfer reports a write that fails.
+/// Returns standard output for the content of a file. The transfer reports a failed write.
 pub(crate) fn content() -> io::Stdout {
     io::stdout()
 }
@@ -57,12 +57,12 @@ fn reader_after(written: io::Result<()>) -> Reader {
     Reader::Gone
 }
 
-/// Takes the first failed write of a result.
+/// Returns and clears the first failed write of a result.
 pub(crate) fn failure() -> Option<io::Error> {
     FAILURE.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-/// Forgets failures of an earlier command in this process.
+/// Clears failures of an earlier command in this process.
 pub(crate) fn forget_failure() {
     drop(failure());
 }
@@ -97,11 +97,11 @@ fn broken_at_blanks(text: &str, columns: usize) -> String {
 /// Writes lines to standard error.
 pub(crate) fn notices(lines: &str) {
     let mut err = io::stderr().lock();
-    // No channel is left on which a failure could be reported.
+    // There is no other channel to report a failure.
     let _ = err.write_all(lines.as_bytes()).and_then(|()| err.flush());
 }
 
-/// Writes a question to standard error; the answer is typed behind it.
+/// Writes a question to standard error. The user types the answer behind it.
 pub(crate) fn prompt(text: &str) {
     notices(text);
 }
@@ -116,7 +116,7 @@ pub(crate) fn err_target(redraws_per_s: u8) -> ProgressDrawTarget {
     ProgressDrawTarget::term_like_with_hz(Box::new(ErrTerminal::default()), redraws_per_s)
 }
 
-/// The terminal on standard error, without its errors: indicatif panics if a line cannot be drawn, as after a terminal has hung up.
+/// Terminal on standard error that ignores errors: indicatif panics if a line cannot be drawn, for example after a hang-up.
 #[derive(Debug)]
 struct ErrTerminal(Mutex<Term>);
 
@@ -134,7 +134,7 @@ impl ErrTerminal {
     fn ignoring_errors(&self, draw: impl FnOnce(&Term) -> io::Result<()>) -> io::Result<()> {
         let mut term = self.term();
         if draw(&term).is_err() {
-            // The buffer still contains the frame that failed, and would grow with each further one.
+            // The buffer still contains the failed frame, and would grow with each further one.
             *term = Term::buffered_stderr();
         }
         Ok(())
@@ -183,22 +183,22 @@ impl TermLike for ErrTerminal {
     }
 }
 
-/// Columns of the terminal that standard output goes to, if it goes to one.
+/// Returns the columns of the terminal on standard output, if it is one.
 pub(crate) fn terminal_width() -> Option<usize> {
     io::stdout().is_terminal().then(textwrap::termwidth)
 }
 
-/// Columns to wrap text at.
+/// Returns the columns at which text is wrapped.
 pub(crate) fn text_width() -> usize {
     terminal_width().unwrap_or(USUAL_WIDTH).clamp(40, WIDEST_TEXT)
 }
 
-/// Returns a number with the noun that it counts, in the singular for one.
+/// Returns a number with its noun, in the singular for one.
 pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-/// Text below a label, wrapped; lines after the first are indented to stand below the first one's text.
+/// Returns wrapped text behind a label. Further lines are indented to the column of the text.
 pub(crate) fn labelled(label: &str, text: &str, label_width: usize) -> String {
     let first = format!("{label:label_width$}");
     let rest = " ".repeat(label_width);

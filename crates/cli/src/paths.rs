@@ -41,7 +41,7 @@ pub(crate) struct PathsArguments {
     connect: ConnectOptions,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn paths(arguments: &PathsArguments) -> Result<Status, CommandError> {
     match &arguments.check {
         Some(target) => check::check(target, &arguments.connect, arguments.json),

@@ -1,4 +1,4 @@
-//! The progress bar.
+//! Progress bars.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use crate::output;
 
 const TEMPLATE: &str = "{wide_bar} {pos} of {len} runs{pace}";
-/// For what takes as long as it takes.
+/// Template for commands of known duration.
 const SECONDS: &str = "{wide_bar} {pos} of {len} s";
 const ENDLESS: &str = "{pos} s";
 
-/// A bar on standard error, or one that is never seen if nobody would see it.
+/// Returns a bar on standard error, or a hidden one if it is not a terminal.
 pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
     let (bar, seen) = blank(Some(runs as u64), quiet);
     let Ok(style) = ProgressStyle::with_template(TEMPLATE) else { return bar };
     bar.set_style(style.progress_chars("=> ").with_key(
         "pace",
         |state: &ProgressState, text: &mut dyn Write| {
-            // A string that cannot be written to does not exist.
+            // Writing to a string cannot fail.
             let _ = text.write_str(&pace(state.pos(), state.per_sec(), state.eta()));
         },
     ));
@@ -29,7 +29,7 @@ pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
     bar
 }
 
-/// A bar of seconds that pass, of so many if that is known.
+/// Returns a bar of elapsed seconds, out of a total if it is known.
 pub(crate) fn seconds(all: Option<u64>, quiet: bool) -> ProgressBar {
     let (bar, _) = blank(all, quiet);
     let template = if all.is_some() { SECONDS } else { ENDLESS };
@@ -39,14 +39,14 @@ pub(crate) fn seconds(all: Option<u64>, quiet: bool) -> ProgressBar {
     }
 }
 
-/// A bar, and whether anybody sees it.
+/// Returns a bar, and `true` if it is visible.
 fn blank(length: Option<u64>, quiet: bool) -> (ProgressBar, bool) {
     let seen = !quiet && output::is_err_terminal();
     let target = if seen { output::err_target(10) } else { ProgressDrawTarget::hidden() };
     (ProgressBar::with_draw_target(length, target), seen)
 }
 
-/// Rate and time left, once there is something to go by.
+/// Returns the rate and the remaining time, once they can be computed.
 fn pace(done: u64, per_second: f64, left: Duration) -> String {
     if done == 0 || !per_second.is_finite() || per_second <= 0.0 {
         return String::new();

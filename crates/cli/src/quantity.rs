@@ -1,9 +1,9 @@
-//! Sizes, rates and times on the command line, the same in all commands.
+//! Sizes, rates and times on the command line, read in the same way by all commands.
 //!
 //! A quantity is a number and a unit, with or without a blank between them: `64KiB`, `10 Mbit/s`, `1.5s`. The units are those of
 //! scenario files. On the command line they may also be left out (bytes, bits per second, seconds) or be short: `K`, `M` and `G`,
 //! in either case, are powers of 1024 in sizes and of 1000 in rates, and the `/s` of a rate may be omitted.
-//! `python/anabranch/command/quantities.py` reads the same.
+//! `python/anabranch/command/quantities.py` follows the same rules.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -85,7 +85,7 @@ pub(crate) fn read_milliseconds(text: &str) -> Result<NonZeroU64, String> {
     NonZeroU64::new(whole).ok_or_else(|| format!("`{text}` is less than a millisecond"))
 }
 
-/// A time as it can be written on the command line.
+/// Returns a time as it can be written on the command line.
 fn shown(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{}ms", time.as_millis()),
@@ -94,7 +94,7 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// Puts the unit of scenario files in the place of a short one.
+/// Replaces a short unit by the one of scenario files.
 fn with_unit(text: &str, long: impl Fn(&str) -> Option<&'static str>) -> String {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

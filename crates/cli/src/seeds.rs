@@ -1,20 +1,20 @@
-//! Seeds as written on the command line.
+//! Seeds on the command line.
 
 use std::str::FromStr;
 
 use anabranch_scenario::Scenario;
 
-/// Seeds at most, as in scenario files.
+/// Maximum number of seeds, as in scenario files.
 const MOST: usize = 100_000;
 
-/// The seeds that every scheme is run with.
+/// Seeds with which every scheme is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds(pub(crate) Vec<u64>);
 
 impl FromStr for Seeds {
     type Err = String;
 
-    /// Reads `5`, which is 1 to 5, or a list such as `3,7,10-12`; a comma makes a list even of one.
+    /// Reads `5`, which is 1 to 5, or a list such as `3,7,10-12`. A comma makes even a single number a list.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.trim().starts_with('-') {
             return Err(
@@ -73,7 +73,7 @@ fn no_seed_twice(seeds: &[u64]) -> Result<(), String> {
     }
 }
 
-/// The seeds of a scenario in words: `seed 4`, `seeds 1 to 5`, `seeds 3, 7, 9`.
+/// Returns the seeds of a scenario in words: `seed 4`, `seeds 1 to 5`, `seeds 3, 7, 9`.
 pub(crate) fn in_words(scenario: &Scenario) -> String {
     const SHOWN: usize = 10;
     let seeds = &scenario.run.seeds;

@@ -1,8 +1,8 @@
-//! Signals: those that end a command that waits for sockets, and the one for a resized terminal.
+//! Signals: those that end a command that waits for sockets, and that of a resized terminal.
 
 use anyhow::Context;
 
-/// Comes to an end at Ctrl-C, or when the system asks the process to end.
+/// Ends at Ctrl-C, or when the system requests the end of the process.
 #[cfg(unix)]
 pub(crate) fn interrupted() -> anyhow::Result<impl Future<Output = ()> + use<>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -29,12 +29,12 @@ pub(crate) struct Resizes {
 }
 
 impl Resizes {
-    /// Reports changes from now on, where the system has a signal for them.
+    /// Reports changes from now on, if the system has a signal for them.
     pub(crate) fn watch() -> Self {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
-            // Without the signal, the next redraw takes the new size.
+            // Without the signal, the next redraw uses the new size.
             Resizes { signal: signal(SignalKind::window_change()).ok() }
         }
         #[cfg(not(unix))]

@@ -1,4 +1,4 @@
-//! Tables, and how figures stand in them.
+//! Tables and the format of their figures.
 
 use anabranch_lab::statistics::Summary;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
@@ -13,7 +13,7 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// A table without columns.
+    /// Returns a table without columns.
     pub(crate) fn new() -> Self {
         TextTable { header: Vec::new(), left: Vec::new(), rows: Vec::new() }
     }
@@ -38,17 +38,17 @@ impl TextTable {
         self.rows.push(cells);
     }
 
-    /// Whether it has no rows.
+    /// Returns `true` if there are no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The table, in the width of the terminal if there is one.
+    /// Returns the table in the width of the terminal, if there is one.
     pub(crate) fn print(&self) -> String {
         self.print_in(terminal_width())
     }
 
-    /// Narrow terminals get narrower gaps, then expressions on several lines, and cells broken anywhere if all else fails.
+    /// Narrow terminals get narrower gaps, then expressions on several lines, and cells broken at any character as the last resort.
     fn print_in(&self, width: Option<usize>) -> String {
         let layouts = [(2, false), (1, false), (1, true)];
         let texts = layouts.map(|(gap, fold)| lines(&self.table(gap, fold)));
@@ -74,7 +74,7 @@ impl TextTable {
         }
         let last = self.header.len().saturating_sub(1);
         for (index, column) in table.column_iter_mut().enumerate() {
-            // The style puts a blank of its own between two columns.
+            // The style adds a blank between two columns.
             column.set_padding((0, if index == last { 0 } else { gap - 1 }));
             let side = if self.left[index] { CellAlignment::Left } else { CellAlignment::Right };
             column.set_cell_alignment(side);
@@ -87,7 +87,7 @@ fn lines(table: &Table) -> Vec<String> {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// A scheme expression with each parameter and each component on a line of its own.
+/// Returns a scheme expression with each parameter and each component on a line of its own.
 fn folded(cell: &str) -> String {
     let begins_name = |c: char| c.is_ascii_lowercase();
     let mut parts = cell.split('+');
@@ -98,7 +98,7 @@ fn folded(cell: &str) -> String {
     })
 }
 
-/// What stands between two `+`, with each parameter on a line of its own.
+/// Returns one term of an expression with each parameter on a line of its own.
 fn folded_term(term: &str) -> String {
     match term.split_once('(') {
         Some((name, parameters)) if parameters.contains('=') => {
@@ -108,12 +108,12 @@ fn folded_term(term: &str) -> String {
     }
 }
 
-/// A mean with as many digits as it can bear, and its interval if it has one.
+/// Returns a mean with the digits that its size requires, and its interval if it has one.
 pub(crate) fn interval(summary: Option<Summary>) -> String {
     interval_of(summary, summary.map_or(0, |summary| decimals(summary.mean)))
 }
 
-/// A mean with so many decimals, and its interval if it has one.
+/// Returns a mean with this number of decimals, and its interval if it has one.
 pub(crate) fn interval_of(summary: Option<Summary>, decimals: usize) -> String {
     let Some(Summary { mean, half_width, .. }) = summary else { return "-".to_owned() };
     match half_width {
@@ -122,21 +122,21 @@ pub(crate) fn interval_of(summary: Option<Summary>, decimals: usize) -> String {
     }
 }
 
-/// The mean of a count or of a time.
+/// Returns the mean of a count or a time.
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> String {
     let Some(Summary { n, mean, .. }) = Summary::of(values) else { return "-".to_owned() };
     let whole = mean == mean.trunc() && (n == 1 || mean == 0.0);
     rounded(mean, if whole { 0 } else { decimals(mean).min(1) })
 }
 
-/// Parts of a whole in per cent, with a decimal if one of them is small.
+/// Returns fractions in per cent, with a decimal if one of them is small.
 pub(crate) fn shares(parts: &[f64]) -> String {
     let small = parts.iter().any(|part| *part > 0.0 && (*part < 0.095 || *part > 0.995) && *part < 1.0);
     let cells: Vec<String> = parts.iter().map(|part| rounded(part * 100.0, usize::from(small))).collect();
     cells.join("/")
 }
 
-/// Four digits are enough for any mean that has an interval.
+/// Returns the decimals of a mean. Four digits suffice for a mean with an interval.
 fn decimals(value: f64) -> usize {
     match value.abs() {
         large if large >= 1000.0 => 0,
@@ -147,7 +147,7 @@ fn decimals(value: f64) -> usize {
 
 fn rounded(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
-    // Rounding makes zeros of small negative figures, which nobody wants to see signed.
+    // Rounding turns small negative figures into zeros, which should have no sign.
     if text.trim_start_matches('-').chars().all(|c| "0.".contains(c)) {
         text.trim_start_matches('-').to_owned()
     } else {

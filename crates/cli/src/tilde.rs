@@ -1,7 +1,7 @@
 //! Expansion of `~` in paths that options take.
 //!
-//! A shell expands `~/inbox` where it is a word of its own. Most shells pass `--dir=~/inbox` on unchanged, and the command would
-//! create a folder with the name `~`.
+//! A shell expands `~/inbox` if it is a word. Most shells pass `--dir=~/inbox` on unchanged, and the command would create a folder
+//! with the name `~`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Arg, Command, ValueHint};
 
-/// Makes all options of the command and its subcommands that take a path expand a leading `~/`. A positional argument stays as typed.
+/// Expands a leading `~/` in all options of the command and its subcommands that have a path. A positional argument stays as typed.
 pub(crate) fn expand_in_options(command: Command) -> Command {
     command.mut_args(expand_in_option).mut_subcommands(expand_in_options)
 }

@@ -1,11 +1,11 @@
 //! Sizes and rates as iperf3 prints them.
 
-/// In steps of 1024, to three or more digits.
+/// Formats bytes in steps of 1024, with three or more digits.
 pub(super) fn bytes(amount: u64) -> String {
     scaled(amount as f64, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB"])
 }
 
-/// In steps of 1000.
+/// Formats bits per second in steps of 1000.
 pub(super) fn rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, 1000.0, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
 }

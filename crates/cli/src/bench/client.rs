@@ -13,13 +13,13 @@ use super::report::Reporter;
 use crate::exit::{CommandError, Status};
 use crate::output::Reader;
 
-/// How long a server may take to answer a request.
+/// Maximum time of a server to answer a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the end of the association is waited for: the figures are there by then.
+/// Maximum time to wait for the end of the association, after the figures have arrived.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// Asks for a test, takes part in it, and reports.
+/// Requests a test, takes part in it, and reports its results.
 pub(super) async fn test(
     association: &Association,
     target: &str,
@@ -86,12 +86,12 @@ async fn ask(association: &Association, plan: Plan) -> anyhow::Result<()> {
     }
 }
 
-/// What the peer says must not move the terminal's cursor about.
+/// Removes control characters from text of the peer, which must not move the terminal's cursor.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(400).collect()
 }
 
-/// The peer is told before the process ends.
+/// Aborts the association, so that the peer knows before the process ends.
 async fn interrupted(association: &Association) -> Result<Status, CommandError> {
     association.abort();
     let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;

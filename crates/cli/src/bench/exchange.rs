@@ -1,4 +1,4 @@
-//! A test, from `Begin` to its figures: the same on both sides.
+//! A test from `Begin` to its figures, the same on both sides.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,44 +13,43 @@ use super::plan::{Plan, Side};
 use super::protocol::{CONTROL_STREAM, Control, Figure, Sent, read, send_control};
 use super::sender::{Tally, lock, send_all};
 
-/// Least part of an interval that is reported after the end of a test by time.
+/// Smallest part of an interval, as a fraction of it, that is reported after the end of a test by time.
 const LEAST_REST: f64 = 0.1;
 
-/// What both ends found in one direction.
+/// Figures of both ends for one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct DirectionOutcome {
     pub(super) sent: Option<Sent>,
     pub(super) received: Option<Figure>,
 }
 
-/// What both ends found in both directions.
+/// Figures of both ends for both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
-    /// What this side sent.
+    /// Direction in which this side sends.
     pub(super) out: DirectionOutcome,
-    /// What this side received.
+    /// Direction in which this side receives.
     pub(super) back: DirectionOutcome,
 }
 
-/// An interval of a sender.
 #[derive(Clone, Debug)]
 pub(super) struct SenderInterval {
     pub(super) interval: Interval,
-    /// Whether this side is the sender.
+    /// Set if this side is the sender.
     pub(super) ours: bool,
 }
 
-/// A test under way on one side.
+/// A running test on one side.
 pub(super) struct Exchange {
     association: Association,
     plan: Plan,
     side: Side,
     start: Instant,
-    /// Messages that wait to be sent. Reading never waits for them: two sides that did would wait for each other.
+    /// Control messages to send. Reading never waits for them, since two sides that did would wait for each other.
     say: mpsc::UnboundedSender<Control>,
     sent: Arc<Mutex<Tally>>,
     received: Tally,
-    /// What the peer says that it sent from the very beginning.
+    /// Total number of bytes that the peer reported as sent.
     announced: Option<u64>,
     drained: Arc<Notify>,
     outcome: Outcome,
@@ -58,8 +57,8 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Begins: the sender sends from here on. Intervals of this side's sender go to `intervals`, or to the peer if there is
-    /// nobody to take them.
+    /// Begins the test and starts this side's sender, if it has one. Its intervals go to `intervals`, or to the peer without such a
+    /// channel.
     pub(super) fn begin(
         association: &Association,
         plan: Plan,
@@ -95,15 +94,15 @@ impl Exchange {
         }
     }
 
-    /// Seconds since it began.
+    /// Returns the seconds since the beginning.
     pub(super) fn elapsed_s(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes part until both sides know what came of it. Cancel-safe: called again it goes on.
+    /// Takes part until both sides have the figures. Cancel-safe: another call continues.
     ///
     /// # Errors
-    /// Why it broke off.
+    /// The reason for which the test broke off.
     pub(super) async fn run(&mut self, heard: &mut impl FnMut(SenderInterval)) -> anyhow::Result<()> {
         while !self.is_complete() {
             tokio::select! {
@@ -122,10 +121,10 @@ impl Exchange {
         Ok(())
     }
 
-    /// Sees to it that the peer is told everything.
+    /// Sends the remaining control messages and returns the figures.
     ///
     /// # Errors
-    /// Why it could not be told.
+    /// The reason for which they could not be sent.
     pub(super) async fn finish(self) -> anyhow::Result<Outcome> {
         let Exchange { say, mut tasks, mut outcome, .. } = self;
         drop(say);
@@ -136,7 +135,7 @@ impl Exchange {
         Ok(outcome)
     }
 
-    /// How it stands, although it has not ended.
+    /// Returns the figures up to now of a test that has not ended.
     pub(super) async fn so_far(&self) -> Outcome {
         let mut outcome = self.outcome;
         if self.plan.sends(self.side) && outcome.out.sent.is_none() {
@@ -181,7 +180,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Tells the peer once everything it sent is there.
+    /// Reports the receiver's figure to the peer once all its bytes have arrived.
     fn look(&mut self) -> anyhow::Result<()> {
         let Some(announced) = self.announced else { return Ok(()) };
         let got = self.received.total_bytes();
@@ -191,14 +190,14 @@ impl Exchange {
         if got == announced && self.outcome.back.received.is_none() {
             let figure = self.received.final_figure();
             self.outcome.back.received = Some(figure);
-            // A writer that has ended says why itself.
+            // A writer that has ended reports its own error.
             let _ = self.say.send(Control::Received(figure));
         }
         Ok(())
     }
 }
 
-/// Sends control messages as they come.
+/// Sends control messages from the channel.
 async fn write(
     association: Association,
     mut waiting: mpsc::UnboundedReceiver<Control>,
@@ -209,7 +208,7 @@ async fn write(
     Ok(None)
 }
 
-/// What this side has sent by now.
+/// Returns the figures of this side's sender up to now.
 async fn how_sent(association: &Association, tally: &Mutex<Tally>) -> Sent {
     let snapshot = association.snapshot().await;
     Sent {
@@ -219,25 +218,24 @@ async fn how_sent(association: &Association, tally: &Mutex<Tally>) -> Sent {
     }
 }
 
-/// The part of a side that sends.
 struct Sending {
     association: Association,
     plan: Plan,
     start: Instant,
     sent: Arc<Mutex<Tally>>,
-    /// The peer has received everything.
+    /// Notified when the peer has received everything.
     drained: Arc<Notify>,
 }
 
 impl Sending {
-    /// Sends until the end, with reports, and ends when the peer has everything.
+    /// Sends until the limit, with reports, and ends when the peer has received everything.
     async fn run(
         self,
         say: mpsc::UnboundedSender<Control>,
         intervals: Option<mpsc::UnboundedSender<SenderInterval>>,
     ) -> anyhow::Result<Option<Sent>> {
         let report = |interval: Interval| match &intervals {
-            // Whoever does not look any more need not be told.
+            // A receiver that was dropped needs no more intervals.
             Some(intervals) => drop(intervals.send(SenderInterval { interval, ours: true })),
             None => drop(say.send(Control::Interval(interval))),
         };
@@ -245,7 +243,7 @@ impl Sending {
         let everything = async {
             send_all(&self.association, &self.plan, self.start, &self.sent).await?;
             let total_bytes = lock(&self.sent).total_bytes();
-            // A writer that has ended says why itself.
+            // A writer that has ended reports its own error.
             let _ = say.send(Control::Done { total_bytes });
             self.drained.notified().await;
             lock(&self.sent).arrived(Instant::now());
@@ -263,7 +261,7 @@ impl Sending {
                         _ = ticks.tick() => report(self.measure(&mut meter).await),
                     }
                 }
-                // The last messages of a test by time take a moment, which is no interval.
+                // The last messages of a test by time take a moment, which is not an interval.
                 let rest_s = self.start.elapsed().as_secs_f64() - meter.at_s();
                 if self.plan.time().is_none() || rest_s > LEAST_REST * interval.as_secs_f64() {
                     report(self.measure(&mut meter).await);

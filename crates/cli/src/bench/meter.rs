@@ -1,4 +1,4 @@
-//! What paths have carried in an interval.
+//! Figures of paths within intervals.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use anabranch_net::{PathId, PathSnapshot, PathState, Snapshot};
 use serde::{Deserialize, Serialize};
 
-/// A path's state.
+/// State of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum State {
@@ -26,7 +26,7 @@ impl State {
         }
     }
 
-    /// The name in reports.
+    /// Returns the name for reports.
     pub(super) fn name(self) -> &'static str {
         match self {
             State::Unconfirmed => "unconfirmed",
@@ -37,7 +37,7 @@ impl State {
     }
 }
 
-/// A path in an interval.
+/// Figures of a path within an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PathRow {
     pub(super) path: usize,
@@ -52,13 +52,13 @@ pub(super) struct PathRow {
     pub(super) state: State,
 }
 
-/// All paths in an interval, as the side that sends sees them.
+/// Figures of all paths within an interval, as the sender observes them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Interval {
     /// Seconds from the beginning of the test.
     pub(super) from_s: f64,
     pub(super) to_s: f64,
-    /// Whether it is left out of the figures.
+    /// Set if the interval is left out of the figures.
     pub(super) omitted: bool,
     pub(super) paths: Vec<PathRow>,
     /// Transmissions of chunks after their first, on all paths.
@@ -79,7 +79,7 @@ impl Interval {
     }
 }
 
-/// Remembers the counters at the latest report.
+/// Counters at the latest report.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     at_s: f64,
@@ -94,7 +94,7 @@ impl Meter {
         self.at_s
     }
 
-    /// What happened since the latest report.
+    /// Returns the figures since the latest report.
     pub(super) fn interval(&mut self, snapshot: &Snapshot, at_s: f64, omitted: bool) -> Interval {
         let paths = snapshot.paths.iter().map(|path| self.row(path)).collect();
         let retransmitted = snapshot.statistics.retransmissions;
@@ -115,7 +115,7 @@ impl Meter {
             path: path.id.index() + 1,
             local: path.local,
             remote: path.remote,
-            // A path that was removed and made anew counts from zero.
+            // A path that was removed and added again counts from zero.
             delivered_bytes: now.0.checked_sub(delivered).unwrap_or(now.0),
             lost_bytes: now.1.checked_sub(lost).unwrap_or(now.1),
             srtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),

@@ -51,9 +51,9 @@ user bytes.";
 
 /// Longest test.
 const DAY: Duration = Duration::from_secs(86_400);
-/// The test's length unless told otherwise.
+/// Default duration of a test.
 const USUAL_TIME: Duration = Duration::from_secs(10);
-/// A message's length unless told otherwise.
+/// Default length of a message, in bytes.
 const USUAL_LENGTH: u64 = 64 << 10;
 
 /// Measure what an association carries, over each path and in sum.
@@ -135,7 +135,7 @@ pub(crate) struct BenchArguments {
     connect: ConnectOptions,
 }
 
-/// An address to listen on, at the port of `--port` if it names none.
+/// Address to listen on, at the port of `--port` if the address has none.
 #[derive(Clone, Copy, Debug)]
 struct Listen {
     address: SocketAddr,
@@ -158,7 +158,7 @@ fn read_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A rate, or none.
+/// Rate limit in bit/s, or `None` for no limit.
 #[derive(Clone, Copy, Debug)]
 struct Bound(Option<u64>);
 
@@ -166,7 +166,7 @@ fn read_bound(text: &str) -> Result<Bound, String> {
     quantity::read_rate(text).map(|rate| Bound(Some(rate.as_bps()).filter(|rate| *rate > 0)))
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn bench(arguments: &BenchArguments) -> Result<Status, CommandError> {
     let form = match (arguments.json, arguments.json_stream) {
         (true, _) => Form::Json,
@@ -190,7 +190,7 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     let association = arguments.connect.association.clone();
     let access = arguments.access.clone();
     let listen = ListenOptions { listen: listen_addresses(arguments)?, access, association };
-    // Where there are addresses they have the port.
+    // Addresses of `--listen` include their ports.
     let port = arguments.port.filter(|_| listen.listen.is_empty());
     let port = port.map_or_else(String::new, |port| format!(" -p {port}"));
     let admitted = listen.admitted(&format!("anabranch bench -s{port}"))?;
@@ -202,7 +202,7 @@ async fn server(arguments: &BenchArguments, reporter: &Reporter) -> Result<Statu
     server::serve(host, &admitted, arguments.one_off, reporter).await
 }
 
-/// The addresses of `--listen`, with the port of `--port` where they name none.
+/// Returns the addresses of `--listen`, with the port of `--port` for those without one.
 fn listen_addresses(arguments: &BenchArguments) -> Result<Vec<SocketAddr>, CommandError> {
     let listen = &arguments.listen;
     if arguments.port.is_some() && !listen.is_empty() && listen.iter().all(|one| one.names_port) {
@@ -279,7 +279,7 @@ fn bounded_by_rate(plan: Plan, arguments: &BenchArguments) -> Plan {
     Plan { length, ..plan }
 }
 
-/// The target with the port of `--port`.
+/// Returns the target with the port of `--port`.
 fn with_port(arguments: &BenchArguments, target: &str) -> Result<String, CommandError> {
     let Some(port) = arguments.port else { return Ok(target.to_owned()) };
     if !arguments.connect.to.is_empty() {

@@ -1,29 +1,29 @@
-//! What a test is to be: agreed between both sides before it begins.
+//! Parameters of a test, on which both sides agree before it begins.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the control messages.
+/// Version of the control messages.
 pub(super) const VERSION: u32 = 1;
 
-/// The most data streams; control messages have stream 0.
+/// Maximum number of data streams. Control messages use stream 0.
 pub(super) const MOST_STREAMS: u16 = 64;
 
-/// The longest message: larger ones would only test how much memory there is.
+/// Longest message, in bytes. Larger ones would only test the available memory.
 pub(super) const LONGEST_MESSAGE: u64 = 16 << 20;
 
-/// Messages per second at least, where a rate is set: a longer message would leave at once what is due later.
+/// Minimum number of messages per second at a given rate. A longer message would send bytes that are due later.
 const LEAST_MESSAGES_PER_S: u64 = 10;
-/// The same where a message fits into a packet: smaller messages would mostly be headers.
+/// The same for messages that fit into a packet. Smaller messages would consist mostly of headers.
 const LEAST_SMALL_MESSAGES_PER_S: u64 = 4;
 /// User bytes that fit into a packet on each path.
 const SMALL_MESSAGE: u64 = 1000;
 
-/// A day in milliseconds.
+/// Longest test in milliseconds: a day.
 const LONGEST_TEST_MS: u64 = 86_400_000;
 
-/// Who sends data.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Direction {
@@ -35,13 +35,13 @@ pub(super) enum Direction {
     Both,
 }
 
-/// When a sender stops.
+/// Limit of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Limit {
-    /// After so many milliseconds.
+    /// Duration in milliseconds.
     TimeMs(u64),
-    /// After so many user bytes.
+    /// Number of user bytes.
     Bytes(u64),
 }
 
@@ -51,15 +51,15 @@ pub(super) struct Plan {
     pub(super) version: u32,
     pub(super) direction: Direction,
     pub(super) limit: Limit,
-    /// Milliseconds at the beginning that are not in the figures, and come before those of the limit.
+    /// Milliseconds at the beginning that are left out of the figures. They precede those of the limit.
     pub(super) omit_ms: u64,
-    /// Milliseconds between two reports of a sender; 0 for none.
+    /// Milliseconds between two reports of a sender; 0 for no reports.
     pub(super) interval_ms: u64,
     /// User bytes of a message.
     pub(super) length: u64,
     /// Streams that carry data.
     pub(super) streams: u16,
-    /// Most user bits per second of each sender.
+    /// Maximum user bits per second of each sender.
     pub(super) rate_bps: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ pub(super) enum Side {
 }
 
 impl Plan {
-    /// Whether this side sends data.
+    /// Returns `true` if this side sends data.
     pub(super) fn sends(&self, side: Side) -> bool {
         match self.direction {
             Direction::Forward => side == Side::Client,
@@ -80,7 +80,7 @@ impl Plan {
         }
     }
 
-    /// Whether this side receives data.
+    /// Returns `true` if this side receives data.
     pub(super) fn receives(&self, side: Side) -> bool {
         match side {
             Side::Client => self.sends(Side::Server),
@@ -88,8 +88,8 @@ impl Plan {
         }
     }
 
-    /// User bytes of a message. At the plan's rate a message lasts at most a tenth of a second, or a quarter if it fits into a
-    /// packet. So a low rate is even, and a test of some seconds is met exactly.
+    /// Returns the user bytes of a message. At the plan's rate a message lasts at most a tenth of a second, or a quarter if it fits
+    /// into a packet. Even a low rate is therefore smooth, and a test of some seconds ends in time.
     pub(super) fn message_bytes(&self) -> u64 {
         match self.rate_bps {
             Some(rate) => {
@@ -100,7 +100,7 @@ impl Plan {
         }
     }
 
-    /// Duration of a test by time, without the part left out.
+    /// Returns the duration of a test by time, without the part left out.
     pub(super) fn time(&self) -> Option<Duration> {
         match self.limit {
             Limit::TimeMs(time) => Some(Duration::from_millis(time)),
@@ -108,7 +108,7 @@ impl Plan {
         }
     }
 
-    /// User bytes that a sender sends at most: those of the limit, or those of the rate in the time.
+    /// Returns the maximum number of user bytes of a sender: the limit, or the bytes of the rate in the time.
     pub(super) fn target_bytes(&self) -> u64 {
         match (self.limit, self.rate_bps) {
             (Limit::Bytes(bytes), _) => bytes,
@@ -128,10 +128,10 @@ impl Plan {
         (self.interval_ms > 0).then(|| Duration::from_millis(self.interval_ms))
     }
 
-    /// What a server checks of a request.
+    /// Checks a request, on the server.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The parameter that is out of its range.
     pub(super) fn check(&self) -> Result<(), String> {
         let Plan { version, length, streams, limit, omit_ms, interval_ms, rate_bps, .. } = *self;
         if version != VERSION {

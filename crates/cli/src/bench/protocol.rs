@@ -1,5 +1,4 @@
-//! What both sides say to each other besides data: JSON messages on stream 0 of the association that is measured, so that a
-//! test needs no second connection.
+//! Control messages of a test: JSON on stream 0 of the association that is measured, so that a test needs no second connection.
 
 use anabranch_net::{Association, Message, SendOptions};
 use anyhow::{Context, anyhow, bail};
@@ -8,39 +7,39 @@ use serde::{Deserialize, Serialize};
 use super::meter::Interval;
 use super::plan::Plan;
 
-/// The stream of control messages.
+/// Stream of control messages.
 pub(super) const CONTROL_STREAM: u16 = 0;
 
-/// The longest control message; intervals of eight paths have a twentieth of it.
+/// Maximum length of a control message. Intervals of eight paths have a twentieth of it.
 const LONGEST: usize = 64 << 10;
 
 /// A control message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Control {
-    /// The client wants this test.
+    /// Request of the client for this test.
     Request(Plan),
-    /// The server is ready, and begins.
+    /// Answer of a server that is ready and begins.
     Begin,
-    /// The server wants no such test.
+    /// Answer of a server that rejects the test.
     Refuse {
-        /// The reason, for people.
+        /// Reason for the user.
         why: String,
     },
-    /// How sending went in the latest interval.
+    /// Sender's figures of the latest interval.
     Interval(Interval),
-    /// Everything was handed over.
+    /// End of the data.
     Done {
-        /// User bytes from the very beginning: what the receiver is to wait for.
+        /// User bytes since the very beginning, for which the receiver waits.
         total_bytes: u64,
     },
-    /// Everything was received.
+    /// Receiver's figure, once all data has arrived.
     Received(Figure),
-    /// How sending went, once everything was received.
+    /// Sender's figures, once all data has arrived.
     Sent(Sent),
 }
 
-/// User bytes and messages carried in a time.
+/// User bytes and messages within a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) bytes: u64,
@@ -49,16 +48,16 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// User bits per second.
+    /// Returns the user bits per second.
     pub(super) fn rate_bps(&self) -> f64 {
         if self.seconds > 0.0 { self.bytes as f64 * 8.0 / self.seconds } else { 0.0 }
     }
 }
 
-/// How sending went.
+/// Figures of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sent {
-    /// What was handed over, without what was left out at the beginning.
+    /// Data that was sent, without the part left out at the beginning.
     pub(super) figure: Figure,
     /// Bytes of DATA chunks declared lost.
     pub(super) lost_bytes: u64,
@@ -82,7 +81,7 @@ pub(super) fn read(message: &Message) -> anyhow::Result<Control> {
         .map_err(|error| anyhow!("the peer sent what is no control message of `anabranch bench` ({error})"))
 }
 
-/// The next message, which has to be a control message.
+/// Returns the next message, which has to be a control message.
 pub(super) async fn next(association: &Association) -> anyhow::Result<Control> {
     match association.recv().await? {
         None => bail!("the peer closed before the test"),

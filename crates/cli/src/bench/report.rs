@@ -1,4 +1,4 @@
-//! What a test prints: lines for people, or JSON.
+//! Output of a test: lines for people, or JSON.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use crate::columns::fitting;
 use crate::endpoint::{Admitted, networks};
 use crate::output::{self, Reader, count};
 
-/// How it is printed.
+/// Form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Lines for people.
@@ -25,7 +25,7 @@ pub(super) enum Form {
     JsonStream,
 }
 
-/// Prints a test as it goes.
+/// Prints the progress and results of a test.
 pub(super) struct Reporter {
     form: Form,
     start: Value,
@@ -37,7 +37,7 @@ impl Reporter {
         Reporter { form, start: Value::Null, intervals: Vec::new() }
     }
 
-    /// A server is ready.
+    /// Prints the addresses of a server that is ready.
     pub(super) fn listening(&self, addresses: &[SocketAddr], admitted: &Admitted) -> Reader {
         let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         match self.form {
@@ -51,7 +51,7 @@ impl Reporter {
         }
     }
 
-    /// A server has served a client.
+    /// Prints the results of a server's client.
     pub(super) fn served(&self, name: &str, plan: &Plan, outcome: &Outcome) -> Reader {
         match self.form {
             Form::Text => output::print(&format!("{name}:\n{}", end_lines(outcome, ["sent", "received"]))),
@@ -62,7 +62,7 @@ impl Reporter {
         }
     }
 
-    /// A client broke off, or was sent away.
+    /// Prints the failure of a server's client.
     pub(super) fn broken(&self, name: &str, error: &anyhow::Error) -> Reader {
         match self.form {
             Form::Text => {
@@ -73,7 +73,7 @@ impl Reporter {
         }
     }
 
-    /// A client's test begins.
+    /// Prints the parameters and paths of a client's test.
     pub(super) fn started(&mut self, target: &str, plan: &Plan, paths: &[PathSnapshot]) -> Reader {
         let listed: Vec<Value> = paths
             .iter()
@@ -90,7 +90,7 @@ impl Reporter {
         }
     }
 
-    /// An interval is over.
+    /// Prints an interval.
     pub(super) fn interval(&mut self, heard: &SenderInterval) -> Reader {
         match self.form {
             Form::Text => output::print(&interval_lines(heard, output::terminal_width())),
@@ -102,7 +102,7 @@ impl Reporter {
         }
     }
 
-    /// A client's test is over, or was stopped after these seconds.
+    /// Prints the results of a client's test, which may have been stopped after these seconds.
     pub(super) fn ended(&self, outcome: &Outcome, stopped_after_s: Option<f64>) -> Reader {
         let mut end = end(outcome, ["forward", "reverse"]);
         end["interrupted"] = stopped_after_s.is_some().into();
@@ -216,7 +216,7 @@ fn carried(figure: &Figure) -> String {
     )
 }
 
-/// The directions in which anything was to be sent.
+/// Returns the directions with data, and their names.
 fn ways<'a>(outcome: &Outcome, names: [&'a str; 2]) -> impl Iterator<Item = (DirectionOutcome, &'a str)> {
     let ways = [outcome.out, outcome.back].into_iter().zip(names);
     ways.filter(|(way, _)| way.sent.is_some() || way.received.is_some())

@@ -1,4 +1,4 @@
-//! Sending the data of a test.
+//! Sender of a test's data.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::plan::{Limit, Plan};
 use super::protocol::{CONTROL_STREAM, Figure};
 
-/// Longest time that a message waits for its turn. A peer may ask for a rate at which it would take ages.
+/// Maximum time that a message waits for its turn. A peer may request a rate at which it would wait for years.
 const LONGEST_WAIT: Duration = Duration::from_secs(10 * 86_400);
 
 /// Counter of the data of one direction at either end.
@@ -19,8 +19,8 @@ pub(super) struct Tally {
     omit: Duration,
     /// Length of the period that counts, for a receiver in a test by time.
     period: Option<Duration>,
-    /// Beginning of the figures. A receiver in a test by time begins with the first message, which shifts the sender's period by
-    /// the time on the way.
+    /// Beginning of the figures. In a test by time, the receiver's figures begin with the first message, which shifts the sender's
+    /// period by the one-way delay.
     from: Option<Instant>,
     latest: Option<Instant>,
     total_bytes: u64,
@@ -29,7 +29,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counter of a sender that begins now.
+    /// Returns the counter of a sender that begins now.
     pub(super) fn of_sender(plan: &Plan, start: Instant) -> Self {
         Tally {
             omit: plan.omit(),
@@ -42,14 +42,14 @@ impl Tally {
         }
     }
 
-    /// Counter of a receiver that begins now.
+    /// Returns the counter of a receiver that begins now.
     pub(super) fn of_receiver(plan: &Plan, start: Instant) -> Self {
         let period = plan.time();
         let from = period.is_none().then_some(start + plan.omit());
         Tally { period, from, ..Tally::of_sender(plan, start) }
     }
 
-    /// Counts bytes that were carried now. `whole` is set if a message is complete with them.
+    /// Counts bytes that were carried now. `whole` is set if they complete a message.
     pub(super) fn add(&mut self, now: Instant, bytes: u64, whole: bool) {
         self.total_bytes += bytes;
         let from = *self.from.get_or_insert(now + self.omit);
@@ -60,7 +60,7 @@ impl Tally {
         }
     }
 
-    /// Records that the peer has everything now.
+    /// Records that the peer has received everything now.
     pub(super) fn arrived(&mut self, now: Instant) {
         self.latest = self.latest.max(Some(now));
     }
@@ -70,7 +70,7 @@ impl Tally {
         self.total_bytes
     }
 
-    /// Returns the figures of a test that is under way: without the part left out, up to now or to the latest bytes.
+    /// Returns the figures of a running test: without the part left out, up to now or to the latest bytes.
     pub(super) fn figure_at(&self, now: Instant) -> Figure {
         let until = match self.period {
             Some(period) => self.from.map(|from| now.min(from + period)),
@@ -93,11 +93,11 @@ impl Tally {
     }
 }
 
-/// Sends until the plan's limit, with streams in turn, and counts what was handed over. A test by time lasts to its end even if the
-/// rate leaves nothing to send before.
+/// Sends until the plan's limit, with streams in turn, and counts the sent data. A test by time lasts to its end even if the rate
+/// allows no further message before.
 ///
 /// # Errors
-/// Why a message was not taken.
+/// The reason for which a message was not accepted.
 pub(super) async fn send_all(
     association: &Association,
     plan: &Plan,
@@ -116,7 +116,7 @@ pub(super) async fn send_all(
         stream = stream % plan.streams + 1;
         let options = SendOptions { stream: CONTROL_STREAM + stream, ..SendOptions::default() };
         let payload = content.slice(..length as usize);
-        // A test by time ends in time although the send buffer may be full.
+        // A test by time ends in time even if the send buffer is full.
         match end {
             Some(end) => match tokio::time::timeout_at(end, association.send(payload, options)).await {
                 Ok(sent) => sent?,
@@ -133,8 +133,8 @@ pub(super) async fn send_all(
     Ok(())
 }
 
-/// Time after the start at which the next message leaves under the plan's rate. A test by time begins with a message, and its last
-/// one has time to arrive. A test by bytes ends with one, when the rate has paid for it.
+/// Returns the time after the start at which the next message is sent under the plan's rate. A test by time begins with a message,
+/// and its last message has time to arrive. A test by bytes ends with a message, when the rate has paid for it.
 fn due(plan: &Plan, sent_bytes: u64, length: u64) -> Option<Duration> {
     let rate = plan.rate_bps?;
     let paid_bytes = match plan.limit {
@@ -145,18 +145,18 @@ fn due(plan: &Plan, sent_bytes: u64, length: u64) -> Option<Duration> {
     Some(due.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT))
 }
 
-/// Nothing under this lock can be left half done by a panic.
+/// Locks the counter. A panic cannot leave it half updated.
 pub(super) fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
     tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Returns the user bytes of the next message, if there is to be one.
+/// Returns the user bytes of the next message, or `None` at the limit.
 fn next_length(plan: &Plan, sent_bytes: u64) -> Option<u64> {
     let left = plan.target_bytes().saturating_sub(sent_bytes);
     Some(plan.message_bytes().min(left)).filter(|length| *length > 0)
 }
 
-/// Bytes that no middle box takes for padding.
+/// Returns bytes that no middlebox mistakes for padding.
 fn content(length: u64) -> Bytes {
     (0..length).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
@@ -190,7 +190,7 @@ mod tests {
         let plan = Plan { limit: Limit::TimeMs(2000), omit_ms: 500, ..PLAN };
         let mut tally = Tally::of_receiver(&plan, start);
         assert_eq!(tally.figure_at(at(start, 70)).seconds, 0.0);
-        // The first message was 100 ms on the way, and 500 ms after it are left out.
+        // The first message was on the way for 100 ms, and 500 ms after it are left out.
         for (time, bytes) in [(100, 1), (599, 2), (600, 4), (2599, 8), (2600, 16)] {
             tally.add(at(start, time), bytes, true);
         }

@@ -17,10 +17,11 @@ use crate::members::Members;
 /// Maximum number of tests at a time.
 const MOST_CLIENTS: usize = 64;
 
-/// How long a client may take to say what it wants, and to close when all is said.
+/// Maximum time of a client to request a test, and to close after it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves clients, several at once, until Ctrl-C or the first test if there is to be only one. The host accepts those that are admitted.
+/// Serves clients, several at once, until Ctrl-C or the end of the first test if `--one-off` is given. The host accepts those that
+/// are admitted.
 pub(super) async fn serve(
     host: Host,
     admitted: &Admitted,
@@ -58,7 +59,7 @@ pub(super) async fn serve(
                     ended.map_err(|error| CommandError::failure(error.to_string()))?;
                 clients.leave(number);
                 let tested_well = tested.is_ok();
-                // Clients are served whether their results can be printed or not.
+                // Clients are served even if their results cannot be printed.
                 match tested {
                     Ok((plan, outcome)) => reporter.served(&name, &plan, &outcome),
                     Err(error) => reporter.broken(&name, &error),
@@ -71,7 +72,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Gives a client a place, for which another one may have to end. Returns its number; `None` if the server is full.
+/// Gives a client a place, for which another one may have to end. Returns the client's number, or `None` if the server is full.
 async fn enter(clients: &mut Members<Association>, association: &Association) -> Option<u64> {
     let source = Source::from(association.paths().await.first()?.remote.ip());
     let (number, evicted) = clients.enter_if_due(association.clone(), source).ok()?;
@@ -81,14 +82,14 @@ async fn enter(clients: &mut Members<Association>, association: &Association) ->
     Some(number)
 }
 
-/// A client from its first message to its last, and what it is called.
+/// Serves a client and returns its name with the result.
 async fn client(association: Association, caller: Caller) -> (String, anyhow::Result<(Plan, Outcome)>) {
     let paths = association.paths().await;
     let address = paths.first().map_or_else(|| "a client".to_owned(), |path| path.remote.to_string());
     let name = caller.at(&address);
     let tested = test(&association).await;
     if tested.is_err() {
-        // The peer is told, and what it still sends is not taken any more.
+        // The abort informs the peer. Data that it still sends is not read.
         association.abort();
     }
     let _ = tokio::time::timeout(TIMEOUT, association.closed()).await;
@@ -103,7 +104,7 @@ async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
     };
     if let Err(why) = agree(association, &plan) {
         let refused = send_control(association, &Control::Refuse { why: why.clone() }).await;
-        // The client ends it once it has read that.
+        // The client closes once it has read the refusal.
         let _ = tokio::time::timeout(TIMEOUT, association.recv()).await;
         return refused.and(Err(anyhow!("its request was refused: {why}")));
     }
@@ -120,7 +121,7 @@ async fn test(association: &Association) -> anyhow::Result<(Plan, Outcome)> {
     }
 }
 
-/// Whether a client gets what it asks for.
+/// Checks that a client may have the test that it requests.
 fn agree(association: &Association, plan: &Plan) -> Result<(), String> {
     plan.check()?;
     match association.streams() {

@@ -1,4 +1,4 @@
-//! The applications at the two ends of a flow on sockets: they send what those of a simulated flow send.
+//! Applications at the two ends of a flow on sockets. They send the same data as those of a simulated flow.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep_until};
 
-/// What an end sends.
+/// Data that an end sends.
 pub(super) struct Workload {
     kind: Kind,
     ordered: bool,
@@ -18,29 +18,29 @@ pub(super) struct Workload {
 }
 
 enum Kind {
-    /// The same message for ever.
+    /// The same message without end.
     Bulk(Bytes),
     /// This content, once, in messages of this size.
     Transfer(Bytes, usize),
-    /// A message at regular times, so often.
+    /// A message at regular times, `count` times or without end.
     Messages { message: Bytes, interval: Duration, count: Option<u64>, reliability: Reliability },
 }
 
-/// What an end has received.
+/// Data that an end has received.
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) bytes: u64,
-    /// Those after the warm-up.
+    /// User bytes after the warm-up.
     pub(super) counted_bytes: u64,
     pub(super) last_at: Option<Instant>,
-    /// Of everything, in the order in which it came.
+    /// Hash of all data in the order of arrival.
     hash: Sha256,
 }
 
-/// What is to arrive at an end.
+/// Data that an end has to receive.
 pub(super) struct Expected {
     pub(super) bytes: u64,
-    /// Of the content, if it arrives in its order.
+    /// Hash of the content, if it arrives in order.
     hash: Option<[u8; 32]>,
 }
 
@@ -67,7 +67,7 @@ impl Workload {
         }
     }
 
-    /// What the other end is to receive, if there is an end to it.
+    /// Returns the data that the other end has to receive, if it is finite.
     pub(super) fn expected(&self) -> Option<Expected> {
         let in_order = self.ordered && self.streams == 1;
         match &self.kind {
@@ -76,7 +76,7 @@ impl Workload {
                 bytes: content.len() as u64,
                 hash: in_order.then(|| Sha256::digest(content).into()),
             }),
-            // Those that are given up do not arrive.
+            // Abandoned messages do not arrive.
             Kind::Messages { reliability, .. } if *reliability != Reliability::Full => None,
             Kind::Messages { message, count: Some(count), .. } => {
                 Some(Expected { bytes: message.len() as u64 * count, hash: None })
@@ -84,7 +84,7 @@ impl Workload {
         }
     }
 
-    /// Sends until the end, if there is one, and shuts the association down then.
+    /// Sends until the end, if there is one, then shuts the association down.
     pub(super) async fn run(&self, association: &Association) -> Result<(), SendError> {
         let mut stream = 0;
         let reliability = match self.kind {
@@ -124,14 +124,14 @@ impl Expected {
         received.bytes >= self.bytes
     }
 
-    /// Whether it has arrived as it was sent, as far as that is looked at.
+    /// Returns `true` if the data has arrived as it was sent, as far as that is checked.
     pub(super) fn matches(&self, received: &Received) -> bool {
         let digest = || -> [u8; 32] { received.hash.clone().finalize().into() };
         received.bytes == self.bytes && self.hash.is_none_or(|hash| hash == digest())
     }
 }
 
-/// What has been received, as its reader and whoever looks on share it.
+/// Received data, shared by its reader and the observers.
 #[derive(Default)]
 pub(super) struct Inbox(Mutex<Received>);
 
@@ -140,7 +140,7 @@ impl Inbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads until the end.
+    /// Receives until the end.
     pub(super) async fn fill(
         &self,
         association: &Association,

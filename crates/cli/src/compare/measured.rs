@@ -1,4 +1,4 @@
-//! What is measured of a run in the same way wherever it runs.
+//! Figures of a run, measured in the same way in the simulator and on sockets.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Goodput on sockets as a part of what was simulated.
+    /// Returns the goodput on sockets as a fraction of the simulated one.
     pub(super) fn ratio(&self) -> f64 {
         self.sockets.goodput_kbps / self.simulated.goodput_kbps.max(f64::MIN_POSITIVE)
     }
@@ -26,49 +26,47 @@ impl Pair {
 /// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Measured {
-    /// User bytes delivered after start and warm-up.
+    /// User bytes delivered after start and warm-up, as a rate.
     pub(super) goodput_kbps: f64,
-    /// Transmissions of a chunk after its first.
+    /// Retransmitted chunks, counted each time.
     pub(super) retransmissions: u64,
-    /// T3 expiries.
+    /// Number of T3-rtx expiries.
     pub(super) timeouts: u64,
     pub(super) flows: Vec<FlowMeasured>,
     /// Paths that a flow uses, in the order of the scenario.
     pub(super) paths: Vec<PathMeasured>,
-    /// How late relays sent in the mean, over all their packets.
+    /// Mean delay of the relays' transmissions after the planned time, over all packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) late_mean_ms: Option<f64>,
-    /// What went wrong, by flow.
+    /// Failures, by flow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) failures: Vec<String>,
 }
 
-/// A flow of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct FlowMeasured {
     pub(super) name: String,
     pub(super) goodput_kbps: f64,
-    /// Seconds until its last byte, if it has one and that arrived.
+    /// Seconds until its last byte, if it is finite and has arrived.
     pub(super) transfer_s: Option<f64>,
 }
 
-/// A path of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct PathMeasured {
     pub(super) name: String,
-    /// Chunk bytes that were acknowledged as delivered over it, both directions together.
+    /// Chunk bytes that were acknowledged as delivered over the path, both directions together.
     pub(super) delivered_bytes: u64,
-    /// Of its flow's delivered chunk bytes.
+    /// Fraction of its flow's delivered chunk bytes.
     pub(super) share: f64,
     /// Chunk bytes that the sender declared lost on it.
     pub(super) declared_lost_bytes: u64,
-    /// Mean of the smoothed round-trip time that its sender had.
+    /// Mean of the sender's smoothed round-trip time.
     pub(super) srtt_ms: Option<f64>,
-    /// Of all packets that came to its links, both directions together.
+    /// Packets offered to its links, both directions together.
     pub(super) packets: Packets,
 }
 
-/// What links did with packets.
+/// Packets on links, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Packets {
     pub(super) offered: u64,
@@ -96,7 +94,7 @@ impl Packets {
     }
 }
 
-/// What a sender says of one of its paths.
+/// Figures of a sender's path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SenderPathFigures {
     pub(super) delivered_bytes: u64,
@@ -112,7 +110,7 @@ pub(super) struct PathSums {
 }
 
 impl PathSums {
-    /// A path of the scenario as one of its senders sees it.
+    /// Adds the figures of one sender to a path of the scenario.
     pub(super) fn add(&mut self, job: &Job, flow: usize, path: usize, seen: SenderPathFigures) {
         self.flow_of.insert(path, flow);
         let name = &job.scenario.paths[path].name;
@@ -122,7 +120,7 @@ impl PathSums {
             .or_insert_with(|| PathMeasured { name: name.clone(), ..PathMeasured::default() });
         sum.delivered_bytes += seen.delivered_bytes;
         sum.declared_lost_bytes += seen.declared_lost_bytes;
-        // Both directions of a path have the same round trip.
+        // Both directions of a path have the same round-trip time.
         sum.srtt_ms = seen.srtt_ms.or(sum.srtt_ms);
     }
 
@@ -144,7 +142,7 @@ impl PathSums {
 }
 
 impl Measured {
-    /// What a simulated run came to.
+    /// Returns the figures of a simulated run.
     pub(super) fn simulated(job: &Job, result: &RunResult, details: &Details) -> Measured {
         let mut sums = PathSums::default();
         let mut measured = Measured { goodput_kbps: result.goodput_kbps, ..Measured::default() };

@@ -71,7 +71,7 @@ pub(crate) struct CompareArguments {
     quiet: bool,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandError> {
     let comparison = Comparison::make(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -100,7 +100,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<Status, CommandErr
     Ok(end(&comparison, &pairs))
 }
 
-/// Puts pairs, which were made seed by seed, in the order of the schemes.
+/// Orders pairs by scheme. They were run seed by seed.
 fn by_scheme(pairs: &mut [Pair]) {
     let mut schemes: Vec<String> = Vec::new();
     for pair in pairs.iter() {
@@ -111,7 +111,7 @@ fn by_scheme(pairs: &mut [Pair]) {
     pairs.sort_by_key(|pair| schemes.iter().position(|scheme| *scheme == pair.scheme));
 }
 
-/// The same run twice; none if it was stopped on the way.
+/// Runs a job twice. Returns `None` if it was stopped.
 fn run_pair(
     job: &Job,
     runtime: &tokio::runtime::Runtime,

@@ -1,4 +1,4 @@
-//! Which runs are made, and which scenarios a relay cannot do.
+//! Runs of a comparison, and the limits of scenarios that relays can emulate.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use super::CompareArguments;
 use crate::exit::CommandError;
 use crate::run::{Plan, RunArguments};
 
-/// All paths together, each way: what two processors relay in the release profile with room to spare.
+/// Maximum rate of all paths together in each direction. Two processors relay it easily in the release profile.
 const FASTEST: Rate = Rate::from_bps(500_000_000);
 
-/// The runs to be made, each in the simulator and on sockets.
+/// Runs of a comparison, each in the simulator and on sockets.
 pub(super) struct Comparison {
     pub(super) scenario: Arc<Scenario>,
     pub(super) jobs: Vec<Job>,
-    /// What both runs have that the scenario does not say.
+    /// Settings of both runs that differ from the scenario.
     pub(super) changed: Vec<String>,
 }
 
 impl Comparison {
-    /// Reads the scenario, refuses what cannot be done, and makes the rest the same for both.
+    /// Reads the scenario, rejects features that relays cannot emulate, and adapts the rest for both runs.
     pub(super) fn make(arguments: &CompareArguments) -> Result<Comparison, CommandError> {
         let run = RunArguments::of(
             arguments.scenario.clone(),
@@ -39,7 +39,7 @@ impl Comparison {
         let refuse = |problem: String| CommandError::usage(format!("{file}: {problem}"));
         check(&plan.scenario, &plan.conventions).map_err(refuse)?;
         let (scenario, changed) = alike(&plan.scenario);
-        // What arrives at an interface is seen in the simulator only.
+        // Only the simulator observes packets at an interface.
         let conventions =
             Arc::new(Conventions { goodput: Goodput::Delivered, ..(*plan.conventions).clone() });
         let scenario = Arc::new(scenario);
@@ -49,14 +49,14 @@ impl Comparison {
         Ok(Comparison { scenario, jobs, changed })
     }
 
-    /// How long the runs on sockets take at most, if that is known.
+    /// Returns the maximum time of the runs on sockets, if it is known.
     pub(super) fn seconds(&self) -> Option<u64> {
         let each = self.scenario.run.limit()?;
         Some((each.as_secs_f64() * self.jobs.len() as f64).ceil() as u64)
     }
 }
 
-/// Says what cannot be done on sockets, by its key.
+/// Returns an error, by key, for features that sockets cannot emulate.
 fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
     let mut users: Vec<Option<&str>> = vec![None; scenario.paths.len()];
     let mut sum = 0_u64;
@@ -101,7 +101,7 @@ fn check(scenario: &Scenario, conventions: &Conventions) -> Result<(), String> {
     Ok(())
 }
 
-/// The scenario as both runs have it.
+/// Returns the scenario that both runs use, and the changed settings.
 fn alike(scenario: &Scenario) -> (Scenario, Vec<String>) {
     let mut scenario = scenario.clone();
     let mut changed = Vec::new();
@@ -111,12 +111,12 @@ fn alike(scenario: &Scenario) -> (Scenario, Vec<String>) {
         changed.push("association.encapsulation = \"udp\"".to_owned());
     }
     if association.protection != Protection::None {
-        // Hosts would need identities.
+        // Protection would require identities for the hosts.
         association.protection = Protection::None;
         changed.push("association.protection = \"none\"".to_owned());
     }
     if association.send_buffer_bytes.is_none() {
-        // Sockets have to have a bound. This one is never reached: what is outstanding fits the peer's buffer, and the rest waits.
+        // Sockets need a limit. This one is never reached: outstanding data fits the peer's buffer, and the rest waits.
         let bytes = association.recv_buffer_bytes + bulk_queue_bytes(association.recv_buffer_bytes);
         association.send_buffer_bytes = Some(bytes);
         changed.push(format!("association.send_buffer = \"{bytes} B\""));
@@ -157,7 +157,7 @@ mod tests {
             let problem = refused(&text).expect(key);
             assert!(problem.starts_with(key), "{problem}");
         }
-        // A path that no flow uses is nobody's concern.
+        // A path that no flow uses is not checked.
         assert_eq!(refused(&format!("{fast}{fast}[[flow]]\npaths = [\"path-2\"]\n")), None);
     }
 

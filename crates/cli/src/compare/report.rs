@@ -1,4 +1,4 @@
-//! Both sides beside each other.
+//! Tables of a comparison.
 
 use anabranch_lab::statistics::Summary;
 use anyhow::Context;
@@ -12,7 +12,7 @@ use crate::table::{TextTable, interval, interval_of, mean};
 /// Columns for the labels of notes.
 const LABEL: usize = 12;
 
-/// A pair as a line of JSON.
+/// Returns a pair as a line of JSON.
 pub(super) fn json_line(pair: &Pair) -> anyhow::Result<String> {
     #[derive(Serialize)]
     struct Line<'a> {
@@ -24,7 +24,7 @@ pub(super) fn json_line(pair: &Pair) -> anyhow::Result<String> {
     Ok(line.context("a result cannot be written as JSON")? + "\n")
 }
 
-/// The tables and what belongs to them.
+/// Returns the tables and their notes.
 pub(super) fn report(comparison: &Comparison, pairs: &[Pair]) -> String {
     let groups: Vec<&[Pair]> = pairs.chunk_by(|one, other| one.scheme == other.scheme).collect();
     if groups.is_empty() {

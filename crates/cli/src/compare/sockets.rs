@@ -21,11 +21,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use super::application::{Expected, Inbox, Workload};
 use super::measured::{FlowMeasured, Measured, PathSums, SenderPathFigures};
 
-/// How often round-trip times are looked at, and whether the run is over.
+/// Time between two samples of round-trip times, and between two checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Second bytes of the addresses of near hosts, relays, and far hosts; and of what far hosts see relays under. Third bytes are
-/// flows, fourth ones paths.
+/// Second bytes of the addresses of near hosts, of relays, of far hosts, and of the relays as far hosts observe them. Third bytes
+/// are flows, fourth bytes are paths.
 const NEAR: u8 = 81;
 const BETWEEN: u8 = 82;
 const FAR: u8 = 83;
@@ -35,7 +35,6 @@ fn address(net: u8, flow: usize, position: usize) -> SocketAddr {
     SocketAddr::from(([127, net, flow as u8, position as u8 + 1], 0))
 }
 
-/// The times of a run.
 #[derive(Clone, Copy)]
 struct Times {
     began: Instant,
@@ -59,34 +58,32 @@ fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.as_nanos())
 }
 
-/// A flow that runs.
 struct Running {
     index: usize,
     relays: Vec<Relay>,
     inboxes: Arc<[Inbox; 2]>,
-    /// What is to arrive at the near and at the far end.
+    /// Data that the near and the far end have to receive.
     expected: [Option<Expected>; 2],
     started: Instant,
     ended: JoinHandle<Finished>,
 }
 
-/// What remains of a flow after its run.
+/// Results of a flow.
 #[derive(Default)]
 struct Finished {
-    /// Of the ends that send.
+    /// Ends that send.
     senders: Vec<Sender>,
     failure: Option<String>,
 }
 
-/// An end that sends.
 struct Sender {
     side: usize,
     last: Snapshot,
-    /// Sum and number of samples of the smoothed round-trip time, by the last byte of our address.
+    /// Sum and number of samples of the smoothed round-trip time, by the last byte of the local address.
     srtt_ms: [(f64, u32); 8],
 }
 
-/// Runs a job on sockets, in real time; none if it was stopped.
+/// Runs a job on sockets, in real time. Returns `None` if it was stopped.
 pub(super) async fn run(
     job: &Job,
     stop: &AtomicBool,
@@ -115,7 +112,7 @@ pub(super) async fn run(
     }
     let until = flows.iter().filter_map(Running::last_at).max().filter(|_| transfer);
     let until = until.unwrap_or_else(Instant::now);
-    // Nobody listens if all flows have ended by themselves.
+    // There is no receiver if all flows have ended.
     let _ = over.send(true);
     measure(job, times, until, flows).await.map(Some)
 }
@@ -130,9 +127,9 @@ async fn until(limit: Option<Instant>) {
 fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> anyhow::Result<Running> {
     let flow = &job.scenario.flows[index];
     let mut plan = job.flow_plan(index)?;
-    // Nothing goes around the relays.
+    // Addresses that peers list would bypass the relays.
     plan.config.listed_addresses = ListedAddresses::Ignore;
-    // The driver's timers are not those of the simulator, whichever profile is followed.
+    // The timers of the driver differ from those of the simulator, independently of the profile.
     plan.config.profile.pacing_timer = Profile::net().pacing_timer;
     let host = |net| {
         (0..flow.paths.len())
@@ -165,7 +162,7 @@ fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAdd
     let PathLanes { forward, reverse } = path_lanes(&job.scenario, &job.conventions, path)?;
     let mut config = RelayConfig::new(address(BETWEEN, flow, position), to, forward.link, reverse.link);
     config.from = Some(address(SEEN, flow, 0).ip());
-    // As in the simulator, whose links carry any size.
+    // Links of the simulator carry any size.
     config.mtu_bytes = RelayConfig::ANY_SIZE;
     config.source.clone_from(&job.scenario.flows[flow].name);
     config.seeds = job.seeds();
@@ -212,7 +209,7 @@ impl FlowEnds {
             let last = both[side].snapshot().await;
             finished.senders.push(Sender { side, last, srtt_ms: sums[side] });
         }
-        // What has ended early waits for the others.
+        // A flow that has ended early waits for the others.
         let _ = self.over.wait_for(|over| *over).await;
         finished
     }
@@ -225,7 +222,7 @@ impl FlowEnds {
         Ok([near, far])
     }
 
-    /// Sends and receives until both ends have nothing more to do; what went wrong first, if anything did.
+    /// Sends and receives until both ends have finished. Returns the first failure, if there was one.
     async fn exchange(&self, both: &[Association; 2], counted_from: Instant) -> Option<String> {
         let hashed = self.source.expected().is_some();
         let send = async |side: usize| {
@@ -242,7 +239,7 @@ impl FlowEnds {
     }
 }
 
-/// Adds up the round-trip times of the ends that send, for ever.
+/// Adds up the round-trip times of the ends that send, until it is dropped.
 async fn sample(both: &[Association; 2], sends: [bool; 2], from: Instant, sums: &mut [[(f64, u32); 8]; 2]) {
     sleep_until(from).await;
     let mut look = interval(LOOK);
@@ -262,7 +259,7 @@ async fn sample(both: &[Association; 2], sends: [bool; 2], from: Instant, sums: 
     }
 }
 
-/// Which of a flow's paths one of our own addresses belongs to.
+/// Returns the index of the path to which a local address belongs.
 fn position(address: IpAddr) -> Option<usize> {
     match address {
         IpAddr::V4(address) => usize::from(address.octets()[3]).checked_sub(1),
@@ -278,13 +275,13 @@ impl Running {
         met(0) && met(1)
     }
 
-    /// When the last byte of what is to arrive came.
+    /// Returns the time at which the last expected byte arrived.
     fn last_at(&self) -> Option<Instant> {
         let expecting = (0..2).filter(|side| self.expected[*side].is_some());
         expecting.filter_map(|side| self.inboxes[side].lock().last_at).max()
     }
 
-    /// What is wrong with what has arrived.
+    /// Returns a description of missing or damaged data.
     fn damage(&self) -> Option<String> {
         let of = |side: usize| {
             let expected = self.expected[side].as_ref()?;
@@ -340,7 +337,7 @@ fn add_paths(job: &Job, flow: usize, sender: &Sender, sums: &mut PathSums) {
     for snapshot in &sender.last.paths {
         let Some(position) = position(snapshot.local) else { continue };
         let Some(&path) = job.scenario.flows[flow].paths.get(position) else { continue };
-        // The far end may have tried addresses that its peer lists; these carry nothing.
+        // The far end may have tried addresses that its peer lists. These carry no data.
         let relayed = sender.side == 0 || snapshot.remote.ip() == address(SEEN, flow, 0).ip();
         if !relayed {
             continue;

@@ -1,4 +1,4 @@
-//! Which networks may open associations with a command that listens.
+//! Networks from which peers may open associations with a command that listens.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -10,15 +10,15 @@ use clap::Args;
 use crate::exit::CommandError;
 use crate::output;
 
-/// The most networks of this machine that a message suggests.
+/// Maximum number of local networks that a message suggests.
 const MOST_SUGGESTED: usize = 4;
 
-/// What a message suggests where the networks of this machine are not known.
+/// Suggestion if the local networks are unknown.
 const EXAMPLE: &str = "192.0.2.0/24";
 
 const LEAVE_OUT: &str = "leave --from out to accept callers from everywhere";
 
-/// Whom a command accepts.
+/// Networks from which a command accepts peers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessOptions {
     /// Accept peers that call from this address or network; can be repeated. Others get no answer. Further addresses of a peer
@@ -28,12 +28,12 @@ pub(crate) struct AccessOptions {
 }
 
 impl AccessOptions {
-    /// The first option that was given.
+    /// Returns the first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         (!self.from.is_empty()).then_some("--from")
     }
 
-    /// Everyone, unless something else was said.
+    /// Returns the accepted networks: all, unless options restrict them.
     pub(crate) fn accept_from(&self) -> Result<AcceptFrom, CommandError> {
         match Networks::new(self.from.iter().copied()) {
             Ok(networks) => Ok(AcceptFrom::Networks(networks)),
@@ -53,7 +53,8 @@ fn read_network(text: &str) -> Result<Network, String> {
     })
 }
 
-/// Explains the choice. `command` is what was typed, up to the options of listening; the file has those who may connect.
+/// Returns an explanation of the choice. `command` is the typed command, up to the options of listening. The file lists the keys
+/// that may connect.
 pub(super) fn question(command: &str, authorized_keys: &Path, suggested: &[Network]) -> String {
     let mut networks: Vec<String> = suggested.iter().map(Network::to_string).collect();
     if networks.is_empty() {
@@ -70,7 +71,7 @@ pub(super) fn question(command: &str, authorized_keys: &Path, suggested: &[Netwo
     )
 }
 
-/// The networks that these addresses of this machine are in, each once. A network of one address is of use on loopback only.
+/// Returns the networks of these local addresses, each once. A network with one address is useful only on loopback.
 pub(super) fn networks_of(listen: &[SocketAddr], locals: &[LocalAddress]) -> Vec<Network> {
     let mut found: Vec<Network> = Vec::new();
     for address in listen.iter().map(SocketAddr::ip) {
@@ -87,7 +88,7 @@ fn network_around(address: IpAddr, local: &LocalAddress) -> Option<Network> {
     (of_use && network.contains(address)).then_some(network)
 }
 
-/// A path as it can be typed into a shell, or else the word that stands for it in the help.
+/// Returns a path as it can be typed into a shell, or else its placeholder in the help.
 pub(crate) fn typed(path: &Path, word: &str) -> String {
     let plain = |text: &&str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+,".contains(c))
@@ -95,7 +96,7 @@ pub(crate) fn typed(path: &Path, word: &str) -> String {
     path.to_str().filter(plain).unwrap_or(word).to_owned()
 }
 
-/// The networks that peers are accepted from, as `--from` would take them.
+/// Returns the networks from which peers are accepted, in the form of `--from`.
 pub(crate) fn networks(from: &AcceptFrom) -> Vec<String> {
     match from {
         AcceptFrom::Everyone => vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()],
@@ -103,7 +104,7 @@ pub(crate) fn networks(from: &AcceptFrom) -> Vec<String> {
     }
 }
 
-/// Says on standard error from where peers are accepted.
+/// Prints the networks from which peers are accepted on standard error.
 pub(crate) fn access_notice(from: &AcceptFrom, quiet: bool) {
     match from {
         AcceptFrom::Networks(_) if !quiet => {
@@ -151,7 +152,7 @@ mod tests {
         ];
         assert_eq!(suggested(&["192.0.2.7", "192.0.2.8", "fd00::5"], &locals), ["192.0.2.0/24", "fd00::/64"]);
         assert_eq!(suggested(&["127.0.1.1", "::1"], &locals), ["127.0.0.0/8", "::1"]);
-        // Nobody else is in a network of one address.
+        // No other host is in a network with one address.
         assert_eq!(suggested(&["198.51.100.3", "203.0.113.1"], &locals), [""; 0]);
     }
 

@@ -7,7 +7,7 @@ use anabranch_transfer::{Name, Rights};
 use super::protection::peer_key;
 use crate::exit::CommandError;
 
-/// Identity and rights of an accepted peer. Both are empty where nothing is protected or certificates decide.
+/// Identity and rights of an accepted peer. Both are empty without protection, and with certificates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
     /// Label of its key in `authorized_keys`, if it has one.
@@ -35,7 +35,7 @@ impl Caller {
         Ok(Caller { label, rights: rights_of(&entry)?, fingerprint: Some(fingerprint) })
     }
 
-    /// Returns its label or else its fingerprint, with the address that it calls from; the address alone without a key.
+    /// Returns the label, or else the fingerprint, with the peer's address. Without a key, returns the address alone.
     pub(crate) fn at(&self, address: &str) -> String {
         match self.label.as_deref().or(self.fingerprint.as_deref()) {
             Some(name) => format!("{} ({address})", anabranch_transfer::escape(name)),
@@ -44,7 +44,7 @@ impl Caller {
     }
 }
 
-/// Rights of a line as a server of files takes them.
+/// Returns the rights of a line in the form that a server of files uses.
 fn rights_of(entry: &AuthorizedKey) -> Result<Rights, CommandError> {
     let every = Operations { read: true, write: true, overwrite: true, delete: true };
     let Operations { read, write, overwrite, delete } = entry.rights.operations.unwrap_or(every);

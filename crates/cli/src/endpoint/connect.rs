@@ -1,4 +1,4 @@
-//! Opening an association as the command line says.
+//! Options for opening an association.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::{output, quantity};
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
-/// Whom to connect to is given beside these.
+/// Options for connecting. The target is a separate argument.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConnectOptions {
     /// A local address or interface that a path begins at; can be repeated [default: those that `anabranch paths` calls usable]
@@ -46,11 +46,10 @@ fn read_timeout(text: &str) -> Result<Duration, String> {
     quantity::read_time_within(text, SHORTEST_TIMEOUT, LONGEST_TIMEOUT)
 }
 
-/// A failed attempt to connect.
 #[derive(Debug)]
 pub(crate) struct FailedAttempt {
     pub(crate) error: CommandError,
-    /// The cause, if a further attempt can end in another way.
+    /// Cause of the failure, if another attempt can have another result.
     cause: Option<ConnectError>,
 }
 
@@ -68,12 +67,12 @@ impl FailedAttempt {
 }
 
 impl ConnectOptions {
-    /// The first option that was given.
+    /// Returns the first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         self.given_to_connect().or_else(|| self.association.given())
     }
 
-    /// The first option that was given and means nothing to a side that listens.
+    /// Returns the first option that was given and has no meaning on a side that listens.
     pub(crate) fn given_to_connect(&self) -> Option<&'static str> {
         let given = [
             ("--path", !self.paths.is_empty()),
@@ -83,14 +82,14 @@ impl ConnectOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Returns the further attempts of a command without `--retry`: as many as begin within the time that one attempt may take.
+    /// Returns the retries of a command without `--retry`: those that begin within the time of one attempt.
     pub(crate) fn retries(&self) -> ConnectRetries {
         ConnectRetries::within(self.within()).believing_refusals()
     }
 
-    /// Opens an association with `HOST[:PORT]`, where this one is expected. A handshake that ends without a verdict of the peer is
-    /// repeated as far as `retries` allows. Unless `quiet`, standard error says if nothing is protected, once nothing is wrong with
-    /// the options, how an attempt stands that takes long, and each new reason for another one.
+    /// Opens an association with `HOST[:PORT]` and checks that the peer is the expected one. A handshake that ends without a
+    /// verdict of the peer is repeated as `retries` allows. Unless `quiet`, standard error reports missing protection once the
+    /// options are valid, the progress of a long attempt, and each new reason for another one.
     pub(crate) async fn open_with(
         &self,
         target: &str,
@@ -157,7 +156,7 @@ impl ConnectOptions {
         Ok((host, association))
     }
 
-    /// The paths to `HOST[:PORT]`, the first being the primary one.
+    /// Returns the paths to `HOST[:PORT]`. The first one is the primary path.
     pub(crate) async fn path_addresses(&self, target: &str) -> Result<Vec<PathAddress>, CommandError> {
         self.paths_of(&self.route_selection(target).await?)
     }
@@ -180,7 +179,7 @@ impl ConnectOptions {
         })
     }
 
-    /// A host that these paths can begin at, and whose associations are protected so. It is observed as the options say.
+    /// Binds a host at which these paths can begin, with this protection for its associations, and adds the requested observers.
     pub(crate) fn bind(
         &self,
         paths: &[PathAddress],
@@ -197,12 +196,12 @@ impl ConnectOptions {
         Ok(host)
     }
 
-    /// What protects associations with `HOST[:PORT]`.
+    /// Returns the protection of associations with `HOST[:PORT]`.
     pub(crate) fn secured(&self, target: &str) -> Result<Connecting, CommandError> {
         self.association.protection.to_connect(target, Expected::Known)
     }
 
-    /// Opens an association over these paths. Who has answered is still to be [confirmed](Connecting::confirm).
+    /// Opens an association over these paths. The identity of the peer has to be [confirmed](Connecting::confirm) afterwards.
     pub(crate) async fn connect(
         &self,
         host: &Host,

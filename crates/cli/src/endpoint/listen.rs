@@ -1,4 +1,4 @@
-//! Listening as the command line says.
+//! Options for listening.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ use super::protection::{Listening, NobodyAuthorized};
 use super::{AssociationOptions, OPTIONS};
 use crate::exit::CommandError;
 
-/// Where peers are waited for.
+/// Options for listening.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ListenOptions {
     /// A local address to listen on; can be repeated [default: those that `anabranch paths` calls usable, port 9899]
@@ -31,7 +31,7 @@ pub(crate) struct ListenOptions {
     pub(crate) association: AssociationOptions,
 }
 
-/// Who may connect: from where, and with which keys.
+/// Peers that may connect, by network and key.
 #[derive(Clone, Debug)]
 pub(crate) struct Admitted {
     pub(crate) from: AcceptFrom,
@@ -42,7 +42,7 @@ impl Admitted {
     /// Returns identity and rights of an accepted peer.
     ///
     /// # Errors
-    /// The peer has no rights here any more.
+    /// The peer has lost its rights.
     pub(crate) fn caller(&self, association: &Association) -> Result<Caller, CommandError> {
         self.listening
             .authorized()
@@ -51,8 +51,8 @@ impl Admitted {
 }
 
 impl ListenOptions {
-    /// Who may connect, for the calls that bind. Where nobody may this is an error that says what to do; `command` is what was
-    /// typed up to the options of listening.
+    /// Returns the peers that may connect, for the calls that bind. If there are none, returns an error with the remedy. `command`
+    /// is the typed command, up to the options of listening.
     pub(crate) fn admitted(&self, command: &str) -> Result<Admitted, CommandError> {
         let from = self.access.accept_from()?;
         match self.association.protection.to_listen()? {
@@ -69,8 +69,8 @@ impl ListenOptions {
         question(&format!("{command}{listen}"), authorized_keys, &networks_of(&bound, &locals.all))
     }
 
-    /// A host that accepts so many associations at a time from there, at the default UDP port if no address is named; its
-    /// `local_addresses` tell where.
+    /// Binds a host that accepts at most this many associations at a time. Without addresses it uses the default UDP port.
+    /// `local_addresses` returns the bound addresses.
     pub(crate) fn bind_bounded(
         &self,
         admitted: &Admitted,
@@ -82,7 +82,7 @@ impl ListenOptions {
         })
     }
 
-    /// A host that accepts as many associations as hosts do, at another UDP port if no address is named.
+    /// Binds a host that accepts the default number of associations. Without addresses it uses this UDP port.
     pub(crate) fn bind_at(
         &self,
         admitted: &Admitted,
@@ -126,7 +126,7 @@ impl ListenOptions {
     }
 }
 
-/// An address as it is written before a port.
+/// Returns an address as it is written before a port.
 fn bare(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),

@@ -1,4 +1,4 @@
-//! Options that commands on real sockets have in common: where they listen, whom they connect to, and over which paths.
+//! Common options of commands on real sockets: where they listen, to which peer they connect, and over which paths.
 
 mod access;
 mod caller;
@@ -27,10 +27,10 @@ pub(crate) use connect::{ConnectOptions, FailedAttempt};
 pub(crate) use listen::{Admitted, ListenOptions};
 pub(crate) use protection::{Connecting, Expected, Listening, ProtectionOptions, peer_key};
 
-/// The command line's names of these options.
+/// Names of these options on the command line.
 const OPTIONS: OptionNames = OptionNames { path: "--path", to: "--to", listen: "--listen" };
 
-/// What both ends can choose for an association.
+/// Options of both ends for an association.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AssociationOptions {
     /// How the paths are used, such as cmt or cmt-pf(rtx=rtx-asap); see `anabranch schemes` [default: braid]
@@ -53,17 +53,17 @@ pub(crate) struct AssociationOptions {
 }
 
 impl AssociationOptions {
-    /// The scheme's expression.
+    /// Returns the scheme's expression.
     pub(crate) fn scheme(&self) -> &str {
         self.scheme.as_deref().unwrap_or(anabranch_net::DEFAULT_SCHEME)
     }
 
-    /// The SCTP port of the side that listens.
+    /// Returns the SCTP port of the side that listens.
     pub(crate) fn sctp_port(&self) -> u16 {
         self.sctp_port.unwrap_or(anabranch_net::DEFAULT_SCTP_PORT)
     }
 
-    /// The first option that was given.
+    /// Returns the first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
             ("--scheme", self.scheme.is_some()),
@@ -74,7 +74,7 @@ impl AssociationOptions {
         given.or_else(|| self.protection.given()).or_else(|| self.observe.given())
     }
 
-    /// Adds the observer that the options ask for.
+    /// Adds the requested observer.
     fn attach(
         &self,
         builder: HostBuilder,
@@ -93,7 +93,7 @@ impl AssociationOptions {
         self.observe.attach(builder, role, self.scheme(), config, self.protection.insecure)
     }
 
-    /// The configuration that they make.
+    /// Returns the configuration that the options describe.
     pub(crate) fn config(&self) -> Result<AssociationConfig, CommandError> {
         let mut config = anabranch_net::config(self.scheme())
             .map_err(|error| CommandError::usage(format!("--scheme: {error}")))?;

@@ -1,4 +1,4 @@
-//! Watching associations on real sockets: captures, traces, events and metrics, the same options for all commands.
+//! Observation of associations on real sockets: captures, traces, events and metrics, with the same options for all commands.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::quantity::read_snap_length;
 /// The TCP port of metrics if only an address is given.
 const METRICS_PORT: u16 = 9464;
 
-/// Where the help lists these options. It is said of each: options that follow them belong elsewhere.
+/// Heading of these options in the help. Each option names it, since `next_help_heading` would also apply to later options.
 const HEADING: &str = "Observation";
 
-/// What is written down, and who may look on.
+/// Options for recordings and metrics.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ObserveOptions {
     /// Write a capture of all packets for Wireshark
@@ -48,8 +48,8 @@ pub(crate) struct ObserveOptions {
     running: Arc<Mutex<Running>>,
 }
 
-/// What was begun for the first host of a command, and serves all others too: a transfer that reconnects has several. It ends with
-/// the command.
+/// Observers that the first host of a command started. All later hosts share them, since a transfer that reconnects has several.
+/// They end with the command.
 #[derive(Debug, Default)]
 struct Running {
     recording: Option<Recording>,
@@ -57,7 +57,7 @@ struct Running {
 }
 
 impl Drop for Running {
-    /// What was missed is said at the end, when nothing else is printed any more. It is no failure of the command.
+    /// Reports recording losses at the end of the output. They are no failure of the command.
     fn drop(&mut self) {
         let Some(recording) = self.recording.take() else { return };
         let report = recording.finish();
@@ -74,7 +74,7 @@ impl Drop for Running {
 }
 
 impl ObserveOptions {
-    /// The first option that was given.
+    /// Returns the first option that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             ("--pcap", self.pcap.is_some()),
@@ -85,12 +85,12 @@ impl ObserveOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Whether traces are written.
+    /// Returns `true` if traces are written.
     pub(super) fn traces(&self) -> bool {
         self.trace.is_some()
     }
 
-    /// Adds the observer of the recording, if the options ask for one. The packets are `readable` without protection.
+    /// Adds the requested recording. The packets are `readable` without protection.
     pub(super) fn attach(
         &self,
         builder: HostBuilder,
@@ -119,7 +119,7 @@ impl ObserveOptions {
         Ok(observed)
     }
 
-    /// Shows a host to those who scrape, if anybody may.
+    /// Exports the metrics of a host, if requested.
     pub(super) fn show(&self, host: &Host) -> Result<(), CommandError> {
         let Some(address) = self.metrics else { return Ok(()) };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +148,7 @@ fn export(address: SocketAddr) -> Result<Exporter, CommandError> {
     Ok(exporter)
 }
 
-/// A port alone means loopback: other addresses have to be named.
+/// Reads an address for metrics. A port alone means loopback; other addresses must be named.
 fn read_metrics_address(text: &str) -> Result<SocketAddr, String> {
     let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse() {

@@ -1,4 +1,4 @@
-//! Says how an attempt to connect stands.
+//! Progress of an attempt to connect.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,16 +12,15 @@ use tokio::time::Instant;
 use crate::columns::{elide_middle, width};
 use crate::output::{self, count};
 
-/// Most peers answer sooner, and then there is nothing to say.
+/// Time without output. Most peers answer sooner.
 const FIRST: Duration = Duration::from_secs(1);
-/// Time between two looks on a terminal.
+/// Time between two updates on a terminal.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Most redraws of the line per second.
+/// Maximum number of redraws of the line per second.
 const REDRAWS_PER_S: u8 = 20;
-/// Time between two lines where nobody watches.
+/// Time between two lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// An attempt to connect.
 pub(super) struct Attempt<'a> {
     pub(super) target: &'a str,
     pub(super) paths: usize,
@@ -29,11 +28,11 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Tells on standard error how it stands, for as long as it is polled.
+    /// Prints the progress on standard error while it is polled.
     pub(super) async fn watch(&self, monitor: &Monitor) -> Infallible {
         let began = Instant::now();
         tokio::time::sleep(FIRST).await;
-        // What is gone with its last handle takes its line along.
+        // Dropping the last handle of the bar removes its line.
         let bar = output::is_err_terminal().then(line);
         loop {
             let report = monitor.report().await.unwrap_or_default();
@@ -56,7 +55,7 @@ impl Attempt<'_> {
 
     fn text(&self, target: &str, tried: usize, waited: Duration) -> String {
         let Attempt { paths, within, .. } = self;
-        // The peer has answered, and its answer to the second message is waited for.
+        // The peer has answered, and its answer to the second message is pending.
         let tried = match tried {
             0 => "it has answered".to_owned(),
             tried => format!("{tried} of {} tried", count(*paths as u64, "path", "paths")),

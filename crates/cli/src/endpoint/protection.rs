@@ -1,4 +1,4 @@
-//! How associations are protected, and who both sides are.
+//! Protection of associations, and the identities of both sides.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
@@ -16,13 +16,13 @@ use crate::exit::CommandError;
 use crate::keys::read_host;
 use crate::output;
 
-/// Where the help lists these options.
+/// Heading of these options in the help.
 const HEADING: &str = "Protection";
 
-/// How often `authorized_keys` is looked at while a command listens.
+/// Time between two checks of `authorized_keys` while a command listens.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How packets are protected, and with which keys. Both sides prove who they are.
+/// Options for the protection of packets, and the keys with which both sides authenticate.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProtectionOptions {
     /// Go without encryption, and ask nobody who they are. The other side has to do the same
@@ -50,15 +50,15 @@ pub(crate) struct ProtectionOptions {
     keylog: Option<PathBuf>,
 }
 
-/// Nobody may connect.
+/// Error if no peer may connect.
 #[derive(Debug)]
 pub(super) struct NobodyAuthorized {
-    /// The file that would say who.
+    /// File that lists the peers.
     pub(super) file: PathBuf,
 }
 
 impl ProtectionOptions {
-    /// The first option that was given.
+    /// Returns the first option that was given.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             ("--insecure", self.insecure),
@@ -69,12 +69,12 @@ impl ProtectionOptions {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// Whether certificates are trusted in place of keys that are known.
+    /// Returns `true` if certificates are trusted in place of known keys.
     pub(crate) fn has_authorities(&self) -> bool {
         self.ca.is_some()
     }
 
-    /// Says once on standard error that nothing is protected, if that is so.
+    /// Prints a notice on standard error, once, if nothing is protected.
     pub(crate) fn notice(&self, quiet: bool) {
         static SAID: Once = Once::new();
         if self.insecure && !quiet {
@@ -108,7 +108,7 @@ impl ProtectionOptions {
         Ok(Protection::dtls(credentials.with_key_log(Arc::new(log))))
     }
 
-    /// For a side that connects to this host.
+    /// Returns the protection of a side that connects to this host.
     pub(super) fn to_connect(&self, target: &str, expected: Expected) -> Result<Connecting, CommandError> {
         if let Expected::Key(_) | Expected::Proof = expected {
             return Ok(Connecting { protection: self.open_protection()?, trust: Trust::Later(expected) });
@@ -125,13 +125,14 @@ impl ProtectionOptions {
         Ok(Connecting { protection: self.open_protection()?, trust: Trust::Known { known_hosts, host } })
     }
 
-    /// With this user's key, for whoever shows any key: who that is has to be found out before anything is sent or taken.
+    /// Returns the protection with this user's key that accepts any key of the peer. The caller has to verify the peer before it
+    /// sends or uses anything.
     pub(crate) fn open_protection(&self) -> Result<Protection, CommandError> {
         let key = KeyPair::load_or_create(&self.home()?.key())?;
         self.dtls(key.credentials(Admission::Anyone)?)
     }
 
-    /// What to do where the sides do not agree on protection.
+    /// Returns the remedy if the sides disagree on protection.
     pub(super) fn remedy(&self, error: &ConnectError) -> String {
         match error {
             ConnectError::NotProtected(_) | ConnectError::RefusedByPeer if self.insecure => {
@@ -152,12 +153,12 @@ impl ProtectionOptions {
         }
     }
 
-    /// This user's key, for those who are to let it connect.
+    /// Returns this user's key, with which other sides can authorize it.
     fn own_key(&self) -> Option<PublicKey> {
         KeyPair::load(&self.home().ok()?.key()).ok()?.map(|pair| pair.public())
     }
 
-    /// For a side that listens.
+    /// Returns the protection of a side that listens.
     pub(super) fn to_listen(&self) -> Result<Result<Listening, NobodyAuthorized>, CommandError> {
         if self.insecure {
             return Ok(Ok(Listening { protection: Protection::Insecure, authorized: None }));
@@ -178,31 +179,31 @@ impl ProtectionOptions {
     }
 }
 
-/// Who is to answer.
+/// Peer that a side which connects expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// The host, as far as it is known.
+    /// The host with its known key, if one is known.
     Known,
-    /// Whoever proves it in another way, which is the caller's concern.
+    /// A peer that proves its identity in another way. The caller checks the proof.
     Proof,
     /// The holder of this key, which was proved before.
     Key(PublicKey),
 }
 
-/// Whom a side that connects takes its peer for.
+/// Rule by which a side that connects trusts its peer.
 #[derive(Debug)]
 enum Trust {
-    /// Whoever was asked for, which is not in a file.
+    /// A peer that the caller verifies. No file is consulted.
     Later(Expected),
-    /// Everyone: nobody says who they are.
+    /// Any peer, without authentication.
     Everyone,
-    /// Who TLS has accepted, by a certificate.
+    /// A peer that TLS has accepted by a certificate.
     Authorities,
-    /// Who has the key that this host had before.
+    /// The holder of the host's known key.
     Known { known_hosts: PathBuf, host: HostName },
 }
 
-/// How a side that connects is protected.
+/// Protection of a side that connects.
 #[derive(Debug)]
 pub(crate) struct Connecting {
     pub(super) protection: Protection,
@@ -210,8 +211,8 @@ pub(crate) struct Connecting {
 }
 
 impl Connecting {
-    /// Looks who has answered. Without that nothing may be sent, and nothing that came may be used. A host that was never
-    /// connected to is trusted, and its key is kept: only then can another one be noticed.
+    /// Verifies the peer. Before that, nothing may be sent, and no received data may be used. A new host is trusted, and its key is
+    /// stored, so that a later change is noticed.
     pub(crate) fn confirm(&self, association: &Association, quiet: bool) -> Result<(), CommandError> {
         match &self.trust {
             Trust::Everyone | Trust::Authorities | Trust::Later(Expected::Known | Expected::Proof) => Ok(()),
@@ -225,8 +226,8 @@ impl Connecting {
 }
 
 impl Connecting {
-    /// Returns the error that a failure to connect means for the user, if it is not the failure itself: a refusal counts only if the
-    /// host that was asked for has made it.
+    /// Returns the error that a failure to connect means for the user, if it differs from the failure: a refusal counts only if it
+    /// comes from the requested host.
     pub(super) fn judge(&self, error: &ConnectError) -> Option<CommandError> {
         let ConnectError::Denied { by: Some(identity), .. } = error else { return None };
         let PeerIdentity::RawPublicKey(spki) = &**identity else { return None };
@@ -277,7 +278,7 @@ fn refused(error: IdentityError) -> CommandError {
     }
 }
 
-/// The key that a peer has proved to hold.
+/// Returns the key that a peer has proved to own.
 pub(crate) fn peer_key(association: &Association) -> Result<PublicKey, CommandError> {
     match association.peer_identity() {
         Some(PeerIdentity::RawPublicKey(spki)) => {
@@ -289,7 +290,7 @@ pub(crate) fn peer_key(association: &Association) -> Result<PublicKey, CommandEr
     }
 }
 
-/// How a side that listens is protected.
+/// Protection of a side that listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
     protection: Protection,
@@ -297,7 +298,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// With a protection that says itself whom it admits.
+    /// Returns a protection that admits peers without `authorized_keys`.
     pub(crate) fn with(protection: Protection) -> Self {
         Listening { protection, authorized: None }
     }
@@ -306,17 +307,17 @@ impl Listening {
         self.protection.clone()
     }
 
-    /// The keys that are accepted, where `authorized_keys` has them.
+    /// Returns the accepted keys, if `authorized_keys` lists them.
     pub(super) fn authorized(&self) -> Option<&FollowedKeys> {
         self.authorized.as_ref()
     }
 
-    /// Whether packets are protected.
+    /// Returns `true` if packets are protected.
     pub(crate) fn is_protected(&self) -> bool {
         matches!(self.protection, Protection::Dtls(_))
     }
 
-    /// Who is admitted follows the file from now on, for as long as the host is there. To be called in a runtime.
+    /// Applies changes of the file to admission from now on, for the lifetime of the host. Call it in a runtime.
     pub(super) fn follow_changes(&self) {
         if let Some(authorized) = &self.authorized {
             tokio::spawn(follow(authorized.clone()));

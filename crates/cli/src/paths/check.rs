@@ -1,4 +1,4 @@
-//! `anabranch paths --check`: every path by itself.
+//! `anabranch paths --check`: a test of each path alone.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use crate::exit::{CommandError, Status};
 use crate::output;
 use crate::table::TextTable;
 
-/// How long an association that was only tried may take to end.
+/// Maximum time for the end of an association that was only a test.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
-/// How a path did.
+/// Result of a path.
 struct Outcome {
     path: PathAddress,
-    /// What decides through which interface packets leave.
+    /// Property that determines the interface for outgoing packets.
     through: String,
-    /// The round-trip time, or why there is none.
+    /// Round-trip time, or the reason for the failure.
     tried: Result<Duration, String>,
 }
 
@@ -73,7 +73,7 @@ async fn check_one(
     }
 }
 
-/// What the socket was bound to besides its address.
+/// Returns the binding of the socket besides its address.
 fn through(host: &Host) -> String {
     match host.devices() {
         [(_, Device::Bound(interface)), ..] => interface.clone(),
@@ -94,11 +94,11 @@ async fn try_one(
     let begun = Instant::now();
     let association = connect.connect(host, target, &[path], config).await?;
     secured.confirm(&association, false)?;
-    // Two round trips (RFC 9260 section 5.1), or more time where keys are agreed on or a packet was lost.
+    // The handshake takes two round trips (RFC 9260 section 5.1), or more time with a key exchange or a lost packet.
     let opening = begun.elapsed() / 2;
     let asked = Instant::now();
     let ended = tokio::time::timeout(END_WITHIN, association.shutdown()).await;
-    // SHUTDOWN and its acknowledgement are one round trip (section 9.2). How it ends says nothing else about the path.
+    // SHUTDOWN and its acknowledgement take one round trip (section 9.2). Their outcome says nothing else about the path.
     Ok(if ended.is_ok_and(|ended| ended.is_ok()) { asked.elapsed().min(opening) } else { opening })
 }
 

@@ -1,4 +1,4 @@
-//! What a link does besides losing packets, as written on the command line, with the words and bounds of scenario files:
+//! Policer, jitter and aggregation of a link on the command line, with the words and limits of scenario files:
 //! `policer=1.5Mbit/30kB`, `jitter=5ms`, `aggregation=5ms/32`.
 
 use anabranch_core::time::Span;
@@ -9,14 +9,14 @@ use anabranch_sim::{Aggregation, Jitter, JitterDistribution, JitterOrder, Police
 use super::rate::read_rate;
 use crate::quantity;
 
-/// A full packet: with less, nothing large would ever pass.
+/// Smallest burst: a full packet. With less, large packets would never pass.
 const LEAST_BURST_BYTES: u64 = 1500;
 const LONGEST: Span = Span::from_secs(3600);
 const MOST_PACKETS: u64 = 1_000_000;
 
-/// A rate and what passes at once after a pause: `1.5Mbit/30kB`.
+/// Reads a policer: a rate and a burst, such as `1.5Mbit/30kB`.
 pub(super) fn read_policer(text: &str) -> Result<Policer, String> {
-    // A rate may have a stroke of its own: `1.5Mbit/s/30kB`.
+    // The rate may contain a slash itself: `1.5Mbit/s/30kB`.
     let Some((rate, burst)) = text.rsplit_once('/') else {
         return Err(format!("`policer`: expected a rate and a burst such as `1.5Mbit/30kB`, found `{text}`"));
     };
@@ -29,8 +29,8 @@ pub(super) fn read_policer(text: &str) -> Result<Policer, String> {
     Ok(Policer { rate: read_rate("policer", rate.trim())?, burst: WireBytes::new(burst) })
 }
 
-/// The most that is added to the delay, and whether packets may overtake each other: `5ms`, `5ms/free`; or
-/// `normal(mean=5ms,deviation=2ms)`, with `/free` as well.
+/// Reads jitter: the maximum addition to the delay, such as `5ms`, or `normal(mean=5ms,deviation=2ms)`. A suffix `/free` lets
+/// packets overtake each other.
 pub(super) fn read_jitter(text: &str) -> Result<Jitter, String> {
     let (text, order) = match text.rsplit_once('/') {
         Some((text, "free")) => (text.trim_end(), JitterOrder::Free),
@@ -76,7 +76,8 @@ fn read_normal(inside: &str) -> Result<JitterDistribution, String> {
     Ok(JitterDistribution::Normal { mean, deviation })
 }
 
-/// How long the first packet of a batch waits, and how many a batch has at most: `5ms`, `5ms/32`.
+/// Reads an aggregation: the waiting time of a batch's first packet and the maximum number of packets of a batch, such as `5ms` or
+/// `5ms/32`.
 pub(super) fn read_aggregation(text: &str) -> Result<Aggregation, String> {
     let (period, packets) = match text.split_once('/') {
         Some((period, packets)) => (period.trim(), Some(packets.trim())),
@@ -92,7 +93,7 @@ pub(super) fn read_aggregation(text: &str) -> Result<Aggregation, String> {
     Ok(Aggregation { period: read_time("aggregation", period)?, most_packets })
 }
 
-/// More than nothing, and an hour at most.
+/// Reads a time above zero, of at most an hour.
 fn read_time(key: &str, text: &str) -> Result<Span, String> {
     let time = units::parse_span(text).map_err(|error| format!("`{key}`: {error}"))?;
     if time == Span::ZERO || time > LONGEST {

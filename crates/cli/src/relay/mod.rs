@@ -143,7 +143,7 @@ fn read_mtu(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn relay(arguments: &RelayArguments) -> Result<Status, CommandError> {
     let configs = plan::configs(arguments).map_err(CommandError::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -152,11 +152,11 @@ pub(crate) fn relay(arguments: &RelayArguments) -> Result<Status, CommandError> 
 }
 
 async fn run(arguments: &RelayArguments, configs: Vec<RelayConfig>) -> Result<Status, CommandError> {
-    // Before anything is said, so that whoever reads it may send a signal.
+    // The handler precedes the first output, so that a reader of that may send a signal.
     let stop = interrupted()?;
     let relays = configs.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let mut reporter = Reporter::new(&relays, arguments.json);
-    // Packets pass whether the lines about them can be printed or not.
+    // Packets are relayed even if the statistics cannot be printed.
     reporter.begin();
     let mut second = tokio::time::interval(Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -1,4 +1,4 @@
-//! Which relays the command line asks for.
+//! Relays that the command line requests.
 
 use anabranch_relay::{Direction, RelayConfig};
 use anabranch_sim::{LinkChange, Seeds};
@@ -6,7 +6,7 @@ use anabranch_sim::{LinkChange, Seeds};
 use super::RelayArguments;
 use super::spec::LinkSpec;
 
-/// A relay for each `--listen`.
+/// Returns a relay for each `--listen`.
 pub(super) fn configs(arguments: &RelayArguments) -> Result<Vec<RelayConfig>, String> {
     let count = arguments.listen.len();
     let to = spread("--to", &arguments.to, count)?;
@@ -35,13 +35,13 @@ pub(super) fn configs(arguments: &RelayArguments) -> Result<Vec<RelayConfig>, St
     Ok(configs)
 }
 
-/// What a relay is called.
+/// Returns the name of a relay.
 pub(super) fn name(index: usize) -> String {
     format!("relay-{}", index + 1)
 }
 
 fn changes(arguments: &RelayArguments) -> Vec<(Direction, anabranch_core::time::Time, LinkChange)> {
-    // One after the other in time, so that of two cuts that meet the later one begins last. Cuts that overlap are one.
+    // Ordered by time, so that of two adjacent cuts the later one begins last. Overlapping cuts are merged.
     let mut cuts: Vec<_> = arguments.cut.iter().map(|cut| (cut.from, cut.to)).collect();
     cuts.sort_unstable();
     let mut merged: Vec<(_, _)> = Vec::new();
@@ -65,7 +65,7 @@ fn links(flag: &str, texts: &[String], count: usize) -> Result<Vec<Option<LinkSp
     spread(flag, &specs, count)
 }
 
-/// One value for each relay: the same for all, or each its own.
+/// Returns one value for each relay: the common one, or its own.
 fn spread<T: Clone>(flag: &str, values: &[T], count: usize) -> Result<Vec<Option<T>>, String> {
     match values {
         [] => Ok(vec![None; count]),

@@ -1,4 +1,4 @@
-//! What a relay says of itself.
+//! Output of a relay.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_relay::{Amount, Direction, Relay, Totals};
@@ -9,11 +9,11 @@ use crate::output::{self, Reader, count};
 
 const DIRECTIONS: [(Direction, &str); 2] = [(Direction::Forward, "forward"), (Direction::Reverse, "reverse")];
 
-/// Prints what becomes of traffic, in lines for people or for programs.
+/// Prints the outcome of traffic, in lines for people or programs.
 pub(super) struct Reporter<'a> {
     relays: &'a [Relay],
     json: bool,
-    /// When each relay was last looked at, and what had been delivered by then.
+    /// Time of each relay's last report, and the data delivered by then.
     before: Vec<(Time, [Amount; 2])>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Reporter<'a> {
         Reporter { relays, json, before }
     }
 
-    /// Where the relays listen, which the system may have chosen.
+    /// Prints the addresses of the relays, which the system may have chosen.
     pub(super) fn begin(&self) -> Reader {
         let line = |(index, relay): (usize, &Relay)| {
             let (name, listen, to) = (plan::name(index), relay.local_addr(), relay.target());
@@ -39,7 +39,7 @@ impl<'a> Reporter<'a> {
         output::print(&self.relays.iter().enumerate().map(line).collect::<String>())
     }
 
-    /// What there is to say each second.
+    /// Prints the report of each second.
     pub(super) fn second(&mut self) -> Reader {
         let mut text = String::new();
         for (index, relay) in self.relays.iter().enumerate() {
@@ -56,7 +56,7 @@ impl<'a> Reporter<'a> {
         output::print(&text)
     }
 
-    /// What became of everything.
+    /// Prints the totals.
     pub(super) fn end(&self) -> Reader {
         let text = |(index, relay): (usize, &Relay)| {
             if self.json { json_line("totals", index, relay, relay.now()) } else { total_lines(index, relay) }
@@ -96,7 +96,7 @@ fn json_totals(totals: &Totals) -> Value {
     })
 }
 
-/// Rates are of what was delivered since the line before; drops are those since the start.
+/// Returns a line with the rates of data delivered since the previous line, and the drops since the start.
 fn stats_line(index: usize, now: Time, span: Span, totals: &[Totals; 2], before: &[Amount; 2]) -> String {
     let mut line = format!("{} {:>6.1} s", plan::name(index), now.as_secs_f64());
     for (at, (_, name)) in DIRECTIONS.iter().enumerate() {

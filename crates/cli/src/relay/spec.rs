@@ -1,4 +1,4 @@
-//! Links as written on the command line: `rate=10Mbit,delay=45ms,loss=1%,queue=50p`.
+//! Links on the command line: `rate=10Mbit,delay=45ms,loss=1%,queue=50p`.
 
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_relay::RelayConfig;
@@ -11,7 +11,7 @@ use super::impairment::{read_aggregation, read_jitter, read_policer};
 use super::rate::read_rate;
 use crate::quantity;
 
-/// What a link is like, before it has a name.
+/// Description of a link without a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LinkSpec {
     rate: Rate,
@@ -25,7 +25,7 @@ pub(crate) struct LinkSpec {
 }
 
 const KEYS: [&str; 8] = ["rate", "delay", "loss", "queue", "where", "policer", "jitter", "aggregation"];
-/// As in scenario files.
+/// Default of scenario files.
 const DEFAULT_QUEUE: QueueConfig = QueueConfig::packets(50);
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 const EXAMPLE: &str = "rate=10Mbit,delay=45ms,loss=1%,queue=50p";
@@ -39,7 +39,7 @@ impl LinkSpec {
             .with_aggregation(self.aggregation)
     }
 
-    /// Reads the keys in any order. `rate` and `delay` have to be there.
+    /// Reads the keys in any order. `rate` and `delay` are required.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut values = [None; KEYS.len()];
         for item in outside_parentheses(text, ',').map(str::trim) {
@@ -96,7 +96,7 @@ fn read_delay(text: &str) -> Result<Span, String> {
     Ok(delay)
 }
 
-/// As in scenario files, or in short as a number of packets: `50p`.
+/// Reads a queue as in scenario files, or a short number of packets: `50p`.
 fn read_queue(text: &str) -> Result<QueueConfig, String> {
     if text == "unlimited" {
         return Ok(QueueConfig::unlimited());
@@ -111,7 +111,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `1%`, or a model with its keys as in scenario files: `gilbert-elliott(p=0.01,r=0.25)`, `trace(3,17)`.
+/// Reads a loss: `1%`, or a model with the keys of scenario files, such as `gilbert-elliott(p=0.01,r=0.25)` or `trace(3,17)`.
 fn read_loss(text: &str) -> Result<LossModel, String> {
     let called = text.strip_suffix(')').and_then(|text| text.split_once('('));
     match called.map(|(model, inside)| (model.trim_end(), inside)) {
@@ -131,7 +131,7 @@ fn read_loss(text: &str) -> Result<LossModel, String> {
     }
 }
 
-/// A share in percent or as a probability.
+/// Reads a probability, or a percentage.
 fn read_share(text: &str) -> Option<f64> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent.trim_end(), 100.0),
@@ -197,7 +197,7 @@ fn read_trace(inside: &str) -> Result<LossModel, String> {
     Ok(LossModel::Trace(LossTrace::new().lose(RelayConfig::SOURCE, lost)))
 }
 
-/// The parts between separators, of which those in parentheses separate nothing.
+/// Returns the parts between separators outside of parentheses.
 fn outside_parentheses(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |c| {

@@ -1,4 +1,4 @@
-//! What `anabranch run` can be asked for.
+//! Options of `anabranch run`.
 
 use std::path::PathBuf;
 
@@ -88,7 +88,7 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// Plain runs of a scenario, for commands that make them on the way to something else.
+    /// Returns plain runs of a scenario, for commands that need them for other results.
     pub(crate) fn of(
         scenario: PathBuf,
         schemes: Option<String>,

@@ -1,4 +1,4 @@
-//! What `anabranch run` prints of videos, and of messages that were given up.
+//! Tables of `anabranch run` about videos and abandoned messages.
 
 use anabranch_lab::run::{AbandonedResult, FlowResult, RunResult};
 use anabranch_lab::video::{FateCounts, FrameType, VideoResult};
@@ -6,15 +6,15 @@ use anabranch_lab::video::{FateCounts, FrameType, VideoResult};
 use crate::output::labelled;
 use crate::table::{TextTable, mean};
 
-/// The results of a scheme.
 pub(super) type SchemeRuns<'a> = (&'a str, &'a [&'a RunResult]);
 
-/// The tables with what belongs to them, empty if no flow has either. Labels of notes take so many columns.
+/// Returns the tables with their notes. They are empty if no flow has videos or abandoned messages. Labels of notes take `label`
+/// columns.
 pub(super) fn tables(groups: &[SchemeRuns<'_>], label: usize) -> String {
     videos(groups, label) + &given_up(groups)
 }
 
-/// What all runs of a scheme have of a flow, for each scheme and flow for which `of` finds something.
+/// Returns the figures of all runs for each scheme and flow for which `of` returns one.
 fn each_flow<'a, T>(
     groups: &[SchemeRuns<'a>],
     of: impl Fn(&'a FlowResult) -> Option<T>,

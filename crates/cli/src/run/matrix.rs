@@ -1,4 +1,4 @@
-//! What a sweep prints for people: goodput by scheme and value.
+//! Table of a sweep: goodput by scheme and value.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::table::{TextTable, interval};
 /// Results of one scheme.
 struct Row<'a> {
     scheme: &'a str,
-    /// Its runs at each value.
+    /// Runs of the scheme at each value.
     cells: Vec<Vec<&'a RunResult>>,
 }
 
@@ -24,7 +24,8 @@ impl Row<'_> {
         Summary::of(self.cells[value].iter().map(|run| run.goodput_kbps))
     }
 
-    /// Over values, each of them with the same weight. The sample are the means of those seeds that have run at every value.
+    /// Returns the mean over the values, each with the same weight. The samples are the means of seeds that have run at every
+    /// value.
     fn mean(&self) -> Option<Summary> {
         let seeds = |cell: &Vec<&RunResult>| cell.iter().map(|run| run.seed).collect::<BTreeSet<u64>>();
         let all = self.cells.iter().map(seeds).reduce(|all, more| &all & &more)?;
@@ -36,7 +37,7 @@ impl Row<'_> {
     }
 }
 
-/// Schemes in the order of their first run.
+/// Returns the schemes in the order of their first run.
 fn rows<'a>(values: usize, owners: &[usize], outcome: &'a Outcome) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     for (job, result) in outcome.jobs.iter().zip(&outcome.results) {
@@ -49,7 +50,7 @@ fn rows<'a>(values: usize, owners: &[usize], outcome: &'a Outcome) -> Vec<Row<'a
     rows
 }
 
-/// The table and what belongs to it; `owners` are the plans of the jobs.
+/// Returns the table with its notes. `owners` are the indices of the jobs' plans.
 pub(crate) fn report(
     plans: &[Plan],
     owners: &[usize],
@@ -116,7 +117,7 @@ fn notes(plans: &[Plan], arguments: &RunArguments, outcome: &Outcome) -> String 
     text
 }
 
-/// What holds at every value of this key.
+/// Returns a note with the settings that are the same at every value of this key.
 fn scenario_note(plan: &Plan, key: &str, arguments: &RunArguments) -> String {
     let run = &plan.scenario.run;
     let mut parts = vec![arguments.scenario.display().to_string()];

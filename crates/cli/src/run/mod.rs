@@ -24,7 +24,7 @@ use crate::{interrupt, progress};
 pub(crate) use arguments::RunArguments;
 pub(crate) use plan::Plan;
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn run(arguments: &RunArguments) -> Result<Status, CommandError> {
     let mut plans = Plan::all(arguments)?;
     let (owners, jobs): (Vec<usize>, Vec<Job>) = seed_by_seed(&mut plans).into_iter().unzip();
@@ -51,8 +51,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Status, CommandError> {
     Ok(end(arguments, &outcome, reader))
 }
 
-/// The runs of all plans, each with the index of its plan, in the order in which they are made: first those with the first seed of
-/// every plan. So what is finished after Ctrl-C still compares everything.
+/// Returns the runs of all plans, each with the index of its plan, in the order of execution: first the first seed of every plan.
+/// The finished runs after Ctrl-C are therefore still comparable.
 fn seed_by_seed(plans: &mut [Plan]) -> Vec<(usize, Job)> {
     let mut left: Vec<_> =
         plans.iter_mut().map(|plan| std::mem::take(&mut plan.jobs).into_iter().peekable()).collect();
@@ -71,7 +71,7 @@ fn seed_by_seed(plans: &mut [Plan]) -> Vec<(usize, Job)> {
     }
 }
 
-/// What there is left to say, and how the command ends.
+/// Prints the remaining notices and returns the exit status.
 fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
     if reader == Reader::Gone {
         return Status::Success;
@@ -99,7 +99,7 @@ fn end(arguments: &RunArguments, outcome: &Outcome, reader: Reader) -> Status {
 /// A run as a line of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// The key of the sweep, with its value in this run.
+    /// Key of the sweep, with its value in this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<BTreeMap<&'a str, &'a str>>,
     #[serde(flatten)]
@@ -113,7 +113,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Prints results as lines of JSON in the order of the jobs, each as soon as those before it are there.
+/// Prints results as lines of JSON in the order of the jobs, each as soon as all earlier ones are printed.
 struct JsonLines<'a> {
     state: Mutex<Waiting>,
     stop: &'a AtomicBool,
@@ -122,7 +122,7 @@ struct JsonLines<'a> {
 struct Waiting {
     next: usize,
     lines: BTreeMap<usize, String>,
-    /// How the last attempt to print went.
+    /// Result of the last attempt to print.
     printed: anyhow::Result<Reader>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> JsonLines<'a> {
         }
     }
 
-    /// Prints what is left behind runs that were not made.
+    /// Prints the results that follow missing runs.
     fn finish(self) -> anyhow::Result<Reader> {
         let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let rest: String = std::mem::take(&mut state.lines).into_values().collect();

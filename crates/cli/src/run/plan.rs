@@ -1,4 +1,4 @@
-//! From the command line to the runs to be made, with all that can be wrong with them found before the first one.
+//! Conversion of the command line into runs. All errors are reported before the first run.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,20 +15,21 @@ use super::arguments::RunArguments;
 use super::source::Source;
 use crate::exit::CommandError;
 
-/// Runs to be made of one scenario.
+/// Runs of one scenario.
 pub(crate) struct Plan {
-    /// The value of the sweep, if there is one.
+    /// Value of the sweep, if there is one.
     pub(crate) value: Option<Override>,
-    /// The scenario with the command line's changes in it.
+    /// Scenario with the command line's changes.
     pub(crate) scenario: Arc<Scenario>,
-    /// What its profile stands for.
+    /// Conventions of its profile.
     pub(crate) conventions: Arc<Conventions>,
-    /// Schemes times seeds: all schemes with one seed, then all with the next one.
+    /// Runs by seed and scheme: all schemes with one seed, then all with the next one.
     pub(crate) jobs: Vec<Job>,
 }
 
 impl Plan {
-    /// The runs of the scenario, or those of each value of the sweep, with all that can be checked before the first.
+    /// Returns the runs of the scenario, or those of each value of the sweep, after all checks that are possible before the first
+    /// run.
     pub(crate) fn all(arguments: &RunArguments) -> Result<Vec<Plan>, CommandError> {
         let source = Source::of(&arguments.scenario)?;
         let Some(sweep) = &arguments.sweep else { return Ok(vec![Plan::make(arguments, &source, None)?]) };
@@ -73,7 +74,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Where output of its runs goes, given the folder asked for: a folder for each value of a sweep.
+    /// Returns the folder for the output of its runs below the requested one: a folder for each value of a sweep.
     pub(crate) fn folder(value: Option<&Override>, folder: &Path) -> PathBuf {
         let Some(value) = value else { return folder.to_owned() };
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-._=+".contains(c) { c } else { '_' };
@@ -135,7 +136,7 @@ impl Plan {
     }
 }
 
-/// The schemes to compare: those of the command line, or else those of the file.
+/// Returns the schemes to compare: those of the command line, or else those of the file.
 fn schemes(
     arguments: &RunArguments,
     changes: &[Override],
@@ -167,7 +168,7 @@ fn schemes(
     Ok(schemes)
 }
 
-/// Where a value of the scenario was written.
+/// Returns the place at which a value of the scenario was written.
 fn origin(arguments: &RunArguments, changes: &[Override], key: &str) -> String {
     match changes.iter().rev().find(|set| set.key == key) {
         Some(set) => format!("{} {set}", set.option),
@@ -175,7 +176,7 @@ fn origin(arguments: &RunArguments, changes: &[Override], key: &str) -> String {
     }
 }
 
-/// Makes sure that files can be created in a folder, which is made if it does not exist.
+/// Checks that files can be created in a folder. Creates the folder if it does not exist.
 fn check_folder(folder: &Path) -> anyhow::Result<()> {
     let context = || format!("{}: cannot be written to", folder.display());
     fs::create_dir_all(folder).with_context(context)?;

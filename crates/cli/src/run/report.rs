@@ -1,4 +1,4 @@
-//! What `anabranch run` prints for people.
+//! Tables of `anabranch run`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::output::{NO_BREAK, count, labelled};
 use crate::seeds;
 use crate::table::{TextTable, interval, interval_of, mean, shares};
 
-/// Failures listed one by one.
+/// Maximum number of failures that are listed one by one.
 const FAILURES_SHOWN: usize = 20;
 /// Columns for the labels of notes.
 pub(crate) const LABEL: usize = 12;
@@ -33,7 +33,7 @@ impl Group<'_> {
         Summary::of(self.runs.iter().map(|run| run.goodput_kbps))
     }
 
-    /// Over the flows of each run.
+    /// Returns Jain's index over the flows of each run.
     fn jain_index(&self) -> Option<Summary> {
         Summary::of(self.runs.iter().filter_map(|run| run.jain_index))
     }
@@ -49,9 +49,9 @@ impl Group<'_> {
         (0..paths).map(mean).collect()
     }
 
-    /// Whether all runs did the same, as they do where nothing is left to chance.
+    /// Returns `true` if all runs had the same results, as runs without random events have.
     fn is_deterministic(&self) -> bool {
-        // These differ even then.
+        // These fields differ in any case.
         let alike = |run: &RunResult| {
             let mut run = RunResult { seed: 0, digest: None, ..run.clone() };
             run.flows.iter_mut().for_each(|flow| flow.sha256 = None);
@@ -62,13 +62,13 @@ impl Group<'_> {
         runs.all(|run| Some(run) == first)
     }
 
-    /// What all runs have of a flow.
+    /// Returns the results of a flow in all runs.
     fn flow(&self, index: usize) -> impl Iterator<Item = &FlowResult> + Clone {
         self.runs.iter().filter_map(move |run| run.flows.get(index))
     }
 }
 
-/// By scheme, in the order of the first runs.
+/// Groups results by scheme, in the order of the first runs.
 fn groups(results: &[RunResult]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for result in results {
@@ -80,7 +80,7 @@ fn groups(results: &[RunResult]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The tables and what belongs to them.
+/// Returns the tables and their notes.
 pub(crate) fn report(plan: &Plan, arguments: &RunArguments, outcome: &Outcome) -> String {
     let groups = groups(&outcome.results);
     let mut text = String::new();
@@ -134,7 +134,7 @@ fn summary_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
     table.print()
 }
 
-/// Flow by flow, if there is more than one or if they are transfers.
+/// Returns a table of flows, if there are several or if they are transfers.
 fn flow_table(scenario: &Scenario, groups: &[Group<'_>]) -> String {
     let several = scenario.flows.len() > 1;
     let transfers = scenario.flows.iter().any(|flow| flow.kind.ends());
@@ -182,7 +182,7 @@ fn flow_cells(group: &Group<'_>, index: usize, first: &FlowResult) -> [String; 3
     [name, goodput, shares(&[parts / group.runs.len() as f64])]
 }
 
-/// What the figures mean and where they come from.
+/// Returns notes on the definition and origin of the figures.
 fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>], results: &[RunResult]) -> String {
     let goodput = format!("{}; {}", plan.conventions.goodput.definition(), interval_note(groups));
     let mut text = labelled("scenario", &scenario_note(plan, arguments), LABEL);
@@ -209,7 +209,7 @@ fn notes(plan: &Plan, arguments: &RunArguments, groups: &[Group<'_>], results: &
     text
 }
 
-/// What the names stand for that the scenario gave to schemes, as far as they were run.
+/// Returns the definitions of names that the scenario gave to schemes, if these were run.
 pub(crate) fn definitions(scenario: &Scenario, results: &[RunResult]) -> String {
     let words = scenario.vocabulary();
     let is_part = |text: &str, name: &str| text.split([',', '+', '(']).any(|part| part == name);
@@ -225,7 +225,7 @@ pub(crate) fn definitions(scenario: &Scenario, results: &[RunResult]) -> String 
     run.map(note).collect()
 }
 
-/// Whether a scheme's goodput has an interval, and why it has none.
+/// Returns the kind of interval of a scheme's goodput, or the reason for its absence.
 fn interval_kind(group: &Group<'_>) -> &'static str {
     match group.goodput() {
         Some(Summary { half_width: Some(_), .. }) => "± is the 95 % confidence interval of the mean",
@@ -235,7 +235,7 @@ fn interval_kind(group: &Group<'_>) -> &'static str {
     }
 }
 
-/// What there is to know about the intervals of all schemes.
+/// Returns a note on the intervals of all schemes.
 fn interval_note(groups: &[Group<'_>]) -> String {
     let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
     for group in groups {
@@ -261,11 +261,10 @@ fn scenario_note(plan: &Plan, arguments: &RunArguments) -> String {
         parts.push(format!("counted from {} on", format_span(run.start + run.warmup)));
     }
     parts.push(seeds::in_words(&plan.scenario));
-    // Each of them stays on one line.
     parts.iter().map(|part| part.replace(' ', NO_BREAK)).collect::<Vec<_>>().join(", ")
 }
 
-/// How long a run takes, in words.
+/// Returns the length of a run in words.
 pub(crate) fn length(stop: Stop) -> String {
     match stop {
         Stop::After(duration) => format_span(duration),
@@ -276,7 +275,7 @@ pub(crate) fn length(stop: Stop) -> String {
     }
 }
 
-/// Whether what arrived is what was sent.
+/// Returns a note on the integrity of transferred data.
 fn transfers(results: &[RunResult]) -> String {
     let ended = |result: &RunResult| result.flows.iter().filter(|flow| flow.intact.is_some()).count();
     let total: usize = results.iter().map(ended).sum();
@@ -297,7 +296,7 @@ fn transfers(results: &[RunResult]) -> String {
     labelled("received bytes: ", &(equal + &hash), LABEL)
 }
 
-/// Where captures and traces are.
+/// Returns a note on the places of captures and traces.
 pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
     let mut text = String::new();
     let inside = |folder: &Path| match &arguments.sweep {
@@ -316,7 +315,7 @@ pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
     text
 }
 
-/// The runs in which something went wrong, one on each line.
+/// Returns the failed runs, one per line.
 pub(crate) fn failures(results: &[RunResult]) -> String {
     let failed: Vec<String> = results
         .iter()

@@ -1,4 +1,4 @@
-//! Where a scenario comes from: a file, standard input, or the program itself.
+//! Origin of a scenario: a file, standard input, or the program itself.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use crate::builtin;
 use crate::exit::CommandError;
 use crate::init;
 
-/// Bytes that are read from standard input at most.
+/// Maximum number of bytes that are read from standard input.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// A scenario's text, before anything is read in it.
+/// Text of a scenario before it is parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// As messages name it.
+    /// Name in messages.
     name: String,
-    /// The folder that its files are named from.
+    /// Folder to which its file names are relative.
     pub(crate) folder: PathBuf,
     text: Text,
 }
@@ -29,7 +29,8 @@ enum Text {
 }
 
 impl Source {
-    /// What `-`, the name of a built-in scenario or a path stands for. A file goes before a built-in scenario of its name.
+    /// Returns the scenario for `-`, the name of a built-in scenario, or a path. A file precedes a built-in scenario of the same
+    /// name.
     pub(crate) fn of(path: &Path) -> Result<Source, CommandError> {
         let here = |name: &str, text: String| Source {
             name: name.to_owned(),
@@ -49,12 +50,12 @@ impl Source {
         }
         match path.components().count() == 1 && path.extension().is_none() && !path.exists() {
             true => Err(CommandError::usage(unknown(&path.display().to_string()))),
-            // What the system says of the file tells more.
+            // The error of the system about the file is more specific.
             false => Ok(Source { name, folder, text: Text::InFile(path.to_owned()) }),
         }
     }
 
-    /// Reads the scenario and puts the overrides in.
+    /// Reads the scenario and applies the overrides.
     pub(crate) fn load(&self, changes: &[Override]) -> Result<Scenario, ScenarioError> {
         match &self.text {
             Text::InFile(path) => Scenario::load(path, changes),
@@ -63,7 +64,7 @@ impl Source {
     }
 }
 
-/// Returns the error about a name that stands for neither a file nor a built-in scenario.
+/// Returns the error about a name that is neither a file nor a built-in scenario.
 fn unknown(name: &str) -> String {
     let known = builtin::SCENARIOS.iter().map(|file| file.name);
     match init::nearest(name, known) {

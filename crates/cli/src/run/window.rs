@@ -1,15 +1,15 @@
-//! Where the receive buffer, and no network, sets the speed.
+//! Detection of runs whose speed the receive buffer limits, and not the network.
 
 use anabranch_lab::run::RunResult;
 use anabranch_scenario::units::format_size;
 use anabranch_scenario::{Path, Scenario};
 
-/// Part of the time that says so.
+/// Fraction of the time above which the buffer counts as the limit.
 const MOST_OF_IT: f64 = 0.5;
 
-/// Says which schemes waited for the peer's window for most of the time, and what to try.
+/// Returns a note on schemes that waited for the peer's window most of the time, with a remedy.
 pub(super) fn note(scenario: &Scenario, results: &[RunResult]) -> Option<String> {
-    // An application that reads slowly closes the window, whatever the buffer.
+    // An application that reads slowly closes the window with any buffer.
     if scenario.flows.iter().any(|flow| flow.reader.is_some()) {
         return None;
     }
@@ -35,7 +35,7 @@ pub(super) fn note(scenario: &Scenario, results: &[RunResult]) -> Option<String>
     ))
 }
 
-/// Twice what all paths hold in the longest round trip, and twice the buffer of now at least.
+/// Returns twice the capacity of all paths over the longest round trip, and at least twice the current buffer.
 fn enough(scenario: &Scenario) -> u64 {
     let (mut rate_bps, mut longest_s) = (0.0, 0.0_f64);
     for path in &scenario.paths {
@@ -48,7 +48,7 @@ fn enough(scenario: &Scenario) -> u64 {
     twice_held.max(twice_buffer).checked_next_power_of_two().unwrap_or(twice_buffer)
 }
 
-/// Bits per second that a path carries, and seconds of its round trip without queues.
+/// Returns the bits per second of a path, and the seconds of its round trip without queues.
 fn line(scenario: &Scenario, path: &Path) -> (f64, f64) {
     let shared = path.via.iter().filter_map(|&link| scenario.links.get(link)).map(|link| &link.duplex);
     let mut rate_bps = f64::INFINITY;

@@ -1,4 +1,4 @@
-//! The book's pages about schemes and components, and the lists in other pages that lead there.
+//! Pages of the book about schemes and components, and the lists in other pages that link to them.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::schemes::subject::Subject;
 const BEGIN: &str = "<!-- cards: begin -->";
 const END: &str = "<!-- cards: end -->";
 
-/// Writes every page, takes away pages of what is no more, and puts the lists between their marks.
+/// Writes every page, removes obsolete ones, and inserts the lists between their marks.
 pub(super) fn write(folder: &Path) -> anyhow::Result<()> {
     let subjects = Subject::all();
     let pages = folder.join("schemes");
@@ -40,7 +40,7 @@ fn remove_stale(pages: &Path, subjects: &[Subject]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tables of the page that all others hang from.
+/// Returns the tables of the overview page.
 fn overview(subjects: &[Subject]) -> String {
     let (mut schemes, mut components) = (String::new(), String::new());
     for subject in subjects {
@@ -62,12 +62,12 @@ fn overview(subjects: &[Subject]) -> String {
     text
 }
 
-/// The lines of the book's summary, below that of the overview.
+/// Returns the lines of the book's summary below the overview.
 fn chapters(subjects: &[Subject]) -> String {
     subjects.iter().map(|subject| format!("  - [{0}](schemes/{0}.md)\n", subject.name())).collect()
 }
 
-/// Puts a block in the place of what stands between the two marks of a file.
+/// Replaces the text between the two marks of a file.
 fn refresh(file: &Path, block: &str) -> anyhow::Result<()> {
     let text = read(file)?;
     let lines = || text.split_inclusive('\n');

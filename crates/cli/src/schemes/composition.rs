@@ -1,11 +1,11 @@
-//! What an expression is composed of.
+//! Composition of an expression.
 
 use anabranch_schemes::registry::{NamedScheme, Values};
 
 use crate::output::labelled;
 use crate::schemes::text::label_width;
 
-/// The scheme and each component with the values of their parameters.
+/// Returns the scheme and each component with the values of their parameters.
 pub(super) fn text(scheme: &NamedScheme) -> String {
     let preset = scheme.preset();
     let mut text = format!("{scheme}\n\n");

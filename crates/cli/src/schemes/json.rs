@@ -5,13 +5,13 @@ use serde_json::{Map, json};
 
 use crate::schemes::subject::Subject;
 
-/// An array with one object each.
+/// Returns an array with one object for each subject.
 pub(super) fn cards(subjects: &[Subject]) -> String {
     let all: Vec<serde_json::Value> = subjects.iter().map(card).collect();
     format!("{:#}\n", serde_json::Value::Array(all))
 }
 
-/// One object with the scheme and the components of an expression.
+/// Returns an object with the scheme and the components of an expression.
 pub(super) fn composition(scheme: &NamedScheme) -> String {
     let components: Vec<_> = scheme
         .additions()

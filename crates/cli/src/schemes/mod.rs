@@ -46,12 +46,12 @@ pub(crate) struct SchemesArguments {
     markdown: Option<Option<PathBuf>>,
 }
 
-/// Every scheme and component as JSON, as `anabranch schemes --json` prints them.
+/// Returns every scheme and component as JSON, as `anabranch schemes --json` prints them.
 pub fn cards_json() -> String {
     json::cards(&Subject::all())
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn schemes(arguments: &SchemesArguments) -> Result<Status, CommandError> {
     match (&arguments.name, &arguments.markdown) {
         (Some(_), Some(Some(_))) => {

@@ -1,8 +1,8 @@
-//! What a card is about: a scheme or a component.
+//! Subject of a card: a scheme or a component.
 
 use anabranch_schemes::registry::{COMPONENTS, Card, Component, Kind, PRESETS, Parameter, Preset};
 
-/// One of the two.
+/// A scheme or a component.
 #[derive(Clone, Copy)]
 pub(crate) enum Subject {
     Scheme(&'static Preset),
@@ -10,13 +10,12 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// Schemes, then components, in the order in which they are listed.
+    /// Returns schemes, then components, in the order in which they are listed.
     pub(crate) fn all() -> Vec<Subject> {
         let schemes = PRESETS.iter().map(Subject::Scheme);
         schemes.chain(COMPONENTS.iter().map(Subject::Component)).collect()
     }
 
-    /// The one of this name.
     pub(crate) fn named(name: &str) -> Option<Subject> {
         Subject::all().into_iter().find(|subject| subject.name() == name)
     }
@@ -56,7 +55,7 @@ impl Subject {
         }
     }
 
-    /// The components that can be added to a scheme, or the schemes that a component can be added to.
+    /// Returns the components that can be added to a scheme, or the schemes to which a component can be added.
     pub(crate) fn partners(&self) -> Vec<&'static str> {
         match self {
             Subject::Scheme(preset) => {
@@ -68,7 +67,7 @@ impl Subject {
         }
     }
 
-    /// The shortest expression with a parameter in it, if there is one.
+    /// Returns the shortest expression with a parameter, if there is one.
     pub(crate) fn example(&self) -> String {
         let parameter = self.parameters().first();
         let setting = parameter.map(|one| format!("({}={})", one.name, one.default)).unwrap_or_default();
@@ -78,7 +77,7 @@ impl Subject {
         }
     }
 
-    /// Where new data goes, or what takes the place of what: a label and a text.
+    /// Returns a label and a text: the destination of new data, or the part of a scheme that a component replaces.
     pub(crate) fn place(&self) -> (&'static str, String) {
         match self {
             Subject::Scheme(Preset { multipath: true, .. }) => {
@@ -92,7 +91,7 @@ impl Subject {
     }
 }
 
-/// What a scheme on several paths takes where these share a bottleneck; nothing for a single path and for components.
+/// Returns the share of a multipath scheme on a common bottleneck. Returns `None` for a single path and for components.
 pub(crate) fn fairness(subject: &Subject) -> Option<String> {
     let Subject::Scheme(preset @ Preset { multipath: true, .. }) = subject else { return None };
     let windows = match preset.coupled {
@@ -105,12 +104,12 @@ pub(crate) fn fairness(subject: &Subject) -> Option<String> {
     })
 }
 
-/// A parameter's default with its unit.
+/// Returns a parameter's default with its unit.
 pub(crate) fn default_of(parameter: &Parameter) -> String {
     format!("{} {}", parameter.default, parameter.unit).trim_end().to_owned()
 }
 
-/// What a parameter takes, in words.
+/// Returns the values of a parameter, in words.
 pub(crate) fn values_of(parameter: &Parameter) -> String {
     match parameter.kind {
         Kind::Switch => "true, false".to_owned(),

@@ -3,12 +3,12 @@
 use crate::output::labelled;
 use crate::schemes::subject::{Subject, default_of, fairness, values_of};
 
-/// Columns for labels, wide enough for the longest of these.
+/// Returns the columns of labels, for the longest of these.
 pub(super) fn label_width<'a>(labels: impl IntoIterator<Item = &'a str>) -> usize {
     labels.into_iter().map(str::len).max().unwrap_or(0) + 2
 }
 
-/// Two sections: schemes and components.
+/// Returns two sections: schemes and components.
 pub(super) fn list(subjects: &[Subject]) -> String {
     let width = label_width(subjects.iter().map(Subject::name));
     let (mut schemes, mut components) = (String::new(), String::new());
@@ -28,7 +28,7 @@ pub(super) fn list(subjects: &[Subject]) -> String {
     text + "\nanabranch schemes NAME shows the rules, the open points and the parameters of one of them.\n"
 }
 
-/// Everything about one of them.
+/// Returns all information about a subject.
 pub(super) fn card(subject: &Subject) -> String {
     let (label, place) = subject.place();
     let partners = match subject {

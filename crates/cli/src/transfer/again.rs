@@ -1,17 +1,17 @@
-//! The command that goes on with a transfer.
+//! Commands that resume a transfer.
 
 use std::ffi::OsString;
 use std::iter;
 
 use anabranch_transfer::{TransferError, escape};
 
-/// What is true of every transfer that can go on.
+/// Remedy for every transfer that can be resumed.
 pub(super) const KEPT: &str = "what has arrived is kept: start it again to continue from there";
 
-/// The same after an offer with a one-time code.
+/// Remedy after an offer with a one-time code.
 pub(super) const KEPT_BY_CODE: &str = "the code is no longer valid; what has arrived is kept: start it again and give the receiver the new code";
 
-/// The same after an offer of which something goes through a pipe.
+/// Remedy after an offer with a one-time code through a pipe.
 pub(super) const PIPED_BY_CODE: &str = "the code is no longer valid; what went through a pipe cannot be resumed: start it again from the beginning and give the receiver the new code";
 
 /// Note on an offer with a one-time code that ended before anything was transferred.
@@ -21,8 +21,8 @@ pub(super) const CODE_UNUSED: &str = "the code is no longer valid: start it agai
 pub(super) const PIPED: &str =
     "what went through a pipe cannot be resumed by another command: start again from the beginning";
 
-/// What was typed, for a shell. `None` where that would not do: what came through a pipe has to be written anew, and what a
-/// terminal does not show as it is cannot be copied from there.
+/// Returns the typed command for a shell. Returns `None` if it cannot be repeated: data from a pipe has to be written again, and
+/// text that a terminal does not show unchanged cannot be copied from there.
 pub(super) fn command(typed: &[OsString]) -> Option<String> {
     let words: Vec<&str> = typed.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
     if words.contains(&"-") {
@@ -32,17 +32,17 @@ pub(super) fn command(typed: &[OsString]) -> Option<String> {
     (escape(&text) == text).then_some(text)
 }
 
-/// What to do after a transfer that was not carried through, on the side that began it.
+/// Returns the remedy after a transfer that was not completed, on the side that began it.
 pub(super) fn remedy(error: &TransferError) -> String {
     if can_go_on(error) { format!("; {KEPT}") } else { String::new() }
 }
 
-/// The same on the side that waits for others.
+/// Returns the remedy on the side that waits for others.
 pub(super) fn remedy_there(error: &TransferError) -> &'static str {
     if can_go_on(error) { "; what has arrived is kept, and the peer can continue from there" } else { "" }
 }
 
-/// Whether the same command goes on where this one ended.
+/// Returns `true` if the same command resumes the transfer.
 pub(super) fn can_go_on(error: &TransferError) -> bool {
     match error {
         TransferError::Lost(_)

@@ -19,17 +19,17 @@ use super::progress::{Pace, Progress, new_bytes};
 use crate::endpoint::{Admitted, Caller, ProtectionOptions, access_notice, networks};
 use crate::output::{self, count};
 
-/// Time between two looks at a transfer.
+/// Time between two updates of a transfer.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Names that the first line of a transfer shows.
+/// Maximum number of names in the first line of a transfer.
 const MOST_NAMED: usize = 3;
-/// Time between two lines about it where nobody watches.
+/// Time between two lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Form of the output.
 enum Mode {
     Json,
-    /// Drawn in place, from the latest snapshot.
+    /// Lines drawn in place, from the latest snapshot.
     Live {
         screen: Mutex<(Live, Option<Box<Snapshot>>)>,
     },
@@ -39,22 +39,22 @@ enum Mode {
     Quiet,
 }
 
-/// Prints for one transfer.
+/// Output of one transfer.
 pub(super) struct Console {
     mode: Mode,
-    /// Goes with every line of a server's transfer.
+    /// Origin of a server's transfer, which precedes each line.
     origin: Option<Origin>,
-    /// Whether blocks leave from here.
+    /// Set on the side that sends blocks.
     sends: bool,
-    /// The command that goes on with the transfer.
+    /// Command that resumes the transfer.
     again: Option<String>,
-    /// Text on how an interrupted transfer is resumed.
+    /// Instructions for resuming an interrupted transfer.
     remedy: &'static str,
     /// Set if the transfer is offered with a one-time code, which ends with this command.
     is_by_code: bool,
-    /// The host that files are fetched from.
+    /// Host from which files are fetched.
     source: Option<String>,
-    /// Whether there is a line for each file.
+    /// Set if each file has a line.
     verbose: bool,
     /// Set if nothing is stored or deleted.
     is_dry_run: bool,
@@ -65,21 +65,20 @@ pub(super) struct Console {
 pub(super) struct Origin {
     /// Number of its association.
     pub(super) number: u64,
-    /// Address that it came from.
     pub(super) peer: String,
     /// Identity of the peer.
     pub(super) caller: Caller,
 }
 
 impl Origin {
-    /// Beginning of each line.
+    /// Returns the beginning of each line.
     fn text(&self) -> String {
         let Origin { number, peer, caller } = self;
         format!("{number} {}: ", caller.at(peer))
     }
 }
 
-/// Line at the beginning of a server's transfer.
+/// Returns the first line of a server's transfer.
 fn started(is_fetched: bool, names: &[PeerText]) -> String {
     match (is_fetched, names) {
         (false, _) => "sends files".to_owned(),
@@ -93,15 +92,15 @@ fn started(is_fetched: bool, names: &[PeerText]) -> String {
     }
 }
 
-/// How a transfer ended, for its summary.
+/// End of a transfer, for its summary.
 pub(super) struct End<'a> {
     /// `complete`, `incomplete`, `failed` or `interrupted`.
     pub(super) result: &'static str,
-    /// Why, if it failed.
+    /// Reason of a failure.
     pub(super) error: Option<String>,
     pub(super) totals: Totals,
     pub(super) carried: &'a [Carried],
-    /// Whether the same command goes on from here.
+    /// Set if the same command resumes the transfer.
     pub(super) goes_on: bool,
 }
 
@@ -134,7 +133,7 @@ impl Console {
         }
     }
 
-    /// For one of a server's transfers, whose lines name it.
+    /// Returns the output of a server's transfer, whose lines name it.
     pub(super) fn of_transfer(show: &ShowOptions, origin: Origin) -> Self {
         let mode = match (show.json, show.quiet) {
             (true, _) => Mode::Json,
@@ -144,13 +143,13 @@ impl Console {
         Console { origin: Some(origin), ..Console::in_mode(show, mode) }
     }
 
-    /// For files that are fetched from this host.
+    /// Names the host from which files are fetched.
     pub(super) fn naming_host(mut self, host: &str) -> Self {
         self.source = Some(host.to_owned());
         self
     }
 
-    /// For a transfer that only says what would be done.
+    /// Marks the transfer as a dry run.
     pub(super) fn dry_run(mut self, is_dry_run: bool) -> Self {
         self.is_dry_run = is_dry_run;
         self
@@ -167,13 +166,13 @@ impl Console {
     }
 
     fn say(&self, text: &str) {
-        // Names of files here and of interfaces are others' text, too.
+        // Names of files and interfaces are untrusted text, too.
         let text = escape(text);
         let label = self.origin.as_ref().map(Origin::text).unwrap_or_default();
         self.above(|| output::notice(format_args!("{label}{text}")));
     }
 
-    /// Writes something above the lines that are drawn in place.
+    /// Writes above the lines that are drawn in place.
     fn above(&self, write: impl FnOnce()) {
         let Mode::Live { screen } = &self.mode else { return write() };
         let (live, snapshot) = &mut *lock(screen);
@@ -184,12 +183,12 @@ impl Console {
         }
     }
 
-    /// Returns `true` if the lines depend on the size of a terminal.
+    /// Returns `true` if the output depends on the size of a terminal.
     pub(super) fn is_live(&self) -> bool {
         matches!(self.mode, Mode::Live { .. })
     }
 
-    /// Draws the latest lines again, after the terminal has another size.
+    /// Draws the latest lines again, after a change of the terminal's size.
     pub(super) fn redraw(&self) {
         self.above(|| {});
     }
@@ -198,7 +197,7 @@ impl Console {
         matches!(self.mode, Mode::Quiet)
     }
 
-    /// The first line.
+    /// Prints the first line.
     pub(super) async fn start(&self, command: &str, paths: &mut Paths) {
         if let Mode::Json = self.mode {
             let encrypted =
@@ -216,7 +215,7 @@ impl Console {
             return self.json(event_json(event));
         }
         match event {
-            // The peer began the transfer. Only a server reports that.
+            // Only a server reports that the peer began the transfer.
             Event::Started { is_fetched, names } if self.origin.is_some() => {
                 self.note(&started(*is_fetched, names));
             }
@@ -247,7 +246,7 @@ impl Console {
                 self.note(&failure.to_string());
             }
             Event::Skipped { name, failure } => match &self.source {
-                // It is the host that does not have it.
+                // The host lacks the file.
                 Some(host) => self.say(&format!("{host}: {failure}")),
                 None => self.failed(name, failure),
             },
@@ -374,19 +373,19 @@ impl Console {
 }
 
 impl Console {
-    /// The same for a transfer of which something goes through a pipe.
+    /// Sets the remedy for a transfer through a pipe.
     pub(super) fn piped(self, is_piped: bool) -> Self {
         if is_piped { Console { remedy: PIPED, again: None, ..self } } else { self }
     }
 
-    /// The same for an offer with a one-time code, which waits for a receiver.
+    /// Sets the remedy for an offer with a one-time code, and waits for a receiver.
     pub(super) fn by_code(self, is_piped: bool) -> Self {
         let remedy = if is_piped { PIPED_BY_CODE } else { KEPT_BY_CODE };
         self.wait_for(Waiting::Receiver);
         Console { remedy, again: None, is_by_code: true, ..self }
     }
 
-    /// Notes that the transfer continues only after this step of the receiver.
+    /// Records that the transfer waits for this step of the receiver.
     pub(super) fn wait_for(&self, step: Waiting) {
         lock(&self.progress).wait_for(step);
     }
@@ -395,7 +394,7 @@ impl Console {
         lock(&self.progress).elapsed(Instant::now())
     }
 
-    /// Returns an error with the remedy that is true of this transfer.
+    /// Returns an error with the remedy of this transfer.
     fn remedied(&self, error: &str) -> String {
         error.replace(KEPT, self.remedy)
     }
@@ -429,7 +428,7 @@ fn summary(result: &str, totals: &Totals, new_bytes: u64, took: Duration) -> Str
     text
 }
 
-/// The summary of a transfer that only says what would be done.
+/// Returns the summary of a dry run.
 fn of_dry_run(result: &str, totals: &Totals) -> String {
     let mut text = format!(
         "dry run, {result}: {} of {}, {} there already; nothing was stored",
@@ -509,7 +508,7 @@ fn event_json(event: &Event) -> Value {
     }
 }
 
-/// What something is, its size and where it leads.
+/// Returns the kind of an entry, its size and the target of a link.
 fn kind_of(offer: &Offer) -> (&'static str, Option<u64>, Option<String>) {
     match &offer.kind {
         Kind::File { size_bytes, .. } => ("file", Some(*size_bytes), None),
@@ -519,7 +518,7 @@ fn kind_of(offer: &Offer) -> (&'static str, Option<u64>, Option<String>) {
     }
 }
 
-/// A line as `ls -l` and `rsync --list-only` have it, times in UTC.
+/// Returns a line in the format of `ls -l` and `rsync --list-only`, with times in UTC.
 fn list_line(offer: &Offer) -> String {
     let (kind, size_bytes, target) = kind_of(offer);
     let first = match kind {
@@ -535,7 +534,7 @@ fn list_line(offer: &Offer) -> String {
     format!("{first}{mode} {size:>15} {changed} {}{arrow}", offer.name)
 }
 
-/// The date and time of so many seconds since 1970; nothing of it where there is no such year.
+/// Returns the date and time of a number of seconds since 1970, or a dash outside of the supported years.
 fn utc(seconds: i64) -> String {
     let Ok(at) = OffsetDateTime::from_unix_timestamp(seconds) else { return format!("{:>19}", "-") };
     let (year, month, day) = at.to_calendar_date();
@@ -543,7 +542,7 @@ fn utc(seconds: i64) -> String {
     format!("{year:04}-{:02}-{day:02} {hour:02}:{minute:02}:{second:02}", u8::from(month))
 }
 
-/// Says where it listens and whom it accepts, for people or for programs.
+/// Prints the addresses and accepted peers of a server, for people or programs.
 pub(super) fn listening_notice(
     host: &Host,
     show: &ShowOptions,
@@ -584,7 +583,7 @@ mod tests {
         assert_eq!(list_line(&file), "-rwxr-xr--            1234 2000-02-29 00:00:00 a");
         let link = offer(Kind::Link { target: "b\u{202e}".into() }, -1);
         assert_eq!(list_line(&link), "lrwxr-xr--                 1969-12-31 23:59:59 a -> b\\u{202e}");
-        // A peer may say anything.
+        // A peer may send any time.
         for seconds in [i64::MIN, i64::MAX] {
             assert!(list_line(&offer(Kind::Folder, seconds)).starts_with("drwxr-xr--"));
         }

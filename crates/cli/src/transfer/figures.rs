@@ -1,4 +1,4 @@
-//! Amounts, rates and times as people read them.
+//! Amounts, rates and times for people.
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ fn digits(value: f64) -> String {
     if value >= 10.0 || value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
-/// Such as `24 MB`.
+/// Formats an amount, such as `24 MB`.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn amount(bytes: u64) -> String {
     let (size, unit) = scale(bytes as f64);
     format!("{} {unit}", digits(bytes as f64 / size))
 }
 
-/// Such as `239/388 MB`.
+/// Formats a part of a whole, such as `239/388 MB`.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn part(done: u64, all: u64) -> String {
     let (size, unit) = scale(all as f64);
     format!("{}/{} {unit}", digits((done as f64 / size * 10.0).round() / 10.0), digits(all as f64 / size))
 }
 
-/// Such as `24 MB/s`.
+/// Formats a rate, such as `24 MB/s`.
 pub(super) fn rate(bytes_per_second: f64) -> String {
     let (size, unit) = scale(bytes_per_second);
     format!("{} {unit}/s", digits((bytes_per_second / size * 10.0).round() / 10.0))
 }
 
-/// Such as `1:41`.
+/// Formats a time, such as `1:41`.
 pub(super) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds / 3600 {
@@ -54,7 +54,7 @@ pub(super) fn duration(time: Duration) -> String {
     }
 }
 
-/// A mean over the time, or nothing if that is none.
+/// Returns a mean per second, or zero for no time.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn per_second(amount: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { amount as f64 / time.as_secs_f64() }

@@ -1,4 +1,4 @@
-//! `--include` and `--exclude`, in the order in which they are given.
+//! Options `--include` and `--exclude`, in the order of the command line.
 
 use anabranch_transfer::{BadRule, Filters, Rule};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -11,7 +11,7 @@ const OPTIONS: [(&str, &str); 2] = [
     ("include", "Take what this fits, if no --exclude before it does; can be repeated"),
 ];
 
-/// The rules; those of both options, in their order.
+/// Rules of both options, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FilterOptions(Vec<Rule>);
 

@@ -1,4 +1,4 @@
-//! Who sends: drawn once, and kept for this user.
+//! Identity of a sender: drawn once and stored for this user.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -11,11 +11,11 @@ use super::ShowOptions;
 use crate::exit::CommandError;
 use crate::output;
 
-/// A name that no transfer touches, so that it stays here even where a folder with it is served.
+/// Name of the file. Transfers exclude it, so that it stays here even if its folder is served.
 const FILE: &str = ".anabranch-sender";
 const DIGITS: usize = 2 * SenderId::LEN;
 
-/// The identity that is kept. Where none can be, one for this run alone, and a note that says so.
+/// Returns the stored identity. If it cannot be stored, returns one for this run alone and prints a note.
 pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     let kept = match state_dir() {
         Some(dir) => load_or_create(&dir.join("anabranch")).map_err(|(path, error)| {
@@ -41,7 +41,7 @@ pub(super) fn sender(show: &ShowOptions) -> Result<SenderId, CommandError> {
     }
 }
 
-/// As the XDG base directory specification has it: a path that is not absolute counts for nothing.
+/// Returns the folder of the XDG base directory specification, which ignores relative paths.
 fn state_dir() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")))
@@ -70,7 +70,7 @@ fn load(path: &Path) -> io::Result<SenderId> {
     Ok(SenderId::from_bytes(bytes))
 }
 
-/// Makes the file, whole or not at all. Where another process was quicker, its file stays.
+/// Creates the file completely or not at all. An existing file of another process stays.
 fn create(dir: &Path, path: &Path) -> io::Result<()> {
     make_private_dir(dir)?;
     let sender = SenderId::random().map_err(|error| io::Error::other(error.to_string()))?;
@@ -84,7 +84,7 @@ fn create(dir: &Path, path: &Path) -> io::Result<()> {
             linked => linked,
         }
     });
-    // What is left of a run that was killed is not in anybody's way.
+    // A leftover of a killed run must not block later ones.
     let _ = fs::remove_file(&draft);
     written
 }

@@ -1,7 +1,7 @@
 //! Lines that show a running transfer, as a function of its state and the size of the terminal.
 //!
-//! The first line has a bar and figures, the second one the count of files and the current name, and each path has a row. Where a line
-//! does not fit, its least important columns are dropped first and its names are cut in the middle.
+//! The first line has a bar and figures, the second one the count of files and the current name, and each path has a row. A line
+//! that does not fit loses its least important columns first, and its names are cut in the middle.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::output::count;
 
 /// Blanks between columns.
 const GAP: &str = "  ";
-/// Narrowest bar that is drawn, and the widest.
+/// Range of widths of the bar.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 10..=40;
-/// Narrowest current name that is shown.
+/// Minimum width of the current name.
 const LEAST_NAME: usize = 8;
-/// Lines above the rows of paths, and the one that the cursor is left on.
+/// Lines above the rows of paths, and the line of the cursor.
 const OTHER_LINES: usize = 3;
 /// Longest remaining time that is shown.
 const LONGEST_LEFT_S: f64 = 1e7;
@@ -30,14 +30,14 @@ pub(super) struct Size {
     pub(super) rows: usize,
 }
 
-/// State of a transfer at one moment.
+/// State of a transfer at one time.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     pub(super) totals: Totals,
     /// Smoothed rate of user data.
     pub(super) bytes_per_s: f64,
     pub(super) phase: Phase,
-    /// File that is transferred, escaped.
+    /// Escaped name of the current file.
     pub(super) file: Option<String>,
     pub(super) paths: Vec<PathLine>,
     /// Set on the side that sends blocks.
@@ -47,17 +47,17 @@ pub(super) struct Snapshot {
 /// Activity of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Something arrived recently.
+    /// Data arrived recently.
     Moving,
     /// No progress for this time.
     Stalled(Duration),
-    /// The association was lost this long ago, and another one is tried.
+    /// The association was lost this long ago, and the transfer connects again.
     Disconnected(Duration),
     /// The sender of a one-time code waits.
     Waiting(Waiting),
 }
 
-/// Step of the receiver that the sender of a one-time code waits for.
+/// Step of the receiver for which the sender of a one-time code waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     /// A receiver connects and proves the code.
@@ -79,7 +79,7 @@ impl Waiting {
 }
 
 impl Snapshot {
-    /// Returns the lines for a terminal. None of them is wider than that.
+    /// Returns the lines for a terminal, of at most its width.
     pub(super) fn lines(&self, size: Size) -> Vec<String> {
         if let Some(step) = self.first_step() {
             return vec![elide_middle(step.text(), size.columns)];
@@ -89,7 +89,7 @@ impl Snapshot {
         lines
     }
 
-    /// Returns the step of the receiver without which nothing can be transferred yet.
+    /// Returns the step of the receiver that has to precede any transfer.
     fn first_step(&self) -> Option<Waiting> {
         match self.phase {
             Phase::Waiting(step) if self.totals.found_files == 0 => Some(step),
@@ -97,7 +97,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the lines for a file or a pipe, where nothing has to fit.
+    /// Returns the lines for a file or a pipe, without a limit of width.
     pub(super) fn plain_lines(&self) -> Vec<String> {
         if let Some(step) = self.first_step() {
             return vec![step.text().to_owned()];
@@ -125,7 +125,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the figures of the first line, each with its rank: those with the highest are dropped first.
+    /// Returns the figures of the first line with their ranks. Figures with the highest rank are dropped first.
     fn figures(&self) -> Vec<(u8, String)> {
         let Totals { held_bytes, .. } = self.totals;
         let mut figures = Vec::new();
@@ -141,7 +141,7 @@ impl Snapshot {
         figures
     }
 
-    /// Returns the remaining time, or the reason why there is none.
+    /// Returns the remaining time, or the reason for its absence.
     fn phase_text(&self) -> Option<String> {
         match self.phase {
             Phase::Waiting(step) => Some(step.text().to_owned()),
@@ -158,7 +158,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the part of the transfer that needs nothing more, between 0 and 1.
+    /// Returns the completed fraction of the transfer, between 0 and 1.
     fn fraction(&self) -> Option<f64> {
         let Totals { done_files, failed_files, .. } = self.totals;
         match (self.totals.all_bytes()?, self.totals.all_files()?) {
@@ -186,7 +186,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the rows of paths, aligned, with the last one standing for all that do not fit.
+    /// Returns the aligned rows of paths. The last row sums up the paths that do not fit.
     fn rows(&self, columns: usize, most: usize) -> Vec<String> {
         let shown = if self.paths.len() > most { most.saturating_sub(1) } else { self.paths.len() };
         let (paths, others) = self.paths.split_at(shown);
@@ -201,7 +201,7 @@ impl Snapshot {
     }
 }
 
-/// Returns rows with a path's addresses, its state, and as many figures as fit into all of them.
+/// Returns rows with a path's addresses, its state, and the figures that fit into all rows.
 fn table(paths: &[PathLine], sends: bool, columns: usize) -> Vec<String> {
     let indent = if columns < 40 { "" } else { GAP };
     let addresses: Vec<String> = paths.iter().map(PathLine::addresses).collect();
@@ -229,7 +229,7 @@ fn table(paths: &[PathLine], sends: bool, columns: usize) -> Vec<String> {
     addresses.iter().zip(&others).map(row).collect()
 }
 
-/// Bytes that are at the receiver or will not be sent.
+/// Bytes that the receiver has or that will not be sent.
 fn settled_bytes(totals: &Totals) -> u64 {
     totals.held_bytes.saturating_add(totals.skipped_bytes)
 }
@@ -244,7 +244,7 @@ fn seconds(bytes: u64, bytes_per_s: f64) -> f64 {
     if bytes == 0 { 0.0 } else { bytes as f64 / bytes_per_s.max(f64::MIN_POSITIVE) }
 }
 
-/// Whole percent, rounded down: 100 is shown when nothing more is needed.
+/// Returns whole percent, rounded down: 100 means that the transfer is complete.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn percent(fraction: f64) -> u64 {
     (fraction * 100.0) as u64

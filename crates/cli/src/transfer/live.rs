@@ -1,20 +1,21 @@
 //! Lines at the bottom of a terminal that are redrawn in place.
 //!
-//! indicatif draws the bars of other commands. It remembers the rows that its lines took when they were drawn, so after the terminal
-//! has become narrower and has wrapped them, it clears too few. These lines are few enough to be measured again.
+//! indicatif draws the bars of other commands. It stores the rows of its lines at the time of drawing, so it clears too few after a
+//! narrower terminal has wrapped them. The few lines here are measured again instead.
 
 use console::Term;
 
 use super::layout::Size;
 use crate::columns::width;
 
-/// Columns behind each line for the `^C` that a terminal shows after Ctrl-C. If it began another row, a row of the frame would stay.
+/// Columns behind each line for the `^C` that a terminal shows after Ctrl-C. A `^C` in a new row would leave a row of the frame
+/// behind.
 const ECHO_COLUMNS: usize = 2;
 
-/// Size that is assumed where the terminal does not report one.
+/// Size that is assumed if the terminal does not report one.
 const USUAL_SIZE: Size = Size { columns: 80, rows: 24 };
 
-/// Lines on standard error, of which the last one is left without a line break.
+/// Lines on standard error. The last one has no line break.
 #[derive(Debug)]
 pub(super) struct Live {
     terminal: Term,
@@ -30,7 +31,7 @@ impl Live {
         is_able.then_some(Live { terminal, shown: Vec::new() })
     }
 
-    /// Returns the columns and rows that lines may take now.
+    /// Returns the available columns and rows.
     pub(super) fn room(&self) -> Size {
         room_of(self.size())
     }
@@ -53,8 +54,8 @@ impl Live {
         self.shown = lines.iter().map(|line| width(line)).collect();
     }
 
-    /// Removes the lines, and leaves the cursor where they began. Writes nothing if none is shown: standard output may be the same
-    /// terminal.
+    /// Removes the lines, and leaves the cursor at their beginning. Writes nothing without lines, because standard output may be
+    /// the same terminal.
     pub(super) fn clear(&mut self) {
         if self.shown.is_empty() {
             return;
@@ -73,7 +74,7 @@ impl Live {
         }
     }
 
-    /// Writes the frame. One that cannot be written is dropped, or the buffer would grow with each further one.
+    /// Writes the frame. A failed frame is dropped, because the buffer would grow with each further one.
     fn flush(&mut self) {
         if self.terminal.flush().is_err() {
             self.terminal = Term::buffered_stderr();
@@ -91,7 +92,7 @@ fn room_of(Size { columns, rows }: Size) -> Size {
     Size { columns: columns.saturating_sub(ECHO_COLUMNS).max(1), rows }
 }
 
-/// Rows that lines take, after a narrower terminal has wrapped them.
+/// Returns the rows of lines, after a narrower terminal has wrapped them.
 fn rows_of(shown: &[usize], columns: usize) -> usize {
     shown.iter().map(|width| width.div_ceil(columns).max(1)).sum()
 }

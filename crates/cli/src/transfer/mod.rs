@@ -36,12 +36,12 @@ pub(crate) use recv::RecvArguments;
 pub(crate) use send::SendArguments;
 pub(crate) use serve::{ServeArguments, serve};
 
-/// Longest time that can be asked for.
+/// Longest time of an option.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
-/// Shortest silence that can be asked for: each side sends a sign of life every two seconds.
+/// Shortest silence of an option. Each side sends at least every two seconds.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(5);
 
-/// What all transfers from the side that connects have in common.
+/// Timeouts of transfers on the side that connects.
 #[derive(Clone, Debug, Args)]
 struct TimeoutOptions {
     /// Time to wait for a peer that is away before the transfer is given up; arrived blocks are kept [default: 120s, with
@@ -60,13 +60,13 @@ impl TimeoutOptions {
         Timeouts { silence: self.timeout, retry }
     }
 
-    /// Returns how often the first attempt to connect is repeated. With `--retry` the user waits for a peer that is about to be started.
+    /// Returns the retries of the first attempt to connect. With `--retry` the user waits for a peer that is about to be started.
     fn first_attempts(&self) -> ConnectRetries {
         ConnectRetries::within(self.timeouts().retry).awaiting_peer(self.retry.is_some())
     }
 }
 
-/// How a transfer is shown.
+/// Options for the output of a transfer.
 #[derive(Clone, Debug, Args)]
 struct ShowOptions {
     /// Print one JSON object per line: what happens, progress each second, and a summary
@@ -83,7 +83,7 @@ struct ShowOptions {
 }
 
 impl ShowOptions {
-    /// One line for people, or an object for programs.
+    /// Prints a note: a line for people, or an object for programs.
     fn note(&self, text: &str) {
         let text = escape(text);
         if self.json {
@@ -94,7 +94,7 @@ impl ShowOptions {
     }
 }
 
-/// Which names are taken.
+/// Filter that selects the names to transfer.
 #[derive(Clone, Copy, Debug, Args)]
 struct NameOptions {
     /// Refuse names that not every system can store, such as aux.txt, "end." or a:b
@@ -108,7 +108,7 @@ impl NameOptions {
     }
 }
 
-/// `--on-clash`.
+/// Values of `--on-clash`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Clash {
     /// Refuse the new file
@@ -129,7 +129,7 @@ impl From<Clash> for OnClash {
     }
 }
 
-/// `--links`.
+/// Values of `--links`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum LinkChoice {
     /// As links, if they lead to something in the folder that is transferred; others are left out
@@ -151,7 +151,7 @@ impl From<LinkChoice> for Links {
     }
 }
 
-/// `--fsync`.
+/// Values of `--fsync`.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Fsync {
     /// With the other files that are complete by then
@@ -170,7 +170,7 @@ impl From<Fsync> for Durability {
     }
 }
 
-/// How files are stored.
+/// Options for storing files.
 #[derive(Clone, Copy, Debug, Args)]
 struct StoreOptions {
     /// How a file is brought to the disk before it is reported as stored
@@ -181,7 +181,7 @@ struct StoreOptions {
     names: NameOptions,
 }
 
-/// What both who offers and who fetches may choose of what is transferred.
+/// Options of both sides for the selection of files.
 #[derive(Clone, Debug, Args)]
 struct SelectOptions {
     /// How symbolic links are transferred
@@ -215,7 +215,7 @@ fn read_limit(text: &str) -> Result<RateLimit, String> {
         .ok_or_else(|| format!("`{text}` is less than a byte per second: leave --limit out, or give more"))
 }
 
-/// Opens the folder that files go to, and makes it if there is none.
+/// Opens the destination folder. Creates it if it does not exist.
 fn open_folder(
     dir: &Path,
     on_clash: Option<Clash>,
@@ -241,12 +241,12 @@ fn open_folder(
     Ok(folder.with_names(store.names.rules()).with_durability(store.fsync.into()))
 }
 
-/// Carries `anabranch send` out, which was typed so.
+/// Runs the command `send`. `typed` is the command line.
 pub(crate) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     if arguments.by_code() { code::offer(arguments) } else { send::send(arguments, typed) }
 }
 
-/// Carries `anabranch recv` out, which was typed so.
+/// Runs the command `recv`. `typed` is the command line.
 pub(crate) fn recv(arguments: &RecvArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     match code::CodeAt::of(arguments)? {
         Some(at) => code::fetch(arguments, &at, typed),
@@ -254,7 +254,7 @@ pub(crate) fn recv(arguments: &RecvArguments, typed: &[OsString]) -> Result<Stat
     }
 }
 
-/// Starts a network task and a transfer's own beside it, with as many open files as the system allows.
+/// Starts threads for a network task and for the transfer, and raises the limit of open files as far as the system allows.
 fn runtime() -> anyhow::Result<Runtime> {
     anabranch_transfer::raise_open_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

@@ -1,4 +1,4 @@
-//! What the paths of a transfer do and have done, over all its associations.
+//! Figures of a transfer's paths, over all its associations.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use super::figures::{amount, rate};
 const ACTIVE: &str = "active";
 const POTENTIALLY_FAILED: &str = "potentially failed";
 
-/// The figures of a path at one moment.
+/// Figures of a path at one time.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PathLine {
     local: IpAddr,
@@ -24,16 +24,16 @@ pub(super) struct PathLine {
     is_ambiguous: bool,
     remote: SocketAddr,
     state: &'static str,
-    /// User data sent since the last look, in bytes per second.
+    /// User data sent since the previous call, in bytes per second.
     rate_bytes_per_s: f64,
     rtt_ms: Option<f64>,
     cwnd_bytes: u64,
-    /// Of what was sent since the association began.
+    /// Lost share of the data sent since the association began.
     loss_percent: f64,
     sent_bytes: u64,
 }
 
-/// What a path has carried.
+/// Amount that a path has carried.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Carried {
     local: IpAddr,
@@ -47,20 +47,20 @@ pub(super) struct Carried {
     lost_bytes: u64,
 }
 
-/// The paths of the association at hand, and sums over those before.
+/// Paths of the current association, and sums over earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     association: Option<Association>,
     /// Bytes sent and lost, by local address, index of the interface, and remote address.
     before: BTreeMap<(IpAddr, u32, SocketAddr), (u64, u64)>,
     last: BTreeMap<PathId, u64>,
-    /// Names of interfaces by index; `None` for one that has no name any more.
+    /// Names of interfaces by index; `None` for an interface that has lost its name.
     interfaces: BTreeMap<u32, Option<String>>,
     looked: Option<Instant>,
 }
 
 impl Paths {
-    /// Another association takes the place of the one at hand.
+    /// Replaces the current association.
     pub(super) async fn switch(&mut self, association: Association) {
         if let Some(old) = self.association.replace(association) {
             for path in old.paths().await {
@@ -72,16 +72,16 @@ impl Paths {
         self.looked = None;
     }
 
-    /// The association at hand.
+    /// Returns the current association.
     pub(super) fn association(&self) -> Option<&Association> {
         self.association.as_ref()
     }
 
-    /// How the paths do since this was asked last.
+    /// Returns the figures of the paths since the previous call.
     pub(super) async fn look(&mut self) -> Vec<PathLine> {
         let Some(association) = self.association.clone() else { return Vec::new() };
         let paths = association.paths().await;
-        // What is over keeps the states that its paths had at the end.
+        // Paths of a closed association keep their last states.
         let is_over = association.is_closed();
         let now = Instant::now();
         let since = self.looked.replace(now).map(|looked| now - looked);
@@ -113,13 +113,13 @@ impl Paths {
         }
     }
 
-    /// Returns the name of an interface; `None` for index 0, which is no interface.
+    /// Returns the name of an interface, or `None` for index 0, which is no interface.
     fn interface(&mut self, index: u32) -> Option<String> {
         let name = || if index == 0 { None } else { interface_name(index) };
         self.interfaces.entry(index).or_insert_with(name).clone()
     }
 
-    /// Returns the amounts that each path carried.
+    /// Returns the amounts that each path has carried.
     pub(super) async fn carried(&mut self) -> Vec<Carried> {
         let mut sums = self.before.clone();
         if let Some(association) = &self.association {
@@ -146,7 +146,7 @@ fn appears_again<T: PartialEq>(all: &[T], one: &T) -> bool {
     all.iter().filter(|other| *other == one).count() > 1
 }
 
-/// Returns both addresses, with the interface in the notation of RFC 4007 where they do not tell the path.
+/// Returns both addresses, with the interface in the notation of RFC 4007 if the addresses are ambiguous.
 fn ends(local: IpAddr, interface: Option<&str>, is_ambiguous: bool, remote: SocketAddr) -> String {
     match interface.filter(|_| is_ambiguous) {
         Some(interface) => format!("{local}%{interface} - {remote}"),
@@ -173,12 +173,12 @@ impl PathLine {
         self.state == ACTIVE
     }
 
-    /// Returns the state in as few columns as the others take.
+    /// Returns the state in about as many columns as the other states.
     pub(super) fn state_text(&self) -> &'static str {
         if self.state == POTENTIALLY_FAILED { "pot. failed" } else { self.state }
     }
 
-    /// Returns figures for people, the most important one first. A side that only receives has few: it sends next to nothing.
+    /// Returns figures for people, the most important one first. A side that only receives has few, since it sends hardly any data.
     pub(super) fn figures(&self, sends: bool) -> Vec<String> {
         let rtt = self.rtt_ms.map_or("no RTT yet".to_owned(), |rtt| format!("RTT {rtt:.1} ms"));
         if !sends {
@@ -209,7 +209,7 @@ impl PathLine {
 }
 
 impl Carried {
-    /// One line for people.
+    /// Returns a line for people.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn text(&self, all_bytes: u64) -> String {
         let share = self.sent_bytes as f64 * 100.0 / (all_bytes as f64).max(1.0);

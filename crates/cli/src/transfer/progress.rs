@@ -1,4 +1,4 @@
-//! Progress of one transfer over time: its rate, when it moved last, and the file that is transferred.
+//! Progress of one transfer over time: its rate, its last movement, and the current file.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -25,22 +25,22 @@ pub(super) struct Progress {
     last: Instant,
     last_bytes: u64,
     bytes_per_s: Option<f64>,
-    /// Counters that change when anything moves.
+    /// Counters that change with any progress.
     movement: (u64, u64, u64),
     moved_at: Instant,
     lost_at: Option<Instant>,
-    /// Files that have begun and are not done, escaped, oldest first.
+    /// Escaped names of files that have begun and are not done, oldest first.
     open: VecDeque<String>,
-    /// File that was done last.
+    /// Name of the file that was done last.
     done: Option<String>,
 }
 
-/// Rates at one moment.
+/// Rates at one time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Since the previous call, in bytes per second.
+    /// Rate since the previous call, in bytes per second.
     pub(super) latest: f64,
-    /// Over the last seconds.
+    /// Smoothed rate over the last seconds, in bytes per second.
     pub(super) smoothed: f64,
     pub(super) phase: Phase,
 }
@@ -62,12 +62,12 @@ impl Progress {
         }
     }
 
-    /// Returns the time since the transfer began. Time that a new receiver took to come and to answer does not count.
+    /// Returns the time since the transfer began. The time that a new receiver took to connect and to answer is excluded.
     pub(super) fn elapsed(&self, now: Instant) -> Duration {
         now - self.began
     }
 
-    /// Notes that the transfer continues only after this step of the receiver.
+    /// Records that the transfer waits for this step of the receiver.
     pub(super) fn wait_for(&mut self, step: Waiting) {
         self.waiting = Some(step);
         self.is_begun &= step == Waiting::Return;
@@ -78,7 +78,7 @@ impl Progress {
         self.waiting
     }
 
-    /// Records what an event says about files and the association.
+    /// Records an event about files or the association.
     pub(super) fn event(&mut self, event: &Event, now: Instant) {
         match event {
             Event::Started { .. } if self.is_begun => (self.waiting, self.moved_at) = (None, now),
@@ -119,7 +119,7 @@ impl Progress {
         let weight = 1.0 - (-time.as_secs_f64() / SMOOTHING_S).exp();
         let before = self.bytes_per_s.unwrap_or(latest);
         let smoothed = before + weight * (latest - before);
-        // The rate counts from the first bytes on.
+        // The rate is undefined before the first bytes.
         self.bytes_per_s = (bytes > 0).then_some(smoothed);
         Pace { latest, smoothed, phase: self.phase(totals, now) }
     }
@@ -139,7 +139,7 @@ impl Progress {
     }
 }
 
-/// Bytes that came in this run, without those that were there before.
+/// Returns the bytes that arrived in this run, without those that existed before.
 pub(super) fn new_bytes(totals: &Totals) -> u64 {
     totals.held_bytes.saturating_sub(totals.reused_bytes)
 }

@@ -25,7 +25,7 @@ use crate::exit::{CommandError, Status};
 use crate::signal::interrupted;
 use crate::{output, quantity};
 
-/// How long journals may take to be brought up to date at the end.
+/// Maximum time for updating journals at the end.
 pub(super) const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
@@ -135,7 +135,7 @@ pub(crate) struct RecvArguments {
     show: ShowOptions,
 }
 
-/// `--listen` alone: the other options of listening and connecting are the same.
+/// Option `--listen` alone. The other options of listening and connecting are the same.
 #[derive(Debug, Args)]
 struct ListenAddresses {
     /// Wait here for one transfer and exit; can be repeated
@@ -146,14 +146,14 @@ struct ListenAddresses {
     access: AccessOptions,
 }
 
-/// Which side connects.
+/// Side that connects.
 enum Role<'a> {
     Fetch(&'a str),
     Wait(Box<(ListenOptions, Admitted)>),
 }
 
 impl RecvArguments {
-    /// Returns `true` if nothing is to be stored.
+    /// Returns `true` for a dry run.
     pub(super) fn is_dry_run(&self) -> bool {
         self.select.dry_run
     }
@@ -174,19 +174,19 @@ impl RecvArguments {
         self.timeouts.first_attempts()
     }
 
-    /// The folder, as it was typed.
+    /// Returns the folder as typed.
     pub(super) fn dir_text(&self) -> String {
         self.dir.display().to_string()
     }
 
-    /// For `CODE@HOST`, which has said itself what it offers.
+    /// Returns the request for `CODE@HOST`, whose sender has listed its offer.
     pub(super) fn request_of(&self, accept: Accept) -> Result<Request, CommandError> {
         let filters = self.select.filters.filters().map_err(CommandError::usage)?;
         let links = self.select.links.into();
         Ok(Request { accept: accept.with_filters(filters), links, mode: self.mode(), delete: false })
     }
 
-    /// Which side connects, and what is taken.
+    /// Returns the side that connects, and the filter of the offer.
     fn request(&self) -> Result<(Role<'_>, Accept), CommandError> {
         let given = [("--yes", self.yes), ("--pin", self.pin), ("--max", self.max.is_some())];
         if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
@@ -209,12 +209,12 @@ impl RecvArguments {
         Ok((role, self.accept(names)?.with_filters(filters)))
     }
 
-    /// The host that is connected to, if one is.
+    /// Returns the host to connect to, if the command connects.
     pub(super) fn host(&self) -> Option<&str> {
         self.host_and_names.first().filter(|_| self.listening.listen.is_empty()).map(String::as_str)
     }
 
-    /// What was given and means nothing with a code.
+    /// Returns the first given option that has no meaning with a code.
     pub(super) fn given_beside_code(&self) -> Option<&'static str> {
         let given = [
             ("names of files", self.host_and_names.len() > 1),
@@ -289,7 +289,7 @@ impl RecvArguments {
     }
 }
 
-/// Where what is fetched goes, and whether that is standard output.
+/// Returns the destination of fetched files, and `true` if it is standard output.
 pub(super) fn open_store(arguments: &RecvArguments) -> Result<(Store, bool), CommandError> {
     let to_stdout = arguments.stdout || arguments.dir == Path::new("-");
     if to_stdout && arguments.show.json {
@@ -323,7 +323,7 @@ fn check_writable(folder: &Folder, dir: &Path) -> Result<(), CommandError> {
     })
 }
 
-/// Carries the command out, which was typed so.
+/// Runs the command. `line` is the command line.
 pub(super) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Status, CommandError> {
     let (role, accept) = arguments.request()?;
     let (store, to_stdout) = open_store(arguments)?;
@@ -342,7 +342,7 @@ pub(super) fn recv(arguments: &RecvArguments, line: &[OsString]) -> Result<Statu
             }
         }
     });
-    // Threads that write bring their journals up to date.
+    // Threads that write update their journals.
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
 }
@@ -421,7 +421,7 @@ async fn wait(
     Ok(status)
 }
 
-/// Serves associations until a transfer is done. After the first one that was lost, the peer has so long to come back.
+/// Serves associations until a transfer is done. After the first lost one, the peer has `retry` to connect again.
 async fn one_transfer(
     (host, admitted): (&Host, &Admitted),
     server: &Server,
@@ -469,7 +469,7 @@ async fn one_transfer(
                     Ok(()) => return Ok(()),
                     Err(TransferError::Replaced) => {}
                     Err(error) if error.is_transient() => lost = Some((Instant::now() + retry, error)),
-                    // Whoever that was, it was no transfer.
+                    // That peer began no transfer.
                     Err(error) => report.note(format!("a connection was refused: {error}")),
                 }
             }
@@ -478,7 +478,7 @@ async fn one_transfer(
     }
 }
 
-/// The address that an association comes from.
+/// Returns the remote address of an association.
 pub(super) async fn peer_address(association: &Association) -> String {
     association.paths().await.first().map_or_else(String::new, |path| path.remote.to_string())
 }
@@ -492,7 +492,7 @@ fn serve_one(
     let (server, report) = (server.clone(), report.clone());
     tokio::spawn(async move {
         let ended = server.serve_with(association, &rights, &report).await;
-        // Nobody listens any more when one transfer is done.
+        // The channel is closed when one transfer is done.
         let _ = ends.send(ended.map(drop));
     });
 }

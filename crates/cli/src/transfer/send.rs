@@ -23,7 +23,7 @@ use crate::endpoint::{AccessOptions, ConnectOptions, Expected, ListenOptions};
 use crate::exit::{CommandError, Status};
 use crate::signal::{Resizes, interrupted};
 
-/// How long the peer is given to hear that we are going.
+/// Maximum time for the peer to receive the abort.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -117,12 +117,12 @@ impl SendArguments {
         &self.show
     }
 
-    /// Whether files are given to whoever knows a code.
+    /// Returns `true` if the files are offered with a one-time code.
     pub(super) fn by_code(&self) -> bool {
         self.code
     }
 
-    /// What is sent where no host is named.
+    /// Returns the sources of a command without a host.
     pub(super) fn all_sources(&self) -> Result<Vec<SendSource>, CommandError> {
         self.sources(&self.sources_and_host)
     }
@@ -135,7 +135,7 @@ impl SendArguments {
         self.timeouts.timeout
     }
 
-    /// `--retry`, if it was given.
+    /// Returns the value of `--retry`, if it was given.
     pub(super) fn retry_if_given(&self) -> Option<Duration> {
         self.timeouts.retry
     }
@@ -147,7 +147,7 @@ impl SendArguments {
         Ok(sources.map(|source| source.with_links(links).with_filters(filters.clone())).collect())
     }
 
-    /// For `--code`.
+    /// Returns the options of listening for `--code`.
     pub(super) fn listen_options(&self) -> ListenOptions {
         let association = self.connect.association.clone();
         ListenOptions { listen: self.listen.clone(), access: self.access.clone(), association }
@@ -160,7 +160,7 @@ impl SendArguments {
     }
 }
 
-/// Carries the command out, which was typed so.
+/// Runs the command. `typed` is the command line.
 pub(super) fn send(arguments: &SendArguments, typed: &[OsString]) -> Result<Status, CommandError> {
     if let Some(option) = arguments.access.given() {
         return Err(CommandError::usage(format!("{option} is for --code; leave it out to send to a host")));
@@ -191,7 +191,7 @@ fn sources(paths: &[String], name: Option<&str>) -> Result<Vec<SendSource>, Comm
         if path == "-" {
             return Ok(SendSource::stream(name.unwrap_or("stdin"), std::io::stdin()));
         }
-        // Better now than after the peer was found.
+        // Fail before connecting.
         match Path::new(path).symlink_metadata() {
             Ok(_) => Ok(match name {
                 Some(name) if only_pipe && is_pipe(path) => SendSource::piped(name, path),
@@ -209,7 +209,7 @@ async fn run(
     sources: Vec<SendSource>,
     typed: &[OsString],
 ) -> Result<Status, CommandError> {
-    // Before anything is said, so that whoever reads it may send a signal.
+    // The handler precedes the first output, so that a reader of that may send a signal.
     let stop = interrupted()?;
     let is_quiet = arguments.show.quiet || arguments.show.json;
     let identity = sender(&arguments.show)?;
@@ -236,7 +236,7 @@ async fn run(
     Ok(finish(&console, &report, &connector, ended).await)
 }
 
-/// The way to the peer, as often as it is needed, and the paths that it leads over.
+/// Connection to the peer, which can be opened repeatedly, and its paths.
 pub(super) struct Connector<'a> {
     options: &'a ConnectOptions,
     host: &'a str,
@@ -252,12 +252,12 @@ impl<'a> Connector<'a> {
         self.host
     }
 
-    /// Unless `quiet`, it says how it stands while that takes long.
+    /// Opens an association. Unless `quiet`, the progress of a long attempt is printed.
     pub(super) async fn open(&self, quiet: bool) -> Result<Association, CommandError> {
         self.open_to(Expected::Known, quiet).await
     }
 
-    /// The same to somebody in particular.
+    /// Opens an association with an expected peer.
     pub(super) async fn open_to(&self, expected: Expected, quiet: bool) -> Result<Association, CommandError> {
         self.open_within(expected, quiet, ConnectRetries::none()).await
     }
@@ -273,8 +273,8 @@ impl<'a> Connector<'a> {
         Ok(association)
     }
 
-    /// Opens the first association. A handshake that ends without a verdict of the peer, such as when the peer is restarted, is
-    /// repeated as `retries` says.
+    /// Opens the first association. A handshake that ends without a verdict of the peer, for example during a restart of the peer,
+    /// is repeated as `retries` allows.
     pub(super) async fn open_first(
         &self,
         expected: Expected,
@@ -284,7 +284,7 @@ impl<'a> Connector<'a> {
         self.open_within(expected, quiet, retries).await
     }
 
-    /// Tells the peer that this is the end, if it is there.
+    /// Aborts the current association, if there is one, to inform the peer.
     pub(super) async fn close(&self) {
         if let Some(association) = self.paths.lock().await.association() {
             association.abort();
@@ -293,7 +293,7 @@ impl<'a> Connector<'a> {
     }
 }
 
-/// Shows the progress each second, and again when the terminal is resized, for ever.
+/// Shows the progress each second and after each change of the terminal's size, until it is dropped.
 pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Paths>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     tick.tick().await;
@@ -309,7 +309,7 @@ pub(super) async fn watch(console: &Console, report: &Report, paths: &Mutex<Path
     }
 }
 
-/// The summary and the exit status; `None` is an end by a signal.
+/// Prints the summary and returns the exit status. `None` is an end by a signal.
 pub(super) async fn finish(
     console: &Console,
     report: &Report,
@@ -328,7 +328,7 @@ pub(super) async fn finish(
     status
 }
 
-/// What a transfer came to, its exit status, and what to say of an error.
+/// Returns the result of a transfer, its exit status, and the text of an error.
 pub(super) fn judge(
     ended: Option<Result<(), TransferError>>,
     totals: &Totals,
@@ -348,7 +348,7 @@ pub(super) fn judge(
     }
 }
 
-/// Whether the same command goes on where this one ended; `None` is an end by a signal.
+/// Returns `true` if the same command resumes the transfer. `None` is an end by a signal.
 pub(super) fn goes_on(ended: Option<&Result<(), TransferError>>) -> bool {
     match ended {
         None => true,

@@ -26,9 +26,9 @@ use crate::output::count;
 use crate::quantity;
 use crate::signal::interrupted;
 
-/// Files and folders that are looked at for unfinished ones at the start.
+/// Maximum number of files and folders that are searched for unfinished ones at the start.
 const MOST_LOOKED_AT: usize = 1_000_000;
-/// How long transfers may take to let go at the end.
+/// Maximum time for transfers to stop at the end.
 const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
@@ -134,7 +134,7 @@ impl From<Allowed> for Allow {
     }
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Status, CommandError> {
     let admitted =
         arguments.listen.admitted(&format!("anabranch serve --dir {}", typed(&arguments.dir, "DIR")))?;
@@ -201,12 +201,12 @@ async fn run(
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    // What takes longer is ended all the same.
+    // Transfers that take longer are ended by the process.
     let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
     Ok(status)
 }
 
-/// Says how many unfinished files there are, which stay until they are sent again or somebody removes them.
+/// Prints the number of unfinished files, which stay until a sender completes them or the user removes them.
 fn tell_unfinished(folder: &Folder, show: &ShowOptions) {
     let Ok(found) = folder.unfinished(MOST_LOOKED_AT) else { return };
     if found.files == 0 {

@@ -1,4 +1,4 @@
-//! Whom commands that listen accept.
+//! Peers that commands accept while they listen.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::support::{anabranch, command};
 
-/// A port that nobody else can bind as long as this is there: what tries to would say so.
+/// Binds a port, so that other programs fail to bind it while the socket exists.
 fn taken() -> (UdpSocket, String) {
     let socket = UdpSocket::bind("127.0.0.50:0").expect("a socket");
     let address = socket.local_addr().expect("an address").to_string();
     (socket, address)
 }
 
-/// A command that listens, ended when dropped.
+/// A listening command, ended when dropped.
 struct Listening(Child);
 
 impl Listening {
@@ -24,7 +24,7 @@ impl Listening {
         Listening(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"))
     }
 
-    /// The first line of standard output.
+    /// Returns the first line of standard output.
     fn first_line(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
@@ -35,7 +35,7 @@ impl Listening {
         serde_json::from_str(&self.first_line()).expect("JSON")
     }
 
-    /// What it has said on standard error until it is stopped here.
+    /// Ends the command and returns its standard error.
     fn said(mut self) -> String {
         let _ = self.0.kill();
         let mut said = String::new();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, anabranch, command};
 
-/// A server that runs, and where it listens.
+/// A running server with its address.
 struct Server {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -35,7 +35,7 @@ impl Server {
         anabranch(&[&["bench", "-c", &self.addresses[0]], more].concat())
     }
 
-    /// What it printed and its exit status, after the one test that it was to serve.
+    /// Returns output and exit status, after the server's only test.
     fn ended(mut self) -> (String, Option<i32>) {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).expect("text");
@@ -78,7 +78,7 @@ fn both_ends_agree_on_what_was_carried_over_two_paths() {
         assert!(forward[side]["bits_per_second"].as_f64().is_some_and(|rate| rate > 0.0), "{side}");
     }
     assert!(json["end"]["reverse"].is_null());
-    // Every path had its part, and the intervals leave nothing out: a chunk has sixteen bytes besides its data.
+    // Every path carried data, and the intervals are complete: a chunk has sixteen bytes besides its data.
     let delivered = |path: usize| -> u64 {
         let rows = json["intervals"].as_array().expect("intervals").iter();
         rows.map(|interval| interval["paths"][path]["delivered_bytes"].as_u64().expect("bytes")).sum()
@@ -126,11 +126,12 @@ fn a_rate_is_kept_and_what_is_omitted_does_not_count() {
     let intervals: Vec<_> = lines.iter().filter(|line| line["event"] == "interval").collect();
     assert!(intervals.len() >= 2 && intervals[0]["data"]["omitted"] == true);
     let sent = lines[lines.len() - 1]["data"]["forward"]["sender"]["bytes"].as_u64().expect("bytes");
-    // A second at 4 Mbit/s are 500,000 bytes. A slow machine sends less, or makes up for a delay; without -O it would be 750,000.
+    // At 4 Mbit/s, a second has 500,000 bytes. A slow machine sends less, or catches up after a delay; without -O it would be
+    // 750,000.
     assert!((1..700_000).contains(&sent), "{sent}");
 }
 
-/// The end of a test of one direction: what the sender sent and the receiver counted, and how long the command took.
+/// Returns the end of a test in one direction, with the figures of sender and receiver, and the seconds that the command took.
 fn measured(server: &Server, more: &[&str]) -> (Value, f64) {
     let began = std::time::Instant::now();
     let ended =
@@ -153,7 +154,7 @@ fn low_rate_is_measured_as_asked_and_for_the_time_asked() {
             assert!(took_s >= 2.0, "{rate}: {took_s} s");
         }
     }
-    // Of bytes the last one leaves when the rate has paid for it: 2 KiB at 16 kbit/s take 1.024 s.
+    // In a test by bytes, the last message is sent when the rate has paid for it: 2 KiB at 16 kbit/s take 1.024 s.
     let (end, took_s) = measured(&server, &["-b", "16k", "-n", "2K"]);
     let receiver = &end["forward"]["receiver"];
     assert_eq!(receiver["bytes"], 2048);
@@ -241,7 +242,7 @@ fn garbage_and_clients_that_are_killed_do_not_end_a_server() {
     BufReader::new(killed.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
     killed.kill().expect("killed");
     killed.wait().expect("it ends");
-    // While the server still waits for that one, it serves another; that one is its only test.
+    // The server still waits for that client, and meanwhile serves another one, which is its only test.
     server.client(&["--path", "127.0.0.43", "-n", "1M"]).with_status(0);
     assert_eq!(server.ended().1, Some(0));
 }
@@ -288,7 +289,7 @@ fn an_address_that_cannot_be_had_and_a_server_that_is_not_there_are_failures() {
     assert!(refused.err.contains("127.0.0.47:9: port 9 of 127.0.0.47 is closed"), "{}", refused.err);
 }
 
-/// An attacker on the way to a server, who answers the first INIT with an ABORT.
+/// Returns an attacker on the path to a server, who answers the first INIT with an ABORT.
 fn aborting_once(server: &str) -> Middle {
     let server: SocketAddr = server.parse().expect("an address");
     let mut is_done = false;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{anabranch, workspace};
 
-/// A folder with the two pages that lists are put into, as they are in the book.
+/// Returns a folder with the two pages of the book that contain lists.
 fn copy_of_the_book() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for page in ["SUMMARY.md", "schemes.md"] {

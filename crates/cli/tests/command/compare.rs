@@ -1,4 +1,4 @@
-//! `anabranch compare`: these take as long as the runs on sockets.
+//! `anabranch compare`, whose tests take as long as the runs on sockets.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};

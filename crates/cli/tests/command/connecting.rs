@@ -1,4 +1,4 @@
-//! What people read when nobody answers, and when somebody presses Ctrl-C.
+//! Messages about peers that do not answer, and about Ctrl-C.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{anabranch, command};
 
-/// A program that runs, and what it says on standard error.
+/// A running program with its standard error.
 struct Running {
     child: Child,
     err: BufReader<ChildStderr>,
@@ -23,7 +23,7 @@ impl Running {
         Running { child, err }
     }
 
-    /// Reads lines up to the one that contains this.
+    /// Reads lines up to the one that contains this part.
     fn line(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
@@ -34,7 +34,7 @@ impl Running {
         }
     }
 
-    /// Sends Ctrl-C and reads what is said from then on.
+    /// Sends Ctrl-C and returns the further messages.
     fn interrupt(mut self) -> String {
         let kill = format!("kill -INT {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());

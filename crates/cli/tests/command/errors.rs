@@ -1,10 +1,10 @@
-//! What is said about mistakes, and the exit status that goes with it.
+//! Messages about mistakes, and their exit statuses.
 
 use std::fs;
 
 use crate::support::{anabranch, short_run};
 
-/// A scenario file with this text.
+/// Returns a scenario file with this text.
 fn scenario(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("mine.toml");
@@ -88,7 +88,7 @@ fn files_that_cannot_be_read_or_written_are_named_before_the_first_run() {
     let ended = anabranch(&["run", &file]).with_status(1);
     let missing = folder.path().join("missing.bin");
     assert!(ended.err.starts_with(&format!("{}: ", missing.display())), "{}", ended.err);
-    // A folder inside a file can be made by nobody, not even by root.
+    // No user can create a folder inside a file, not even root.
     let inside = format!("{file}/traces");
     for option in ["--trace", "--pcap"] {
         let ended = short_run(&[option, &inside]).with_status(1);

@@ -1,4 +1,4 @@
-//! `anabranch explain`: what it says of runs has to agree with what they counted themselves.
+//! `anabranch explain`, whose figures have to agree with the runs' own counters.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, anabranch, short_run};
 
-/// Both directions at once over two unlike paths, with an outage and a receive buffer that is too small.
+/// Scenario with both directions over two different paths, an outage and a receive buffer that is too small.
 const HARD: &str = r#"
 [run]
 duration = "12 s"
@@ -42,7 +42,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-/// Runs the hard scenario with traces and gives its results.
+/// Runs the hard scenario with traces and returns its results.
 fn hard(folder: &Path, more: &[&str]) -> Vec<Value> {
     let file = folder.join("hard.toml");
     fs::write(&file, HARD).expect("written");
@@ -88,7 +88,7 @@ fn its_sums_are_those_that_the_runs_counted() {
             ];
             for ((counted, explained), all) in figures.iter().zip(&mut all) {
                 let (counted, name) = (number(counted), &run["scheme"]);
-                // What has not ended when the run does counts up to its end here, and up to the latest call there.
+                // A state that lasts longer than the run counts up to the end of the run here, and up to the latest call there.
                 assert!(
                     (counted - explained).abs() < 0.2,
                     "{name}: {counted} counted, {explained} explained"

@@ -1,4 +1,4 @@
-//! Built-in scenarios, and what shells and readers of manuals need.
+//! Built-in scenarios, completions and manual pages.
 
 use std::fs;
 use std::io::Write;
@@ -38,7 +38,7 @@ fn a_built_in_scenario_runs_from_any_folder_and_as_the_file_does() {
         "{}",
         ended.err
     );
-    // A file of that name is meant first.
+    // A file precedes a built-in scenario of the same name.
     fs::write(folder.path().join("two-path"), "nonsense").expect("written");
     in_folder(folder.path(), &[&["run", "two-path"], &SHORT[..]].concat()).with_status(2);
 }
@@ -98,7 +98,7 @@ fn completions_name_schemes_and_keys_and_a_shell_can_read_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("anabranch");
     fs::write(&file, script).expect("written");
-    // What bash itself makes of it.
+    // Result of the completion in bash.
     let asks = format!(
         "source {}; COMP_WORDS=(anabranch run --schemes cmt-p); COMP_CWORD=3; \
          _anabranch anabranch cmt-p --schemes; echo \"${{COMPREPLY[@]}}\"",

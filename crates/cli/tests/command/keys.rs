@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Ended, anabranch};
 
-/// A key that nobody has the private half of.
+/// A key without a private key.
 const KEY: &str = "ed25519:BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
 
 fn keys(home: &Path, arguments: &[&str]) -> Ended {

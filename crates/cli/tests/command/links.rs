@@ -1,4 +1,4 @@
-//! The plain commands of the book over two direct links, in network namespaces: each cable is pulled in turn at both ends.
+//! Plain commands of the book over two direct links in network namespaces. Each cable is pulled in turn at both ends.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -75,7 +75,7 @@ fn black_hole_in_each_link_costs_a_receiver_less_than_a_second() {
     let _server = network.serve(&["--allow", "read"]);
     let arguments = ["recv", "10.91.1.2", "data", "--dir", "got", "--json"];
     let mut receiving = network.start(End::Client, &arguments);
-    // A path that comes back without a report by the system is noticed within RTO.Max, 10 s: only one link is interrupted here.
+    // The return of a path without a report by the system is noticed within RTO.Max, 10 s. Therefore only one link is interrupted.
     let pause = longest_pause(
         &mut receiving,
         &network.path("got"),
@@ -129,7 +129,7 @@ fn dead_first_address_of_a_name_is_passed_over() {
     network.files("data", 1);
     let _server = network.serve(&[]);
     fs::write(network.path("hosts"), "10.91.1.77 peer.test\n10.91.2.2 peer.test\n").expect("written");
-    // One local address: both addresses of the name are tried from there all the same.
+    // With one local address, both addresses of the name are tried from there.
     network.client.run("ip addr flush dev c1");
     network.client.run("ip route add 10.91.1.0/24 dev c2");
     let begun = Instant::now();
@@ -137,7 +137,7 @@ fn dead_first_address_of_a_name_is_passed_over() {
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
-/// The pairs that carry data where one end has lost its second address, and has this route instead.
+/// Returns the pairs that carry data if one end has lost its second address and has this route instead.
 fn pairs_without(end: End, device: &str, route: &str) -> Option<Vec<String>> {
     let network = Network::new()?;
     network.namespace(end).run(&format!("ip addr flush dev {device}; ip route add 10.91.2.0/24 dev {route}"));

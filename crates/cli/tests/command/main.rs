@@ -1,4 +1,4 @@
-//! The command as its users see it: the real program, its output and its exit status.
+//! The command as a program: its output and its exit status.
 
 #![allow(clippy::disallowed_macros, reason = "a test prints why it is left out")]
 

@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("it is there").permissions().mode() & 0o7777
 }
 
-/// The program behind a command of the shell, such as `umask 077 &&`, or one that starts it.
+/// Returns the program behind a shell command such as `umask 077 &&`, or behind a command that starts it.
 fn behind(shell: &str, arguments: &[&str]) -> Command {
     let program = command(arguments);
     let mut shelled = Command::new("sh");
@@ -39,7 +39,7 @@ fn ended(mut command: Command) -> Ended {
     }
 }
 
-/// A user's server with a tree, and the arguments that fetch the tree into the inbox.
+/// Starts a user's server with a tree. Returns it with the arguments that fetch the tree into the inbox.
 fn serving_tree(users: &Users) -> (Listening, Vec<String>) {
     let tree = users.path("tree");
     fs::create_dir_all(tree.join("open")).expect("folders");
@@ -87,7 +87,7 @@ fn folders_in_a_setgid_folder_inherit_the_bit_and_files_do_not() {
     assert_eq!(modes.map(|mode| format!("{mode:o}")), ["2000", "3000", "2000", "0", "0"]);
 }
 
-/// Runs without the rights of root over permissions, which the bits of a folder would not hinder.
+/// Prefix that removes root's override of permissions, which would bypass the bits of a folder.
 const WITHOUT_OVERRIDE: &str = "setpriv --bounding-set=-dac_override,-dac_read_search";
 
 fn can_drop_override() -> bool {

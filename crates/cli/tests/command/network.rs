@@ -1,4 +1,4 @@
-//! A client and a server in network namespaces, with links whose cables are pulled.
+//! A client and a server in network namespaces, with links whose cables can be pulled.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 pub(super) const MB: usize = 1_000_000;
 
-/// The longest time without progress while another pair works.
+/// Maximum time without progress while another pair works.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A network namespace, which ends with this process.
+/// A network namespace, removed when dropped.
 pub(super) struct Namespace {
     holder: Child,
 }
@@ -59,7 +59,7 @@ impl Namespace {
     }
 }
 
-/// Ends of links: `c1` and so on at the client, `s1` and so on at the server.
+/// Ends of links: `c1` and further at the client, `s1` and further at the server.
 #[derive(Clone, Copy)]
 pub(super) enum End {
     Client,
@@ -75,22 +75,22 @@ impl End {
     }
 }
 
-/// A client and a server with two links of 20 Mbit/s. Link `n` leads from 10.91.`n`.1 to 10.91.`n`.2 through a switch in a namespace of
-/// its own, so that each end can lose its carrier without the other.
+/// A client and a server with two links of 20 Mbit/s. Link `n` leads from 10.91.`n`.1 to 10.91.`n`.2 through a switch in a separate
+/// namespace, so that each end can lose its carrier alone.
 pub(super) struct Network {
-    // Dropped in this order: the others were made from within the first one.
+    // Dropped in this order, since the others were created from within the first one.
     pub(super) client: Namespace,
     pub(super) server: Namespace,
     pub(super) middle: Namespace,
     folder: TempDir,
-    /// One network at a time: pauses are measured.
+    /// Lock for one network at a time, because pauses are measured.
     _turn: MutexGuard<'static, ()>,
 }
 
 static TURN: Mutex<()> = Mutex::new(());
 
 impl Network {
-    /// `None` where namespaces are not permitted.
+    /// Returns `None` if namespaces are not permitted.
     pub(super) fn new() -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unshare = Command::new("unshare");
@@ -132,7 +132,7 @@ impl Network {
         }
     }
 
-    /// The server knows the client's key.
+    /// Adds the client's key to those that the server knows.
     pub(super) fn trust(&self) {
         let mut show = self.anabranch(End::Client, &["keys", "show"]);
         let key = show.stdout(Stdio::piped()).output().expect("it starts").stdout;
@@ -153,7 +153,7 @@ impl Network {
         }
     }
 
-    /// The command at an end, with a home of its own. It finds names in `hosts`, if there is such a file.
+    /// Returns the command at an end, with a home of its own. It resolves names by the file `hosts`, if that exists.
     pub(super) fn anabranch(&self, end: End, arguments: &[&str]) -> Command {
         let hosts = self.path("hosts");
         let bound = format!("mount --bind '{}' /etc/hosts && exec \"$@\"", hosts.display());
@@ -171,7 +171,7 @@ impl Network {
         command
     }
 
-    /// `anabranch` with what it prints, once it has printed something.
+    /// Starts `anabranch` and waits for its first output.
     pub(super) fn start(&self, end: End, arguments: &[&str]) -> Running {
         let mut command = self.anabranch(end, arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
@@ -194,7 +194,7 @@ impl Network {
         self.middle.run(&format!("ip link set m{}{link} up", end.letter()));
     }
 
-    /// Loses all packets of a link; neither end is told.
+    /// Drops all packets of a link, without a report to either end.
     pub(super) fn interrupt(&self, link: u8) {
         self.middle.run(&format!("ip link set mc{link} nomaster"));
     }
@@ -203,7 +203,7 @@ impl Network {
         self.middle.run(&format!("ip link set mc{link} master sw{link}"));
     }
 
-    /// A folder with files of 2 MB.
+    /// Creates a folder with files of 2 MB.
     pub(super) fn files(&self, folder: &str, count: usize) {
         fs::create_dir_all(self.path(folder)).expect("a folder");
         for number in 0..count {
@@ -220,7 +220,7 @@ impl Network {
     }
 }
 
-/// A program that prints JSON; ended when dropped.
+/// A program that prints JSON, ended when dropped.
 pub(super) struct Running {
     child: Child,
     first: String,
@@ -249,7 +249,7 @@ impl Running {
         }
     }
 
-    /// The further lines of a program that succeeds.
+    /// Returns the remaining lines of a program that succeeds.
     #[track_caller]
     pub(super) fn lines(mut self) -> Vec<Value> {
         let lines: Vec<String> = (&mut self.out).lines().map(|line| line.expect("text")).collect();
@@ -258,14 +258,14 @@ impl Running {
         lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
-    /// The last of them.
+    /// Returns the last of them.
     #[track_caller]
     pub(super) fn end(self) -> Value {
         self.lines().pop().expect("a line")
     }
 }
 
-/// Blocks of disk below a folder.
+/// Returns the allocated disk blocks below a folder.
 pub(super) fn stored(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let of = |entry: fs::DirEntry| match entry.metadata() {
@@ -276,11 +276,11 @@ pub(super) fn stored(folder: &Path) -> u64 {
     entries.filter_map(Result::ok).map(of).sum()
 }
 
-/// Time between two looks at the folder, and the most that one counts for: what the machine holds this program up for is no pause.
+/// Time between two checks of the folder, and the maximum that one counts for: a delay of this program by the machine is no pause.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const MOST_PER_LOOK: Duration = Duration::from_millis(60);
 
-/// Carries out the steps, one every 1.5 s, and then waits for the end. Returns the longest time in which the folder did not grow.
+/// Executes the steps, one every 1.5 s, then waits for the end. Returns the longest time in which the folder did not grow.
 pub(super) fn longest_pause(running: &mut Running, folder: &Path, steps: &[&dyn Fn()]) -> Duration {
     let begun = Instant::now();
     let mut steps = steps.iter().zip(1..);
@@ -296,7 +296,7 @@ pub(super) fn longest_pause(running: &mut Running, folder: &Path, steps: &[&dyn 
         }
         let (now, since) = (stored(folder), looked.elapsed());
         looked = Instant::now();
-        // The time before the first byte is the handshake's.
+        // The time before the first byte belongs to the handshake.
         pause = if now == last && now > 0 { pause + since.min(MOST_PER_LOOK) } else { Duration::ZERO };
         longest = longest.max(pause);
         last = now;
@@ -307,7 +307,7 @@ pub(super) fn longest_pause(running: &mut Running, folder: &Path, steps: &[&dyn 
     longest
 }
 
-/// The pairs that have carried something.
+/// Returns the pairs that have carried data.
 pub(super) fn pairs(end: &Value) -> Vec<String> {
     let paths = end["paths"].as_array().expect("paths");
     let carried = paths.iter().filter(|path| path["sent_bytes"].as_u64().expect("a number") > 50_000);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Ended, anabranch, command, scrape, short_run, workspace};
 
-/// Nothing takes as long, even on a busy machine.
+/// Limit that exceeds the time of all commands, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
 /// `anabranch bench -s` at an address, ended when dropped.
@@ -26,7 +26,7 @@ impl Server {
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         out.read_line(&mut line).expect("a line");
         let address = line.trim_end().strip_prefix("listening on ").expect("where it listens").to_owned();
-        // Whatever else it prints is read, so that it does not wait.
+        // Further output is read, so that the program does not block.
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         Server { child, address }
     }
@@ -188,10 +188,10 @@ fn the_unit_is_one_that_systemd_accepts() {
     for line in ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="] {
         assert!(text.lines().any(|found| found == line), "{line}");
     }
-    // Who may connect comes from a drop-in, as words: neither quotes nor braces are around it.
+    // A drop-in lists the admitted peers as words, so the variable has neither quotes nor braces.
     let starts = text.lines().find(|line| line.starts_with("ExecStart=")).expect("what it starts");
     assert!(starts.ends_with(" $ANABRANCH_ACCESS"), "{starts}");
-    // The program is not installed where the unit has it, which is all that may be wrong.
+    // The program is not installed at the unit's path, which may be the only error.
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("anabranch-serve.service");
     let there = text.replace("/usr/local/bin/anabranch", env!("CARGO_BIN_EXE_anabranch"));

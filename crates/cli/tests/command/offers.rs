@@ -12,7 +12,7 @@ struct Offer {
     child: Child,
     out: BufReader<ChildStdout>,
     err: BufReader<ChildStderr>,
-    /// CODE@HOST:PORT.
+    /// Argument CODE@HOST:PORT.
     at: String,
 }
 

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::command;
 
-/// State of a stream that output cannot be written to.
+/// State of a broken output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
     /// Its descriptor is closed.
@@ -25,12 +25,12 @@ enum Broken {
 
 const ALL: [Broken; 3] = [Broken::Closed, Broken::Full, Broken::NoReader];
 
-/// The command with a broken standard error.
+/// Returns the command with a broken standard error.
 fn with_err(arguments: &[&str], broken: Broken) -> Command {
     with_stream(arguments, 2, broken)
 }
 
-/// The command with a broken standard output.
+/// Returns the command with a broken standard output.
 fn with_out(arguments: &[&str], broken: Broken) -> Command {
     with_stream(arguments, 1, broken)
 }
@@ -73,7 +73,7 @@ impl Drop for Running {
     }
 }
 
-/// A free UDP port of loopback. The program that gets its number binds it shortly afterwards.
+/// Returns a free UDP port of loopback. The program that gets its number binds it shortly afterwards.
 fn free_port() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.local_addr().expect("an address").port()
@@ -209,7 +209,7 @@ fn services_run_on_without_a_reader() {
         let relay = ["relay", "--listen", &listen, "--to", &to, "--link", "rate=100Mbit,delay=1ms", "--json"];
         let mut relay = Running(with_stream(&relay, stream, broken).spawn().expect("the program starts"));
         let client = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        // A line each second has failed before the last datagram passes.
+        // A line per second has failed before the last datagram passes.
         for wait in [0, 1500] {
             thread::sleep(Duration::from_millis(wait));
             let began = Instant::now();
@@ -248,7 +248,7 @@ fn run_ends_well_with_broken_standard_error() {
     for broken in ALL {
         assert_status(&ended(with_err(&run, broken)), 0, broken);
     }
-    // A wrong command line has its status even where nothing can say why.
+    // The exit status of a wrong command line does not depend on the output of its message.
     for broken in ALL {
         assert_status(&ended(with_err(&["run", "no-such-scenario"], broken)), 2, broken);
         assert_status(&ended(with_err(&["no-such-command"], broken)), 2, broken);
@@ -325,7 +325,7 @@ fn terminal_that_hangs_up_does_not_stop_a_transfer() {
         println!("skipped: script is not installed");
         return;
     };
-    // The terminal goes once progress is drawn on it.
+    // The terminal ends once progress is drawn on it.
     terminal.stdout.take().expect("a pipe").read_exact(&mut [0; 1]).expect("something is drawn");
     terminal.kill().expect("ended");
     terminal.wait().expect("it ends");

@@ -1,4 +1,4 @@
-//! Who transfers files with whom, and what others see of it.
+//! Authentication of transfers, and confidentiality of their packets.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write as _};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::support::{Ended, anabranch, command, scrape};
 
-/// What is transferred: a text that a capture is searched for.
+/// Content of the transfer: a text for which captures are searched.
 const CONTENT: &[u8] = b"the content that nobody else is to see";
 
-/// Folders of two users, and what is sent.
+/// Folders of two users, and the file that they transfer.
 pub(crate) struct Users {
     folder: TempDir,
 }
@@ -50,7 +50,7 @@ impl Users {
         anabranch(&["keys", "add", "--keys", &self.text(at), &self.key_of(user), user]).with_status(0);
     }
 
-    /// `serve` of a user.
+    /// Starts `serve` of a user.
     pub(crate) fn serve(&self, user: &str, more: &[&str]) -> Listening {
         let (keys, inbox) = (self.text(user), self.text("inbox"));
         let fixed = ["serve", "--json", "--dir", &inbox, "--listen", "127.0.0.71:0"];
@@ -65,7 +65,7 @@ impl Users {
         anabranch(&[&fixed[..], &keys, more].concat())
     }
 
-    /// Allocated bytes of unfinished files in the inbox.
+    /// Returns the allocated bytes of unfinished files in the inbox.
     fn unfinished_bytes(&self) -> u64 {
         use std::os::unix::fs::MetadataExt as _;
         let parts = files_below(&self.path("inbox")).into_iter();
@@ -82,7 +82,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// A command that listens and prints JSON, ended when dropped.
+/// A listening command that prints JSON, ended when dropped.
 pub(crate) struct Listening {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -138,7 +138,7 @@ fn a_host_is_trusted_at_first_use_and_refused_with_another_key() {
     let second = users.send("anna", &server.address, &["--json"]).with_status(0);
     assert_eq!(second.json_lines()[0]["encrypted"], true);
     assert!(!second.err.contains("was not known"), "{}", second.err);
-    // Somebody else answers there.
+    // A server with another key answers there.
     let address = server.address.clone();
     drop(server);
     users.authorize("anna", "mallory");
@@ -194,7 +194,7 @@ fn only_holders_of_authorised_keys_may_connect_and_a_new_one_counts_at_once() {
     assert!(refused.err.contains(&remedy), "{}", refused.err);
     assert!(!users.arrived());
     users.authorize("anna", "bert");
-    // The server looks at its file every two seconds.
+    // The server checks its file every two seconds.
     let sent = (0..300).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         users.send("anna", &server.address, &[]).status == Some(0)
@@ -258,13 +258,13 @@ fn decrypting_nothing_is_an_error_with_its_reason() {
     );
 }
 
-/// The files in a folder and in those below it.
+/// Returns the files in a folder and below it.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// Whether a key stands in a text or between other bytes, as it is or in hexadecimal digits.
+/// Returns `true` if a key is contained in the bytes, raw or in hexadecimal digits.
 fn shows(bytes: &[u8], hex: &str) -> bool {
     let raw: Vec<u8> = (0..hex.len())
         .step_by(2)
@@ -320,7 +320,7 @@ fn keys_stand_in_the_key_log_and_in_nothing_else_that_is_written() {
     }
 }
 
-/// `send --code` of a user, and its code.
+/// Starts `send --code` of a user, and returns it with its code.
 fn offer(users: &Users, user: &str, more: &[&str]) -> (Listening, String) {
     let (keys, film) = (users.text(user), users.text("film.mkv"));
     let fixed = ["send", "--code", &film, "--json", "--listen", "127.0.0.73:0", "--keys", &keys];
@@ -339,7 +339,7 @@ fn fetch(users: &Users, user: &str, code: &str, address: &str, more: &[&str]) ->
 fn two_who_share_a_code_and_nothing_else_transfer_a_file() {
     let users = Users::new();
     let (mut offering, code) = offer(&users, "bert", &["--pin"]);
-    // As people type it.
+    // People type codes in this form.
     let typed = code.replace('-', " ").to_uppercase();
     let fetched = fetch(&users, "anna", &typed, &offering.address, &["--yes", "--pin"]).with_status(0);
     assert!(fetched.err.contains("film.mkv  1 file, 38 B"), "{}", fetched.err);
@@ -351,7 +351,7 @@ fn two_who_share_a_code_and_nothing_else_transfer_a_file() {
     );
     let address = offering.address.clone();
     offering.end().with_status(0);
-    // Both are known from now on.
+    // Both sides know each other from now on.
     let server = [
         "serve",
         "--json",
@@ -428,7 +428,7 @@ fn interrupted_question_takes_nothing_and_the_code_stays_valid() {
         shown.push(byte[0]);
     }
     let mut input = child.stdin.take().expect("a pipe");
-    // Ctrl-C, as it is typed.
+    // Ctrl-C as a typed character.
     input.write_all(&[3]).expect("typed");
     let mut rest = String::new();
     out.read_to_string(&mut rest).expect("text");
@@ -506,7 +506,7 @@ fn command_that_cannot_work_is_refused_before_the_code_is_used() {
     let (keys, at) = (users.text("anna"), format!("{code}@{}", offering.address));
     let read_only = anabranch(&["recv", &at, "--dir", "/proc", "--keys", &keys, "--yes"]).with_status(1);
     assert!(read_only.err.contains("--dir /proc: no file can be made in it"), "{}", read_only.err);
-    // Every other receiver could use it still, so nothing has been pinned, either.
+    // Other receivers can still use it, so no key has been pinned.
     let fetched = fetch(&users, "carol", &code, &offering.address, &["--yes", "--max", "1kB"]).with_status(0);
     assert!(users.arrived(), "{}", fetched.err);
     offering.end().with_status(0);
@@ -559,7 +559,7 @@ fn interrupted_receiver_completes_with_the_same_command() {
     offering.end().with_status(0);
 }
 
-/// A host at this address that agrees on protection, and ends `count` associations before there are keys.
+/// Binds a host at this address that agrees on protection, and ends `count` associations before there are keys.
 fn end_handshakes(address: std::net::SocketAddr, count: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

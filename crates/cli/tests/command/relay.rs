@@ -20,7 +20,6 @@ fn address(socket: &UdpSocket) -> String {
     socket.local_addr().expect("an address").to_string()
 }
 
-/// A relay that runs, and what it prints.
 struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -41,7 +40,7 @@ impl Running {
         line
     }
 
-    /// Sends a signal, and gives what is printed after it with the exit status.
+    /// Sends a signal, and returns the output after it with the exit status.
     fn end(mut self, signal: &str) -> (String, Option<i32>) {
         let kill = format!("kill -{signal} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());

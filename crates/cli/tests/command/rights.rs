@@ -1,4 +1,4 @@
-//! Rights of keys at a server, and the labels that the server prints.
+//! Rights of keys at a server, and labels in its output.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What `anabranch run` prints when all goes well.
+//! Output of successful `anabranch run` commands.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ fn schemes_seeds_and_settings_make_a_difference() {
     let other =
         short_run(&["--json", "--schemes", "cmt", "--set", "path.path-1.delay='10 ms'"]).with_status(0);
     let goodput = |run: &Value| run["goodput_kbps"].as_f64().expect("a number");
-    // Schemes take turns.
+    // Results alternate between schemes.
     assert!(goodput(&runs[1]) > 1.1 * goodput(&runs[0]), "{runs:?}");
     assert!(goodput(&other.json_lines()[0]) > 1.1 * goodput(&runs[1]));
     assert!(runs[0]["digest"].is_string() && runs[0]["digest"] != runs[2]["digest"]);
@@ -229,7 +229,7 @@ fn messages_that_are_given_up_have_a_column_for_each_cause() {
     let out = anabranch(&run).with_status(0).out;
     let table = out.rsplit("messages").next().expect("a table");
     let figures: Vec<f64> = table.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    // All of them, unsent, then by retransmissions, lifetime, priority and streams.
+    // Abandoned messages: all, unsent, then by retransmissions, lifetime, priority and streams.
     assert!(table.contains("by streams"), "{out}");
     assert!(figures[0] > 0.0 && figures[2..6].iter().sum::<f64>() == figures[0], "{out}");
 }

@@ -1,10 +1,10 @@
-//! Two interfaces of the client with one address, as two identical LTE sticks give it, in network namespaces.
+//! Two interfaces of the client with the same address in network namespaces, as two identical LTE modems have it.
 
 use super::network::{End, LONGEST_PAUSE, Network, assert_same, longest_pause, pairs};
 
 const ADDRESS: &str = "192.168.8.100";
 
-/// Gives both interfaces of the client the same address. The server answers each of its addresses through that one's own link.
+/// Gives both interfaces of the client the same address. The server answers each of its addresses through the link of that address.
 fn with_one_address() -> Option<Network> {
     let network = Network::new()?;
     for link in 1..=2 {
@@ -17,14 +17,14 @@ fn with_one_address() -> Option<Network> {
     Some(network)
 }
 
-/// The same, with a route of the client to each link of the server.
+/// Returns the same network, with a route of the client to each link of the server.
 fn routed() -> Option<Network> {
     let network = with_one_address()?;
     network.client.run("ip route add 10.91.1.0/24 dev c1; ip route add 10.91.2.0/24 dev c2");
     Some(network)
 }
 
-/// Bytes that an interface of the client has sent.
+/// Returns the number of bytes that an interface of the client has sent.
 fn sent_bytes(network: &Network, device: &str) -> u64 {
     let show = ["ip", "-s", "-j", "link", "show", "dev", device];
     let output = network.client.enter(&show).output().expect("ip").stdout;
@@ -48,7 +48,7 @@ fn each_of_two_interfaces_with_one_address_carries_alone() {
             &|| network.plug(End::Client, 2),
         ],
     );
-    // The second interface reaches the address of the first link too: the server answers for both on either link.
+    // The second interface also reaches the address of the first link: the server answers for both on either link.
     let end = sending.end();
     let mut interfaces: Vec<_> = end["paths"]
         .as_array()

@@ -1,8 +1,8 @@
-//! A link that carries packets of 1000 bytes beside one of 1500, in network namespaces.
+//! Two links in network namespaces, with packets of 1000 and of 1500 bytes.
 
 use super::network::{End, LONGEST_PAUSE, Network, assert_same, longest_pause, pairs};
 
-/// Sends files while the second link carries packets of 1000 bytes only. Larger ones are lost there without a report to either end.
+/// Sends files while the second link carries only packets of 1000 bytes. Larger ones are lost there without a report to either end.
 #[track_caller]
 fn sends_over_both(network: &Network) {
     network.files("data", 16);

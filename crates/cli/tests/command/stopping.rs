@@ -1,4 +1,4 @@
-//! Ctrl-C and readers that go away.
+//! Ctrl-C, and readers that close their pipe.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{anabranch, command};
 
-/// Starts more runs than anybody would wait for.
+/// Starts more runs than can end during the test.
 fn start(more: &[&str]) -> Child {
     let mut arguments = vec!["run", "scenarios/two-path.toml", "--seeds", "20000"];
     arguments.extend(more);
@@ -24,7 +24,7 @@ fn interrupt(child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }
 
-/// The captures in a folder: those that are whole, and those whose runs have begun.
+/// Returns the numbers of captures in a folder: the complete ones, and those whose runs have begun.
 fn captures(folder: &Path) -> [usize; 2] {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let names: Vec<PathBuf> = files.map(|file| file.path()).collect();
@@ -33,7 +33,7 @@ fn captures(folder: &Path) -> [usize; 2] {
     })
 }
 
-/// Waits until so many runs have written their captures.
+/// Waits until this number of runs have written their captures.
 fn wait_for_runs(folder: &Path, count: usize) {
     wait_until(|| captures(folder)[0] >= count);
 }
@@ -94,7 +94,7 @@ fn json_that_is_interrupted_ends_with_a_whole_line() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let whole = |line| serde_json::from_str::<serde_json::Value>(line).expect("a whole object");
     let seeds: Vec<u64> = text.lines().map(|line| whole(line)["seed"].as_u64().expect("a seed")).collect();
-    // One may be missing before the last ones: it was given up while others were finished.
+    // A seed before the last ones may be missing: its run was aborted while others were completed.
     assert!(seeds[0] == 1 && seeds.is_sorted(), "{seeds:?}");
     assert!(text.ends_with("}\n"));
 }
@@ -103,7 +103,7 @@ fn json_that_is_interrupted_ends_with_a_whole_line() {
 fn a_second_ctrl_c_does_not_wait_for_a_reader_that_does_not_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let pcap = folder.path().to_str().expect("a path");
-    // Nothing more fits into what the program takes for its output.
+    // The pipe for the program's output is full.
     let (reader, mut full) = UnixStream::pair().expect("a pair of sockets");
     full.set_nonblocking(true).expect("a socket");
     while full.write(&[0]).is_ok() {}
@@ -128,7 +128,7 @@ fn nobody_reading_any_more_is_no_error() {
     let mut child = start(&["--set", "run.duration='2 s'", "--json"]);
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
-    // The reader is gone here.
+    // The reader is closed here.
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }

@@ -1,4 +1,4 @@
-//! Starting the program and looking at what it printed.
+//! Execution of the program, and checks of its output.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// What a finished program left.
+/// Result of a finished program.
 pub(crate) struct Ended {
     pub(crate) status: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// The program, started in the folder of the workspace.
+/// Returns the program, started in the folder of the workspace.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
     command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
@@ -22,8 +22,8 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// The folder with the key of all programs in these tests, each of which may connect to every other. The hosts that they connect to
-/// are forgotten at the beginning, since their ports will be others'.
+/// Returns the folder with the key of all programs in these tests. Each of them may connect to all others. Known hosts are removed
+/// at the beginning, since other tests will use their ports.
 pub(crate) fn home() -> &'static Path {
     static HOME: LazyLock<PathBuf> = LazyLock::new(|| {
         let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("home");
@@ -39,7 +39,7 @@ pub(crate) fn home() -> &'static Path {
     &HOME
 }
 
-/// Where the programs of all tests keep what they keep, in place of the user's own.
+/// Returns the state folder of the programs in all tests, in place of the user's own.
 pub(crate) fn state_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("state")
 }
@@ -58,34 +58,34 @@ pub(crate) fn anabranch(arguments: &[&str]) -> Ended {
     }
 }
 
-/// `anabranch run` with two short runs for each scheme, and with more arguments, which may say otherwise.
+/// Runs `anabranch run` with two short runs for each scheme. Further arguments may override this.
 pub(crate) fn short_run(more: &[&str]) -> Ended {
     let short = ["--set", "run.seeds=2", "--set", "run.duration='2 s'"];
     anabranch(&[&["run", "scenarios/two-path.toml"], &short[..], more].concat())
 }
 
 impl Ended {
-    /// Checks the exit status, and shows what was printed if it is another one.
+    /// Checks the exit status, and shows the output if it differs.
     #[track_caller]
     pub(crate) fn with_status(self, status: i32) -> Self {
         assert_eq!(self.status, Some(status), "\nout:\n{}\nerr:\n{}", self.out, self.err);
         self
     }
 
-    /// Every line of standard output as JSON.
+    /// Returns every line of standard output as JSON.
     #[track_caller]
     pub(crate) fn json_lines(&self) -> Vec<serde_json::Value> {
         self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
-    /// The rows of the first table, cell by cell.
+    /// Returns the cells of the first table's rows.
     pub(crate) fn rows(&self) -> Vec<Vec<&str>> {
         let body = self.out.lines().skip_while(|line| !line.starts_with('─')).skip(1);
         body.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
     }
 }
 
-/// A page of metrics.
+/// Returns a page of metrics.
 pub(crate) fn scrape(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;

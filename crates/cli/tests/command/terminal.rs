@@ -1,4 +1,4 @@
-//! What a peer says reaches the terminal as text only.
+//! Escaping of a peer's text on the terminal.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use anabranch_transfer::protocol::{Failure, FileTime, Kind, Message, Offer, Outc
 
 use crate::support::{Ended, anabranch};
 
-/// Clears the screen, rings the bell, returns to the beginning of the line, and turns the direction of writing; twice, in the one byte
-/// form too.
+/// Text that clears the screen, rings the bell, returns to the beginning of the line, and reverses the direction of writing. The
+/// first sequence also occurs in its one-byte form.
 const EVIL: &str = "evil\u{1b}[2J\u{7}\r\u{202e}\u{9b}2J\u{2028}\u{200b}text";
 
 async fn say(association: &Association, message: Message) {
-    // A peer that has heard enough takes no more.
+    // A peer that has closed accepts no more.
     let _ = association.send(message.encode(), SendOptions::default()).await;
 }
 
@@ -39,7 +39,7 @@ fn offer(id: u32, name: &str) -> Message {
     Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })
 }
 
-/// Offers to whoever fetches.
+/// Offers names with control characters to a receiver.
 async fn offer_evil(association: Association) {
     say(&association, Message::Welcome { terms: Terms::Give { sender: SenderId::from_bytes([8; 16]) } })
         .await;
@@ -54,7 +54,7 @@ async fn offer_evil(association: Association) {
     while hear(&association).await.is_some() {}
 }
 
-/// Takes what is sent, and gives it other names.
+/// Accepts the offer of a sender under names with control characters.
 async fn take_evil(association: Association) {
     say(&association, Message::Welcome { terms: Terms::Take { window_blocks: 4 } }).await;
     let mut offered = 0;
@@ -126,10 +126,10 @@ fn nothing_that_a_peer_says_reaches_the_terminal_as_a_control_character() {
             more(vec!["send".to_owned(), "--insecure".to_owned(), path("one"), path("two"), host])
         });
         for ended in [fetched, sent] {
-            // A sender may be done before it hears the last refusal.
+            // A sender may end before it receives the last refusal.
             assert!(matches!(ended.status, Some(1 | 3)), "{:?} {:?}", ended.out, ended.err);
             assert!(is_harmless(&ended.out) && is_harmless(&ended.err), "{:?} {:?}", ended.out, ended.err);
-            // JSON escapes the backslash once more.
+            // JSON escapes the backslash again.
             let shown = if json {
                 r"evil\\u{1b}[2J\\u{7}\\u{d}\\u{202e}"
             } else {

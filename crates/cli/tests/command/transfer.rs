@@ -38,7 +38,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Endings of what is kept of an unfinished file.
+/// Extensions of the files that an unfinished file has.
 const UNFINISHED: [&str; 2] = [".anabranch-journal", ".anabranch-part"];
 
 fn is_unfinished(dir: &Path) -> bool {
@@ -46,7 +46,7 @@ fn is_unfinished(dir: &Path) -> bool {
     names.len() == 2 && UNFINISHED.iter().zip(&names).all(|(ending, name)| name.ends_with(ending))
 }
 
-/// A program that runs and prints JSON.
+/// A running program that prints JSON.
 struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -66,7 +66,7 @@ impl Running {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
     }
 
-    /// The next line with this event.
+    /// Returns the next line with this event.
     fn event(&mut self, event: &str) -> Value {
         std::iter::repeat_with(|| self.line()).find(|line| line["event"] == event).expect("endless")
     }
@@ -117,7 +117,7 @@ impl Serving {
         Serving { running, addresses, dir }
     }
 
-    /// Arguments of a command that uses both paths, as JSON.
+    /// Returns the arguments of a command that uses both paths, with JSON output.
     fn arguments<'a>(&'a self, verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         let (first, second) = (self.addresses[0].as_str(), self.addresses[1].as_str());
         let paths = ["--path", "127.0.0.3", "--to", first, "--path", "127.0.0.4", "--to", second, "--json"];
@@ -163,7 +163,7 @@ fn a_folder_goes_over_two_paths_and_comes_back() {
     assert_eq!(end["totals"]["done_files"], 2);
     let paths = end["paths"].as_array().expect("paths");
     assert_eq!(paths.len(), 2);
-    // How much each carries is the scheduler's and the machine's matter here; tests/wire counts it at relays.
+    // The share of each path depends on the scheduler and the machine here; tests/wire counts it at relays.
     let sent: Vec<u64> = paths.iter().map(|path| path["sent_bytes"].as_u64().expect("a number")).collect();
     assert!(sent.iter().all(|&bytes| bytes > 0) && sent.iter().sum::<u64>() >= 6_000_009, "{end}");
     assert!(serving.there("tree/big") == noise(6 * MB));
@@ -191,7 +191,7 @@ fn a_sender_that_is_killed_sends_less_than_a_twentieth_again() {
     let end = last(&serving.run("send", &[text(&file)]).with_status(0));
     let total = |key: &str| end["totals"][key].as_u64().expect("a number");
     assert!(total("reused_bytes") >= 25_000_000, "{end}");
-    // What the receiver got of both, since what was left in the killed one's buffers never went anywhere.
+    // The receiver counts the data of both senders, since data in the buffers of the killed one was never sent.
     let received = |line: Value| line["totals"]["moved_bytes"].as_u64().expect("a number");
     let received = received(serving.running.event("end")) + received(serving.running.event("end"));
     let again = received - content.len() as u64;
@@ -290,7 +290,7 @@ fn everything_is_fetched_only_on_request_and_hidden_names_only_on_another() {
     let named = tempfile::tempdir().expect("a folder");
     serving.run("recv", &["file/", "--dir", text(named.path())]).with_status(0);
     assert_eq!(names(named.path()), ["file"]);
-    // Those who send there are held to the same.
+    // Senders to that folder follow the same rule.
     let ended = serving.run("send", &[text(&to.path().join(".bashrc"))]).with_status(3);
     assert!(ended.out.contains("left out by the receiver"), "{}", ended.out);
 }
@@ -314,10 +314,9 @@ fn a_clash_is_told_to_both_sides_and_nothing_is_lost() {
     );
     assert_eq!(serving.there("other"), b"fine");
     assert_eq!(serving.running.event("end")["result"], "incomplete");
-    // What is advised can be done.
+    // The suggested command succeeds.
     serving.run("send", &[text(&paths[0]), "--on-clash", "rename"]).with_status(0);
     assert_eq!((serving.there("file"), serving.there("file.1")), (b"theirs".to_vec(), b"our own".to_vec()));
-    // For people.
     let said = anabranch(&["send", text(&paths[0]), &serving.addresses[0]]).with_status(3);
     assert!(said.err.contains("failed: ") && said.err.contains("1 left out"), "{}", said.err);
     assert!(!said.err.contains("not encrypted"), "{}", said.err);
@@ -329,7 +328,7 @@ fn a_clash_is_told_to_both_sides_and_nothing_is_lost() {
 fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     let dir = tempfile::tempdir().expect("a folder");
     let program = env!("CARGO_BIN_EXE_anabranch");
-    // A small disk that nobody else sees.
+    // A small disk in a private mount namespace.
     let script = format!(
         "mount -t tmpfs -o size=5m tmpfs '{0}' && \
          cd '{0}' && exec {program} serve --json --dir . --allow both --from 127.0.0.0/8 --listen 127.0.0.1:0 --listen 127.0.0.2:0",
@@ -351,11 +350,11 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     assert_eq!(failed["error"]["reason"], "NoSpace");
     let text_of = failed["error"]["text"].as_str().expect("text");
     assert!(text_of.contains("big: ") && text_of.contains("make room and send it again"), "{text_of}");
-    // What comes through a pipe has no size to be refused by.
+    // Data from a pipe has no size by which it could be refused.
     let arguments = serving.arguments("send", &["-", "--name", "piped"]);
     let mut child = command(&arguments);
     let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
-    // It is not all taken.
+    // The program does not read all of it.
     let _ = child.stdin.take().expect("a pipe").write_all(&noise(9 * MB));
     let out = child.wait_with_output().expect("it ends");
     let said = String::from_utf8(out.stdout).expect("text");
@@ -366,7 +365,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_file() {
     assert!(names(to.path()).is_empty(), "nothing has its final name");
 }
 
-/// The program, under a limit of `ulimit`.
+/// Returns the program under a limit of `ulimit`.
 fn within_limit(limit: &str, arguments: &[&str]) -> Command {
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_anabranch")]);
@@ -399,7 +398,7 @@ fn server_and_senders_short_of_descriptors_leave_no_file_out() {
         .collect();
     let Running { child, out } = &mut serving.running;
     let ended: Vec<Ended> = std::thread::scope(|scope| {
-        // The server waits if no program reads its lines.
+        // The server blocks if no program reads its lines.
         scope.spawn(|| std::io::copy(out, &mut std::io::sink()));
         let ended = senders.into_iter().map(Running::end).collect();
         child.kill().expect("killed");
@@ -523,13 +522,13 @@ fn what_is_wrong_is_said_with_what_to_do() {
     ] {
         let ended = anabranch(arguments).with_status(status);
         assert!(ended.err.contains(expected), "{arguments:?}: {}", ended.err);
-        // What a server calls its folder is nobody's business.
+        // The name of the server's folder stays private.
         assert!(!ended.err.contains(text(serving.dir.path())), "{arguments:?}: {}", ended.err);
     }
     assert_eq!(names(dir.path()), ["file"]);
 }
 
-/// A folder `tree` with a file that is in the server's, too, where something is that it has not.
+/// Creates a folder `tree` with a file that the server also has. The server's folder has additional entries.
 fn tree_with_surplus_at(serving: &Serving) -> TempDir {
     let from = tempfile::tempdir().expect("a folder");
     for dir in [from.path(), serving.dir.path()] {
@@ -561,7 +560,6 @@ fn what_only_the_receiver_has_is_removed_where_both_want_that() {
     let end = serving.running.event("end");
     assert_eq!(end["totals"]["deletable"], 2);
     assert_eq!(serving.running.event("end")["totals"]["deleted"], 2);
-    // And the other way.
     fs::write(tree.join("old"), "content").expect("written");
     let into = text(from.path());
     serving.run("recv", &["tree", "--dir", into]).with_status(0);
@@ -617,7 +615,7 @@ fn links_are_copied_and_those_that_lead_out_are_told_and_no_failure() {
     let there = serving.dir.path().join("tree");
     assert_eq!(names(&there), ["file", "link"]);
     assert_eq!(fs::read_link(there.join("link")).expect("a link"), Path::new("file"));
-    // A host is asked for what links lead to.
+    // The host sends the targets of links.
     let to = tempfile::tempdir().expect("a folder");
     serving.run("recv", &["tree", "--links", "follow", "--dir", text(to.path())]).with_status(0);
     assert!(fs::symlink_metadata(to.path().join("tree/link")).expect("there").is_file());
@@ -632,7 +630,7 @@ fn what_a_host_has_is_listed_in_order_and_what_is_excluded_is_left_out() {
     for name in ["b.o", "a.c", "keep.o", "sub/c.o"] {
         fs::write(tree.join(name), name).expect("written");
     }
-    // The first that fits decides, whichever option it is of.
+    // The first matching rule decides, of either option.
     let rules = ["--include", "keep.o", "--exclude", "*.o"];
     let dry = [&["send", text(&tree), &serving.addresses[0], "--dry-run", "-v"], &rules[..]].concat();
     let said = anabranch(&dry).with_status(0).err;

@@ -1,6 +1,6 @@
-//! Peers that are not there: closed ports, missing routes, dead neighbours, and routers that say so, in network namespaces.
+//! Unreachable peers in network namespaces: closed ports, missing routes, dead neighbours, and routers that report this.
 //!
-//! Each attempt may take an hour by its options. It has to end as soon as the system or the network refuses it.
+//! The options allow an hour for each attempt. It has to end as soon as the system or the network refuses it.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::network::{End, Network};
 
-/// Far above the time that a refusal takes on a busy machine: a neighbour is given up after three seconds.
+/// Limit far above the time of a refusal on a busy machine: a neighbour is given up after three seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A client whose router is the middle, at 10.91.1.254.
+/// Returns a client whose router is the middle, at 10.91.1.254.
 fn routed() -> Option<Network> {
     let network = Network::new()?;
     network.files("data", 1);
@@ -83,7 +83,7 @@ fn refusal_by_a_route_is_named() {
         ("prohibit", "a firewall or a routing rule forbids packets to 10.99.0.1"),
         ("blackhole", "no route to 10.99.0.1"),
     ] {
-        // Routes of this machine leave no usable path; where a path is named, its attempt is refused.
+        // Routes of this machine leave no usable path. An explicit path is refused at its attempt.
         network.client.run(&format!("ip route add {kind} 10.99.0.0/24"));
         send_fails(&network, "10.99.0.1", &[], "no route to 10.99.0.1");
         send_fails(&network, "10.99.0.1", &["--path", "10.91.1.1"], expected);
@@ -100,7 +100,7 @@ fn refusal_by_a_router_is_named() {
     network.middle.run("ip route add unreachable 10.99.0.0/24; ip route add prohibit 10.98.0.0/24");
     send_fails(&network, "10.99.0.1", &[], "10.99.0.1 is unreachable");
     send_fails(&network, "10.98.0.1", &[], "a firewall or a routing rule forbids packets to 10.98.0.1");
-    // Without a route of its own, a router reports that it knows none.
+    // A router without a route reports that.
     send_fails(&network, "10.97.0.1", &[], "no route to 10.97.0.1");
 }
 

@@ -11,7 +11,7 @@ use anabranch_net::{Association, SendOptions};
 use anabranch_transfer::Catalogue;
 use anabranch_transfer::protocol::MAX_CONTROL_BYTES;
 
-/// Time that the other side has for a message. No person is asked for anything meanwhile.
+/// Time that the other side has for a message. It asks no user meanwhile.
 const WITHIN: Duration = Duration::from_secs(15);
 
 /// Time that a sender has to read its folders again before it sends the catalogue.

@@ -26,7 +26,7 @@ use crate::keys::read_host;
 use crate::output;
 use crate::signal::interrupted;
 
-/// Bound of a stream unless `--max` says otherwise.
+/// Default limit of a stream, which `--max` replaces.
 const MOST_STREAM_BYTES: u64 = 1 << 30;
 
 /// Remedy after a refusal on this side, which leaves the code valid.
@@ -35,10 +35,10 @@ const STILL_VALID: &str = "the code stays valid for this receiver while the send
 /// Pause between two attempts to prove the code.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Bytes of a line with a code.
+/// Maximum number of bytes of a line with a code.
 const LONGEST_LINE: u64 = 256;
 
-/// `CODE@HOST[:PORT]`.
+/// Code and host of `CODE@HOST[:PORT]`.
 #[derive(Clone, Debug)]
 pub(in super::super) struct CodeAt {
     code: OneTimeCode,
@@ -46,7 +46,7 @@ pub(in super::super) struct CodeAt {
 }
 
 impl CodeAt {
-    /// What the command line names, if it has a code in front, or `@`: then the code is read.
+    /// Returns code and host if the command line has them. With `@` alone, reads the code.
     pub(in super::super) fn of(arguments: &RecvArguments) -> Result<Option<Self>, CommandError> {
         let Some((code, host)) = arguments.host().and_then(|host| host.rsplit_once('@')) else {
             return Ok(None);
@@ -64,7 +64,7 @@ impl CodeAt {
     }
 }
 
-/// The first line of standard input: unlike an argument, other users of the machine do not see it in the list of processes.
+/// Reads the first line of standard input. Unlike an argument, it is hidden from other users of the machine.
 fn read_code() -> Result<String, CommandError> {
     let input = std::io::stdin();
     if input.is_terminal() {
@@ -76,7 +76,7 @@ fn read_code() -> Result<String, CommandError> {
     Ok(line)
 }
 
-/// Runs the command. Everything that can be refused without the sender is refused first, while the code is unused.
+/// Runs the command. All errors that can be found without the sender are reported first, while the code is unused.
 pub(in super::super) fn fetch(
     arguments: &RecvArguments,
     at: &CodeAt,
@@ -94,7 +94,7 @@ pub(in super::super) fn fetch(
     let again = command(line).filter(|_| !to_stdout);
     let runtime = runtime()?;
     let ended = runtime.block_on(fetch_by_code(arguments, (at, &host), store, again));
-    // Threads that write bring their journals up to date.
+    // Threads that write update their journals.
     runtime.shutdown_timeout(SETTLED_WITHIN);
     ended
 }
@@ -154,7 +154,7 @@ async fn fetch_by_code(
     Ok(status)
 }
 
-/// Opens an association, agrees on the code, and asks whether to take what is offered.
+/// Opens an association, proves the code, and asks the user to accept the offer.
 async fn agree(
     connector: &Connector<'_>,
     arguments: &RecvArguments,
@@ -170,8 +170,8 @@ async fn agree(
     Ok((first, key, arguments.request_of(accept)?))
 }
 
-/// Opens an association and proves the code. An association that ends without a verdict on the code is followed by another one for
-/// as long as `--retry`: others may call there as well.
+/// Opens an association and proves the code. If an association ends without a verdict on the code, another one is opened during
+/// `--retry`, because other receivers may connect as well.
 async fn open_and_prove(
     connector: &Connector<'_>,
     arguments: &RecvArguments,
@@ -189,7 +189,7 @@ async fn open_and_prove(
         };
         association.abort();
         let is_last = !matches!(error, ExchangeError::Gone) || retries.left() <= PAUSE;
-        // The version of the sender is asked for once.
+        // The version of the sender is requested once.
         if std::mem::take(&mut is_first) || is_last {
             let refused = refused(connector, error).await;
             if is_last || !refused.is_transient() {
@@ -200,7 +200,7 @@ async fn open_and_prove(
     }
 }
 
-/// Explains why the code was not agreed on. A sender of version 1 gives no reason, so it is asked for its version.
+/// Returns the reason for which the code was rejected. A sender of version 1 gives no reason, so its version is requested.
 async fn refused(connector: &Connector<'_>, error: ExchangeError) -> CommandError {
     let error = match error {
         ExchangeError::Gone => match connector.open_to(Expected::Proof, true).await {
@@ -236,7 +236,7 @@ async fn open_again(connector: &Connector<'_>, key: PublicKey) -> Result<Associa
     }
 }
 
-/// The entries that were confirmed, and no more: a peer that sends more is left.
+/// Returns a filter for the confirmed entries. A transfer ends if the peer sends others.
 fn accepted(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<Accept, BadRequest> {
     Accept::confirmed(catalogue, arguments.max.unwrap_or(MOST_STREAM_BYTES))
 }
@@ -263,7 +263,7 @@ fn check_room(catalogue: &Catalogue, arguments: &RecvArguments, store: &Store) -
     }
 }
 
-/// Shows what is offered, and asks whether to take it.
+/// Shows the offer, and asks the user to accept it.
 async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(), CommandError> {
     let most_stream_bytes = arguments.max.unwrap_or(MOST_STREAM_BYTES);
     let listed: String = catalogue.entries().iter().map(|entry| listed(entry, most_stream_bytes)).collect();
@@ -271,7 +271,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     if show.json {
         output::print(&format!("{}\n", offered_json(catalogue, most_stream_bytes)));
     }
-    // A person is never asked about a list that was not shown.
+    // The list is always shown before a question.
     if !((show.quiet || show.json) && arguments.yes) {
         output::notices(&format!("offered:\n{listed}"));
     }
@@ -279,7 +279,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
         return refuse_hidden(catalogue);
     }
     output::prompt("take this? [y/N] ");
-    // A thread that waits for the terminal cannot be woken; it ends with the process.
+    // A thread that waits for the terminal cannot be woken. It ends with the process.
     let answer = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).map(|_| line)
@@ -290,7 +290,7 @@ async fn confirm(catalogue: &Catalogue, arguments: &RecvArguments) -> Result<(),
     }
 }
 
-/// One line of the list that is confirmed.
+/// Returns a line of the list that the user confirms.
 fn listed(entry: &Entry, most_stream_bytes: u64) -> String {
     let count = |number, one: &str| match number {
         1 => format!("1 {one}"),
@@ -327,7 +327,7 @@ fn offered_json(catalogue: &Catalogue, most_stream_bytes: u64) -> serde_json::Va
     json!({ "event": "offered", "entries": entries.collect::<Vec<_>>() })
 }
 
-/// Without a question, names that begin with a dot are not taken: programs read such files unasked.
+/// Rejects names that begin with a dot if the user is not asked: programs read such files automatically.
 fn refuse_hidden(catalogue: &Catalogue) -> Result<(), CommandError> {
     match catalogue.entries().iter().find(|entry| entry.name().starts_with('.')) {
         Some(hidden) => Err(CommandError::usage(format!(

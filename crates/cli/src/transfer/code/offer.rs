@@ -30,7 +30,7 @@ use crate::members::Members;
 use crate::output::{self, Reader};
 use crate::signal::interrupted;
 
-/// Time that a receiver has to read the catalogue before it says yes. After that it connects again.
+/// Time that a receiver has to read the catalogue and accept it. After that it has to connect again.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 
 /// Time that the last messages may take.
@@ -71,12 +71,12 @@ struct Absence {
     lost: Option<(Instant, TransferError)>,
 }
 
-/// Recipients of what an offer does.
+/// Observers of an offer.
 #[derive(Clone, Copy)]
 pub(super) struct Observer<'a> {
     pub(super) report: &'a Report,
     pub(super) remainder: &'a Remainder,
-    /// Called before each step of the receiver that the offer waits for.
+    /// Callback before each step of the receiver for which the offer waits.
     pub(super) waits: &'a dyn Fn(Waiting),
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Remainder {
     has_failed: AtomicBool,
 }
 
-/// Carries the command out.
+/// Runs the command.
 pub(in super::super) fn offer(arguments: &SendArguments) -> Result<Status, CommandError> {
     let sources = arguments.all_sources()?;
     let runtime = runtime()?;
@@ -145,7 +145,7 @@ async fn offer_with_code(
     console.end(&End { result, error, totals, carried: &carried, goes_on });
     if let Some(association) = paths.lock().await.association() {
         if !is_complete {
-            // A receiver that has not answered yet learns that the offer has ended.
+            // The abort informs a receiver that has not answered yet.
             association.abort();
         }
         let _ = tokio::time::timeout(END_WITHIN, association.closed()).await;
@@ -163,7 +163,7 @@ fn server_options(sender: SenderId, silence: Duration) -> ServerOptions {
     }
 }
 
-/// Says the code, and what to type with it. It is not an error message, so it goes where results go.
+/// Prints the code and the command for the receiver. It is a result, so it goes to standard output.
 fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<(), CommandError> {
     let text = if arguments.show().json {
         json!({ "event": "code", "code": code.to_string() }).to_string()
@@ -179,7 +179,7 @@ fn tell(code: &OneTimeCode, arguments: &SendArguments, host: &Host) -> Result<()
     }
 }
 
-/// Serves the receiver that proves the code until it has everything.
+/// Serves the receiver that proves the code until the transfer is complete.
 pub(super) async fn one_transfer(
     host: &Host,
     shared: &Arc<Shared>,
@@ -203,7 +203,7 @@ pub(super) async fn one_transfer(
                     if is_new_run {
                         report.note(proved_by(&association).await);
                     }
-                    // A receiver that resumes takes the place of its own transfer alone.
+                    // A receiver that resumes replaces only its own transfer.
                     if let Some(earlier) = paths.association().filter(|_| is_new_run) {
                         earlier.abort();
                     }
@@ -224,14 +224,14 @@ pub(super) async fn one_transfer(
     }
 }
 
-/// Says who has proved the code, so that both sides can compare the key.
+/// Returns the name of the receiver that has proved the code, so that both sides can compare the key.
 async fn proved_by(association: &Association) -> String {
     let address = peer_address(association).await;
     let key = peer_key(association).map_or_else(|_| "a key".to_owned(), |key| key.fingerprint().to_string());
     format!("{address} has proved the code with the key {key}")
 }
 
-/// Only the association that spent the code ends the command.
+/// Reports a refusal. Only the association that spent the code ends the command.
 fn refused(error: ExchangeError, report: &Report) -> Result<(), CommandError> {
     match error {
         ExchangeError::Spent(_) => Err(CommandError::untrusted(
@@ -248,7 +248,7 @@ fn refused(error: ExchangeError, report: &Report) -> Result<(), CommandError> {
     }
 }
 
-/// Serves the receiver that holds the code.
+/// Serves the receiver that has proved the code.
 async fn transfer(
     shared: Arc<Shared>,
     association: Association,
@@ -299,13 +299,13 @@ impl Shared {
         self.offer.holder().is_some_and(|holder| peer_key(association).is_ok_and(|key| key == holder))
     }
 
-    /// Listens to an association as long as the code is valid. The holder of the code needs no place among the strangers.
+    /// Serves an association while the code is valid. The holder of the code needs no place among the strangers.
     async fn meet(self: &Arc<Self>, association: Association, says: &mpsc::UnboundedSender<Said>) {
         if !self.offer.is_open() {
             association.abort();
             return;
         }
-        // The handshake has shown that the peer is at the first path's address.
+        // The handshake has validated the address of the first path.
         let paths = association.paths().await;
         let Some(source) = paths.first().map(|path| path.remote.ip().into()) else { return };
         let stranger = (!self.trusts(&association)).then(|| {
@@ -318,8 +318,8 @@ impl Shared {
         tokio::spawn(receiver(Arc::clone(self), (stranger, association), says.clone()));
     }
 
-    /// Has the code proved, and returns whether a new run of the receiver has done so, in place of resuming. A stranger has left
-    /// the others by then, so it is not ended for another one.
+    /// Lets the receiver prove the code. Returns `true` if it is a new run of the receiver, and `false` if it resumes. A stranger
+    /// has left its place by then, so it is not ended for another one.
     async fn admit(&self, stranger: Option<u64>, association: &Association) -> Result<bool, ExchangeError> {
         let key = peer_key(association).map_err(|_| ExchangeError::Gone)?;
         let may_prove = || stranger.is_none_or(|number| self.strangers().leave(number));
@@ -333,7 +333,7 @@ impl Shared {
         }
     }
 
-    /// Reads the files and folders again: a receiver may come long after the start, or again after it has refused.
+    /// Reads the files and folders again: a receiver may connect long after the start, or again after a refusal.
     async fn catalogue(&self) -> Catalogue {
         let now = self.offering.survey_again().await;
         now.map_or_else(|_| self.offering.catalogue().clone(), |offering| offering.catalogue().clone())
@@ -368,7 +368,7 @@ impl Absence {
         Absence { retry, running: 0, lost: None }
     }
 
-    /// Notes that the receiver is present.
+    /// Records that the receiver is present.
     fn came(&mut self) {
         self.running += 1;
         self.lost = None;
@@ -433,7 +433,7 @@ mod tests {
         TransferError::Lost("no answer".to_owned())
     }
 
-    /// Ends the only association of a receiver ten seconds after it came.
+    /// Ends the only association of a receiver ten seconds after its start.
     fn ended(
         retry: Option<Duration>,
         ended: Result<(), TransferError>,

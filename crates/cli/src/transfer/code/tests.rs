@@ -1,4 +1,4 @@
-//! Strangers, and somebody with the code, at one offer on loopback addresses.
+//! Strangers and a receiver with the code, at one offer on loopback addresses.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,11 +27,11 @@ const CODE: &str = "7-apple-river";
 
 const LOCAL: [u8; 4] = [127, 0, 0, 1];
 
-/// An offer of one file, and somebody who can connect to it.
+/// An offer of one file, and clients that connect to it.
 struct Rig {
     folder: TempDir,
     server: Host,
-    /// One for each association: a host has no two with the same peer.
+    /// One host for each association: a host has no two with the same peer.
     clients: Mutex<Vec<Host>>,
     shared: Arc<Shared>,
 }
@@ -79,7 +79,7 @@ impl Rig {
         association
     }
 
-    /// Fetches what is offered over an association on which the code was proved.
+    /// Fetches the offered file over an association on which the code was proved.
     async fn fetch(&self, association: Association) {
         let inbox = Folder::open(&self.folder.path().join("server"), OnClash::Refuse).expect("a folder");
         let request = Request::from(Accept::names(["film"]).expect("a name"));
@@ -89,7 +89,7 @@ impl Rig {
         assert!(self.folder.path().join("server/film").exists());
     }
 
-    /// The offer as it ends by itself while this goes on.
+    /// Returns the result of the offer while `meanwhile` runs.
     async fn offering(&self, meanwhile: impl Future<Output = ()>) -> Result<(), CommandError> {
         let (report, paths) = (Report::default(), Mutex::new(Paths::default()));
         let remainder = Remainder::default();
@@ -110,7 +110,7 @@ async fn binding(association: &Association) -> ChannelBinding {
     ChannelBinding::new(exported.try_into().expect("32 bytes"))
 }
 
-/// Begins an exchange, and gives the message that would prove the code.
+/// Begins an exchange, and returns the message that would prove the code.
 async fn begin(association: &Association, typed: &str) -> Vec<u8> {
     let (initiator, first) = Initiator::start(&code(typed), binding(association).await);
     association.send(first, SendOptions::default()).await.expect("sent");
@@ -129,7 +129,7 @@ async fn strangers_who_say_nothing_do_not_keep_out_who_knows_the_code() {
         }
         let association = rig.connect().await;
         prove(&association, &code(CODE)).await.expect("the code is right");
-        // The oldest had to go, and no other.
+        // The oldest stranger was ended, and no other.
         assert!(strangers[0].recv().await.is_err());
         rig.fetch(association).await;
     };
@@ -209,7 +209,7 @@ async fn interrupted_receiver_proves_the_code_again_and_fetches() {
         // A receiver that claims to resume is refused as well.
         let other = resume(&rig.connect().await).await;
         assert!(matches!(other, Err(ExchangeError::Code(CodeError::InUse))), "{other:?}");
-        // A slip of the same receiver costs it nothing.
+        // A mistyped code of the same receiver spends nothing.
         let slip = prove(&rig.connect_as("receiver").await, &code("8-apple-river")).await;
         assert!(matches!(slip, Err(ExchangeError::Code(CodeError::Wrong))), "{slip:?}");
         let again = rig.connect_as("receiver").await;
@@ -252,7 +252,7 @@ async fn receiver_of_version_1_spends_nothing_and_is_told_the_version() {
     rig.offering(meanwhile).await.expect("one transfer");
 }
 
-/// Sender of version 1, as far as a receiver of a later version gets with it.
+/// Serves as a sender of version 1, as far as receivers of later versions proceed.
 async fn serve_version_1(server: &Host) {
     loop {
         let association = server.accept().await.expect("listening");

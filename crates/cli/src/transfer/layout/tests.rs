@@ -1,4 +1,4 @@
-//! Lines of every state of a transfer, at every width.
+//! Lines of all states of a transfer, at all widths.
 
 use anabranch_net::PathState;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn at(columns: usize) -> Size {
     Size { columns, rows: 24 }
 }
 
-/// A transfer of 2,001 files in the middle, over two usual paths.
+/// Returns a transfer of 2,001 files in progress, over two paths.
 fn usual() -> Snapshot {
     let totals = Totals {
         found_files: 600,
