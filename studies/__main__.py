@@ -78,8 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_INPUT
     try:
         return STUDIES[words[0]].run(words[1:])
-    except KeyboardInterrupt:
-        print("stopped by Ctrl-C", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(str(stop) or "stopped by Ctrl-C", file=sys.stderr)
         return INTERRUPTED
     except (ScenarioError, SchemeError, PlanError, SweepError) as error:
         print(error, file=sys.stderr)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pytest
@@ -11,8 +13,6 @@ from studies.degradation.given import of_point
 from studies.degradation.load import check_queueing, check_wire, queueing_ms, wire_ratio
 from studies.degradation.neighbours import Bottleneck
 from studies.degradation.one_link import check_one_link
-from studies.degradation.outcome import CheckOutcome, Plan
-from studies.degradation.pages import as_json, detail_table, document, summary_table
 from studies.degradation.published import check_published, overall
 from studies.degradation.setting import SUBJECT, Contest, Setting, run_table, subject
 from studies.degradation.sharing import (
@@ -24,11 +24,14 @@ from studies.degradation.sharing import (
     dropped,
 )
 from studies.degradation.small_messages import check_messages
-from studies.trials import Figures, Options, PathFigures, Trial
-from studies.trials.bench import Bench
-from studies.trials.figures import MessageDelays
-from studies.trials.known import Broken
-from studies.trials.verdict import Verdict, at_least
+
+from anabranch.experiments.limits.known import Broken
+from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan, as_json, of_json
+from anabranch.experiments.limits.pages import blocks, detail_table, summary_table
+from anabranch.experiments.limits.rules import Verdict, at_least
+from anabranch.experiments.pages.document import markdown
+from anabranch.experiments.points import Bench, Figures, MessageDelays, PathFigures, Trial
+from anabranch.experiments.sweeps import SweepOptions
 
 KEPT, BROKEN, UNDECIDED = Verdict.KEPT, Verdict.BROKEN, Verdict.UNDECIDED
 
@@ -40,7 +43,7 @@ class MadeUp(Bench):
     """Figures from a function of trial and seed, in place of runs."""
 
     def __init__(self, figures: Callable[[Trial, int], Figures]) -> None:
-        super().__init__(Options())
+        super().__init__(SweepOptions(cache=None))
         self._make = figures
         self.seeds: dict[str, set[int]] = {}
 
@@ -139,7 +142,7 @@ def published(count: int, worse: int, uneven: bool = True) -> CheckOutcome:
     names = [f"setting-{number}" for number in range(count)]
 
     def made(trial: Trial, seed: int) -> Figures:
-        bad = int(trial.setting.rsplit("-")[-1]) < worse
+        bad = int(trial.point.rsplit("-")[-1]) < worse
         ours = 800.0 if bad else 1300.0
         return figures({SUBJECT: {"cmt": ours, "sctp": 900.0, "db-cmt": 1000.0}[trial.scheme] * noise(seed)})
 
@@ -244,7 +247,7 @@ def test_a_policer_is_to_be_used_and_not_to_be_fought(goodput: float, dropped_pa
     ],
 )
 def test_queues_are_held_against_those_of_the_baseline(delay_ms: float, base_ms: float, broken: list[str]) -> None:
-    plan = Plan(("bonded",), PLAN.seeds, PLAN.choosing, 60, 20)
+    plan = dataclasses.replace(PLAN, schemes=("bonded",))
 
     def made(trial: Trial, seed: int) -> Figures:
         each = path(100, delay_ms=(base_ms if trial.scheme == "cmt" else delay_ms) * noise(seed))
@@ -277,7 +280,7 @@ def test_what_links_lose_may_be_sent_again() -> None:
 
 @pytest.mark.parametrize(("p99_ms", "verdict"), [(90, KEPT), (120, BROKEN)])
 def test_the_slowest_small_messages_are_held_against_the_baseline(p99_ms: float, verdict: Verdict) -> None:
-    plan = Plan(("bonded",), PLAN.seeds, PLAN.choosing, 60, 20)
+    plan = dataclasses.replace(PLAN, schemes=("bonded",))
 
     def made(trial: Trial, seed: int) -> Figures:
         p99 = (100.0 if trial.scheme == "cmt" else p99_ms) * noise(seed)
@@ -298,11 +301,28 @@ def test_figures_with_different_limits_have_no_median() -> None:
 def test_tables_have_rows_per_check_and_setting_and_mark_violations() -> None:
     outcome = one_link(MadeUp(over(900, 500, 1000)))
     assert summary_table([outcome]).rows[0][:6] == ["one-link", "`cmt`", "broken", "1", "0", "1"]
-    (row,) = detail_table([outcome], "one-link").rows
+    (row,) = detail_table([outcome]).rows
     assert row[0] == "made-up"
     assert str(row[1]).startswith("**0.90 ± ")
-    text = document(PLAN, [outcome])
+    text = markdown(blocks(PLAN, [outcome]))
     assert "## title" in text
     assert "0.97" in text
     (check,) = as_json(PLAN, [outcome])["checks"]
     assert (check["verdict"], check["settings"][0]["high"]) == ("broken", None)
+
+
+def test_outcome_read_from_json_gives_equal_tables() -> None:
+    outcomes = [one_link(MadeUp(over(900, 500, 1000))), one_link(MadeUp(over(900, 500, 1000)), FEW)]
+    plan, read = of_json(json.loads(json.dumps(as_json(PLAN, outcomes))))
+    assert plan == PLAN
+    assert markdown(blocks(plan, read, folded=True)) == markdown(blocks(PLAN, outcomes, folded=True))
+    assert [each.broken for each in read] == [each.broken for each in outcomes]
+
+
+def test_table_of_points_has_limits_that_differ_and_common_notes() -> None:
+    judged = at_least([0.9] * 20, 0.5)
+    first, second = (Finding(f"point-{at}", judged, at / 10, math.inf, f"bound {at}") for at in (4, 5))
+    outcomes = [CheckOutcome("goal", "Goal", "limit", scheme, (first, second)) for scheme in ("cmt", "sctp")]
+    table = detail_table(outcomes)
+    assert table.header == ["setting", "limit", "`cmt`", "`sctp`", "with"]
+    assert list(table.rows[0]) == ["point-4", "≥ 0.4", "0.90 ± 0.00", "0.90 ± 0.00", "bound 4"]

@@ -36,12 +36,12 @@ def papers(*arguments: str) -> int:
 
 
 def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines(40)
+    lines = Lines(40, "experiments")
     lines.at("planted-paper/fig1")
-    assert lines.text(12.4) == "papers: 0 of 40 runs in 12 s, now planted-paper/fig1"
+    assert lines.text(12.4) == "experiments: 0 of 40 runs in 12 s, now planted-paper/fig1"
     lines.update(40)
-    assert lines.text(30) == "papers: 40 of 40 runs in 30 s; figures and pages are being made"
-    lines = Lines(40)
+    assert lines.text(30) == "experiments: 40 of 40 runs in 30 s; figures and pages are being made"
+    lines = Lines(40, "experiments")
     with lines.told(every_s=0.01):
         lines.at("planted-paper/fig1")
         lines.update(3)
@@ -49,14 +49,14 @@ def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixtur
         while "3 of 40 runs" not in printed and time.monotonic() < until:
             time.sleep(0.01)
             printed += capsys.readouterr().err
-    assert re.search(r"papers: 3 of 40 runs in \d+ s, now planted-paper/fig1\n", printed)
-    with progress_of(40, None) as progress:
+    assert re.search(r"experiments: 3 of 40 runs in \d+ s, now planted-paper/fig1\n", printed)
+    with progress_of(40, None, "experiments") as progress:
         assert isinstance(progress, Lines), "standard error is no terminal here"
 
 
 def test_a_bar_is_shown_where_it_is_asked_for_and_nothing_where_it_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     for shown in (True, False):
-        with progress_of(40, shown) as progress:
+        with progress_of(40, shown, "experiments") as progress:
             progress.at("planted-paper/fig1")
             progress.update(40)
         assert ("40/40" in capsys.readouterr().err) is shown
@@ -148,7 +148,7 @@ def test_a_reproduction_prints_counts_places_and_rates(capsys: pytest.CaptureFix
     assert "runs and" in shown.out
     assert "simulated packets with DATA per second" in shown.out
     # A slow machine shows how far it is; nothing else is said.
-    assert all(line.startswith("papers: ") for line in shown.err.splitlines()), shown.err
+    assert all(line.startswith("experiments: ") for line in shown.err.splitlines()), shown.err
     assert json.loads((tmp_path / "verdicts.json").read_text())["scope"]["quick"] is True
 
 

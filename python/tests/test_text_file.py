@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from studies.bounds.points import DATA as POINTS
 from studies.bounds.points import read_points
-from studies.trials.known import Broken, read_known, write_known
 from written_traces import path_row, write_trace
 
 from anabranch.experiments.fields import read_toml
+from anabranch.experiments.limits.known import Broken, read_known, write_known
 from anabranch.reporting.qlog.logs import read_logs
 from anabranch.scenario import Scenario
 from anabranch.series import read_trace as read_series

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import PlanError
+from anabranch.experiments.limits.outcome import CheckOutcome, Plan
+from anabranch.experiments.points import Bench
 from studies.bounds.points import LimitPoint, read_points
 from studies.degradation.collapsing import collapsing
 from studies.degradation.drawing import draw
@@ -14,12 +15,10 @@ from studies.degradation.given import of_plan, of_point
 from studies.degradation.load import check_queueing, check_wire
 from studies.degradation.neighbours import bottlenecks
 from studies.degradation.one_link import check_one_link
-from studies.degradation.outcome import CheckOutcome, Plan
 from studies.degradation.published import check_published
 from studies.degradation.setting import Setting
 from studies.degradation.sharing import check_free_link, check_policer, check_shares, check_two_alike
 from studies.degradation.small_messages import check_messages
-from studies.trials.bench import Bench
 
 NEVER_WORSE = 0.97
 NO_COLLAPSE = 0.9
@@ -105,16 +104,6 @@ CHECKS: dict[str, _Check] = {
     "collapse": _collapse,
     "messages": _messages,
 }
-
-
-def chosen(listed: str | None) -> list[str]:
-    """The names of checks in a list, or all. Raises `PlanError`."""
-    if listed is None:
-        return list(CHECKS)
-    wanted = [name.strip() for name in listed.split(",")]
-    if unknown := [name for name in wanted if name not in CHECKS]:
-        raise PlanError(f"--checks: there is no check `{unknown[0]}`; there are: {', '.join(CHECKS)}")
-    return wanted
 
 
 def check(names: Sequence[str], scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:

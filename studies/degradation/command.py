@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from anabranch.command.parser import Parser
 from anabranch.errors import PlanError
-from studies.options import (
-    STATUS,
-    add_options,
-    check_files,
-    interrupted,
-    options_of,
-    positive,
-    schemes_of,
-    seconds,
-    seeds_of,
-    status_of,
-)
-
-if TYPE_CHECKING:
-    from studies.degradation.checking import Scope
-    from studies.degradation.outcome import CheckOutcome, Plan
+from anabranch.experiments.limits.outcome import Plan
+from studies.degradation.checking import CHECKS, Scope, check
+from studies.options import STATUS, add_options, bench_of, chosen, conclude, positive, schemes_of, seconds, seeds_of
 
 _EXAMPLES = f"""\
 Examples:
@@ -44,7 +28,6 @@ Checks: one-link, published, share, two-alike, free-link, policer, queueing, wir
 
 _SCHEMES = "bonded"
 _OTHERS = "sctp,sctp+cubic"
-_LEAST_SEEDS = 20
 _QUICK_SEEDS, _QUICK_CHOOSING, _QUICK_RANDOM, _QUICK_S = "3", 2, 5, 20.0
 _QUICK_RIVALS = "sctp,cmt,db-cmt,cmt-dfr,bonded"
 _CHOOSING_FROM = 1_000_001
@@ -54,23 +37,10 @@ _CHOOSING_FROM = 1_000_001
 def main(arguments: list[str]) -> int:
     """Runs the study and returns its exit status."""
     options = _parser().parse_args(arguments)
-    from studies.degradation.checking import check, chosen
-    from studies.trials.bench import Bench
-
-    names = chosen(options.checks)
+    names = chosen("--checks", options.checks, list(CHECKS), "check")
     scope, plan = _scope(options), _plan(options)
-    check_files(options, ("harm",))
-    try:
-        outcomes = check(names, scope, plan, Bench(options_of(options)))
-    except KeyboardInterrupt as stop:
-        return interrupted(stop)
-    _show(options, plan, outcomes)
-    if options.book:
-        from studies.degradation.pages import book_parts
-        from studies.trials.book import write_parts
-
-        write_parts(options.book, book_parts(plan, outcomes))
-    return status_of(options, [broken for outcome in outcomes for broken in outcome.broken])
+    bench = bench_of(options)
+    return conclude(options, "degradation", plan, check(names, scope, plan, bench), bench)
 
 
 def _parser() -> Parser:
@@ -96,7 +66,7 @@ def _parser() -> Parser:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    from studies.degradation.outcome import Plan
+    from anabranch.experiments.limits.outcome import Plan
 
     count = options.choosing or (_QUICK_CHOOSING if options.quick else 5)
     choosing = tuple(range(_CHOOSING_FROM, _CHOOSING_FROM + count))
@@ -108,13 +78,10 @@ def _plan(options: argparse.Namespace) -> Plan:
         seeds=seeds,
         choosing=choosing,
         duration_s=options.duration or (_QUICK_S if options.quick else 60.0),
-        least_seeds=_LEAST_SEEDS,
     )
 
 
 def _scope(options: argparse.Namespace) -> Scope:
-    from studies.degradation.checking import Scope
-
     return Scope(
         random_settings=options.random or (_QUICK_RANDOM if options.quick else 200),
         draw_seed=options.draw,
@@ -132,19 +99,3 @@ def _all_rivals() -> str:
     presets = [each for each in schemes() if each.kind == "scheme"]
     unbounded = {each.name for each in presets if any(key.name == "shared-window" for key in each.parameters)}
     return ",".join(f"{each.name}(shared-window=true)" if each.name in unbounded else each.name for each in presets)
-
-
-def _show(options: argparse.Namespace, plan: Plan, outcomes: Sequence[CheckOutcome]) -> None:
-    from studies.degradation.pages import as_json, conditions, document, limit_lines, summary_table
-    from studies.trials.text_table import text_table
-
-    everything = json.dumps(as_json(plan, outcomes), indent=1)
-    if options.json:
-        print(everything)
-    else:
-        print(f"{text_table(summary_table(outcomes))}\n\n{conditions(plan)}")
-        print("\n".join(limit_lines(outcomes)))
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "degradation.md").write_text(document(plan, outcomes), encoding="utf-8")
-        (options.out / "degradation.json").write_text(everything + "\n", encoding="utf-8")

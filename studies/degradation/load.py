@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
+from anabranch.experiments.limits.rules import at_most
+from anabranch.experiments.points import Bench, Figures
 from studies.bounds.points import LimitPoint
 from studies.degradation.given import of_point
 from studies.degradation.neighbours import Bottleneck, alone
-from studies.degradation.outcome import CheckOutcome, Finding, Plan
 from studies.degradation.setting import SUBJECT, Setting
-from studies.trials import Figures
-from studies.trials.bench import Bench
-from studies.trials.verdict import at_most
 
 BASELINE = "cmt"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from studies.degradation.outcome import CheckOutcome, Finding, Plan
+from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
+from anabranch.experiments.limits.rules import at_least
+from anabranch.experiments.points import Bench
+from studies.alone import best_of, ratio
 from studies.degradation.setting import SUBJECT, Setting
-from studies.trials.alone import best_of, ratio
-from studies.trials.bench import Bench
-from studies.trials.verdict import at_least
 
 
 def check_one_link(

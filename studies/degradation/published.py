@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from anabranch.counting import counted
+from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Overall, Plan
+from anabranch.experiments.limits.rules import Judged, at_least, median_above, share_kept
+from anabranch.experiments.points import Bench
+from studies.alone import best_of, ratio
 from studies.degradation.one_link import goodputs
-from studies.degradation.outcome import CheckOutcome, Finding, Overall, Plan
 from studies.degradation.setting import Setting
-from studies.trials.alone import best_of, ratio
-from studies.trials.bench import Bench
-from studies.trials.verdict import Judged, at_least, median_above, share_kept
 
 LEAST_RATIO, SHARE_OF_SETTINGS = 0.97, 0.95
 

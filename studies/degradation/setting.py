@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from anabranch.experiments.points import Figures, Trial
 from anabranch.scenario import Scenario
-from studies.trials import Figures, Trial
 
 SUBJECT = "subject"
 """The flow whose scheme is judged."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 
+from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
+from anabranch.experiments.limits.rules import at_least, at_most, within
+from anabranch.experiments.points import Bench, Figures
+from studies.alone import ratio
 from studies.bounds.bound import PACKET_BYTES, USER_BYTES
 from studies.degradation.neighbours import (
     FREE_PATH,
@@ -17,12 +21,7 @@ from studies.degradation.neighbours import (
     two_alike,
 )
 from studies.degradation.one_link import goodputs
-from studies.degradation.outcome import CheckOutcome, Finding, Plan
 from studies.degradation.setting import SUBJECT, Setting, share_of
-from studies.trials import Figures
-from studies.trials.alone import ratio
-from studies.trials.bench import Bench
-from studies.trials.verdict import at_least, at_most, within
 
 SHARES = (0.8, 1.25)
 MOST_DIFFERENCE = 0.10

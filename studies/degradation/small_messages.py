@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from studies.degradation.outcome import CheckOutcome, Finding, Plan
+from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
+from anabranch.experiments.limits.rules import at_most
+from anabranch.experiments.points import Bench
+from studies.alone import ratio
 from studies.degradation.setting import SUBJECT, Setting, Table, kbit, ms, poisson, run_table, subject
-from studies.trials.alone import ratio
-from studies.trials.bench import Bench
-from studies.trials.verdict import at_most
 
 BASELINE = "cmt"
 SHOWN_BESIDE = ("cmt", "bonded", "cmt+redundant")

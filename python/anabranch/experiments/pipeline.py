@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,11 +25,11 @@ from anabranch.experiments.plan import Scope
 from anabranch.experiments.progress import progress_of
 from anabranch.experiments.sample_table import SAMPLES_FILE, write_samples
 from anabranch.experiments.selection import Selection
+from anabranch.experiments.stored import about_now
 from anabranch.experiments.sweeps import SweepOptions
 from anabranch.experiments.tracing import Tracer
 from anabranch.experiments.workers import Workers
 from anabranch.sweeps.cache import Cache
-from anabranch.version import engine
 
 _Figures: TypeAlias = "dict[str, list[Future[out.FigureOutcome]]]"
 """Figures of experiments, by id, that are being drawn."""
@@ -60,7 +59,7 @@ def reproduce(
     started = time.monotonic()
     _check_folder(folder)
     own = Workers(options.workers) if processes is None else nullcontext(processes)
-    with own as workers, progress_of(sum(job.runs for job in jobs), progress) as bar:
+    with own as workers, progress_of(sum(job.runs for job in jobs), progress, "experiments") as bar:
         tracer = Tracer(Cache.open(traces) if traces else None, workers, cost)
         for selection in selections:
             figures: _Figures = {}
@@ -120,14 +119,7 @@ def _write_summary(outcome: out.Outcome, cost: Cost, folder: Path) -> None:
     """The pages about everything; last of all `verdicts.json` and what says when and by what it was made."""
     _write(folder / "summary.md", markdown(list(summary_blocks(outcome))))
     _write(folder / "index.html", index_page(outcome))
-    about = asdict(engine()) | {
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "seconds": round(cost.seconds, 1),
-        "runs_computed": cost.computed,
-        "runs_cached": cost.cached,
-        "packets": round(cost.packets),
-    }
-    _write(folder / out.RUN_FILE, json.dumps(about, indent=2) + "\n")
+    _write(folder / out.RUN_FILE, json.dumps(about_now(cost), indent=2) + "\n")
     _write(folder / out.VERDICTS_FILE, json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""How far a reproduction is: a bar on a terminal, lines elsewhere."""
+"""Progress of runs: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress_of(runs: int, shown: bool | None) -> Iterator[Progress]:
-    """Progress on standard error; `shown` is `True` for a bar in any case, and `False` for nothing."""
+def progress_of(runs: int, shown: bool | None, about: str) -> Iterator[Progress]:
+    """Shows progress on standard error; `shown` is `True` for a bar in any case, and `False` for nothing.
+
+    Lines begin with `about`, and a bar has it until it is at an experiment.
+    """
     if shown is None and not sys.stderr.isatty():
-        lines = Lines(runs)
+        lines = Lines(runs, about)
         with lines.told():
             yield lines
         return
-    with tqdm(total=runs, unit="run", desc="papers", disable=shown is False, dynamic_ncols=True, smoothing=0.05) as bar:
+    with tqdm(total=runs, unit="run", desc=about, disable=shown is False, dynamic_ncols=True, smoothing=0.05) as bar:
         yield Bar(bar)
 
 
@@ -53,8 +56,8 @@ class Bar:
 class Lines:
     """For a file or a pipe."""
 
-    def __init__(self, runs: int) -> None:
-        self._runs, self._done, self._experiment = runs, 0, ""
+    def __init__(self, runs: int, about: str) -> None:
+        self._runs, self._about, self._done, self._experiment = runs, about, 0, ""
         self._began = time.monotonic()
 
     def at(self, experiment: str) -> None:
@@ -81,7 +84,7 @@ class Lines:
 
     def text(self, elapsed_s: float) -> str:
         """How it stands after so many seconds."""
-        done = f"papers: {self._done} of {self._runs} runs in {elapsed_s:.0f} s"
+        done = f"{self._about}: {self._done} of {self._runs} runs in {elapsed_s:.0f} s"
         if self._done >= self._runs:
             return f"{done}; figures and pages are being made"
-        return f"{done}, now {self._experiment}"
+        return f"{done}, now {self._experiment}" if self._experiment else done

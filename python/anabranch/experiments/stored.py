@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -17,7 +18,9 @@ import pandas as pd
 
 from anabranch.errors import PaperError
 from anabranch.experiments import outcome as out
+from anabranch.experiments.cost import Cost
 from anabranch.text_file import read_text
+from anabranch.version import engine
 
 FORMAT = "anabranch reproduction 1"
 
@@ -58,25 +61,51 @@ def store(folder: Path, file: Path) -> None:
         "format": FORMAT,
         "about": _read_json(folder / out.RUN_FILE),
         "outcome": outcome,
-        "frames": {name: _columns(pd.read_parquet(place)) for name, place in pictures.items()},
+        "frames": {name: columns_of(pd.read_parquet(place)) for name, place in pictures.items()},
     }
+    write_compact(file, content)
+
+
+def write_compact(file: Path, content: Mapping[str, Any]) -> None:
+    """Writes content as compressed JSON."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
-def load(file: Path) -> Stored:
-    """Reads what `store` has written. Raises `PaperError` if the file is missing, damaged or of another format."""
+def read_compact(file: Path, kind: str, command: str) -> dict[str, Any]:
+    """Reads what `write_compact` has written, with `kind` as its format.
+
+    Raises `PaperError`, which names the `command` that writes such files.
+    """
     try:
         content = json.loads(lzma.decompress(file.read_bytes()))
     except (OSError, lzma.LZMAError, ValueError) as error:
-        raise PaperError(
-            f"{file}: cannot be read ({error}): name a file that `anabranch papers store` wrote"
-        ) from error
-    outcome: Any = content.get("outcome", {}) if isinstance(content, dict) else {}
-    if not outcome or content["format"] != FORMAT or outcome["format"] != out.FORMAT:
-        raise PaperError(f"{file}: has another format: store the reproduction again with `anabranch papers store`")
-    frames = {name: _frame(columns) for name, columns in content["frames"].items()}
+        raise PaperError(f"{file}: cannot be read ({error}): name a file that `{command}` wrote") from error
+    if not isinstance(content, dict) or content.get("format") != kind:
+        raise PaperError(f"{file}: has another format: store the results again with `{command}`")
+    return content
+
+
+def about_now(cost: Cost) -> About:
+    """Returns version and commit of this package, the date, and the cost of the runs."""
+    return {
+        **asdict(engine()),  # type: ignore[typeddict-item]
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "seconds": round(cost.seconds, 1),
+        "runs_computed": cost.computed,
+        "runs_cached": cost.cached,
+        "packets": round(cost.packets),
+    }
+
+
+def load(file: Path) -> Stored:
+    """Reads what `store` has written. Raises `PaperError` if the file is missing, damaged or of another format."""
+    content = read_compact(file, FORMAT, "anabranch papers store")
+    outcome: out.Outcome = content["outcome"]
+    if outcome["format"] != out.FORMAT:
+        raise PaperError(f"{file}: has another format: store the results again with `anabranch papers store`")
+    frames = {name: frame_of(columns) for name, columns in content["frames"].items()}
     return Stored(content["about"], outcome, frames)
 
 
@@ -103,7 +132,7 @@ def _data_of_pictures(folder: Path, outcome: out.Outcome) -> dict[str, Path]:
     return found
 
 
-def _columns(frame: pd.DataFrame) -> dict[str, Any]:
+def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     """Returns the columns of a frame as JSON has them, with their types; missing numbers are null."""
     return {
         name: {
@@ -114,7 +143,7 @@ def _columns(frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             name: pd.Series(column["values"], dtype=object if column["dtype"] == "str" else column["dtype"])

@@ -65,6 +65,7 @@ class Runner:
         until: Precision | None,
         progress: Progress,
         notify: Callable[[str], None],
+        observe: Callable[[int, str], None] | None = None,
     ) -> None:
         self._grid = grid
         self._maker = backend
@@ -73,6 +74,7 @@ class Runner:
         self._until = until
         self._progress = progress
         self._notify = notify
+        self._observe = observe
         self._rows = Rows(grid)
         self._rounds = Rounds(grid, until)
         self._planned = 0
@@ -152,6 +154,8 @@ class Runner:
 
     def _add(self, position: int, text: str) -> None:
         self._rounds.add(position, self._rows.add(position, text))
+        if self._observe is not None:
+            self._observe(position, text)
 
     def _kept(self) -> str:
         """Returns the number of finished runs, and how to resume, as text."""

@@ -104,19 +104,24 @@ def fill(
     until: Precision | None,
     executor: ExecutorLike,
     workers: int | None,
-    worker_timeout_s: float,
+    worker_timeout_s: float = 60.0,
     cache: Cache | None,
     progress: bool | None,
     notify: Callable[[str], None],
+    observe: Callable[[int, str], None] | None = None,
 ) -> Results:
-    """Makes the runs of a grid that are not in the cache. Raises `ExecutorError`, `Interrupted` and `RunError`."""
+    """Makes the runs of a grid that are not in the cache. Raises `ExecutorError`, `Interrupted` and `RunError`.
+
+    `observe` gets the position and the figures of each run, as text of the native module, from the calling thread.
+    """
     workers = None if workers is None else whole_number("workers", workers, least=1)
     worker_timeout_s = real_number("worker_timeout_s", worker_timeout_s, "seconds, more than 0", infinite=True)
 
     def run(backend: Backend) -> Results:
         with Progress(progress) as bar:
-            runner = Runner(grid, backend, engine(), cache=cache, until=until, progress=bar, notify=notify)
-            return runner.run()
+            return Runner(
+                grid, backend, engine(), cache=cache, until=until, progress=bar, notify=notify, observe=observe
+            ).run()
 
     native, threads = native_threads(executor, workers)
     if native:

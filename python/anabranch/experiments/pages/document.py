@@ -85,6 +85,16 @@ class Table:
         rows = [[_markdown(cell).replace("|", "\\|") for cell in row] for row in self.rows]
         return "\n".join(f"| {' | '.join(row)} |" for row in (self.header, marks, *rows))
 
+    def text(self) -> str:
+        """Returns the table for a terminal, with aligned columns and without Markdown's marks."""
+        rows = [[str(cell).replace("`", "") for cell in row] for row in (self.header, *self.rows)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(self.header))]
+        aligned = [[str.ljust, str.rjust][column in self.right] for column in range(len(widths))]
+        return "\n".join(
+            "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+
     def html(self) -> str:
         body = "".join(f"<tr>{self._cells('td', row)}</tr>" for row in self.rows)
         head = self._cells("th", self.header)
@@ -93,6 +103,17 @@ class Table:
     def _cells(self, tag: str, row: Sequence[Inline]) -> str:
         kinds = [' class="n"' if column in self.right else "" for column in range(len(row))]
         return "".join(f"<{tag}{kind}>{inline_html(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Block that a reader unfolds."""
+
+    summary: str
+    block: Block
+
+    def markdown(self) -> str:
+        return f"<details>\n<summary>{self.summary}</summary>\n\n{self.block.markdown()}\n\n</details>"
 
 
 @dataclass(frozen=True, slots=True)

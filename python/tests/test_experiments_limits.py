@@ -7,8 +7,9 @@ import importlib
 import math
 
 import pytest
-from studies.trials.alone import MOST_RATIO, best_of, ratio, ratios_left_out
-from studies.trials.verdict import (
+from studies.alone import MOST_RATIO, best_of, ratio, ratios_left_out
+
+from anabranch.experiments.limits.rules import (
     Judged,
     Verdict,
     at_least,
@@ -112,8 +113,10 @@ def test_ratios_stay_finite() -> None:
     assert ratio(1, 4) == 0.25
 
 
-@pytest.mark.parametrize("module", ["trials.alone", "trials.verdict", "degradation.setting"])
+@pytest.mark.parametrize(
+    "module", ["studies.alone", "anabranch.experiments.limits.rules", "studies.degradation.setting"]
+)
 def test_the_examples_in_the_sources_hold(module: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"studies.{module}"))
+    results = doctest.testmod(importlib.import_module(module))
     assert results.attempted > 0
     assert results.failed == 0

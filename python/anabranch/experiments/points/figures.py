@@ -1,4 +1,4 @@
-"""What is taken from a run."""
+"""Figures of a run."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PathFigures:
-    """A path of a run, over all flows: packets with DATA that left and were dropped, wire bytes that arrived."""
+    """Path of a run, over all flows: packets with DATA that were sent and dropped, and wire bytes that arrived."""
 
     sent_packets: int
     dropped_packets: int
     arrived_packets: int
     arrived_bytes: int
     delay_ms: float | None
-    """Mean one-way delay of what arrived; none if it was not measured or nothing arrived."""
+    """Mean one-way delay of arrived packets; `None` if it was not measured or nothing arrived."""
 
     @property
     def sent_bytes(self) -> float:
-        """Wire bytes that left, by the mean size of the packets that arrived."""
+        """Wire bytes that were sent, by the mean size of the packets that arrived."""
         return self.arrived_bytes * self.sent_packets / self.arrived_packets if self.arrived_packets else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDelays:
-    """Small messages beside a bulk flow."""
+    """Delays of small messages beside a bulk flow."""
 
     sent: int
     delivered: int
@@ -38,7 +38,7 @@ class MessageDelays:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A run: goodput by flow, delivered user bytes by flow, paths by name, and the delays of small messages by flow."""
+    """Goodput and delivered user bytes by flow, paths by name, and the delays of small messages by flow."""
 
     goodput_kbps: Mapping[str, float]
     delivered_bytes: Mapping[str, int]
@@ -47,7 +47,7 @@ class Figures:
 
 
 def read_figures(text: str) -> Figures:
-    """The figures of a run as the native module gives them. Raises `ValueError` or `LookupError` if they are not."""
+    """Returns the figures in the text of the native module. Raises `ValueError` or `LookupError` for another text."""
     run = json.loads(text)
     return Figures(
         goodput_kbps={flow["name"]: flow["goodput_kbps"] for flow in run["flows"]},

@@ -1,4 +1,4 @@
-"""Limits that are known to be broken: what is checked all the time fails only if something else breaks."""
+"""Limits that are known to be broken, so that a regular check fails only if another one breaks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMAT = "anabranch known 1"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Broken:
-    """A scheme breaks the limit of a check in a setting."""
+    """Limit of a check that a scheme breaks at a point."""
 
     scheme: str
     check: str
@@ -26,7 +26,7 @@ class Broken:
 
 
 def read_known(file: Path) -> frozenset[Broken]:
-    """What is known. Raises `PlanError` that names the file."""
+    """Reads a list of broken limits. Raises `PlanError` that names the file."""
     try:
         document = json.loads(read_text(file))
         if document["format"] != _FORMAT:
@@ -35,11 +35,11 @@ def read_known(file: Path) -> frozenset[Broken]:
     except OSError as error:
         raise PlanError(f"{file}: cannot be read: {error.strerror}; --store-known {file} writes it") from error
     except (ValueError, TypeError, LookupError) as error:
-        raise PlanError(f"{file}: is no list of broken limits: {error}; --store-known {file} writes it anew") from error
+        raise PlanError(f"{file}: is no list of broken limits: {error}; --store-known {file} replaces it") from error
 
 
 def write_known(file: Path, broken: Iterable[Broken]) -> None:
-    """Writes what is broken now."""
+    """Writes a list of broken limits."""
     listed = [[each.scheme, each.check, each.setting] for each in sorted(broken)]
     rows = ",\n".join(f"    {json.dumps(each)}" for each in listed)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -47,6 +47,6 @@ def write_known(file: Path, broken: Iterable[Broken]) -> None:
 
 
 def news(broken: Iterable[Broken], known: Iterable[Broken]) -> tuple[list[Broken], list[Broken]]:
-    """What breaks and is not known, and what is known and does not break."""
+    """Returns the broken limits that are not known, and the known ones that are not broken."""
     now, before = set(broken), set(known)
     return sorted(now - before), sorted(before - now)

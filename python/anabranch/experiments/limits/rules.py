@@ -1,4 +1,4 @@
-"""What samples say about a limit. Nothing here knows where they come from."""
+"""Verdicts of samples on a limit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from enum import Enum
 import numpy as np
 
 LEAST_SEEDS = 20
-"""Seeds below which nothing is called kept: little was seen."""
+"""Number of seeds below which no limit is called kept."""
 
 CONFIDENCE = 0.95
-"""Of one-sided bounds of a mean."""
+"""Confidence of one-sided bounds of a mean."""
 
 
 class Verdict(Enum):
-    """Whether a limit is kept."""
+    """Verdict on a limit."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -26,7 +26,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A mean over seeds with one-sided bounds, and whether it keeps its limit. Bounds are NaN for one value."""
+    """Mean over seeds with one-sided bounds, and the verdict on its limit. Bounds are NaN for one value."""
 
     verdict: Verdict
     n: int
@@ -36,7 +36,7 @@ class Judged:
 
 
 def at_least(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEEDS) -> Judged:
-    """The limit is broken if even the upper bound of the mean is below it, and kept if not, from so many seeds on.
+    """Judges a lower limit: broken if even the upper bound of the mean is below it.
 
     >>> at_least([0.8, 0.82, 0.84], 0.97).verdict, at_least([0.99, 1.0], 0.97).verdict
     (<Verdict.BROKEN: 'broken'>, <Verdict.UNDECIDED: 'undecided'>)
@@ -45,12 +45,12 @@ def at_least(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEE
 
 
 def at_most(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEEDS) -> Judged:
-    """The limit is broken if even the lower bound of the mean is above it, and kept if not, from so many seeds on."""
+    """Judges an upper limit: broken if even the lower bound of the mean is above it."""
     return within(values, -math.inf, limit, least_seeds)
 
 
 def within(values: Sequence[float], low: float, high: float, least_seeds: int = LEAST_SEEDS) -> Judged:
-    """Both: the mean is to lie between `low` and `high`."""
+    """Judges two limits, between which the mean has to lie."""
     n, mean, half_width = _mean(values)
     if mean + half_width < low or mean - half_width > high:
         verdict = Verdict.BROKEN
@@ -62,7 +62,7 @@ def within(values: Sequence[float], low: float, high: float, least_seeds: int = 
 
 
 def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
-    """Whether the limit is kept in this share of the settings.
+    """Judges a limit that has to be kept in this share of the settings.
 
     Broken if more settings than the rest have an upper bound below it, kept if so many have a mean that is not below it
     and all have enough seeds, and undecided between these.
@@ -78,7 +78,7 @@ def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
 
 
 def median_above(judged: Sequence[Judged], limit: float) -> Verdict:
-    """Whether the median of the means is above the limit, where no setting lacks seeds."""
+    """Judges the median of the means, which has to be above the limit. It is kept if no setting lacks seeds."""
     if not judged:
         return Verdict.UNDECIDED
     if float(np.median([each.mean for each in judged])) <= limit:
@@ -88,7 +88,7 @@ def median_above(judged: Sequence[Judged], limit: float) -> Verdict:
 
 
 def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Broken if one is, else undecided if one is or there is none, else kept."""
+    """Returns broken if one is, else undecided if one is or there is none, else kept."""
     for verdict in (Verdict.BROKEN, Verdict.UNDECIDED):
         if verdict in verdicts:
             return verdict
@@ -96,7 +96,7 @@ def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _mean(values: Sequence[float]) -> tuple[int, float, float]:
-    """Number, mean, and how far a one-sided bound is from it: NaN for one value, of which nothing follows."""
+    """Returns number, mean, and the distance of a one-sided bound from it, which is NaN for one value."""
     from scipy import stats
 
     sample = np.asarray(values, dtype=float)

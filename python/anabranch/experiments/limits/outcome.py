@@ -1,0 +1,153 @@
+"""Findings of checks, with their form in JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from anabranch.experiments.limits.known import Broken
+from anabranch.experiments.limits.rules import LEAST_SEEDS, Judged, Verdict, worst_of
+
+DIGITS = 6
+"""Significant digits of stored means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Scheme at one point: a mean over seeds that has to lie between `low` and `high`. `note` explains it."""
+
+    setting: str
+    judged: Judged
+    low: float
+    high: float
+    note: str = ""
+
+    @property
+    def reached(self) -> bool:
+        """Returns `True` if the mean itself lies there."""
+        return self.low <= self.judged.mean <= self.high
+
+    @property
+    def excess(self) -> float:
+        """Factor of the mean beyond its limit; the further beyond, the more it is above 1."""
+        mean = max(self.judged.mean, 1e-9)
+        return max(self.low / mean, mean / self.high if self.high > 0 else mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """Verdict on all points of a check together, in words."""
+
+    name: str
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """Check of one scheme. Its points count one by one, unless there is a verdict on all of them."""
+
+    check: str
+    title: str
+    limit: str
+    scheme: str
+    findings: tuple[Finding, ...]
+    overall: tuple[Overall, ...] = field(default=())
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict of the whole check."""
+        if self.overall:
+            return worst_of([each.verdict for each in self.overall])
+        return worst_of([each.judged.verdict for each in self.findings])
+
+    @property
+    def broken(self) -> list[Broken]:
+        """Broken limits."""
+        if self.overall:
+            names = [each.name for each in self.overall if each.verdict is Verdict.BROKEN]
+        else:
+            names = [each.setting for each in self.findings if each.judged.verdict is Verdict.BROKEN]
+        return [Broken(self.scheme, self.check, name) for name in names]
+
+    @property
+    def worst(self) -> Finding | None:
+        """Finding that is furthest from its limit; none if nothing was compared."""
+        return max(self.findings, key=lambda each: each.excess, default=None)
+
+    def count(self, verdict: Verdict) -> int:
+        """Returns the number of points with this verdict."""
+        return sum(each.judged.verdict is verdict for each in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Seeds, duration and schemes that all checks have in common.
+
+    `seeds` are compared; what they are compared with is chosen on the seeds `choosing`.
+    """
+
+    schemes: tuple[str, ...]
+    seeds: tuple[int, ...]
+    duration_s: float
+    choosing: tuple[int, ...] = ()
+    least_seeds: int = LEAST_SEEDS
+
+
+def as_json(plan: Plan, outcomes: Iterable[CheckOutcome]) -> dict[str, Any]:
+    """Returns everything as JSON has it."""
+    return {"plan": asdict(plan), "checks": [_check_json(each) for each in outcomes]}
+
+
+def _check_json(each: CheckOutcome) -> dict[str, Any]:
+    return {
+        "check": each.check,
+        "title": each.title,
+        "limit": each.limit,
+        "scheme": each.scheme,
+        "verdict": each.verdict.value,
+        "overall": [{"name": part.name, "verdict": part.verdict.value, "text": part.text} for part in each.overall],
+        "settings": [_finding_json(finding) for finding in each.findings],
+    }
+
+
+def _finding_json(each: Finding) -> dict[str, Any]:
+    judged = each.judged
+    numbers = {
+        "low": each.low,
+        "high": each.high,
+        "mean": judged.mean,
+        "lower": judged.lower,
+        "upper": judged.upper,
+    }
+    finite = {name: float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None for name, value in numbers.items()}
+    return {"setting": each.setting, "verdict": judged.verdict.value, "n": judged.n, **finite, "note": each.note}
+
+
+def of_json(content: Mapping[str, Any]) -> tuple[Plan, list[CheckOutcome]]:
+    """Returns what `as_json` was given. Raises `LookupError`, `TypeError` or `ValueError` for other content."""
+    plan: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content["plan"].items()
+    }
+    return Plan(**plan), [_check(each) for each in content["checks"]]
+
+
+def _check(each: Mapping[str, Any]) -> CheckOutcome:
+    return CheckOutcome(
+        each["check"],
+        each["title"],
+        each["limit"],
+        each["scheme"],
+        tuple(_finding(finding) for finding in each["settings"]),
+        tuple(Overall(part["name"], Verdict(part["verdict"]), part["text"]) for part in each["overall"]),
+    )
+
+
+def _finding(each: Mapping[str, Any]) -> Finding:
+    lower, upper = (math.nan if each[end] is None else each[end] for end in ("lower", "upper"))
+    judged = Judged(Verdict(each["verdict"]), each["n"], each["mean"], lower, upper)
+    low = -math.inf if each["low"] is None else each["low"]
+    high = math.inf if each["high"] is None else each["high"]
+    return Finding(each["setting"], judged, low, high, each["note"])

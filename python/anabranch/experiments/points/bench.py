@@ -1,0 +1,65 @@
+"""Runs that several rules share: each is made once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+
+from anabranch.experiments.cost import Cost
+from anabranch.experiments.points.figures import Figures, read_figures
+from anabranch.experiments.points.trial import Trial, grid_of
+from anabranch.experiments.progress import progress_of
+from anabranch.experiments.sweeps import SweepOptions
+from anabranch.sweeps.steps import fill, open_cache
+
+
+class Bench:
+    """Makes runs, or takes them from the cache, and remembers their figures. `cost` counts them."""
+
+    def __init__(self, options: SweepOptions) -> None:
+        self._options = options
+        self._cache = open_cache(options.cache, _warn)
+        self._figures: dict[tuple[Trial, int], Figures] = {}
+        self.cost = Cost()
+
+    def run(self, about: str, trials: Iterable[Trial], seeds: Sequence[int]) -> None:
+        """Makes the runs of these trials that were not made yet. Progress shows `about`.
+
+        A finished run is stored in the cache at once. Raises the errors of `anabranch.sweep`, and `KeyboardInterrupt`
+        with a message that says how to resume.
+        """
+        missing = [
+            trial for trial in dict.fromkeys(trials) if any((trial, seed) not in self._figures for seed in seeds)
+        ]
+        if not missing:
+            return
+        grid = grid_of(missing, seeds)
+        started = time.monotonic()
+        with progress_of(len(grid), self._options.progress, about) as bar:
+
+            def keep(position: int, text: str) -> None:
+                trial = missing[position // len(grid.seeds)]
+                self._figures[trial, grid.seed_of(position)] = read_figures(text)
+                bar.update()
+
+            results = fill(
+                grid,
+                until=None,
+                executor=self._options.executor,
+                workers=self._options.workers,
+                cache=self._cache,
+                progress=False,
+                notify=_warn,
+                observe=keep,
+            )
+        self.cost.add(results)
+        self.cost.seconds += time.monotonic() - started
+
+    def of(self, trial: Trial, seeds: Sequence[int]) -> list[Figures]:
+        """Returns the figures of a trial, seed by seed."""
+        return [self._figures[trial, seed] for seed in seeds]
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)

@@ -1,0 +1,51 @@
+"""Points with schemes, and the grid that sweeps make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch import _native
+from anabranch.sweeps.axis import Axis
+from anabranch.sweeps.files import Files
+from anabranch.sweeps.given_scenario import GivenScenario
+from anabranch.sweeps.grid import Cell, Grid, Point
+from anabranch.sweeps.key import CellKey
+from anabranch.version import engine
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Point with a scheme for those of its flows that have none of their own.
+
+    `scenario` is canonical text and may not name files. Messages and tables call the point by its name.
+    """
+
+    point: str
+    scenario: str
+    scheme: str
+
+
+def grid_of(trials: Sequence[Trial], seeds: Sequence[int]) -> Grid:
+    """Returns a grid with a point and a cell for each trial.
+
+    Raises what the native module does for a scenario or a scheme that is wrong.
+    """
+    folder = Path().absolute()
+    fingerprint = engine().fingerprint
+    points = tuple(Point((str(at),), trial.scenario, {}) for at, trial in enumerate(trials))
+    cells = []
+    for at, trial in enumerate(trials):
+        label = _native.Prepared(trial.scenario, trial.scheme, folder, trial.point, None).scheme
+        key = CellKey(fingerprint=fingerprint, scenario=trial.scenario, scheme=label, files={})
+        cells.append(Cell(at, trial.scheme, label, key))
+    return Grid(
+        given=GivenScenario(trials[0].scenario, "points", "points", folder),
+        overrides=(),
+        axes=(Axis(("point",), tuple(point.values for point in points)),),
+        points=points,
+        cells=tuple(cells),
+        seeds=tuple(seeds),
+        files=Files(folder),
+    )
