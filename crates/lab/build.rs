@@ -1,4 +1,4 @@
-//! Takes the engine's fingerprint, so that whoever keeps results knows which engine they came from.
+//! Computes the engine's fingerprint, which identifies the engine of stored results.
 
 #![allow(clippy::disallowed_macros, reason = "cargo reads what a build script prints")]
 
@@ -13,7 +13,7 @@ fn main() {
     let workspace = sources::workspace();
     for path in sources::engine_paths() {
         let path = workspace.join(path);
-        // Cargo builds again and again what waits for a file that does not exist.
+        // Cargo would always rebuild if it waited for a file that does not exist.
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }

@@ -1,7 +1,7 @@
-//! What a scheme's decisions cost: the time of a run for each packet with DATA, beside that of plain `cmt`.
+//! Cost of a scheme's decisions: the time of a run per packet with DATA, compared with that of plain `cmt`.
 //!
-//! Schemes send different numbers of packets in the same simulated time, so times are compared per packet. Runs of a scheme
-//! and of `cmt` take turns; the ratio is the median over the turns.
+//! Schemes send different numbers of packets in the same simulated time, so times are compared per packet. Runs of a scheme and of
+//! `cmt` alternate; the ratio is the median over the pairs.
 
 #![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 #![allow(
@@ -21,7 +21,7 @@ use anabranch_schemes::registry::{COMPONENTS, PRESETS, parse};
 
 const TURNS: usize = 7;
 
-/// Two unlike paths that are busy all the time, with losses, so that every kind of decision is made often.
+/// Two different paths that are always busy, with losses, so that decisions of all kinds are frequent.
 const SCENARIO: &str = r#"
 [run]
 duration = "120 s"
@@ -60,7 +60,7 @@ fn job(scheme: &str) -> Job {
     }
 }
 
-/// Nanoseconds for each packet with DATA, and how many there were.
+/// Returns the nanoseconds per packet with DATA, and the number of these packets.
 fn nanoseconds_per_packet(job: &Job) -> (f64, u64) {
     let began = Instant::now();
     let result = job.run().expect("it runs");
@@ -75,7 +75,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    // `cargo bench -- NAME` measures what has NAME in it.
+    // `cargo bench -- NAME` measures the schemes whose name contains NAME.
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     let names = PRESETS.iter().map(|preset| preset.name.to_owned());
     let base = PRESETS.iter().find(|preset| preset.name == "cmt").expect("cmt is a preset");

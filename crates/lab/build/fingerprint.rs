@@ -1,4 +1,4 @@
-//! One hash over everything that decides what a run gives.
+//! Hash over all sources that determine the result of a run.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,10 @@ use sha2::{Digest, Sha256};
 
 use crate::{lock, sources};
 
-/// The SHA-256, in hexadecimal, of the engine's sources in a workspace and of the packages that they are built with.
+/// Returns the SHA-256, in hexadecimal, of the engine's sources in a workspace and of the packages that they are built with.
 ///
-/// Files come sorted by their path, and how their lines end makes no difference. A file that is not there, such as `Cargo.lock`
-/// where the crate was unpacked alone, counts as empty.
+/// Files are sorted by path, and their line endings make no difference. A missing file, such as `Cargo.lock` of a crate that was
+/// unpacked alone, counts as empty.
 pub(crate) fn of(workspace: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     for path in sources::engine_paths() {
@@ -24,14 +24,14 @@ pub(crate) fn of(workspace: &Path) -> io::Result<String> {
                 "Cargo.lock" => lock::packages(&text, "anabranch-lab").join("\n"),
                 _ => text,
             };
-            // The length keeps the end of one file from being taken for the beginning of the next one.
+            // The length separates the end of one file from the beginning of the next one.
             hash.update(format!("{name}\n{}\n{text}", text.len()));
         }
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The file of this name, or all Rust files in the folder of this name, whose names have slashes on every system.
+/// Collects the file of this name, or all Rust files in the folder of this name. Their names have slashes on every system.
 fn collect(path: &Path, name: &str, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     if path.is_file() && (name.ends_with(".rs") || !name.contains("/src/")) {
         files.push((name.to_owned(), path.to_owned()));

@@ -1,21 +1,21 @@
-//! What `Cargo.lock` says of the packages that a crate is built with.
+//! Packages of `Cargo.lock` that a crate is built with.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One `[[package]]`.
+/// A `[[package]]` table.
 #[derive(Default)]
 struct Package<'a> {
     name: &'a str,
     version: &'a str,
-    /// Only packages from outside the workspace have one.
+    /// Checksum, only of packages from outside the workspace.
     checksum: Option<&'a str>,
-    /// Names, each with a version behind it where there are several of them.
+    /// Names, followed by a version if several versions exist.
     dependencies: Vec<&'a str>,
 }
 
-/// Name, version and checksum of every package from outside the workspace that `crate_name` is built with, sorted.
+/// Returns name, version and checksum of every package from outside the workspace that `crate_name` is built with, sorted.
 ///
-/// Cargo does not tell what only tests need, so packages for tests are among them.
+/// The lock file does not mark the dependencies of tests, so their packages are included.
 pub(crate) fn packages(lock: &str, crate_name: &str) -> Vec<String> {
     let packages: Vec<Package<'_>> = lock.split("[[package]]").skip(1).map(package).collect();
     let mut by_name: BTreeMap<&str, Vec<&Package<'_>>> = BTreeMap::new();

@@ -1,23 +1,23 @@
-//! What a profile means outside the endpoint: how queues count and what goodput is.
+//! Conventions of a profile outside the endpoint: the capacity of queues, and the definition of goodput.
 
 use anabranch_core::profile::Profile;
 use serde::Serialize;
 
 use anabranch_scenario::nearest;
 
-/// What goodput counts.
+/// Data that goodput counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goodput {
     /// User bytes handed to the receiving application.
     Delivered,
-    /// Unique DATA chunks that arrived at the receiver's interface, headers included, whether or not their turn has come: what
-    /// is counted in ns-2's packet traces.
+    /// Unique DATA chunks that arrived at the receiver's interface, headers included, in any order. Packet traces of ns-2 are
+    /// counted in this way.
     ChunkArrivals,
 }
 
 impl Goodput {
-    /// The definition in a line, to stand where the figure is printed.
+    /// Returns the definition in one line, for output beside the figure.
     pub fn definition(self) -> &'static str {
         match self {
             Goodput::Delivered => {
@@ -31,33 +31,33 @@ impl Goodput {
     }
 }
 
-/// What goes with each profile in the simulator: its name, whether the packet in service takes one of a queue's places, and what
-/// goodput counts.
+/// Conventions of each profile in the simulator: its name, `true` if the packet in service takes one of a queue's places, and the
+/// definition of goodput.
 const BY_PROFILE: [(&str, bool, Goodput); 3] = [
     ("rfc9260", false, Goodput::Delivered),
-    // What its queues and its packet traces count.
+    // The rule of ns-2's queues, and the count of its packet traces.
     ("ns2", true, Goodput::ChunkArrivals),
     ("net", false, Goodput::Delivered),
 ];
 
-/// A profile with its two rows and what goes with it in the simulator.
+/// A profile with its two rows and its conventions in the simulator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conventions {
     /// Rules for single-path schemes.
     pub single_path: Profile,
     /// Rules for multipath schemes.
     pub multipath: Profile,
-    /// Whether the packet in service takes one of a queue's places (ns-2).
+    /// Set if the packet in service takes one of a queue's places (ns-2).
     pub in_service_counts: bool,
-    /// What goodput counts.
+    /// Data that goodput counts.
     pub goodput: Goodput,
 }
 
 impl Conventions {
-    /// The profile called `name`.
+    /// Returns the profile called `name`.
     ///
     /// # Errors
-    /// The names there are, if there is none of that name.
+    /// A list of the valid names, if there is none with that name.
     pub fn named(name: &str) -> Result<Self, String> {
         let rows = Profile::named(name, false).zip(Profile::named(name, true));
         let here = BY_PROFILE.iter().find(|(profile, ..)| *profile == name);
@@ -69,7 +69,7 @@ impl Conventions {
         Ok(Conventions { single_path, multipath, in_service_counts, goodput })
     }
 
-    /// The row for a scheme.
+    /// Returns the row for a scheme.
     pub fn profile(&self, multipath: bool) -> &Profile {
         if multipath { &self.multipath } else { &self.single_path }
     }

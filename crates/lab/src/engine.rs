@@ -1,8 +1,9 @@
-//! Which engine this is.
+//! Identity of the engine.
 
-/// The version of the package.
+/// Version of the package.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A SHA-256 in hexadecimal over everything that decides what a run gives: the sources of this crate and of those below it, and
-/// the packages they are built with. Engines that share it give the same runs; tests and documents have no part in it.
+/// SHA-256 in hexadecimal over all sources that determine the result of a run: those of this crate and of its dependencies in the
+/// workspace, and the packages they are built with. Engines with the same fingerprint give the same results. Tests and documents
+/// are not included.
 pub const FINGERPRINT: &str = env!("ANABRANCH_FINGERPRINT");

@@ -1,4 +1,4 @@
-//! From scenarios to runs, metrics and traces.
+//! Runs of scenarios, with their metrics and traces.
 
 pub mod conventions;
 pub mod crossval;

@@ -3,19 +3,19 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A sample's mean and the half-width of its 95 % confidence interval.
+/// Mean of a sample and half-width of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Sample size.
     pub n: usize,
-    /// Mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// Half-width by Student's t; `None` for a single value and for values that are all the same, which have no interval.
+    /// Half-width by Student's t. `None` for a single value, and for values that are all equal.
     pub half_width: Option<f64>,
 }
 
 impl Summary {
-    /// Summarises a sample; `None` of an empty one.
+    /// Summarises a sample. Returns `None` if it is empty.
     ///
     /// ```
     /// let summary = anabranch_lab::statistics::Summary::of([1.0, 2.0, 3.0]).unwrap();
@@ -50,8 +50,8 @@ pub fn total(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, |sum, value| sum + value)
 }
 
-/// Jain's fairness index (Jain, Chiu, Hawe 1984): (sum of x)^2 / (n sum of x^2). 1 if all are equal, 1/n if one has everything;
-/// `None` if nobody has anything.
+/// Returns Jain's fairness index (Jain, Chiu, Hawe 1984): (sum of x)^2 / (n sum of x^2). It is 1 if all values are equal, and 1/n
+/// if one flow has everything. Returns `None` if all values are zero.
 ///
 /// ```
 /// use anabranch_lab::statistics::jain_index;
@@ -68,7 +68,7 @@ pub fn jain_index(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (f64::from(n) * squares))
 }
 
-/// The 97.5 % quantile of Student's t.
+/// Returns the 97.5 % quantile of Student's t.
 fn t_quantile(degrees: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.975))
 }

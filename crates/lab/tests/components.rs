@@ -1,11 +1,11 @@
-//! What each of the newer components is known for, in a network made to show it.
+//! Characteristic behaviour of components, each in a network that shows it.
 
 mod common;
 
 use anabranch_lab::run::RunResult;
 use common::run;
 
-/// One path of 10 Mbit/s and 40 ms with a queue of 120 ms.
+/// Returns a path of 10 Mbit/s and 40 ms with a queue of 120 ms.
 fn one_path(loss: f64) -> String {
     format!(
         r#"
@@ -23,12 +23,12 @@ loss = {loss}
     )
 }
 
-/// What the queue adds to the 20 ms of the one path, on average.
+/// Returns the mean delay of the queue, in addition to the 20 ms of the path.
 fn queueing_ms(result: &RunResult) -> f64 {
     result.paths[0].delay_ms.expect("it is measured") - 20.0
 }
 
-/// A flow beside one with CUBIC at a link of 10 Mbit/s with a queue of 100 ms. Its part of what both carry.
+/// Returns the share of a flow in the sum with a CUBIC flow, over a link of 10 Mbit/s with a queue of 100 ms.
 fn share_beside_cubic(scheme: &str) -> f64 {
     let text = format!(
         r#"
@@ -98,7 +98,7 @@ fn bbr_beside_cubic_takes_no_more_than_three_parts_of_four() {
 fn copa_keeps_a_queue_of_a_few_packets_and_uses_the_link() {
     let text = one_path(0.0);
     let (copa, cubic) = (run(&text, "sctp+copa", 1), run(&text, "sctp+cubic", 1));
-    // A packet takes 1.2 ms; delta of one half asks for two of them.
+    // A packet takes 1.2 ms. With a delta of one half, Copa aims at a queue of two.
     assert!(queueing_ms(&copa) < 6.0 && queueing_ms(&cubic) > 30.0, "{} ms", queueing_ms(&copa));
     assert!(copa.goodput_kbps > 0.97 * cubic.goodput_kbps, "{} kbit/s", copa.goodput_kbps);
 }
@@ -167,7 +167,7 @@ interval = "100 ms"
     assert!(packets(&adaptive)[0] < packets(&stubborn)[0] && packets(&reversed)[0] < packets(&adaptive)[0]);
 }
 
-/// A fast path and a slow one behind one receive buffer.
+/// Returns a fast and a slow path with one receive buffer.
 fn unequal(recv_buffer: &str, queue: &str, flow: &str) -> String {
     format!(
         r#"

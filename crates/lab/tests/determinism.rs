@@ -1,4 +1,4 @@
-//! A run depends on its scenario, scheme and seed, and on nothing else.
+//! A run depends only on its scenario, scheme and seed.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn lossy(profile: &str) -> String {
     format!("[run]\nduration = \"10 s\"\nprofile = \"{profile}\"\n{PATHS}")
 }
 
-/// Every preset, and every component with a scheme that it fits.
+/// Returns every preset, and every component with a compatible scheme.
 fn schemes() -> Vec<String> {
     let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
     presets.chain(COMPONENTS.iter().map(|component| component.example(PRESETS))).collect()
@@ -60,7 +60,7 @@ fn the_same_seed_gives_identical_bytes_at_identical_times() {
     }
 }
 
-/// A run whose packets are hashed carries what is sent, and another one only where an end of the flow reads it.
+/// A run whose packets are hashed carries the sent data. Other runs carry it only if an end of the flow reads it.
 #[test]
 fn whatever_flows_send_the_figures_are_those_of_a_run_that_carries_all_of_it() {
     let flows = [
@@ -111,8 +111,8 @@ fn tracing_and_capturing_change_nothing() {
 
 #[test]
 fn all_schemes_meet_the_same_channel_under_one_seed() {
-    // Losses are drawn per link, source and n-th packet: what differs between schemes is which packets they send, not how
-    // the n-th one fares. With a single path and no timing in the channel, single-path SCTP is CMT.
+    // Losses are drawn per link, source and n-th packet. Schemes differ in the packets that they send, not in the loss of the n-th
+    // one. With a single path and no timing in the channel, single-path SCTP equals CMT.
     let one_path = r#"
 [run]
 duration = "20 s"

@@ -1,4 +1,4 @@
-//! Schemes and parameters that must differ do differ, in settings made to separate them; two paths beat one.
+//! Schemes and parameters that have to differ do so, in scenarios made to separate them; two paths exceed one.
 
 mod common;
 #[path = "differences/registry.rs"]
@@ -77,12 +77,12 @@ fn the_two_profiles_differ() {
     assert_ne!(run("rfc9260"), run("ns2"));
 }
 
-/// Copies of all data on all paths, and paths kept in reserve, promise no more than one path gives.
+/// Schemes that copy all data to all paths, or keep paths in reserve, and therefore are no faster than one path.
 const NO_FASTER: [&str; 2] = ["redundant", "backup"];
 
 #[test]
 fn two_good_equal_paths_beat_one_for_every_scheme_that_uses_both() {
-    // Resource pooling takes half of the sum of all windows off the path that lost something: it needs the minute.
+    // Resource pooling reduces the window of a path with losses by half of the sum of all windows, so it needs the minute.
     let text = r#"
 [run]
 duration = "60 s"
@@ -140,9 +140,8 @@ up = false
 
 #[test]
 fn overtaken_sacks_do_not_make_the_sender_overrun_a_small_receive_buffer() {
-    // SACKs that return on the slow path are older than those on the fast one and advertise a window that is gone. A sender
-    // that believes them sends into a full buffer: what is dropped there comes back as needless retransmissions of its
-    // neighbours and as time-outs.
+    // SACKs from the slow path are older than those from the fast one, and advertise a window that is used up. A sender that
+    // believes them sends into a full buffer. The drops there cause needless retransmissions of neighbouring chunks, and time-outs.
     let text = r#"
 [run]
 duration = "30 s"

@@ -1,4 +1,4 @@
-//! The engine's fingerprint changes with what decides what a run gives, and with nothing else.
+//! The engine's fingerprint changes with all sources that determine the result of a run, and with no others.
 
 #[path = "../build/fingerprint.rs"]
 mod fingerprint;
@@ -13,7 +13,7 @@ use std::path::Path;
 use anabranch_lab::engine::{FINGERPRINT, VERSION};
 use tempfile::TempDir;
 
-/// Two packages of the same name, of which the engine uses one, and one that only the command uses.
+/// Lock file with two packages of the same name, one of which the engine uses, and a package that only the command uses.
 const LOCK: &str = r#"
 [[package]]
 name = "anabranch-cli"
@@ -60,7 +60,7 @@ version = "1.0.0"
 checksum = "3140"
 "#;
 
-/// A workspace with a file in each crate.
+/// Returns a workspace with a file in each crate.
 fn workspace() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for name in sources::CRATES {
@@ -82,7 +82,7 @@ fn of(folder: &TempDir) -> String {
     fingerprint::of(folder.path()).expect("the sources can be read")
 }
 
-/// Whether it becomes another one when these files are written.
+/// Returns `true` if writing these files changes the fingerprint.
 fn changes(files: &[(&str, &str)]) -> bool {
     let folder = workspace();
     let before = of(&folder);

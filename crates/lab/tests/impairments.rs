@@ -4,7 +4,7 @@ mod common;
 
 use common::run;
 
-/// A path of 10 Mbit/s and 20 ms with these further lines, for 20 s.
+/// Returns a path of 10 Mbit/s and 20 ms with these further lines, for 20 s.
 fn scenario(more: &str) -> String {
     format!(
         r#"
@@ -42,14 +42,14 @@ fn jitter_that_reorders_leads_to_needless_retransmissions_and_one_that_does_not_
 
 #[test]
 fn aggregated_acknowledgements_arrive_in_batches() {
-    // A window opens at most once in a period, so no more than the receive buffer arrives in one.
+    // A window opens at most once in a period, so at most the receive buffer arrives in one.
     let small = |reverse: &str| {
         let text = scenario(reverse).replace("1 MiB", "64 KiB");
         run(&text, "cmt", 1).paths[0].bytes
     };
     let plain = small("");
     let batched = small(r#"reverse = { aggregation = { period = "250 ms" } }"#);
-    // The round trip grows from 40 ms and more to 290 ms and more: 64 KiB in each are 1.8 Mbit/s.
+    // The round-trip time grows from at least 40 ms to at least 290 ms: 64 KiB in each are 1.8 Mbit/s.
     let most = 20.0 / 0.29 * 65_536.0 * 1.04 + 65_536.0;
     assert!((batched as f64) < most && batched > 1_000_000, "{batched} of {most}");
     assert!(plain > 3 * batched, "{plain} {batched}");
@@ -70,7 +70,7 @@ aggregation = { period = "5 ms", packets = 8 }"#,
     assert_ne!(first.digest, run(&all, "cmt", 2).digest);
 }
 
-/// Two slow paths of 220 ms, of which the faster one's rate rises and falls every few seconds; its queue then holds half a second.
+/// Two slow paths of 220 ms. The rate of the faster one rises and falls every few seconds; its queue then holds half a second.
 const FALLING_RATE: &str = r#"
 [run]
 duration = "60 s"
@@ -106,6 +106,6 @@ via = ["slow"]
 #[test]
 fn a_queue_that_a_fallen_rate_has_made_long_is_not_kept_full_by_copies() {
     let again: u64 = (1..=3).map(|seed| run(FALLING_RATE, "braid", seed).retransmissions).sum();
-    // Of some 45,000 chunks. Where losses that nothing measures are noise, it is 9,180.
+    // Of some 45,000 chunks. It would be 9,180 if losses without an RTT sample counted as noise.
     assert!(again < 4_500, "{again}");
 }

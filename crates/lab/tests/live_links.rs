@@ -1,4 +1,4 @@
-//! What profile `net` and the schemes used with it promise of links as they are.
+//! Guarantees of profile `net` and its schemes on typical links.
 
 mod common;
 
@@ -8,11 +8,11 @@ use rayon::prelude::*;
 /// Rate in Mbit/s, round-trip time in ms, loss.
 type Link = (u32, u32, f64);
 
-/// Loses a tenth, and takes 300 ms.
+/// Link that loses a tenth of packets and has a round-trip time of 300 ms.
 const BAD: Link = (10, 300, 0.1);
 
 fn path(&(rate, rtt, loss): &Link) -> String {
-    // What the path holds in 40 ms to 300 ms, and twenty packets at least.
+    // The queue has the path's bandwidth-delay product for 40 ms to 300 ms, and at least twenty packets.
     let queue = (rate * rtt.clamp(40, 300) / 12).clamp(20, 3000);
     let loss = if loss > 0.0 { format!("loss = {loss}\n") } else { String::new() };
     let delay_us = rtt * 500;
@@ -21,7 +21,7 @@ fn path(&(rate, rtt, loss): &Link) -> String {
     )
 }
 
-/// Mean goodput of two seeds in kbit/s.
+/// Returns the mean goodput of two seeds in kbit/s.
 fn goodput(scheme: &str, links: &[Link]) -> f64 {
     let paths: String = links.iter().map(path).collect();
     let head = "[run]\nduration = \"12 s\"\nprofile = \"net\"\n\

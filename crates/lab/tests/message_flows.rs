@@ -33,9 +33,9 @@ fn a_flow_of_messages_has_the_streams_that_it_asks_for() {
 
 #[test]
 fn messages_that_find_the_send_buffer_full_go_when_there_is_room() {
-    // 8 Mbit/s are offered to 1 Mbit/s.
+    // The flow offers 8 Mbit/s to a path of 1 Mbit/s.
     let flow = "size = \"10 kB\"\ninterval = \"10 ms\"";
-    // Where a message alone fills the buffer, each waits for the acknowledgement of the one before, delayed by 200 ms.
+    // A message that fills the buffer waits for the acknowledgement of the previous one, which is delayed by 200 ms.
     for (buffer, least) in [("4 KiB", 200.0), ("32 KiB", 500.0)] {
         let result = run(&scenario(&format!("send_buffer = \"{buffer}\""), flow), "sctp", 1);
         assert!(result.goodput_kbps > least, "{buffer}: {} kbit/s", result.goodput_kbps);
@@ -49,7 +49,7 @@ fn small_messages_beside_the_bulk_are_timed_and_neither_is_lost() {
     let flow = &run(&text, "sctp", 1).flows[0];
     let delays = flow.message_delays.as_ref().expect("there are messages beside the bulk");
     assert!((990..=1000).contains(&delays.sent), "{delays:?}");
-    // What is under way at the end has not arrived.
+    // Messages on their way at the end have not arrived.
     assert!(delays.sent - delays.delivered < 100, "{delays:?}");
     let (median, p99) = (delays.median_ms.expect("a median"), delays.p99_ms.expect("a quantile"));
     // 20 ms of propagation and 13.6 ms to send a full packet of bulk and message.
@@ -69,7 +69,7 @@ fn the_delay_of_a_path_is_measured_if_that_is_asked_for() {
     let text = scenario("", "size = \"1000 B\"\ninterval = \"100 ms\"");
     assert_eq!(run(&text, "sctp", 1).paths[0].delay_ms, None);
     let result = run(&text.replace("duration", "delays = true\nduration"), "sctp", 1);
-    // 1048 wire bytes at 1 Mbit/s, and the propagation; nothing waits.
+    // 1048 wire bytes at 1 Mbit/s, and the propagation. There is no queue.
     let delay = result.paths[0].delay_ms.expect("packets arrived");
     assert!((delay - (8.384 + 20.0)).abs() < 0.01, "{delay}");
 }

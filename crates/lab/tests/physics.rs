@@ -1,4 +1,4 @@
-//! What theory says about a transfer.
+//! Theoretical results about transfers.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::run;
 
 #[test]
 fn two_loss_free_paths_reach_97_per_cent_of_the_sum_of_their_rates() {
-    // Queues of 1.5 BDP and more, a receive buffer of 4 times the sum of BDPs: 10 Mbit/s x 90 ms is 75 packets of 1500 B,
-    // 4 Mbit/s x 40 ms is 14.
+    // Queues of 1.5 BDP and more, a receive buffer of 4 times the sum of BDPs: 10 Mbit/s x 90 ms is 75 packets of 1500 B, 4 Mbit/s
+    // x 40 ms is 14.
     let scenario = |seconds: u32| {
         format!(
             r#"
@@ -27,7 +27,7 @@ queue = "40 packets"
         )
     };
     for scheme in ["cmt", "cmt-pf"] {
-        // Start-up is left out as the difference of a long run and the same run cut short.
+        // The difference of a long run and a shorter one excludes the start-up.
         let wire = |seconds| run(&scenario(seconds), scheme, 1).paths.iter().map(|p| p.bytes).sum::<u64>();
         let rate = (wire(90) - wire(30)) as f64 * 8.0 / 60.0;
         assert!(rate >= 0.97 * 14e6, "{scheme}: {:.2} Mbit/s of 14", rate / 1e6);
@@ -37,9 +37,9 @@ queue = "40 packets"
 
 #[test]
 fn throughput_under_random_loss_follows_the_square_root_formula() {
-    // The window of additive increase by one chunk per window and halving per loss is sqrt(3 / 2p) chunks on average
-    // (Mathis et al. 1997 with every window's worth of acks counted), valid while losses are few enough for time-outs to be
-    // rare and the link is never full.
+    // With additive increase by one chunk per window and halving per loss, the window is sqrt(3 / 2p) chunks on average (Mathis et
+    // al. 1997, with every window's worth of acknowledgements counted). This is valid while losses are so rare that time-outs are
+    // rare too, and while the link is never full.
     for (p, tolerance) in [(0.001_f64, 0.15), (0.003, 0.15)] {
         let text = format!(
             r#"

@@ -1,4 +1,4 @@
-//! What `association.protection = "dtls"` adds to a run: bytes and round trips, and nothing that varies.
+//! Effect of `association.protection = "dtls"` on a run: more bytes and round trips, and no randomness.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Runs that are given up, and batches in which something goes wrong.
+//! Aborted runs, and batches with failures.
 
 mod common;
 
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 const SHORT: &str =
     "[run]\nduration = \"2 s\"\n[[path]]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\nloss = 0.01\n";
 
-/// A run that nobody waits for.
+/// Returns a run that would not end during the test.
 fn endless() -> Job {
     job(&SHORT.replace("2 s", "4000000 s"), "cmt", 1)
 }
 
-/// Writes traces and captures into a folder.
+/// Adds traces and captures in a folder.
 fn recorded(job: Job, folder: &TempDir) -> Job {
     Job {
         trace: Some(folder.path().join("trace")),
@@ -39,7 +39,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A scheme that fails as no scheme should.
+/// A scheme that panics.
 struct Faulty;
 
 impl Scheme for Faulty {
@@ -150,6 +150,6 @@ fn jobs_are_made_one_by_one_and_no_more_of_them_after_a_stop() {
     });
     let stop = AtomicBool::new(false);
     run_each(jobs, Some(1), &stop, |_, _| stop.store(true, Ordering::Relaxed)).expect("no error");
-    // The second one was made before it was asked whether to go on.
+    // The second job was created before the check whether to continue.
     assert_eq!(made.load(Ordering::Relaxed), 2);
 }

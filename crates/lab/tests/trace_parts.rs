@@ -1,4 +1,4 @@
-//! A part of a trace is what the whole has of it.
+//! A part of a trace equals that part of the whole trace.
 
 mod common;
 
@@ -86,7 +86,7 @@ fn a_run_that_is_ended_early_begins_as_the_whole_does() {
             }
             let (all, begun) = (text(whole.path(), &job, file), text(folder.path(), &job, file));
             let (all, begun) = (all.expect("the whole has it"), begun.expect("the part has it"));
-            // Queues are looked at each 10 ms, and once more at the end.
+            // Queues are sampled each 10 ms, and once more at the end.
             let begun =
                 if file == "queues.csv" { begun.split("\n7.505").next().unwrap_or(&begun) } else { &begun };
             assert!(begun.len() * 4 > all.len() && all.starts_with(begun), "{file}");
@@ -102,7 +102,7 @@ fn byte_order_marks_change_no_explanation() {
     assert!(plain.goodput_kbps.is_some());
     for entry in fs::read_dir(&run).expect("a folder") {
         let file = entry.expect("an entry").path();
-        // The result has the lengths of the tables, so an editor that changes a table makes it damaged.
+        // The result contains the lengths of the tables, so an editor that changes a table makes it appear damaged.
         if file.extension().is_some_and(|ending| ending != "csv") {
             let text = fs::read_to_string(&file).expect("text");
             fs::write(&file, format!("\u{feff}{text}")).expect("written");

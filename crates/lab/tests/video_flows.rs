@@ -1,4 +1,4 @@
-//! Flows of video: what arrives of a trace, and what becomes of its frames.
+//! Video flows: arrivals of a trace's packets, and outcomes of its frames.
 
 mod common;
 
@@ -10,7 +10,7 @@ use anabranch_lab::run::{Job, RunError, RunResult};
 use anabranch_lab::video::{FateCounts, VideoResult};
 use common::job;
 
-/// Groups of nine frames of the structure IBBPBBPBB, 25 a second. An I frame takes three packets, a P frame two.
+/// Returns groups of nine frames of the structure IBBPBBPBB, 25 per second. An I frame takes three packets, a P frame two.
 fn trace(groups: usize) -> String {
     let mut text = "number,type,size_bytes,time_ms\n".to_owned();
     let kinds = "IPBBPBB".chars().chain("IBBPBBPBB".chars().cycle());
@@ -25,7 +25,7 @@ fn trace(groups: usize) -> String {
     text
 }
 
-/// Runs a flow of that trace over one path.
+/// Returns a job with a flow of that trace over one path.
 fn video(path: &str, flow: &str) -> Job {
     let folder = tempfile::tempdir().expect("a folder").keep();
     fs::write(folder.join("trace.csv"), trace(10)).expect("a trace");
@@ -68,7 +68,7 @@ fn without_loss_every_frame_is_shown_and_delays_are_those_of_the_path() {
 #[test]
 fn frames_that_come_after_their_playout_are_late() {
     let result = video(GOOD, "deadline = \"10 ms\"").run().expect("a run");
-    // References have up to three intervals more, B frames do not; what they are predicted from is there.
+    // References have up to three more intervals, and B frames do not. All references have arrived.
     assert_eq!(outcome(&result).fates.B, FateCounts { late: 59, ..FateCounts::default() });
     assert_eq!(outcome(&result).fates.P.good, 20);
 }

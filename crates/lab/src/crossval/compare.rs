@@ -1,4 +1,4 @@
-//! Ours beside ns-2's.
+//! Comparison of our figures with those of ns-2.
 
 use serde::Serialize;
 
@@ -6,66 +6,66 @@ use crate::crossval::Point;
 use crate::run::RunResult;
 use crate::statistics;
 
-/// Within this many per cent a point agrees.
+/// Largest difference, in per cent, at which a point agrees independently of the intervals.
 const CLOSE_PERCENT: f64 = 3.0;
-/// Beyond this many per cent a point is off, however wide the intervals are.
+/// Difference, in per cent, above which a point is off independently of the intervals.
 const FAR_PERCENT: f64 = 8.0;
 
-/// Our figures for a point, means over the runs.
+/// Our figures for a point, as means over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ours {
-    /// Runs.
+    /// Number of runs.
     pub n: usize,
-    /// Goodput.
+    /// Mean goodput in kbit/s.
     pub goodput_kbps: f64,
-    /// Half-width of its 95 % interval; zero if all runs gave the same.
+    /// Half-width of its 95 % interval; zero if all runs have the same goodput.
     pub half_width_kbps: f64,
-    /// Share of the first path.
+    /// Share of the first path in the data packets that arrived.
     pub path1_share: f64,
-    /// Retransmissions.
+    /// Mean retransmissions per run.
     pub retransmissions: f64,
-    /// T3 expiries and unanswered HEARTBEATs, which ns-2 counts together.
+    /// Mean number of T3-rtx expiries and unanswered HEARTBEATs per run, which ns-2 counts together.
     pub timeouts: f64,
-    /// Fast retransmissions as ns-2 counts them.
+    /// Mean fast retransmissions per run, as ns-2 counts them.
     pub fast_retransmits: f64,
 }
 
-/// How a point compares.
+/// Verdict on a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Within 3 per cent, or the difference lies inside the joint 95 % interval.
+    /// The difference is at most 3 per cent, or within the joint 95 % interval.
     Agrees,
-    /// Further off, but by no more than 8 per cent.
+    /// The difference is larger, but at most 8 per cent.
     Near,
-    /// Off by more than 8 per cent.
+    /// The difference exceeds 8 per cent.
     Off,
-    /// Runs of ns-2 hung, so that its figure holds survivors only: shown, not judged.
+    /// Runs of ns-2 hung, so its figure covers only the others. The point is shown, but not judged.
     Exempt,
 }
 
-/// A point with both sides.
+/// Figures of both simulators for a point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The point's name.
+    /// Name of the point.
     pub id: String,
-    /// Ours.
+    /// Our figures.
     pub ours: Ours,
-    /// ns-2's mean goodput.
+    /// Mean goodput of ns-2 in kbit/s.
     pub ns2_goodput_kbps: f64,
-    /// Half-width of its 95 % interval.
+    /// Half-width of its 95 % interval, in kbit/s.
     pub ns2_half_width_kbps: f64,
-    /// ns-2's share of the first path.
+    /// Share of the first path in ns-2.
     pub ns2_path1_share: Option<f64>,
-    /// ns-2's retransmissions.
+    /// Mean retransmissions per run in ns-2.
     pub ns2_retransmissions: f64,
-    /// ns-2's time-outs.
+    /// Mean time-outs per run in ns-2.
     pub ns2_timeouts: Option<f64>,
-    /// ns-2's fast retransmissions.
+    /// Mean fast retransmissions per run in ns-2.
     pub ns2_fast_retransmits: Option<f64>,
-    /// Our goodput over ns-2's, less one, in per cent.
+    /// Relative difference of our goodput from that of ns-2, in per cent.
     pub difference_percent: f64,
-    /// How they compare.
+    /// Verdict on the difference.
     pub verdict: Verdict,
 }
 
@@ -117,25 +117,25 @@ impl Ours {
     }
 }
 
-/// How all points compare.
+/// Verdicts of all points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// Points that are judged.
+    /// Number of judged points.
     pub judged: usize,
-    /// Those that agree.
+    /// Number of points that agree.
     pub agree: usize,
-    /// Those off by more than 8 per cent.
+    /// Number of points that are off by more than 8 per cent.
     pub off: usize,
-    /// Points shown but not judged.
+    /// Number of points that are shown but not judged.
     pub exempt: usize,
-    /// The largest difference of a judged point, in per cent.
+    /// Largest difference of a judged point, in per cent.
     pub largest_percent: f64,
-    /// The mean difference of judged points, with its sign.
+    /// Mean difference of judged points with its sign, in per cent.
     pub mean_percent: f64,
 }
 
 impl Summary {
-    /// Nine in ten agree and none is off.
+    /// Returns `true` if nine in ten points agree and none is off.
     pub fn meets_goal(&self) -> bool {
         self.off == 0 && self.agree * 10 >= self.judged * 9
     }
@@ -187,10 +187,10 @@ mod tests {
         assert_eq!(verdict(1029.0, 1.0, 1000.0, 1.0, 0), Verdict::Agrees);
         assert_eq!(verdict(971.0, 1.0, 1000.0, 1.0, 0), Verdict::Agrees);
         assert_eq!(verdict(1031.0, 1.0, 1000.0, 1.0, 0), Verdict::Near);
-        // Inside the joint interval: sqrt(40^2 + 30^2) = 50.
+        // Joint interval: sqrt(40^2 + 30^2) = 50.
         assert_eq!(verdict(1049.0, 40.0, 1000.0, 30.0, 0), Verdict::Agrees);
         assert_eq!(verdict(1051.0, 40.0, 1000.0, 30.0, 0), Verdict::Near);
-        // Wide intervals excuse nothing beyond 8 per cent.
+        // Wide intervals do not excuse differences beyond 8 per cent.
         assert_eq!(verdict(1081.0, 500.0, 1000.0, 500.0, 0), Verdict::Off);
         assert_eq!(verdict(500.0, 1.0, 1000.0, 1.0, 1), Verdict::Exempt);
     }

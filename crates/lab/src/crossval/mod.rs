@@ -17,23 +17,23 @@ use crate::run::{Batch, Job, RunError, RunResult, TracePart};
 use crate::statistics;
 use anabranch_scenario::Scenario;
 
-/// How many seeds a point gets.
+/// Number of seeds for a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
-    /// At least.
+    /// Minimum number.
     pub least: u64,
-    /// At most.
+    /// Maximum number.
     pub most: u64,
 }
 
 impl Seeds {
-    /// 30, and more until our interval is no wider than ns-2's or half a per cent of the mean, at most 200.
+    /// At least 30 and at most 200 seeds, until our interval is no wider than that of ns-2 or half a per cent of the mean.
     pub const FULL: Seeds = Seeds { least: 30, most: 200 };
-    /// Enough to see whether something is badly off.
+    /// Six seeds, which reveal large differences.
     pub const QUICK: Seeds = Seeds { least: 6, most: 6 };
 }
 
-/// Runs a point with as many seeds as it takes.
+/// Runs a point with as many seeds as its interval requires.
 ///
 /// # Errors
 /// [`RunError`].

@@ -1,4 +1,4 @@
-//! ns-2's points, as data.
+//! Points of ns-2, as data.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ const SINGLE_PATH: &str = include_str!("../../data/ns2/single-path.csv");
 const UNEQUAL_PATHS: &str = include_str!("../../data/ns2/unequal-paths.csv");
 const THREE_PATH: &str = include_str!("../../data/ns2/three-path.csv");
 
-/// A setting and what ns-2 gave for it.
+/// A setting and ns-2's results for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Its name.
+    /// Name of the point.
     pub id: String,
-    /// The family it belongs to.
+    /// Family of the point.
     pub group: String,
-    /// The script's parameters.
+    /// Parameters of the script.
     pub args: BTreeMap<String, String>,
-    /// Runs that ended.
+    /// Number of runs that ended.
     pub n: u64,
-    /// Runs that did not: then the figures hold survivors only.
+    /// Number of runs that hung. The figures do not include them.
     pub hung: u64,
-    /// Mean goodput.
+    /// Mean goodput in kbit/s.
     pub goodput_kbps: f64,
-    /// Half-width of its 95 % interval.
+    /// Half-width of its 95 % interval, in kbit/s.
     pub half_width_kbps: f64,
-    /// Share of path 1 in the data packets that arrived, where it is known.
+    /// Share of path 1 in the data packets that arrived, if known.
     pub path1_share: Option<f64>,
     /// Mean retransmissions per run.
     pub retransmissions: f64,
-    /// Mean time-outs per run, where they are known.
+    /// Mean time-outs per run, if known.
     pub timeouts: Option<f64>,
-    /// Mean fast retransmissions per run, where they are known.
+    /// Mean fast retransmissions per run, if known.
     pub fast_retransmits: Option<f64>,
 }
 
-/// Why a file of points cannot be used.
+/// Reason for which a file of points cannot be used.
 #[derive(Debug, Error)]
 #[error("ns-2's figures: {0}")]
 pub struct PointError(#[from] csv::Error);
@@ -69,7 +69,7 @@ struct ThreePathRow {
     rtx_total: f64,
 }
 
-/// All points: CMT over two paths, single-path SCTP, CMT over unequal paths with large buffers, CMT over three paths.
+/// Returns all points: CMT over two paths, single-path SCTP, CMT over unequal paths with large buffers, CMT over three paths.
 ///
 /// # Errors
 /// [`PointError`] if the data does not have the expected columns.
@@ -123,15 +123,15 @@ fn three_path(row: ThreePathRow) -> Point {
 }
 
 impl Point {
-    /// A parameter, or its default in the script.
+    /// Returns a parameter, or its default in the script.
     pub(crate) fn arg<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
         self.args.get(name).map_or(default, String::as_str)
     }
 
-    /// Its scheme, as an expression.
+    /// Returns the point's scheme as an expression.
     pub fn scheme(&self) -> String {
         if self.group == "single-path" {
-            // ns-2's base agent sends every retransmission to the other path.
+            // The base agent of ns-2 sends every retransmission to the other path.
             return format!("sctp(rtx=alternate,trigger={})", self.arg("trig", "3"));
         }
         let rtx = match self.arg("rtx", "4") {

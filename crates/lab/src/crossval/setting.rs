@@ -1,10 +1,10 @@
-//! A point's setting as a scenario file: ns-2's topology link by link.
+//! Scenario file of a point's setting, with the topology of ns-2 link by link.
 
 use std::fmt::Write as _;
 
 use crate::crossval::Point;
 
-/// The scenario of a point.
+/// Returns the scenario of a point.
 pub fn scenario_text(point: &Point) -> String {
     let mut text = format!(
         "[run]\nduration = \"{} s\"\nstart = \"0.5 s\"\nprofile = \"ns2\"\n\n\
@@ -26,7 +26,7 @@ fn send_buffer(bytes: &str) -> String {
     if bytes == "0" { "unlimited".to_owned() } else { format!("{bytes} B") }
 }
 
-/// ns-2 writes `10Mb` and `387Kb`.
+/// Converts rates of ns-2, such as `10Mb` and `387Kb`.
 fn rate(text: &str) -> String {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -78,7 +78,7 @@ fn three_paths(point: &Point, text: &mut String) {
             loss: point.arg("plr", "0.02").to_owned(),
             reverse_loss: "0".to_owned(),
         };
-        // Half of the time on: each of eight sources sends at twice its share of the load.
+        // Sources are on half of the time: each of the eight sends at twice its share of the load.
         let source_bps = (2.0 * load * bps / 8.0).round();
         bottleneck.write(text, |text| {
             for (packet, count) in [(44, 4), (576, 2), (1500, 2)] {
@@ -104,7 +104,7 @@ struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// The bottleneck between two access links of 100 Mbit/s and 1 us, as in the script.
+    /// Writes the bottleneck between two access links of 100 Mbit/s and 1 us, as in the script.
     fn write(&self, text: &mut String, background: impl FnOnce(&mut String)) {
         let Bottleneck { name, rate, delay, queue, loss, reverse_loss } = self;
         for end in ["left", "right"] {

@@ -1,19 +1,19 @@
-//! The sums of one sender: what its rows mean, and how its time divides.
+//! Sums of one sender: the meaning of its rows, and the division of its time.
 
 use crate::explain::chunks::Chunks;
 use crate::explain::tally::Tally;
 use crate::trace::Sender;
 
-/// What the scheduler said of a path last, where it gave no reason.
+/// Latest word of the scheduler on a path for which it gave no reason.
 const NOT_CONSIDERED: &str = "not considered";
-/// The same where its reason has gone since: the window was full, and no send opportunity has come since it opened.
+/// The same if its reason has expired: the window was full, and no send opportunity has occurred since it opened.
 const SINCE_FULL: &str = "no opportunity since it was full";
 const WINDOW_FULL: &str = "WindowFull";
 const IN_FLIGHT_CAP: &str = "InFlightCap";
 const PACED: &str = "Paced";
 const ACTIVE: &str = "Active";
 
-/// How a path spends a moment. One of them holds at any time.
+/// Activity of a path. Exactly one applies at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathActivity {
     OutOfService,
@@ -25,7 +25,7 @@ enum PathActivity {
     PassedOver,
 }
 
-/// A row of `FLOW-paths.csv`.
+/// Row of `FLOW-paths.csv`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathRow<'a> {
     pub(super) path: usize,
@@ -37,7 +37,7 @@ pub(super) struct PathRow<'a> {
     pub(super) queued: u64,
 }
 
-/// A row of `FLOW-decisions.csv` that says where chunks go.
+/// Row of `FLOW-decisions.csv` about the placement of chunks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacementRow<'a> {
     pub(super) decision: &'a str,
@@ -48,31 +48,30 @@ pub(super) struct PlacementRow<'a> {
     pub(super) value: Option<f64>,
 }
 
-/// A key of what is chosen: decision, path and rule.
+/// Key of a choice: decision, path and rule.
 pub(super) type ChoiceKey = (String, Option<usize>, String);
 
-/// How often, and the figure that decided.
+/// Number of choices, and the figure that decided.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChoiceSum {
     pub(super) times: u64,
     pub(super) figure: String,
-    /// How often the figure was there, its sum, least and greatest value.
+    /// Number of rows with the figure, with its sum, least and greatest value.
     pub(super) values: u64,
     pub(super) sum: f64,
     pub(super) least: f64,
     pub(super) greatest: f64,
 }
 
-/// Decisions of one kind.
 #[derive(Debug, Default)]
 pub(super) struct PlacementSum {
     pub(super) decisions: u64,
     pub(super) choices: Tally<ChoiceKey, ChoiceSum>,
-    /// By path and reason.
+    /// Refusals by path and reason.
     pub(super) refused: Tally<(usize, String), u64>,
 }
 
-/// Integrals over time in nanoseconds.
+/// Integrals over time, in nanoseconds.
 #[derive(Debug, Default)]
 pub(super) struct PathSums {
     pub(super) full: u64,
@@ -90,9 +89,9 @@ pub(super) struct PathSums {
     pub(super) srtt_known: u64,
     pub(super) timeouts: u64,
     pub(super) timeout_wait: u64,
-    /// By rule: times and bytes.
+    /// Times and bytes by rule.
     pub(super) cuts: Tally<String, (u64, u64)>,
-    /// Time, state and rule.
+    /// Time, state and rule of each change.
     pub(super) states: Vec<(u64, String, String)>,
     pub(super) sent: (u64, u64),
     pub(super) received: (u64, u64),
@@ -100,7 +99,7 @@ pub(super) struct PathSums {
     pub(super) drops: crate::explain::Drops,
 }
 
-/// A path as it is now.
+/// Current state of a path.
 #[derive(Debug)]
 struct Now {
     state: String,
@@ -108,25 +107,25 @@ struct Now {
     outstanding: u64,
     lost_unsent: u64,
     srtt_ms: Option<f64>,
-    /// Why the scheduler refused it last, if that was later than it was chosen.
+    /// Reason of the scheduler's last refusal, if it was later than the last choice.
     refused: Option<String>,
-    /// When something was sent or acknowledged on it last.
+    /// Time at which data was last sent or acknowledged on the path.
     moved: u64,
 }
 
-/// The key of retransmissions: cause, from, to.
+/// Key of retransmissions: cause, previous path and new path.
 pub(super) type ResentKey = (String, usize, usize);
 
-/// What is known of a sender up to a moment.
+/// State of a sender at a given time.
 #[derive(Debug)]
 pub(super) struct Account {
     lost_counts: bool,
-    /// In nanoseconds.
+    /// Start in nanoseconds.
     pub(super) from: u64,
     now: u64,
     paths: Vec<Now>,
     queued: u64,
-    /// Whether the peer's window is closed, and the path of the hole.
+    /// Set while the peer's window is closed, with the path of the hole.
     blocked: Option<Option<usize>>,
     chunks: Chunks,
     causes: Vec<String>,
@@ -135,14 +134,14 @@ pub(super) struct Account {
     pub(super) closures: u64,
     pub(super) scheduling: PlacementSum,
     pub(super) rerouting: PlacementSum,
-    /// By path, cause and rule.
+    /// Lost chunks by path, cause and rule.
     pub(super) losses: Tally<(usize, String, String), u64>,
-    /// All and needless ones.
+    /// All retransmissions and the needless ones.
     pub(super) resent: Tally<ResentKey, (u64, u64)>,
     pub(super) timeouts: u64,
-    /// Messages that were given up, by cause and rule: all, and those of which nothing had been sent.
+    /// Abandoned messages by cause and rule: all, and those of which no data had been sent.
     pub(super) abandoned: Tally<(String, String), (u64, u64)>,
-    /// Decisions that this version does not know.
+    /// Decisions that are unknown to this version.
     pub(super) unknown: Tally<String, u64>,
 }
 
@@ -203,7 +202,7 @@ impl Account {
         }
     }
 
-    /// Lets time pass: everything stays as it is until then.
+    /// Adds the time until then to the current states.
     pub(super) fn pass(&mut self, until: u64) {
         let span = until.saturating_sub(self.now);
         if span == 0 {
@@ -233,7 +232,7 @@ impl Account {
         path.srtt_ms = row.srtt_ms;
     }
 
-    /// New data goes on a path, or waits. `refused` is each path that was refused, with why.
+    /// Records the path of new data, or a wait. `refused` are the refused paths with their reasons.
     pub(super) fn scheduled<'a>(
         &mut self,
         row: PlacementRow<'_>,
@@ -250,7 +249,7 @@ impl Account {
         }
     }
 
-    /// One of the paths that a decision about new data chose, or its wait.
+    /// Records one of the paths that a decision about new data chose, or its wait.
     pub(super) fn chosen(&mut self, row: PlacementRow<'_>) {
         self.scheduling.add(row);
         if let Some(chosen) = row.path {
@@ -258,7 +257,7 @@ impl Account {
         }
     }
 
-    /// A chunk that was sent before goes on a path, or waits.
+    /// Records the path of a retransmitted chunk, or a wait.
     pub(super) fn rerouted<'a>(
         &mut self,
         row: PlacementRow<'_>,
@@ -271,7 +270,7 @@ impl Account {
         }
     }
 
-    /// Only the peer's window keeps data back, and this is the path of the hole.
+    /// Records that only the peer's window blocks data, with the path of the hole.
     pub(super) fn blocked(&mut self, hole: Option<usize>) {
         if self.blocked.replace(hole).is_none() {
             self.closures += 1;
@@ -300,7 +299,7 @@ impl Account {
         self.sends_again(tsn, cause);
     }
 
-    /// The chunk's next transmission is for this.
+    /// Records the cause of the chunk's next transmission.
     pub(super) fn sends_again(&mut self, tsn: u32, cause: &str) {
         let at = self.causes.iter().position(|known| known == cause).unwrap_or_else(|| {
             self.causes.push(cause.to_owned());
@@ -322,7 +321,7 @@ impl Account {
         self.sums[path].states.push((at, state.to_owned(), rule.to_owned()));
     }
 
-    /// A message was given up; `sent` is whether something of it had been sent.
+    /// Records an abandoned message. `sent` is `true` if a part of it had been sent.
     pub(super) fn abandoned(&mut self, cause: &str, rule: &str, sent: bool) {
         let is = |(known, by): &(String, String)| known == cause && by == rule;
         let sums = self.abandoned.of(is, || (cause.to_owned(), rule.to_owned()));
@@ -340,7 +339,7 @@ impl Account {
         let Some(repeat) = self.chunks.sent(tsn, path, at) else { return };
         let cause = match repeat.why.and_then(|why| self.causes.get(usize::from(why))) {
             Some(cause) => cause,
-            // Copies leave together with the first transmission.
+            // Copies are sent together with the first transmission.
             None if repeat.at_once => "copies",
             None => "other",
         };
@@ -356,8 +355,8 @@ impl Account {
     }
 }
 
-/// The first of these that is true. The order is that of what has to be there for data to leave: a path, room in its window,
-/// room at the peer, data, and the scheduler's word.
+/// Returns the first activity that applies. The order is that of the conditions for sending: an active path, room in its window,
+/// room at the peer, data, and the scheduler's choice.
 fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits: bool) -> PathActivity {
     let counts = path.outstanding + if lost_counts { path.lost_unsent } else { 0 };
     if path.state != ACTIVE {
@@ -373,7 +372,7 @@ fn spends(path: &Now, lost_counts: bool, blocked: bool, queued: u64, lost_waits:
     } else {
         match path.refused.as_deref() {
             Some(PACED) => PathActivity::Paced,
-            // Of another kind than the window, and as full.
+            // A limit other than the window, which is reached.
             Some(IN_FLIGHT_CAP) => PathActivity::Full,
             _ => PathActivity::PassedOver,
         }

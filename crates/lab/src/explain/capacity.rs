@@ -1,9 +1,10 @@
-//! What a path could have carried: the rate of its narrowest link over time.
+//! Capacity of a path: the rate of its narrowest link over time.
 
 use anabranch_scenario::{Direction, Duplex, Scenario};
 
-/// Bits that the named path could have carried between two moments, given in nanoseconds; `None` if there is no such path.
-/// A link that is down carries nothing, one with a policer no more than that passes in the long run. Other flows and cross traffic on the links are not taken off.
+/// Returns the bits that the named path could have carried between two times in nanoseconds, or `None` if there is no such path. A
+/// link that is down carries nothing, and one with a policer at most the policer's rate. Other flows and cross traffic on the links
+/// are not subtracted.
 pub(super) fn bits(scenario: &Scenario, path: &str, reverse: bool, from: u64, until: u64) -> Option<f64> {
     let path = scenario.paths.iter().find(|p| p.name == path)?;
     let links: Vec<&Duplex> =
@@ -21,7 +22,7 @@ pub(super) fn bits(scenario: &Scenario, path: &str, reverse: bool, from: u64, un
     Some(pieces.sum())
 }
 
-/// Bits per second from a moment on.
+/// Returns the bits per second from a time on.
 fn rate_at(link: &Duplex, direction: Direction, at: u64) -> u64 {
     let way = match direction {
         Direction::Forward => &link.forward,

@@ -1,43 +1,44 @@
-//! What became of each chunk: which transmissions were repeats, why they were made, and which of them nobody needed.
+//! Outcome of each chunk: its retransmissions, their causes, and the needless ones among them.
 
 use std::collections::VecDeque;
 
 use anabranch_wire::Tsn;
 
-/// A SACK's gap offsets have 16 bits (RFC 9260 section 3.3.4), so no chunk further back than this can be sent again.
+/// Number of chunks that are stored. Gap offsets of a SACK have 16 bits (RFC 9260 section 3.3.4), so older chunks cannot be
+/// retransmitted.
 const KEPT: usize = 1 << 16;
 
-/// What the trace said of a chunk.
+/// State of a chunk in the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct ChunkOutcome {
-    /// The path of its latest transmission; `None` before the first.
+    /// Path of the latest transmission; `None` before the first.
     on: Option<u8>,
     sent_at: u64,
     arrived: bool,
-    /// Why it is to be sent again, as a number that the caller knows.
+    /// Cause of the next transmission, as a number that the caller assigns.
     again: Option<u8>,
 }
 
-/// A transmission after a chunk's first.
+/// A retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeat {
-    /// What had been said of it; `None` if nothing had.
+    /// Cause from the trace, or `None` if there is none.
     pub(super) why: Option<u8>,
-    /// The path of the transmission before.
+    /// Path of the previous transmission.
     pub(super) from: usize,
-    /// Whether the transmission before left at the same time.
+    /// Set if the previous transmission had the same time.
     pub(super) at_once: bool,
-    /// Whether the receiver had the chunk already.
+    /// Set if the receiver had the chunk already.
     pub(super) needless: bool,
 }
 
-/// The chunks of one sender, as far back as any can still be sent again.
+/// Chunks of one sender, as far back as any can still be retransmitted.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     fates: VecDeque<ChunkOutcome>,
-    /// The TSN of the first one kept.
+    /// TSN of the first stored chunk.
     base: u64,
-    /// The TSN seen last, by which the next one is unwrapped.
+    /// Latest TSN, from which the next one is unwrapped.
     latest: u64,
 }
 
@@ -45,7 +46,7 @@ impl Chunks {
     fn fate(&mut self, tsn: u32) -> Option<&mut ChunkOutcome> {
         let tsn = Tsn::new(tsn);
         if self.latest == 0 {
-            // Room below, since packets of the first window may pass each other.
+            // Room below the first TSN, since packets of the first window may overtake each other.
             let first = tsn.unwrap_near(1 << 40);
             self.base = first - KEPT as u64 / 2;
             self.latest = first;
@@ -53,7 +54,7 @@ impl Chunks {
         let tsn = tsn.unwrap_near(self.latest);
         self.latest = self.latest.max(tsn);
         let mut at = usize::try_from(tsn.checked_sub(self.base)?).ok()?;
-        // A TSN this far ahead follows no other in a trace.
+        // Traces never skip this many TSNs.
         if at >= 4 * KEPT {
             return None;
         }
@@ -68,14 +69,14 @@ impl Chunks {
         self.fates.get_mut(at)
     }
 
-    /// A chunk is to be sent again, for a reason.
+    /// Records the cause for which a chunk will be retransmitted.
     pub(super) fn send_again(&mut self, tsn: u32, why: u8) {
         if let Some(fate) = self.fate(tsn) {
             fate.again = Some(why);
         }
     }
 
-    /// A chunk left; what there is to say if it was not for the first time.
+    /// Records a transmission. Returns a description if it is a retransmission.
     pub(super) fn sent(&mut self, tsn: u32, path: usize, at: u64) -> Option<Repeat> {
         let fate = self.fate(tsn)?;
         let (before, sent_at) = (fate.on.replace(path as u8), std::mem::replace(&mut fate.sent_at, at));
@@ -83,7 +84,7 @@ impl Chunks {
         Some(Repeat { why: fate.again.take(), from, at_once: sent_at == at, needless: fate.arrived })
     }
 
-    /// A chunk arrived; `false` if it had before.
+    /// Records an arrival. Returns `false` if the chunk had arrived before.
     pub(super) fn arrived(&mut self, tsn: u32) -> bool {
         self.fate(tsn).is_none_or(|fate| !std::mem::replace(&mut fate.arrived, true))
     }

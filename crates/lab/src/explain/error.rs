@@ -1,46 +1,46 @@
-//! What can be wrong with a folder of traces.
+//! Errors in a folder of traces.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why a trace cannot be explained. Each message names the place and says what to do.
+/// Reason for which a trace cannot be explained. Each message names the place and the remedy.
 #[derive(Debug, Error)]
 pub enum ExplainError {
-    /// The folder holds no run.
+    /// The folder contains no run.
     #[error(
         "{folder}: not a run's trace, as it has no run.toml and none of its folders has one; \
          `anabranch run SCENARIO --trace DIR` writes a folder for each run into DIR"
     )]
     NotATrace {
-        /// The folder.
+        /// Path of the folder.
         folder: String,
     },
-    /// The traces were written by a version that wrote them differently.
+    /// The traces were written by a version with another format.
     #[error(
         "{file}: {what}, which this version ({}) does not read; trace the run again with this version",
         env!("CARGO_PKG_VERSION")
     )]
     Version {
-        /// The file that shows it.
+        /// File with the format.
         file: String,
-        /// What it says of its format.
+        /// Description of the format.
         what: String,
     },
-    /// A file is not there or cannot be read.
+    /// A file is missing or cannot be read.
     #[error("{file}: {error}; a run's trace is whole only with all of its files: trace the run again")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// What is wrong.
+        /// Error of the system.
         error: io::Error,
     },
-    /// `run.toml`, `scenario.toml` or `result.json` is not what a run writes.
+    /// `run.toml`, `scenario.toml` or `result.json` is malformed.
     #[error("{file}: {what}; trace the run again")]
     Document {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
     },
     /// A column is missing.
@@ -50,35 +50,35 @@ pub enum ExplainError {
         env!("CARGO_PKG_VERSION")
     )]
     Column {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// The version that `run.toml` names.
+        /// Version in `run.toml`.
         version: String,
     },
-    /// A row holds what no trace holds.
+    /// A field has an invalid value.
     #[error(
         "{file}, line {line}, column `{column}`: expected {expected}, found `{found}`; trace the run again"
     )]
     Row {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Its line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// What should be there.
+        /// Description of a valid value.
         expected: &'static str,
-        /// What is there.
+        /// Actual value.
         found: String,
     },
     /// A row has more or fewer fields than columns, or is not text.
     #[error("{file}: {error}; trace the run again")]
     Table {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// What is wrong and where.
+        /// Error of the parser, with the line.
         error: csv::Error,
     },
 }

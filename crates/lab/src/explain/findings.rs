@@ -1,11 +1,11 @@
-//! The same in sentences, the largest first. Every sentence is a figure of the explanation put into words.
+//! Figures of an explanation as sentences, the largest first.
 
 use crate::explain::{Abandonments, FlowExplanation, PathExplanation, WhyTime};
 
-/// Less of the time than this is not worth a sentence.
+/// Smallest share of the time that gets a sentence.
 const LEAST_SHARE: f64 = 0.0005;
 
-/// Where the time went.
+/// Returns sentences on the use of time.
 pub(super) fn time(flow: &FlowExplanation) -> Vec<String> {
     let mut all = Vec::new();
     let closed = &flow.peer_window;
@@ -46,7 +46,7 @@ fn of_path(path: &PathExplanation, all: &mut Vec<(f64, String)>) {
     all.push((path.timeout_wait_s, wait));
 }
 
-/// Where the capacity went.
+/// Returns sentences on the use of capacity.
 pub(super) fn capacity(flow: &FlowExplanation) -> Vec<String> {
     let mut all: Vec<String> = flow.paths.iter().map(|path| carried(flow, path)).collect();
     let mut cuts: Vec<_> = flow.paths.iter().flat_map(|p| p.cuts.iter().map(move |cut| (p, cut))).collect();
@@ -66,7 +66,7 @@ pub(super) fn capacity(flow: &FlowExplanation) -> Vec<String> {
     all
 }
 
-/// What was given up, why, and how the receiver was told.
+/// Returns a sentence on abandoned messages, their causes, and the FORWARD-TSN chunks.
 fn abandoned(flow: &FlowExplanation) -> Option<String> {
     let messages: u64 = flow.abandoned.iter().map(|each| each.messages).sum();
     if messages == 0 {
@@ -164,7 +164,7 @@ fn per_cent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Seconds with as many digits as make a difference.
+/// Formats seconds with the digits that their size requires.
 fn in_seconds(seconds: f64) -> String {
     match seconds {
         long if long >= 10.0 => format!("{long:.1} s"),

@@ -1,4 +1,4 @@
-//! A run's folder: what it says of the run, and how far its traces go.
+//! Folder of a run: its description of the run, and the extent of its traces.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,12 +13,12 @@ use crate::text_file;
 use crate::trace::{FORMAT, Manifest, RESULT_FILE, RUN_FILE, SCENARIO_FILE, Sender, Vantage};
 use anabranch_scenario::Scenario;
 
-/// The packets of all flows.
+/// File with the packets of all flows.
 pub(super) const PACKETS: &str = "packets.csv";
-/// The end of a file in which its last complete row is looked for; the longest row is far shorter.
+/// Length of a file's end in which the last complete row is searched. The longest row is far shorter.
 const TAIL_BYTES: u64 = 1 << 16;
 
-/// What is needed of `result.json`.
+/// Required parts of `result.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ResultFile {
     ended_s: f64,
@@ -26,28 +26,27 @@ pub(super) struct ResultFile {
     pub(super) result: RunCounters,
 }
 
-/// What the run counted itself.
+/// Counters of the run itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct RunCounters {
-    /// Nobody knows it at one end.
+    /// Goodput in kbit/s; `None` if only one end was traced.
     pub(super) goodput_kbps: Option<f64>,
     pub(super) retransmissions: u64,
-    /// The same.
+    /// Needless retransmissions; `None` if only one end was traced.
     pub(super) spurious_retransmissions: Option<u64>,
     pub(super) timeouts: u64,
     pub(super) rwnd_blocked_s: f64,
-    /// Records that were lost before they could be written, since the disk was slower than the host.
+    /// Records that were lost because the disk was slower than the host.
     #[serde(default)]
     pub(super) records_dropped: u64,
     /// Bytes of protected packets that a host sent, by sender and path.
     #[serde(default)]
     pub(super) protected_sent_bytes: BTreeMap<String, BTreeMap<String, u64>>,
-    /// A host has none.
+    /// Counters of flows. Hosts write none.
     #[serde(default)]
     flows: Vec<FlowCounters>,
 }
 
-/// What it counted of a flow.
 #[derive(Clone, Debug, Deserialize)]
 struct FlowCounters {
     name: String,
@@ -60,24 +59,23 @@ struct AbandonedCounters {
 }
 
 impl RunCounters {
-    /// FORWARD-TSN chunks that the senders of a flow with a limit sent.
+    /// Returns the FORWARD-TSN chunks that the senders of a flow with a limit sent.
     pub(super) fn forward_tsns(&self, flow: &str) -> Option<u64> {
         let counted = self.flows.iter().find(|counted| counted.name == flow)?;
         counted.abandoned.map(|abandoned| abandoned.forward_tsns)
     }
 }
 
-/// A run's folder.
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) manifest: Manifest,
-    /// `None` if the file is not there.
+    /// Scenario; `None` if the file is missing.
     pub(super) scenario: Option<Scenario>,
-    /// `None` if the run did not end.
+    /// Result; `None` if the run did not end.
     pub(super) ended: Option<ResultFile>,
-    /// How much there is to read of each file.
+    /// Readable part of each file.
     limits: BTreeMap<String, Limit>,
-    /// Whether the traces go as far as the run did.
+    /// Set if the traces cover the whole run.
     pub(super) whole: bool,
     pub(super) notes: Vec<String>,
 }
@@ -105,7 +103,7 @@ pub(super) fn find_runs(folder: &Path) -> Result<Vec<PathBuf>, ExplainError> {
     }
 }
 
-/// Whether traces are here that were written before there was a `run.toml`.
+/// Returns `true` if the folder contains traces of versions without a `run.toml`.
 fn holds_traces(folder: &Path) -> bool {
     folder.join(PACKETS).is_file()
 }
@@ -118,7 +116,7 @@ fn old(folder: &str) -> ExplainError {
 }
 
 impl Folder {
-    /// Returns the bytes of protected packets that a sender of a host gave to a path; `None` if it was not protected.
+    /// Returns the bytes of protected packets that a sender of a host passed to a path, or `None` without protection.
     pub(super) fn protected_sent_bytes(&self, sender: &str, path: &str) -> Option<u64> {
         let paths = self.ended.as_ref()?.result.protected_sent_bytes.get(sender)?;
         Some(paths.get(path).copied().unwrap_or(0))
@@ -138,7 +136,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Finds how far the traces go.
+    /// Measures the extent of the traces.
     fn measure(&mut self) -> Result<(), ExplainError> {
         let names: Vec<String> =
             self.manifest.senders.iter().flat_map(Sender::files).chain([PACKETS.to_owned()]).collect();
@@ -172,7 +170,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Takes a file's length up to its last complete row; `false` if the run wrote it longer or did not end.
+    /// Measures a file up to its last complete row. Returns `false` if the run wrote a longer file or did not end.
     fn measure_file(&mut self, name: &str, written: Option<u64>) -> Result<bool, ExplainError> {
         let path = self.path.join(name);
         let unreadable = |error| ExplainError::Unreadable { file: path.display().to_string(), error };
@@ -192,22 +190,22 @@ impl Folder {
         let last = tail.strip_suffix(b"\n").unwrap_or(&tail);
         let last = last.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
         let time = last.split(|&byte| byte == b',').next().and_then(nanoseconds);
-        // A file with a header only goes nowhere.
+        // A file with only a header covers no time.
         let limit = Limit { bytes: tail_at + complete as u64, until: end.min(time.unwrap_or(0)) };
         self.limits.insert(name.to_owned(), limit);
         Ok(false)
     }
 
-    /// How much to read of a file.
+    /// Returns the readable part of a file.
     pub(super) fn limit(&self, name: &str) -> Limit {
         self.limits.get(name).copied().unwrap_or(Limit { bytes: 0, until: 0 })
     }
 
-    /// How far all files of a sender go, in nanoseconds.
+    /// Returns the time up to which all files of a sender extend, in nanoseconds.
     pub(super) fn until(&self, sender: &Sender) -> u64 {
         let was_cut = self.ended.is_some() && !self.whole;
         if let Some(end) = sender.end_s.filter(|_| !was_cut) {
-            // It is said only once all of its rows are there.
+            // The end time is written after all rows of the sender.
             return (end * 1e9).round() as u64;
         }
         let own = sender.files().map(|name| self.limit(&name).until);
@@ -216,7 +214,7 @@ impl Folder {
 }
 
 fn manifest(path: &Path) -> Result<Manifest, ExplainError> {
-    /// All that is sure to be in a file of another version.
+    /// Fields that files of all versions have.
     #[derive(Deserialize)]
     struct Format {
         format: Option<u64>,

@@ -1,7 +1,7 @@
-//! Where a run's time and capacity went, added up from the traces it left.
+//! Use of a run's time and capacity, computed from its traces.
 //!
-//! The traces are read in one pass, in step with each other, and never held: what is kept is a sum per figure, and a few
-//! bytes for each chunk that may still be sent again.
+//! The traces are read in one pass, in parallel and in the order of their times, and are never held in memory. The state is a sum
+//! per figure, and a few bytes for each chunk that can still be retransmitted.
 
 mod account;
 mod capacity;
@@ -22,7 +22,7 @@ pub use model::{
     PathTime, PeerWindow, Placement, Refusals, Resent, Retransmissions, StateChange, Totals, WhyTime,
 };
 
-/// The runs in a folder of traces: the folder itself if it is a run's, or else those of its folders that are, by name.
+/// Returns the runs in a folder of traces: the folder itself if it contains a run, or else its subfolders with runs, by name.
 ///
 /// # Errors
 /// [`ExplainError::NotATrace`] if there is none, [`ExplainError::Unreadable`] if the folder cannot be read.
@@ -30,11 +30,11 @@ pub fn find_runs(folder: &Path) -> Result<Vec<PathBuf>, ExplainError> {
     folder::find_runs(folder)
 }
 
-/// Adds up the traces of one run.
+/// Computes the explanation of one run from its traces.
 ///
 /// # Errors
-/// If they cannot be read, are of another format or hold what no trace holds. Traces that end too early are no error: the
-/// notes say so, and the figures end where the first of them does.
+/// If they cannot be read, have another format or are malformed. Truncated traces are no error: the notes report them, and the
+/// figures end with the shortest trace.
 pub fn explain(folder: &Path) -> Result<Explanation, ExplainError> {
     reader::explain(folder)
 }

@@ -1,323 +1,324 @@
-//! What an explanation holds. The book defines each figure (chapter "Explaining a run").
+//! Contents of an explanation. The book defines each figure (chapter "Explaining a run").
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// One run.
+/// Explanation of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Its trace folder, as it was named.
+    /// Trace folder, as the caller named it.
     pub folder: String,
-    /// Scheme as asked for.
+    /// Requested scheme.
     pub scheme: String,
-    /// Seed, of a simulation.
+    /// Seed of a simulation.
     pub seed: Option<u64>,
-    /// Profile.
+    /// Name of the profile.
     pub profile: String,
-    /// The version that ran it.
+    /// Version of the program that ran it.
     pub version: String,
     /// Goodput in kbit/s, if the run ended and both ends were traced.
     pub goodput_kbps: Option<f64>,
-    /// What to know before using the figures: files that end too early, sums that differ from the run's own.
+    /// Limitations of the figures: truncated files, and sums that differ from the run's own.
     pub notes: Vec<String>,
-    /// One for each end that sends data.
+    /// Ends that send data.
     pub flows: Vec<FlowExplanation>,
 }
 
 /// One end of a flow that sends data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowExplanation {
-    /// What its trace files are called: the flow's name, followed by `-reverse` for data in that direction.
+    /// Prefix of its trace files: the flow's name, followed by `-reverse` for data in that direction.
     pub name: String,
-    /// Its scheme.
+    /// Scheme of the flow.
     pub scheme: String,
-    /// Whether the traces say what arrived: if not, `received_*`, `duplicate_chunks` and `needless` are 0 for want of knowledge.
+    /// Set if the traces contain arrivals. Otherwise `received_*`, `duplicate_chunks` and `needless` are 0 because they are
+    /// unknown.
     pub arrivals_known: bool,
-    /// When it starts.
+    /// Start time in seconds.
     pub from_s: f64,
-    /// Up to when its traces are added up.
+    /// End of the evaluated time in seconds.
     pub until_s: f64,
-    /// Where the time went, the longest first, in sentences.
+    /// Sentences on the use of time, the longest first.
     pub time_findings: Vec<String>,
-    /// Where the capacity went, in sentences.
+    /// Sentences on the use of capacity.
     pub capacity_findings: Vec<String>,
-    /// The peer's receive window.
+    /// State of the peer's receive window.
     pub peer_window: PeerWindow,
-    /// Its paths.
+    /// Paths of the flow.
     pub paths: Vec<PathExplanation>,
-    /// Where new data went.
+    /// Decisions about new data.
     pub scheduling: Placement,
-    /// Where lost chunks went.
+    /// Decisions about lost chunks.
     pub rerouting: Placement,
-    /// Chunks declared lost.
+    /// Chunks declared lost, by path, cause and rule.
     pub losses: Vec<Losses>,
-    /// Transmissions after a chunk's first.
+    /// Retransmitted chunks.
     pub retransmissions: Retransmissions,
-    /// T3 expiries, also those of no known path.
+    /// Number of T3-rtx expiries, including those of unknown paths.
     pub timeouts: u64,
-    /// Messages that were given up.
+    /// Abandoned messages, by cause and rule.
     pub abandoned: Vec<Abandonments>,
-    /// FORWARD-TSN chunks that told the receiver so, if the run counted them.
+    /// FORWARD-TSN chunks sent for them, if the run counted these.
     pub forward_tsns: Option<u64>,
 }
 
-/// Messages that were given up for the same reason.
+/// Messages that were abandoned for the same reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Abandonments {
     /// `retransmissions`, `lifetime`, `priority` or `streams`.
     pub cause: String,
-    /// The rule.
+    /// Rule that decided.
     pub rule: String,
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
-    /// Those of which nothing had been sent.
+    /// Number of messages of which no data had been sent.
     pub unsent: u64,
 }
 
-/// When only the peer's window kept data back.
+/// Times in which only the peer's window blocked data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PeerWindow {
-    /// Seconds in all.
+    /// Total seconds.
     pub closed_s: f64,
-    /// Their share of the time.
+    /// Share of the flow's time.
     pub closed_share: f64,
-    /// How many times it closed.
+    /// Number of closures.
     pub times: u64,
-    /// The seconds by the path of the hole.
+    /// Seconds by the path of the hole.
     pub by_hole: Vec<HoleTime>,
 }
 
 /// Time for which the earliest chunk that is not acknowledged had been sent on one path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HoleTime {
-    /// The path; `None` while nothing was outstanding.
+    /// Name of the path; `None` while no chunk was outstanding.
     pub path: Option<String>,
-    /// Seconds.
+    /// Seconds of that state.
     pub seconds: f64,
 }
 
-/// One path of a flow.
+/// Figures of one path of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathExplanation {
-    /// Its name.
+    /// Name of the path.
     pub name: String,
-    /// The flow's time, each moment counted once.
+    /// Division of the flow's time.
     pub time: PathTime,
     /// Mean congestion window while in service, in chunk bytes.
     pub mean_cwnd_bytes: f64,
-    /// Mean of what was outstanding while in service, in chunk bytes.
+    /// Mean outstanding chunk bytes while in service.
     pub mean_outstanding_bytes: f64,
-    /// Mean of what the window had room for while in service, in chunk bytes.
+    /// Mean unused room of the window while in service, in chunk bytes.
     pub mean_unused_bytes: f64,
-    /// Mean smoothed round-trip time over the time in which there was one.
+    /// Mean smoothed round-trip time in ms, over the time in which one existed.
     pub mean_srtt_ms: Option<f64>,
-    /// T3 expiries.
+    /// Number of T3-rtx expiries.
     pub timeouts: u64,
-    /// Seconds before these in which nothing was sent or acknowledged on the path.
+    /// Seconds before these in which no data was sent or acknowledged on the path.
     pub timeout_wait_s: f64,
-    /// What made the window smaller.
+    /// Reductions of the window, by rule.
     pub cuts: Vec<Cut>,
-    /// Changes of its state.
+    /// Changes of the path's state.
     pub states: Vec<StateChange>,
-    /// Chunks that left, every transmission counted.
+    /// Chunks sent, every transmission counted.
     pub sent_chunks: u64,
-    /// Their chunk bytes.
+    /// Chunk bytes sent.
     pub sent_bytes: u64,
-    /// Bytes of protected packets that a host sent, whose chunks its trace does not have.
+    /// Bytes of protected packets that a host sent. The trace does not contain their chunks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protected_sent_bytes: Option<u64>,
     /// Chunks that arrived.
     pub received_chunks: u64,
-    /// Their chunk bytes.
+    /// Chunk bytes that arrived.
     pub received_bytes: u64,
-    /// Chunks that arrived although another copy had before.
+    /// Chunks that arrived after another copy of them.
     pub duplicate_chunks: u64,
-    /// Chunks that were dropped on the way.
+    /// Chunks that were dropped in the network.
     pub drops: Drops,
-    /// Chunk bytes that arrived, in kbit/s of the flow's time.
+    /// Chunk bytes that arrived, in kbit/s over the flow's time.
     pub received_kbps: f64,
-    /// What the path's narrowest link could have carried in that time, in kbit/s, if the scenario is there to tell.
+    /// Capacity of the path's narrowest link in that time, in kbit/s, if the scenario is available.
     pub capacity_kbps: Option<f64>,
-    /// The one divided by the other.
+    /// Ratio of `received_kbps` to `capacity_kbps`.
     pub used_share: Option<f64>,
 }
 
-/// How a path spent the flow's time. These add up to it.
+/// Division of a path's time. The states add up to the flow's time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PathTime {
-    /// Its window was full.
+    /// Seconds with a full window.
     pub full_s: f64,
-    /// There was room, and the peer's window was closed.
+    /// Seconds with room in the window, while the peer's window was closed.
     pub peer_window_s: f64,
-    /// There was room, and no data waited, neither new nor lost.
+    /// Seconds with room in the window, and neither new nor lost data.
     pub no_data_s: f64,
-    /// There was room, and chunks declared lost waited to be retransmitted.
+    /// Seconds with room in the window, while chunks declared lost waited for retransmission.
     pub lost_wait_s: f64,
-    /// There was room and data, and the path's rate let no packet leave yet.
+    /// Seconds with room and data, while pacing delayed packets.
     pub paced_s: f64,
-    /// There was room and data, and the scheduler did not choose the path.
+    /// Seconds with room and data, while the scheduler did not choose the path.
     pub passed_over_s: f64,
-    /// The same by the latest word of the scheduler on it.
+    /// The same by the scheduler's latest reason.
     pub passed_over: Vec<WhyTime>,
-    /// It was not active.
+    /// Seconds in which the path was not active.
     pub out_of_service_s: f64,
     /// The same by state.
     pub out_of_service: Vec<WhyTime>,
 }
 
-/// Seconds for a reason.
+/// Seconds of one reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhyTime {
-    /// The reason or the state.
+    /// Reason or state.
     pub why: String,
-    /// Seconds.
+    /// Seconds of it.
     pub seconds: f64,
 }
 
-/// A rule that made a window smaller.
+/// Reductions of a window by one rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cut {
-    /// The rule.
+    /// Rule that reduced the window.
     pub rule: String,
-    /// How often.
+    /// Number of reductions.
     pub times: u64,
-    /// By how many bytes in all.
+    /// Total bytes of the reductions.
     pub bytes: u64,
 }
 
-/// A path changed state.
+/// Change of a path's state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateChange {
     /// Time of the change, in seconds.
     pub at_s: f64,
-    /// The new state.
+    /// New state.
     pub state: String,
-    /// Why.
+    /// Rule that changed it.
     pub rule: String,
 }
 
-/// Chunks that a link or the network dropped.
+/// Chunks that a link or the network dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Drops {
-    /// By loss.
+    /// Random loss.
     pub lost: u64,
-    /// By a policer.
+    /// Policer.
     pub policed: u64,
-    /// By a full queue.
+    /// Full queue, or an early drop of its discipline.
     pub queue_full: u64,
-    /// By an outage.
+    /// Outage of a link.
     pub outage: u64,
-    /// For lack of a route.
+    /// Missing route.
     pub unroutable: u64,
 }
 
 impl Drops {
-    /// All of them.
+    /// Returns the total number of drops.
     pub fn total(self) -> u64 {
         self.lost + self.policed + self.queue_full + self.outage + self.unroutable
     }
 }
 
-/// Decisions about where chunks go.
+/// Decisions about the path of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Placement {
-    /// How often.
+    /// Number of decisions.
     pub decisions: u64,
-    /// What was chosen, by path and rule.
+    /// Choices by path and rule.
     pub chosen: Vec<Choice>,
     /// Decisions to wait, by rule.
     pub waits: Vec<Choice>,
-    /// How often which path was refused and why.
+    /// Refusals by path and reason.
     pub refused: Vec<Refusals>,
 }
 
-/// A choice that was made for the same reason several times.
+/// Choices with the same reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// The kind of decision, as in the trace.
+    /// Kind of decision, as in the trace.
     pub decision: String,
-    /// The path; `None` for a wait.
+    /// Chosen path; `None` for a wait.
     pub path: Option<String>,
-    /// The rule.
+    /// Rule that decided.
     pub rule: String,
-    /// How often.
+    /// Number of choices.
     pub times: u64,
-    /// The name of the figure that decided; empty if none did.
+    /// Name of the figure that decided, or empty without one.
     pub figure: String,
-    /// Its mean.
+    /// Mean of the figure.
     pub mean: Option<f64>,
-    /// Its least value.
+    /// Least value of the figure.
     pub least: Option<f64>,
-    /// Its greatest value.
+    /// Greatest value of the figure.
     pub greatest: Option<f64>,
 }
 
-/// How often a path was refused for one reason.
+/// Refusals of a path for one reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Refusals {
-    /// The path.
+    /// Name of the path.
     pub path: String,
-    /// The reason.
+    /// Reason of the scheduler.
     pub why: String,
-    /// How often.
+    /// Number of refusals.
     pub times: u64,
 }
 
 /// Chunks declared lost for the same reason on the same path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Losses {
-    /// The path.
+    /// Name of the path.
     pub path: String,
     /// `fast-retransmit`, `timeout` or `rescheduled`.
     pub cause: String,
-    /// The rule.
+    /// Rule that declared them lost.
     pub rule: String,
-    /// How many.
+    /// Number of chunks.
     pub chunks: u64,
 }
 
-/// Transmissions after a chunk's first.
+/// Retransmissions of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Retransmissions {
-    /// All of them.
+    /// Number of retransmitted chunks.
     pub chunks: u64,
-    /// Those sent when an earlier copy had arrived.
+    /// Number of chunks sent after an earlier copy had arrived.
     pub needless: u64,
-    /// Both by cause and path.
+    /// Both by cause and paths.
     pub by_cause: Vec<Resent>,
 }
 
-/// Retransmissions for the same cause between the same paths.
+/// Retransmissions with the same cause between the same paths.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Resent {
-    /// A cause of loss, or `head-of-line-copy`, `tail-probe`, `copies`, or `other` where the trace has none.
+    /// Cause of loss, or `head-of-line-copy`, `tail-probe`, `copies`, or `other` without a cause in the trace.
     pub cause: String,
-    /// The path of the chunk's transmission before.
+    /// Previous path of the chunk.
     pub from: String,
-    /// The path of this one.
+    /// New path of the chunk.
     pub to: String,
-    /// How many.
+    /// Number of transmissions.
     pub chunks: u64,
-    /// Those sent when an earlier copy had arrived.
+    /// Number of chunks sent after an earlier copy had arrived.
     pub needless: u64,
 }
 
-/// Sums over all flows of a run, as its own result has them.
+/// Sums over all flows of a run, as its own result counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Transmissions of a chunk after its first.
+    /// Retransmitted chunks, every transmission counted.
     pub retransmissions: u64,
-    /// Those of them that were needless.
+    /// Number of needless ones among them.
     pub needless: u64,
-    /// T3 expiries.
+    /// Number of T3-rtx expiries.
     pub timeouts: u64,
-    /// Seconds in which only the peer's window kept data back.
+    /// Seconds in which only the peer's window blocked data.
     pub peer_window_closed_s: f64,
 }
 
 impl Explanation {
-    /// Sums over its flows.
+    /// Returns the sums over the flows.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for flow in &self.flows {
@@ -331,12 +332,12 @@ impl Explanation {
 }
 
 impl FlowExplanation {
-    /// Seconds that are added up.
+    /// Returns the evaluated time in seconds.
     pub fn duration_s(&self) -> f64 {
         self.until_s - self.from_s
     }
 
-    /// Retransmissions by cause alone: all, and the needless ones.
+    /// Returns retransmissions by cause: all, and the needless ones.
     pub fn resent_by_cause(&self) -> Vec<(&str, u64, u64)> {
         let mut causes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for resent in &self.retransmissions.by_cause {
@@ -352,7 +353,7 @@ impl FlowExplanation {
 }
 
 impl PathExplanation {
-    /// Seconds in which the path was in service and its window had room.
+    /// Returns the seconds in which the path was in service and its window had room.
     pub fn room_s(&self) -> f64 {
         let time = &self.time;
         time.peer_window_s + time.no_data_s + time.lost_wait_s + time.paced_s + time.passed_over_s

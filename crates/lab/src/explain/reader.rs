@@ -1,4 +1,4 @@
-//! Reads the traces of a run side by side, in the order of their times, and makes the explanation of what was added up.
+//! Reads the traces of a run in parallel, in the order of their times, and builds the explanation from the sums.
 
 use std::path::Path;
 
@@ -83,7 +83,7 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
         notes: folder.notes,
         flows,
     };
-    // Of traces that are cut short the run's own counts are no measure.
+    // The run's own counters cover more than truncated traces.
     if let Some(ended) = folder.ended.filter(|_| folder.whole) {
         let differ = disagreements(&explanation, &ended.result, still_closed);
         explanation.notes.extend(differ);
@@ -91,8 +91,8 @@ pub(super) fn explain(path: &Path) -> Result<Explanation, ExplainError> {
     Ok(explanation)
 }
 
-/// What the run itself counted otherwise than its traces say. A window that is still closed at the end counts up to the end
-/// here, and up to the endpoint's latest call there.
+/// Returns the figures in which the run's own counters differ from its traces. A window that is closed at the end counts up to the
+/// end here, and up to the endpoint's latest call in the run.
 fn disagreements(explanation: &Explanation, counted: &RunCounters, still_closed: bool) -> Vec<String> {
     let totals = explanation.totals();
     let both = [
@@ -118,13 +118,13 @@ fn disagreements(explanation: &Explanation, counted: &RunCounters, still_closed:
     notes
 }
 
-/// One sender and its two files.
+/// One sender with its two files.
 struct Reader {
     sender: Sender,
     paths: Table,
     decisions: Table,
     account: Account,
-    /// How far all files go, in nanoseconds.
+    /// Time up to which all files extend, in nanoseconds.
     until: u64,
 }
 
@@ -143,7 +143,7 @@ impl Reader {
         })
     }
 
-    /// Takes in all rows up to a time. Of rows of one time decisions go first: they say why the paths changed.
+    /// Processes all rows up to a time. Among rows of the same time, decisions come first, since they explain the changes of paths.
     fn advance(&mut self, until: u64) -> Result<(), ExplainError> {
         loop {
             let (decision, path) = (self.decisions.time(), self.paths.time());
@@ -189,7 +189,7 @@ impl Reader {
             }
             "head-of-line-copy" | "tail-probe" => {
                 account.rerouted(placement(table, names)?, refused(table, names)?);
-                // Without a chunk the repeat is one for which the trace has no cause.
+                // Without a chunk, the trace has no cause for the retransmission.
                 if !table.text(3)?.is_empty() {
                     account.sends_again(tsn(table, 3)?, decision);
                 }
@@ -201,7 +201,7 @@ impl Reader {
             "timeout" => account.timed_out(at, table.one_of(2, names, A_PATH)?),
             "state" => account.state(at, path()?, table.text(4)?, table.text(5)?),
             "abandoned" => account.abandoned(table.text(4)?, table.text(5)?, !table.text(3)?.is_empty()),
-            // What it kept back says so when it is refused.
+            // Pacing is counted by the refusals that it causes.
             "pacing" => {}
             other => account.unknown(other),
         }
@@ -244,7 +244,7 @@ fn placement<'a>(table: &'a Table, names: &[String]) -> Result<PlacementRow<'a>,
     })
 }
 
-/// New data that leaves on several paths at once is a choice of each of them.
+/// Records new data that is sent on several paths at once as a choice of each of them.
 fn copies(table: &Table, names: &[String], account: &mut Account) -> Result<(), ExplainError> {
     for (place, name) in table.text(2)?.split(' ').enumerate() {
         let path = names.iter().position(|known| known == name).ok_or_else(|| table.wrong(2, A_PATH))?;
@@ -263,7 +263,7 @@ fn copies(table: &Table, names: &[String], account: &mut Account) -> Result<(), 
     Ok(())
 }
 
-/// The column `refused`: `path:why`, separated by blanks.
+/// Parses the column `refused`: `path:why`, separated by blanks.
 fn refused<'a>(
     table: &'a Table,
     names: &'a [String],

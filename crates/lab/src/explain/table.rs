@@ -8,28 +8,28 @@ use csv::ByteRecord;
 
 use crate::explain::ExplainError;
 
-/// A file's columns, the first of which is the time.
+/// Columns of a file. The first one is the time.
 pub(super) type Columns = [&'static str];
 
-/// A file that is being read, with one row at hand.
+/// Reader of a file with its current row.
 pub(super) struct Table {
     rows: csv::Reader<BufReader<Take<File>>>,
     file: String,
     columns: &'static Columns,
-    /// Where each column stands in a row.
+    /// Index of each column in a row.
     places: Vec<usize>,
     row: ByteRecord,
-    /// The time of the row at hand in nanoseconds; `None` if there is none.
+    /// Time of the current row in nanoseconds; `None` after the last row.
     time: Option<u64>,
     until: u64,
 }
 
-/// How much of a file there is to read.
+/// Readable part of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
     /// Bytes up to the end of the last complete row.
     pub(super) bytes: u64,
-    /// Rows later than this are left, in nanoseconds.
+    /// Time in nanoseconds after which rows are ignored.
     pub(super) until: u64,
 }
 
@@ -61,12 +61,12 @@ impl Table {
         Ok(table)
     }
 
-    /// The time of the row at hand.
+    /// Returns the time of the current row.
     pub(super) fn time(&self) -> Option<u64> {
         self.time
     }
 
-    /// Takes the next row.
+    /// Reads the next row.
     pub(super) fn advance(&mut self) -> Result<(), ExplainError> {
         let before = self.time;
         let more = self
@@ -86,22 +86,22 @@ impl Table {
     }
 
     fn bytes(&self, column: usize) -> &[u8] {
-        // The reader refuses rows of another length than the header's.
+        // The reader rejects rows whose length differs from the header's.
         self.row.get(self.places[column]).unwrap_or_default()
     }
 
-    /// The text of a column of the row at hand.
+    /// Returns the text of a column of the current row.
     pub(super) fn text(&self, column: usize) -> Result<&str, ExplainError> {
         std::str::from_utf8(self.bytes(column)).map_err(|_| self.wrong(column, "text in UTF-8"))
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(super) fn number(&self, column: usize) -> Result<u64, ExplainError> {
         let text = self.text(column)?;
         text.parse().map_err(|_| self.wrong(column, "a whole number"))
     }
 
-    /// A number, if there is one.
+    /// Returns a number, or `None` for an empty field.
     pub(super) fn decimal(&self, column: usize) -> Result<Option<f64>, ExplainError> {
         match self.text(column)? {
             "" => Ok(None),
@@ -109,7 +109,7 @@ impl Table {
         }
     }
 
-    /// The place in `names` of the one that a column holds; `None` if it is empty.
+    /// Returns the index in `names` of a column's value, or `None` for an empty field.
     pub(super) fn one_of(
         &self,
         column: usize,
@@ -124,7 +124,7 @@ impl Table {
         at.map(Some).ok_or_else(|| self.wrong(column, expected))
     }
 
-    /// The error for what the row at hand has in a column.
+    /// Returns the error for a column of the current row.
     pub(super) fn wrong(&self, column: usize, expected: &'static str) -> ExplainError {
         ExplainError::Row {
             file: self.file.clone(),
@@ -136,7 +136,7 @@ impl Table {
     }
 }
 
-/// Seconds with up to nine decimals as nanoseconds, exactly.
+/// Converts seconds with up to nine decimals to nanoseconds, exactly.
 pub(super) fn nanoseconds(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));

@@ -1,6 +1,6 @@
-//! Counting by key, where there are few keys and many rows.
+//! Sums by key, for few keys and many rows.
 
-/// Sums by key. Keys are compared as they come, so that a row that repeats one allocates nothing.
+/// Sums by key. A row with a known key allocates nothing.
 #[derive(Debug)]
 pub(super) struct Tally<K, V> {
     entries: Vec<(K, V)>,
@@ -13,7 +13,7 @@ impl<K, V> Default for Tally<K, V> {
 }
 
 impl<K, V: Default> Tally<K, V> {
-    /// The sum of the key that `is` recognises; `make` makes it the first time.
+    /// Returns the sum of the key for which `is` returns `true`. `make` creates the key at first use.
     pub(super) fn of(&mut self, is: impl Fn(&K) -> bool, make: impl FnOnce() -> K) -> &mut V {
         let found = self.entries.iter().position(|(key, _)| is(key));
         let at = found.unwrap_or_else(|| {
@@ -23,7 +23,7 @@ impl<K, V: Default> Tally<K, V> {
         &mut self.entries[at].1
     }
 
-    /// All sums in the order of `rank`, descending, those of equal rank by key.
+    /// Returns all sums in descending order of `rank`, and by key for equal ranks.
     pub(super) fn ranked(&self, rank: impl Fn(&V) -> u64) -> Vec<(&K, &V)>
     where
         K: Ord,

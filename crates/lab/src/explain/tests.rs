@@ -1,4 +1,4 @@
-//! Traces written by hand, whose figures are known.
+//! Traces written by hand with known figures.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -35,7 +35,7 @@ rate = "80 kbit/s"
 delay = "1 ms"
 "#;
 
-/// A trace in the making. Rows are given without the flow.
+/// Builder of a trace. Rows are given without the flow.
 struct Trace {
     folder: TempDir,
     paths: String,
@@ -58,7 +58,7 @@ impl Trace {
         }
     }
 
-    /// State, cwnd, outstanding, lost and unsent, srtt, queued.
+    /// Adds a row: state, cwnd, outstanding, lost and unsent, srtt, queued.
     fn path(mut self, at: f64, path: &str, row: (&str, u64, u64, u64, &str, u64)) -> Self {
         let (state, cwnd, outstanding, lost, srtt, queued) = row;
         let rest = format!("{state},{cwnd},0,{outstanding},{lost},{srtt},{queued}");
@@ -66,7 +66,7 @@ impl Trace {
         self
     }
 
-    /// Decision, path, and what follows: tsn, detail, reason, figure, value, refused, cwnd before and after.
+    /// Adds a decision: kind, path, and the rest (tsn, detail, reason, figure, value, refused, cwnd before and after).
     fn decides(mut self, at: f64, decision: &str, path: &str, rest: &str) -> Self {
         let missing = 7 - rest.matches(',').count();
         writeln!(self.decisions, "{at:.9},f,{decision},{path},{rest}{}", ",".repeat(missing))
@@ -79,7 +79,7 @@ impl Trace {
         self
     }
 
-    /// What the run counted: retransmissions, needless ones and time-outs.
+    /// Sets the run's counters: retransmissions, needless ones and time-outs.
     fn counted(self, counted: [u64; 3]) -> Self {
         Trace { counted, ..self }
     }
@@ -94,7 +94,7 @@ impl Trace {
         self
     }
 
-    /// Writes all files as a run of ten seconds would.
+    /// Writes all files of a run of ten seconds.
     fn finish(&self) -> &Self {
         let [again, needless, timeouts] = self.counted;
         let sizes = [self.paths.len(), self.decisions.len(), self.packets.len()];
@@ -113,7 +113,7 @@ impl Trace {
         explain(self.folder.path()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The error, without the folder's name.
+    /// Returns the error, without the folder's name.
     fn error(&self) -> String {
         let error = explain(self.folder.path()).expect_err("it is broken").to_string();
         error.replace(&format!("{}/", self.folder.path().display()), "")
@@ -124,7 +124,7 @@ impl Trace {
     }
 }
 
-/// Both paths in service with full windows.
+/// Returns a trace with both paths in service and full windows.
 fn busy() -> Trace {
     Trace::new().path(0.0, "a", ("Active", 2000, 2000, 0, "100.000", 9)).path(
         0.0,
@@ -287,7 +287,7 @@ fn cuts_are_the_window_rows_that_make_it_smaller() {
     assert!(flow.capacity_findings.iter().any(|finding| finding == text), "{:?}", flow.capacity_findings);
 }
 
-/// A chunk with this TSN that left on `a` at 1 s.
+/// Adds a chunk with this TSN that was sent on `a` at 1 s.
 fn sent(trace: Trace, tsn: u32) -> Trace {
     trace.packet(1.0, "sent", "a", tsn)
 }
@@ -360,7 +360,7 @@ fn silence_before_a_time_out_begins_when_something_was_sent_or_acknowledged_last
         .path(1.5, "a", ("Active", 2000, 1500, 0, "", 9))
         .packet(2.0, "sent", "b", 2)
         .path(2.5, "a", ("Active", 2000, 1500, 0, "90.000", 9))
-        // The row of the time-out itself comes at the same time, and ends no silence.
+        // The row of the time-out itself has the same time, and does not end the silence.
         .path(4.0, "a", ("Active", 1468, 0, 1500, "", 9))
         .decides(4.0, "timeout", "a", "")
         .decides(5.0, "timeout", "a", "")
@@ -415,7 +415,7 @@ fn choices_waits_and_refusals_are_counted_with_the_figure_that_decided() {
 fn protected_packets_of_a_host_count_where_its_chunks_cannot_be_read() {
     let mut flow = busy().packet(1.0, "sent", "a", 1).flow();
     flow.arrivals_known = false;
-    // A host reads the first chunks only, before there are keys.
+    // A host reads only the first chunks, before keys exist.
     assert_eq!(super::findings::capacity(&flow)[0], "a was given 1 kbit/s.");
     flow.paths[0].protected_sent_bytes = Some(70_000_000);
     assert_eq!(super::findings::capacity(&flow)[0], "a was given 56000 kbit/s in protected packets.");

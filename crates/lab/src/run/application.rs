@@ -1,4 +1,4 @@
-//! The applications at the two ends of a flow.
+//! Applications at the two ends of a flow.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use crate::run::payload;
 use crate::run::recorder::PathRecorder;
 use crate::run::video::{VideoSink, VideoSource};
 
-/// What an end sends.
+/// Data that an end sends.
 #[derive(Debug)]
 pub(crate) enum Workload {
-    /// The same message for ever; so many are kept waiting that no window runs dry.
+    /// The same message without end. Enough of them are queued that no window runs empty.
     Bulk { message: Bytes, keep_bytes: u64 },
     /// This content, once, in messages of this size.
     Transfer { content: Bytes, message_bytes: usize, sent: usize },
@@ -40,26 +40,26 @@ pub(crate) enum Workload {
     Video(VideoSource),
 }
 
-/// What an end has received.
+/// Data that an end has received.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) bytes: u64,
-    /// Those after the warm-up.
+    /// User bytes after the warm-up.
     pub(crate) counted_bytes: u64,
     pub(crate) messages: u64,
     pub(crate) last_at: Option<Time>,
     pub(crate) in_order: InOrder,
-    /// Of the messages as a set.
+    /// Sum of the messages as a set.
     pub(crate) messages_sum: MessagesSum,
-    /// Messages beside the bulk, on this stream.
+    /// Messages beside the bulk, with their stream.
     pub(crate) beside: Option<(u16, Arrivals)>,
 }
 
-/// What has been read of a content that arrives in order. As long as it is what was sent, nothing is hashed.
+/// Content that is read in order. It is hashed only after a difference from the sent content.
 #[derive(Debug, Default)]
 pub(crate) struct InOrder {
     agreed_bytes: usize,
-    /// Of everything, once something else has come.
+    /// Hash of all data, after a difference.
     differing: Option<Sha256>,
 }
 
@@ -90,11 +90,11 @@ impl InOrder {
     }
 }
 
-/// Identifies a set of messages whatever order they come in: the sum of their digests.
+/// Identifies a set of messages in any order, by the sum of their digests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MessagesSum {
     sum: u128,
-    /// Messages of which a piece has been read, by stream and kind.
+    /// Messages of which a part has been read, by stream and kind.
     begun: BTreeMap<(u16, bool), Sha256>,
 }
 
@@ -111,7 +111,7 @@ impl MessagesSum {
         }
     }
 
-    /// The sum over content that was cut into messages of this size.
+    /// Returns the sum over content that was cut into messages of this size.
     fn of(content: &[u8], message_bytes: usize) -> u128 {
         let mut all = MessagesSum::default();
         content.chunks(message_bytes.max(1)).for_each(|message| all.piece(0, false, message, true));
@@ -119,12 +119,12 @@ impl MessagesSum {
     }
 }
 
-/// What is to arrive at an end.
+/// Data that an end has to receive.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     content: Bytes,
     message_bytes: usize,
-    /// Whether messages arrive in the order in which they were sent.
+    /// Set if messages arrive in the order in which they were sent.
     in_order: bool,
 }
 
@@ -137,7 +137,7 @@ impl Expected {
         self.content.len() as u64
     }
 
-    /// Whether it has arrived as it was sent; without an order the messages are compared as a set.
+    /// Returns `true` if the data arrived as it was sent. Unordered messages are compared as a set.
     pub(crate) fn matches(&self, received: &Received) -> bool {
         if self.in_order {
             received.in_order.is(&self.content)
@@ -146,13 +146,13 @@ impl Expected {
         }
     }
 
-    /// The digest of what has arrived; of the content itself where messages have no order.
+    /// Returns the digest of the received data, or that of the content if messages are unordered.
     pub(crate) fn digest(&self, received: &Received) -> [u8; 32] {
         if self.in_order { received.in_order.digest(&self.content) } else { payload::sha256(&self.content) }
     }
 }
 
-/// How an end opens its association; the other end waits.
+/// Parameters with which an end opens its association. The other end waits.
 #[derive(Debug)]
 pub(crate) struct Connect {
     pub(crate) pairs: Vec<(IpAddr, IpAddr)>,
@@ -160,7 +160,7 @@ pub(crate) struct Connect {
     pub(crate) config: AssociationConfig,
 }
 
-/// How an end's association stands.
+/// State of an end's association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Waiting,
@@ -169,7 +169,6 @@ pub(crate) enum Status {
     Failed(anabranch_core::AbortReason),
 }
 
-/// One end of a flow.
 pub(crate) struct End {
     pub(crate) connect: Option<Connect>,
     pub(crate) start: Time,
@@ -185,12 +184,12 @@ pub(crate) struct End {
     pub(crate) expected: Option<Expected>,
     pub(crate) video: Option<VideoSink>,
     pub(crate) recorder: Option<Rc<RefCell<PathRecorder>>>,
-    /// Of an end whose packets are protected.
+    /// Keys of an end whose packets are protected.
     pub(crate) keys: Option<Keys>,
     next_stream: u16,
-    /// Something may have arrived that was not read yet.
+    /// Set if unread data may have arrived.
     readable: bool,
-    /// The latest message did not fit the send buffer.
+    /// Set if the latest message did not fit into the send buffer.
     refused: bool,
     next_read: Option<Time>,
     buffer: Vec<u8>,
@@ -222,12 +221,12 @@ impl End {
         }
     }
 
-    /// Whether it needs what messages hold, beside how long they are.
+    /// Returns `true` if the end needs the content of messages, and not only their length.
     pub(crate) fn looks_at_content(&self) -> bool {
         self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some()
     }
 
-    /// Whether everything that was to arrive here has.
+    /// Returns `true` if all expected data has arrived.
     pub(crate) fn has_all(&self) -> bool {
         self.expected.as_ref().is_none_or(|expected| self.received.bytes >= expected.bytes())
     }
@@ -237,7 +236,7 @@ impl End {
             return;
         }
         if let Some(connect) = self.connect.take() {
-            // The endpoint was made for this one association, so there is room for it.
+            // The endpoint was created for this association alone, so it has room for it.
             self.id = endpoint.connect(now, connect.port, &connect.pairs, connect.config).ok();
         }
     }
@@ -374,7 +373,7 @@ impl End {
 
     fn next_message(&self) -> Option<Time> {
         match &self.source {
-            // While the send buffer is full its emptying wakes the application, not time.
+            // A send buffer that empties wakes the application, so there is no deadline while it is full.
             Some(Workload::Messages { next, left, .. })
                 if *left != Some(0) && self.status == Status::Open && !self.refused =>
             {
@@ -387,7 +386,7 @@ impl End {
 }
 
 impl End {
-    /// The association may be used.
+    /// Starts the application, once the association is usable.
     fn opened(&mut self, now: Time) {
         self.status = Status::Open;
         match &mut self.source {
@@ -402,7 +401,7 @@ impl End {
         }
     }
 
-    /// The association is up, and may be used once it has the keys that it is to have.
+    /// Handles the established association, which is usable once it has its keys.
     fn connected(&mut self, now: Time, endpoint: &mut Endpoint) {
         if self.keys.is_none() {
             self.opened(now);
@@ -410,7 +409,7 @@ impl End {
         self.begin_keys(now, endpoint);
     }
 
-    /// As soon as the peer has answered the INIT, so that the first message leaves with the COOKIE ECHO.
+    /// Begins the key exchange as soon as the peer has answered the INIT, so that the COOKIE ECHO carries the first message.
     fn begin_keys(&mut self, now: Time, endpoint: &mut Endpoint) {
         if let Some(keys) = &mut self.keys
             && let Some(association) = self.id.and_then(|id| endpoint.association_mut(id))

@@ -1,4 +1,4 @@
-//! Schemes times seeds, in parallel over runs and never inside one.
+//! Schemes times seeds, in parallel over runs and never within one.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,28 +10,28 @@ use rayon::prelude::*;
 
 use crate::run::{Job, RunError, RunResult};
 
-/// Runs to be made.
+/// Runs to execute.
 pub struct Batch {
-    /// The jobs.
+    /// Jobs in the order of their start.
     pub jobs: Vec<Job>,
-    /// Worker threads; `None` takes one for each processor.
+    /// Number of worker threads; `None` uses one for each processor.
     pub threads: Option<usize>,
 }
 
-/// What a batch came to.
+/// Results of a batch.
 #[derive(Debug)]
 pub struct Outcome {
     /// Results of finished runs, in the order of the jobs.
     pub results: Vec<RunResult>,
-    /// The index of the job of each result.
+    /// Index of the job of each result.
     pub jobs: Vec<usize>,
-    /// Runs that were not begun or not brought to their end because the batch was stopped.
+    /// Number of runs that were not started or not finished because the batch was stopped.
     pub skipped: usize,
 }
 
 impl Batch {
-    /// Runs all jobs. `done` is called after each, from any thread; setting `stop` keeps further ones from starting and those
-    /// under way from going on.
+    /// Runs all jobs. `done` is called after each, from any thread. Setting `stop` prevents the start of further runs and aborts
+    /// those that are running.
     ///
     /// # Errors
     /// The first [`RunError`] in the order of the jobs.
@@ -39,8 +39,8 @@ impl Batch {
         self.run_indexed(stop, |_, result| done(result))
     }
 
-    /// Like [`Batch::run`]; `done` is told the index of the job too. Jobs are begun in their order, and a run that
-    /// could not be made keeps further ones from starting.
+    /// Like [`Batch::run`], but `done` also receives the index of the job. Jobs are started in their order, and a failed run
+    /// prevents the start of further ones.
     ///
     /// # Errors
     /// The first [`RunError`] in the order of the jobs.
@@ -64,23 +64,23 @@ impl Batch {
     }
 }
 
-/// A run that could not be made.
+/// A run that failed.
 #[derive(Debug)]
 pub struct Failed {
-    /// The index of its job.
+    /// Index of its job.
     pub index: usize,
-    /// Why.
+    /// Reason of the failure.
     pub error: RunError,
 }
 
-/// Runs jobs and keeps neither them nor their results, however many there are: each is handed to `done` with its index as soon as
-/// it is there, from any thread.
+/// Runs jobs without storing jobs or results, for any number of them. `done` receives each result with its index as soon as it
+/// exists, from any thread.
 ///
-/// Jobs are begun in their order. Setting `stop` keeps further ones from starting and those under way from going on. A run that
-/// could not be made keeps further ones from starting only.
+/// Jobs are started in their order. Setting `stop` prevents the start of further runs and aborts those that are running. A failed
+/// run only prevents the start of further ones.
 ///
 /// # Errors
-/// The first run that [`Failed`], in the order of the jobs. A panic inside a run is one.
+/// The first run that [`Failed`], in the order of the jobs. A panic within a run counts as a failure.
 pub fn run_each(
     jobs: impl Iterator<Item = Job> + Send,
     threads: Option<usize>,
@@ -101,22 +101,22 @@ pub fn run_each(
             }
         }
     };
-    // Asked when a job is handed out: one that was is begun, so that no error after it comes first.
+    // Checked when a job is handed out. A job that was handed out runs, so that no later error precedes its own.
     let begins = |_: &(usize, Job)| goes_on() && !has_failed.load(Ordering::Relaxed);
     let threads = pool_threads(threads, jobs.size_hint().1);
-    // A bridge hands out one job after the other, where an indexed iterator would split the list in halves.
+    // A bridge hands out one job after the other. An indexed iterator would split the list in halves.
     let all = || jobs.enumerate().take_while(begins).par_bridge().for_each(one);
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
         Ok(pool) => pool.install(all),
-        // Without threads of its own the batch uses the process's.
+        // Without threads of its own, the batch uses those of the process.
         Err(_) => all(),
     }
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// How many threads there are to be for so many jobs; 0 is as many as rayon takes by itself.
+/// Returns the number of threads for a number of jobs; 0 is rayon's default.
 fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
-    // A thread without a job would only begin and end.
+    // A thread without a job would start in vain.
     let most = jobs.unwrap_or(usize::MAX).max(1);
     let processors = thread::available_parallelism().map_or(1, usize::from);
     match asked {
@@ -126,7 +126,7 @@ fn pool_threads(asked: Option<usize>, jobs: Option<usize>) -> usize {
     }
 }
 
-/// [`Job::run_while`], where a panic ends this run and no other one: everything that it could have left half done is its own.
+/// Calls [`Job::run_while`] so that a panic ends only this run. All state that it could leave inconsistent belongs to the run.
 ///
 /// # Errors
 /// [`RunError`].
@@ -135,7 +135,7 @@ pub fn run_caught(job: &Job, goes_on: impl FnMut() -> bool) -> Result<Option<Run
         .unwrap_or_else(|panic| Err(RunError::Panicked { run: job.label(), message: message(&*panic) }))
 }
 
-/// What was given to `panic!`.
+/// Returns the message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message").to_owned()

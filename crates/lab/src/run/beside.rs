@@ -1,4 +1,4 @@
-//! Small messages beside a bulk flow: when each was handed over, left and arrived.
+//! Small messages beside a bulk flow: the times at which each was sent by the application, transmitted, and delivered.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Association, SendOptions};
@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::run::metrics::MessageDelays;
 use anabranch_scenario::MessagesBeside;
 
-/// Messages of a run at most, each of which is remembered.
+/// Maximum number of messages of a run, whose times are all stored.
 const MOST_MESSAGES: usize = 1_000_000;
 
 /// Sends a message at regular times. Each begins with its number.
@@ -16,9 +16,9 @@ pub(crate) struct BesideSource {
     messages: MessagesBeside,
     stream: u16,
     next: Option<Time>,
-    /// When each was handed over.
+    /// Time at which each message was due.
     handed: Vec<Time>,
-    /// The latest did not fit the send buffer.
+    /// Set if the latest message did not fit into the send buffer.
     refused: bool,
 }
 
@@ -27,18 +27,18 @@ impl BesideSource {
         BesideSource { messages, stream, next: None, handed: Vec::new(), refused: false }
     }
 
-    /// The association is open from now on.
+    /// Starts the messages, once the association is open.
     pub(crate) fn open(&mut self, now: Time) {
         self.next.get_or_insert(now);
     }
 
-    /// When the next one is due.
+    /// Returns the time of the next message.
     pub(crate) fn due(&self) -> Option<Time> {
-        // While the send buffer is full its emptying wakes the application, not time.
+        // A send buffer that empties wakes the application, so there is no deadline while it is full.
         self.next.filter(|_| !self.refused && self.handed.len() < MOST_MESSAGES)
     }
 
-    /// Hands over what is due.
+    /// Sends the messages that are due.
     pub(crate) fn send(&mut self, now: Time, association: &mut Association) {
         let options =
             SendOptions { stream: self.stream, unordered: !self.messages.ordered, ..SendOptions::default() };
@@ -49,14 +49,14 @@ impl BesideSource {
                 self.refused = true;
                 return;
             }
-            // One that had to wait for room was due before: its delay counts from then.
+            // A message that had to wait for room was due before. Its delay counts from then.
             self.handed.push(at);
             self.next = Some(at + self.messages.interval);
         }
     }
 
-    /// The delays of those that were handed over from `counted_from` on. A message that has not arrived by the end of the run
-    /// counts with the time that it has waited by then, so that a stream that is starved cannot look quick.
+    /// Returns the delays of messages that were due from `counted_from` on. A message that has not arrived by the end of the run
+    /// counts with its waiting time so far, so that a starved stream does not appear fast.
     pub(crate) fn delays(
         &self,
         counted_from: Time,
@@ -83,12 +83,12 @@ impl BesideSource {
     }
 }
 
-/// When messages were first seen somewhere, by their number.
+/// Times of first observation by the number of the message.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals(Vec<Option<Time>>);
 
 impl Arrivals {
-    /// Takes note of a message by how it begins.
+    /// Records a message, which its beginning identifies.
     pub(crate) fn see(&mut self, now: Time, message: &[u8]) {
         let Some(number) = message.first_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes)) else { return };
         let Some(number) = usize::try_from(number).ok().filter(|number| *number < MOST_MESSAGES) else {
@@ -112,7 +112,7 @@ fn numbered(number: u64, size: usize) -> Bytes {
     bytes.freeze()
 }
 
-/// The delay that so many per cent of the messages do not exceed; none if there are no messages.
+/// Returns the delay that this percentage of the messages does not exceed, or `None` without messages.
 fn quantile_ms(sorted: &[Span], percent: usize) -> Option<f64> {
     let rank = (sorted.len() * percent).div_ceil(100).checked_sub(1)?;
     sorted.get(rank).map(|delay| delay.as_secs_f64() * 1000.0)
@@ -133,7 +133,7 @@ mod tests {
         let (mut left, mut arrived) = (Arrivals::default(), Arrivals::default());
         left.see(at(25), &numbered(1, 100));
         arrived.see(at(50), &numbered(1, 100));
-        // A copy does not make it arrive later.
+        // A copy does not change the time of arrival.
         arrived.see(at(90), &numbered(1, 100));
         let delays = source.delays(at(20), at(1040), &left, &arrived);
         let expected = MessageDelays {

@@ -1,4 +1,4 @@
-//! A scenario becomes a world, and a finished world becomes metrics.
+//! Conversion of a scenario into a world, and of a finished world into metrics.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -29,17 +29,16 @@ use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
 use anabranch_scenario::{Directions, Flow, FlowKind, Protection, Scenario};
 
-/// SCTP ports of the two ends; any would do.
+/// SCTP ports of the two ends. The choice is arbitrary.
 const LEFT_PORT: u16 = 5001;
 const RIGHT_PORT: u16 = 5002;
 
-/// A flow in the world.
 struct BuiltFlow {
     scheme: JobScheme,
     ends: [HostId; 2],
     start: Time,
     recorders: Vec<Rc<RefCell<PathRecorder>>>,
-    /// What the trace folder says of the ends that are recorded.
+    /// Description of the recorded ends for the trace folder.
     senders: Vec<Sender>,
 }
 
@@ -68,20 +67,20 @@ pub(crate) fn build(job: &Job) -> Result<Built, RunError> {
     Ok(Built { world, flows, queues, manifest })
 }
 
-/// The folder of this run's traces, if it has any.
+/// Returns the folder of this run's traces, if it has any.
 fn trace_folder(job: &Job) -> Option<PathBuf> {
     job.trace.as_ref().map(|folder| folder.join(job.label()))
 }
 
-/// The same, if this table is wanted.
+/// Returns the same folder, if this table is requested.
 fn folder_of(job: &Job, table: TraceTable) -> Option<PathBuf> {
     trace_folder(job).filter(|_| job.part.has(table))
 }
 
-/// What the trace folder says of the run, written before the run begins.
+/// Writes the description of the run into the trace folder before the run begins.
 fn open_manifest(job: &Job, flows: &[BuiltFlow]) -> Result<Option<Manifest>, RunError> {
     let Some(folder) = trace_folder(job) else { return Ok(None) };
-    // Tables make it, if any are wanted.
+    // Tables create the folder only if any are requested.
     std::fs::create_dir_all(&folder)
         .map_err(|error| RunError::File { path: folder.display().to_string(), error })?;
     let senders = flows.iter().flat_map(|flow| flow.senders.clone()).collect();
@@ -159,7 +158,7 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
     Ok(BuiltFlow { scheme: scheme.clone(), ends: ids, start, recorders, senders })
 }
 
-/// The configuration of one end, the first of which opens the association.
+/// Returns the configuration of one end. The left end opens the association.
 fn configured(job: &Job, config: &AssociationConfig, side: usize) -> AssociationConfig {
     let protection = match job.scenario.association.protection {
         Protection::None => None,
@@ -177,7 +176,7 @@ fn end(job: &Job, flow: &Flow, start: Time) -> End {
     end
 }
 
-/// The ends of a flow that send data, as its trace names them.
+/// Returns the ends of a flow that send data, as its trace names them.
 fn senders(
     job: &Job,
     flow: &Flow,
@@ -279,7 +278,7 @@ fn add_hosts(
         };
         let entropy = world.seeds().entropy(&["endpoint", &flow.name, ["left", "right"][side]]);
         let endpoint = Endpoint::new(Time::ZERO, endpoint_config, entropy);
-        // No link of a scenario changes a byte.
+        // Links of scenarios never change bytes.
         let read = job.digest || job.pcap.is_some();
         let endpoint = if read { endpoint } else { endpoint.without_checksums() };
         let endpoint = if read || ends_look_at_content { endpoint } else { endpoint.without_contents() };
@@ -302,7 +301,7 @@ impl Built {
         &self.world.host::<SctpHost<End>>(self.flows[flow].ends[side]).application
     }
 
-    /// The associations of the ends that send, each with the index of its flow.
+    /// Returns the associations of the ends that send, each with the index of its flow.
     pub(crate) fn senders(&self) -> impl Iterator<Item = (usize, Option<&Association>)> {
         (0..self.flows.len()).flat_map(move |flow| {
             let hosts = self.flows[flow].ends.map(|id| self.world.host::<SctpHost<End>>(id));
@@ -311,7 +310,7 @@ impl Built {
         })
     }
 
-    /// Whether every transfer has arrived or failed.
+    /// Returns `true` if every transfer has arrived or failed.
     pub(crate) fn is_done(&self) -> bool {
         (0..self.flows.len()).all(|flow| {
             (0..2).all(|side| self.end(flow, side).has_all())
@@ -334,7 +333,7 @@ impl Built {
         Ok(result)
     }
 
-    /// Writes the tables of video flows, and names them.
+    /// Writes the tables of video flows, and returns their names.
     fn write_videos(&self, job: &Job, folder: &Path) -> Result<Vec<String>, RunError> {
         let mut names = Vec::new();
         for (index, flow) in job.scenario.flows.iter().enumerate() {
@@ -346,7 +345,7 @@ impl Built {
         Ok(names)
     }
 
-    /// What became of the frames of a flow, if it is a video.
+    /// Returns the outcome of a video flow's frames.
     fn video_outcome(&self, flow: usize) -> Option<VideoOutcome<'_>> {
         let ends = [self.end(flow, 0), self.end(flow, 1)];
         let clock = ends.iter().find_map(|end| match &end.source {
@@ -357,7 +356,7 @@ impl Built {
         Some(sink.outcome(clock.unwrap_or(self.flows[flow].start), self.world.now()))
     }
 
-    /// What the senders of a flow gave up, if it has a limit.
+    /// Returns the messages that the senders of a flow abandoned, if the flow has a limit.
     fn abandoned(&self, job: &Job, flow: usize) -> Option<AbandonedResult> {
         let has_limit = job.scenario.flows[flow].kind.has_limit();
         let mut found = has_limit.then(AbandonedResult::default)?;
@@ -429,7 +428,7 @@ impl Built {
         total
     }
 
-    /// The end of the measurement: the end of the run, or the last byte of the last transfer.
+    /// Returns the end of the measurement: the end of the run, or the last byte of the last transfer.
     fn measured_until(&self, job: &Job) -> Time {
         let transfer =
             matches!(job.scenario.run.stop, anabranch_scenario::Stop::Transfer { .. }) && self.is_done();
@@ -451,7 +450,7 @@ impl Built {
                 };
                 let statistics = association.statistics();
                 total.peak_reorder_bytes = total.peak_reorder_bytes.max(statistics.peak_held_bytes);
-                // An end that sends no data has HEARTBEATs only, which say nothing about the transfer.
+                // An end that sends no data has only HEARTBEATs, which say nothing about the transfer.
                 if host.application.source.is_none() {
                     continue;
                 }
@@ -501,7 +500,7 @@ impl Built {
         }
     }
 
-    /// Of the direction in which messages are sent beside the bulk; where both ends do, of the left one's.
+    /// Returns the delays of messages beside the bulk. If both ends send such messages, returns those of the left end.
     fn message_delays(&self, job: &Job, index: usize, counts: &[DirectionCount; 2]) -> Option<MessageDelays> {
         let (side, source) =
             [0, 1].into_iter().find_map(|side| Some((side, self.end(index, side).beside.as_ref()?)))?;

@@ -1,4 +1,4 @@
-//! A run's capture, which has its name once it is whole.
+//! Capture of a run, which gets its final name once it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind};
@@ -26,7 +26,7 @@ impl Captures {
     }
 }
 
-/// A capture that is being written, to a file that is called `.part` until it is whole.
+/// A capture that is being written. Its file is named `.part` until it is complete.
 pub(crate) struct Capture {
     tap: PcapngTap<BufWriter<File>>,
     part: PathBuf,
@@ -34,13 +34,13 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Begins the capture of a run, if it is to have one.
+    /// Begins the capture of a run, if it is requested.
     pub(crate) fn create(job: &Job) -> Result<Option<Self>, RunError> {
         let Some(Captures { folder, snap_length }) = &job.pcap else { return Ok(None) };
         let name = format!("{}.pcapng", job.label());
         let (whole, part) = (folder.join(&name), folder.join(format!("{name}.part")));
         fs::create_dir_all(folder).map_err(|error| wrong(folder, error))?;
-        // That of an earlier run would pass for this one's, should this one not come to its end.
+        // The file of an earlier run could be mistaken for this one's if this run does not end.
         match fs::remove_file(&whole) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(wrong(&whole, error)),
             _ => {}
@@ -57,12 +57,12 @@ impl Capture {
         Ok(Some(Capture { tap, part, whole }))
     }
 
-    /// What is told of every packet.
+    /// Returns the tap that receives every packet.
     pub(crate) fn tap(&mut self) -> &mut dyn Tap {
         &mut self.tap
     }
 
-    /// Ends it and gives it its name.
+    /// Ends the capture and gives it its final name.
     pub(crate) fn finish(self) -> Result<(), RunError> {
         let closed = self.tap.finish().map(drop);
         closed.map_err(|error| wrong(&self.part, error))?;

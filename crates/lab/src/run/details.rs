@@ -1,4 +1,4 @@
-//! What a simulated run's senders and links know of it, to be held against the same run elsewhere.
+//! State of senders and links at the end of a simulated run, for comparison with the same run elsewhere.
 
 use anabranch_core::policy::PathFacts;
 use anabranch_core::{Association, PathId, Statistics};
@@ -8,45 +8,43 @@ use crate::run::address::place_of;
 use crate::run::build::{Built, counted_from};
 use crate::run::{Job, RunError, RunResult};
 
-/// What the ends that send and the links came to.
+/// State of senders and links at the end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    /// The ends that send: by flow, the near end first.
+    /// Ends that send, by flow, the near end first.
     pub senders: Vec<SenderDetails>,
     /// Every direction of every link, by name, such as `path-1/forward`.
     pub links: Vec<(String, Counters)>,
 }
 
-/// An end that sends.
+/// End that sends.
 #[derive(Clone, Debug, Default)]
 pub struct SenderDetails {
-    /// The index of its flow.
+    /// Index of its flow.
     pub flow: usize,
-    /// Its counters at the end.
+    /// Counters at the end.
     pub statistics: Statistics,
-    /// Its paths at the end.
+    /// Paths at the end.
     pub paths: Vec<SenderPath>,
 }
 
-/// A path as its sender sees it.
+/// Path as its sender observes it.
 #[derive(Clone, Debug)]
 pub struct SenderPath {
-    /// Its index in the scenario.
+    /// Index in the scenario.
     pub path: usize,
-    /// What the sender knows of it at the end.
+    /// Sender's facts about the path at the end.
     pub facts: PathFacts,
-    /// Smoothed round-trip time in milliseconds: the mean of samples at even distances after the warm-up.
+    /// Smoothed round-trip time in milliseconds: mean of samples at equal intervals after the warm-up.
     pub srtt_ms: Option<f64>,
 }
 
-/// A mean that grows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
     n: u64,
 }
 
-/// Samples of one sender.
 #[derive(Clone, Debug, Default)]
 struct Samples {
     paths: Vec<Mean>,
@@ -70,7 +68,7 @@ impl Samples {
 }
 
 impl Job {
-    /// Runs to the end, as [`Job::run`] does, and says more of it.
+    /// Runs to the end, as [`Job::run`] does, and returns more details.
     ///
     /// # Errors
     /// [`RunError`].
@@ -163,7 +161,7 @@ direction = "both"
         let resent: u64 = details.senders.iter().map(|sender| sender.statistics.retransmissions).sum();
         assert_eq!(resent, result.retransmissions);
         for sender in &details.senders {
-            // Twice the delay, and then what waits in queues.
+            // Twice the delay, plus the waiting time in queues.
             let srtt_ms: Vec<f64> = sender.paths.iter().filter_map(|path| path.srtt_ms).collect();
             assert!(srtt_ms.len() == 2 && srtt_ms[0] > 40.0 && srtt_ms[1] > 80.0, "{srtt_ms:?}");
         }

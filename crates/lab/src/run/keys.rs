@@ -1,11 +1,11 @@
-//! The key management of an end whose packets are protected.
+//! Key management of an end whose packets are protected.
 
 use anabranch_core::protection::{KEY_MANAGEMENT_PPID, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::Time;
 use anabranch_core::{Association, ReceivedMessage};
 use anabranch_keying::{KeyManager, KeyPolicy, KeyingEvent, ScriptedExchanges};
 
-/// What both ends of a flow are configured with: the left one opens the association.
+/// Returns the configuration of both ends of a flow. The left one opens the association.
 pub(crate) fn offers() -> [Protection; 2] {
     [KeyManagementRoles::Client, KeyManagementRoles::Server].map(|roles| Protection {
         mode: ProtectionMode::Strict,
@@ -15,25 +15,25 @@ pub(crate) fn offers() -> [Protection; 2] {
     })
 }
 
-/// The payload protocol identifier of an application's number, which leaves out the one of the key management.
+/// Returns the payload protocol identifier of an application's number. It skips the identifier of the key management.
 pub(crate) fn identifier_of(number: u32) -> u32 {
     number + u32::from(number >= KEY_MANAGEMENT_PPID)
 }
 
-/// The number again.
+/// Returns the number of an identifier.
 pub(crate) fn number_of(identifier: u32) -> u32 {
     identifier - u32::from(identifier > KEY_MANAGEMENT_PPID)
 }
 
-/// The keys of one end.
+/// Keys of one end.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// Once both ends have agreed on protection.
+    /// Key management, once both ends have agreed on protection.
     manager: Option<KeyManager>,
 }
 
 impl Keys {
-    /// Begins if both ends have agreed on protection and it has not begun yet.
+    /// Begins the key management if both ends have agreed on protection and it has not begun yet.
     pub(crate) fn begin(&mut self, now: Time, association: &mut Association) {
         let Some(agreement) = association.protection().filter(|_| self.manager.is_none()) else { return };
         let manager = KeyManager::new(now, agreement, Box::new(ScriptedExchanges), KeyPolicy::default());
@@ -44,7 +44,7 @@ impl Keys {
         }
     }
 
-    /// Takes a message that was read; `false` if it is the application's.
+    /// Handles a received message. Returns `false` if it belongs to the application.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -61,7 +61,8 @@ impl Keys {
         true
     }
 
-    /// Does what is due; whether the association came to its first keys. One whose key management fails is aborted.
+    /// Performs the actions that are due. Returns `true` if the association got its first keys. Aborts the association if the key
+    /// management fails.
     pub(crate) fn advance(&mut self, now: Time, association: &mut Association) -> bool {
         let Some(manager) = &mut self.manager else { return false };
         manager.poll(now, association);

@@ -1,5 +1,5 @@
-//! What a link of a scenario is to the simulator, one direction at a time: for a world, and for whoever has packets and a
-//! clock of their own, such as a relay.
+//! Links of a scenario in the form that the simulator uses, one direction at a time: for a world, and for callers with packets and
+//! a clock of their own, such as a relay.
 
 use anabranch_core::time::Time;
 use anabranch_scenario::{Change, Direction, Duplex, EACH_FLOW, Event, Impairments, OneWay, Path, Scenario};
@@ -8,59 +8,59 @@ use thiserror::Error;
 
 use crate::conventions::Conventions;
 
-/// One direction of a path that is one link, with what happens to it in the course of a run.
+/// One direction of a path with a single link, and its changes during a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneConfig {
-    /// The link, under the name that it has in a simulated run.
+    /// Link with the name that it has in a simulated run.
     pub link: LinkConfig,
-    /// Its changes, counted from the beginning of the run.
+    /// Changes, with times from the beginning of the run.
     pub changes: Vec<(Time, LinkChange)>,
 }
 
-/// Both directions of a path that is one link.
+/// Both directions of a path with a single link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathLanes {
-    /// The direction of the data.
+    /// Direction of the data.
     pub forward: LaneConfig,
-    /// The direction back.
+    /// Opposite direction.
     pub reverse: LaneConfig,
 }
 
-/// Why a path is more than one link each way.
+/// Reason for which a path has more than one link per direction.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NotOneLink {
-    /// It goes through links of the scenario.
+    /// The path uses links of the scenario.
     #[error(
         "`path.{path}.via`: the path goes through links that others may share; give it a `rate` and a `delay` of its own"
     )]
     Via {
-        /// The path.
+        /// Name of the path.
         path: String,
     },
-    /// Others send on it.
+    /// Other sources send on the path.
     #[error("`path.{path}.background`: only flows can be sent; leave the traffic of others out")]
     Background {
-        /// The path.
+        /// Name of the path.
         path: String,
     },
-    /// Packets are lost by several processes.
+    /// Several processes lose packets.
     #[error("`{key}`: packets are lost in {count} ways; keep one of them")]
     SeveralLosses {
-        /// The key of the loss.
+        /// Key of the loss.
         key: String,
-        /// How many.
+        /// Number of processes.
         count: usize,
     },
 }
 
-/// The links of a path without a world around them: a [`Lane`](anabranch_sim::Lane) or a relay with these configurations,
-/// the seeds of the run, and a flow's name as its source loses of this flow what the simulated links lose.
+/// Returns the links of a path without a world. A [`Lane`](anabranch_sim::Lane) or relay with these configurations loses the same
+/// packets as the simulated links if it has the seeds of the run, and a flow's name as its source.
 ///
 /// # Errors
-/// [`NotOneLink`], with the key that asks for more.
+/// [`NotOneLink`], with the key that requires more links.
 ///
 /// # Panics
-/// If there is no path of this index.
+/// If there is no path with this index.
 pub fn path_lanes(
     scenario: &Scenario,
     conventions: &Conventions,
@@ -95,7 +95,7 @@ fn one_way(duplex: &Duplex, direction: Direction) -> &OneWay {
     }
 }
 
-/// Makes links of what a scenario says of them.
+/// Converts links of a scenario.
 pub(crate) struct LaneMaker<'a> {
     in_service_counts: bool,
     flows: Vec<&'a str>,
@@ -106,7 +106,7 @@ impl<'a> LaneMaker<'a> {
         LaneMaker { in_service_counts, flows: scenario.flows.iter().map(|flow| flow.name.as_str()).collect() }
     }
 
-    /// The link itself, with the first of its losses.
+    /// Returns the link itself, with the first of its losses.
     pub(crate) fn link(&self, name: &str, way: &OneWay) -> LinkConfig {
         let Impairments { policer, jitter, aggregation } = way.impairments;
         let queue = QueueConfig::limited(way.queue);
@@ -121,7 +121,7 @@ impl<'a> LaneMaker<'a> {
         }
     }
 
-    /// What happens to a direction, by time.
+    /// Returns the changes of a direction, by time.
     pub(crate) fn changes(&self, duplex: &Duplex, direction: Direction) -> Vec<(Time, LinkChange)> {
         let events = duplex.events.iter().filter(|event| event.direction == direction);
         events.flat_map(|event| self.changes_of(event)).collect()

@@ -1,11 +1,11 @@
-//! What a run's trace folder says of the run itself: `run.toml` and `scenario.toml` before it begins, `result.json` once it has ended.
+//! Description of a run in its trace folder: `run.toml` and `scenario.toml` before it begins, `result.json` after its end.
 
 use std::path::Path;
 
 use crate::run::{Job, RunResult, TracePart, TraceTable};
 use crate::trace::{FORMAT, Manifest, PACKET_FILE, SCENARIO_FILE, Sender, TraceError, Vantage, put};
 
-/// The manifest of a run.
+/// Returns the manifest of a run.
 pub(crate) fn of(job: &Job, senders: Vec<Sender>) -> Manifest {
     Manifest {
         format: FORMAT,
@@ -19,7 +19,7 @@ pub(crate) fn of(job: &Job, senders: Vec<Sender>) -> Manifest {
     }
 }
 
-/// Writes what is known before the run.
+/// Writes the files that are known before the run.
 pub(crate) fn write(manifest: &Manifest, job: &Job, folder: &Path) -> Result<(), TraceError> {
     let mut scenario = (*job.scenario).clone();
     scenario.run.schemes = vec![job.scheme.to_string()];
@@ -29,7 +29,7 @@ pub(crate) fn write(manifest: &Manifest, job: &Job, folder: &Path) -> Result<(),
     Manifest::reopen(folder)
 }
 
-/// Writes how the run ended; the traces are complete by now.
+/// Writes the result of the run. The traces have to be complete.
 pub(crate) fn close(
     manifest: &Manifest,
     folder: &Path,

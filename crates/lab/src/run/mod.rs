@@ -1,4 +1,4 @@
-//! One run: a scenario with a scheme and a seed becomes a world, runs, and gives its metrics.
+//! One run: a scenario with a scheme and a seed is built as a world, executed, and measured.
 
 mod address;
 mod application;
@@ -42,76 +42,76 @@ use crate::run::build::Built;
 use crate::trace::TraceError;
 use anabranch_scenario::{Scenario, Stop};
 
-/// How often the end of a transfer is looked for and queues are sampled.
+/// Time between two checks for the end of a transfer, and between two samples of queues.
 const SLICE: Span = Span::from_millis(10);
 
-/// How often a run that does neither may be given up.
+/// Time between two checks for an abort in a run that needs neither.
 const LONG_SLICE: Span = Span::from_millis(500);
 
-/// How far a run came.
+/// End of a run's execution.
 enum RunEnd {
     End,
     Stop,
-    /// Links were computed ahead, and two packets came in one nanosecond that events would have put in order.
+    /// Links were computed ahead, and two packets arrived in the same nanosecond in an order that only events determine.
     OrderUnknown,
 }
 
-/// What to run.
+/// Description of a run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The scenario.
+    /// Scenario of the run.
     pub scenario: Arc<Scenario>,
-    /// The rules.
+    /// Conventions of the profile.
     pub conventions: Arc<Conventions>,
-    /// The scheme of every flow that has none of its own.
+    /// Scheme of all flows without a scheme of their own.
     pub scheme: JobScheme,
-    /// The seed.
+    /// Seed of all random streams.
     pub seed: u64,
     /// Folder of the scenario file, for files that flows send.
     pub folder: PathBuf,
     /// Captures to write, if any.
     pub pcap: Option<Captures>,
-    /// Where to write traces, if anywhere.
+    /// Folder for traces, if any.
     pub trace: Option<PathBuf>,
-    /// What is written of them.
+    /// Part of the traces that is written.
     pub part: TracePart,
-    /// Whether to take a digest of everything that happens, at about the cost of the run itself.
+    /// Set to compute a digest of all packets, which takes about as long as the run itself.
     pub digest: bool,
 }
 
-/// Why a run could not be made.
+/// Reason for which a run failed.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// A flow's scheme is wrong.
+    /// The scheme of a flow is invalid.
     #[error("flow `{flow}`: {error}")]
     Scheme {
-        /// The flow.
+        /// Name of the flow.
         flow: String,
-        /// What is wrong.
+        /// Error in its expression.
         error: Box<anabranch_schemes::registry::ExpressionError>,
     },
     /// A file that a flow sends cannot be read, or output cannot be written.
     #[error("{path}: {error}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong.
+        /// Error of the system.
         error: std::io::Error,
     },
-    /// The trace of a video flow is wrong.
+    /// The trace of a video flow is invalid.
     #[error(transparent)]
     Video(#[from] crate::video::VideoError),
-    /// The simulator refuses the scenario.
+    /// The simulator rejects the scenario.
     #[error("the network cannot be built: {0}")]
     Network(#[from] anabranch_sim::ConfigError),
-    /// The simulator, or a policy in it, is at fault.
+    /// The simulator or a policy has panicked.
     #[error(
         "{run}: the run panicked, which is a fault of the simulator and worth a report with the scenario: {message}"
     )]
     Panicked {
-        /// The run's label.
+        /// Label of the run.
         run: String,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
 }
@@ -132,8 +132,8 @@ impl Job {
         built.unwrap_or_else(|| unreachable!("nothing stops it")).finish(self)
     }
 
-    /// Runs to the end, or gives up and has no result soon after `stop` is set, from whatever thread. What a run that was given up
-    /// has written says so: its trace has no `result.json`, and its capture is still called `.part`.
+    /// Runs to the end, or aborts without a result soon after any thread sets `stop`. The output of an aborted run shows this: its
+    /// trace has no `result.json`, and its capture is still named `.part`.
     ///
     /// # Errors
     /// [`RunError`].
@@ -141,7 +141,7 @@ impl Job {
         self.run_while(|| !stop.load(Ordering::Relaxed))
     }
 
-    /// The same for any condition, which is asked in this thread after every few milliseconds of the run's own time.
+    /// Runs while the condition is `true`. It is called in this thread after every few milliseconds of simulated time.
     ///
     /// # Errors
     /// [`RunError`].
@@ -149,8 +149,8 @@ impl Job {
         self.run_built(goes_on)?.map(|built| built.finish(self)).transpose()
     }
 
-    /// The network at the end of the run, unless it was given up. Where nobody looks at packets on links, these are computed ahead, and
-    /// with events only if that leaves something open.
+    /// Returns the network at the end of the run, unless the run was aborted. Unless packets on links are observed, links are
+    /// computed ahead, and the run is repeated with events only if their order is unknown.
     fn run_built(&self, mut goes_on: impl FnMut() -> bool) -> Result<Option<Built>, RunError> {
         let looked_at =
             self.digest || self.pcap.is_some() || (self.trace.is_some() && !self.part.admits_ahead());
@@ -172,7 +172,7 @@ impl Job {
         build::build(self)
     }
 
-    /// Goes to the end of the run, and looks at it after each slice of time if that is wanted.
+    /// Runs to the end, and calls `look` after each slice of time if it is given.
     fn advance(
         &self,
         built: &mut Built,
@@ -198,7 +198,7 @@ impl Job {
         RunEnd::End
     }
 
-    /// Finds what would keep the run from being made, by building its network without running it; writes nothing.
+    /// Builds the network without running it, to find errors of the run. Writes nothing.
     ///
     /// # Errors
     /// [`RunError`].
@@ -207,13 +207,13 @@ impl Job {
         build::build(&unwritten).map(drop)
     }
 
-    /// The scheme as results name it: that of the job, or a list of those of the flows if each of them has its own.
+    /// Returns the name of the scheme in results: that of the job, or a list of those of the flows if each of them has its own.
     pub fn scheme_name(&self) -> String {
         let own: Option<Vec<&str>> = self.scenario.flows.iter().map(|flow| flow.scheme.as_deref()).collect();
         let Some(own) = own else { return self.scheme.to_string() };
         let mut names: Vec<String> = Vec::new();
         for text in own {
-            // As a scheme is written without blanks.
+            // Names of schemes have no blanks.
             let name: String = text.split_whitespace().collect();
             if !names.contains(&name) {
                 names.push(name);
@@ -222,13 +222,13 @@ impl Job {
         names.join(",")
     }
 
-    /// The time no run goes beyond; a transfer without a cap is given up after a simulated week.
+    /// Returns the latest end of the run. A transfer without a limit is aborted after a simulated week.
     fn end(&self) -> Time {
         let limit = self.scenario.run.limit().unwrap_or(Span::from_secs(7 * 86_400));
         Time::ZERO + self.part.until.map_or(limit, |until| until.min(limit))
     }
 
-    /// The name that its output files share.
+    /// Returns the common name of the run's output files.
     pub fn label(&self) -> String {
         let safe: String = self
             .scheme_name()

@@ -10,12 +10,12 @@ use crate::run::lane::LaneMaker;
 /// One direction of a link: usually one link of the simulator, more if it loses packets in several ways.
 type Chain = Vec<LinkId>;
 
-/// The links of each path, forward and reverse.
+/// Links of each path, forward and reverse.
 pub(crate) struct Network {
     paths: Vec<[Chain; 2]>,
 }
 
-/// Lays all links of a scenario and starts the traffic on them.
+/// Adds all links of a scenario to a world and starts the traffic on them.
 pub(crate) fn lay(
     world: &mut World,
     scenario: &Scenario,
@@ -34,7 +34,7 @@ pub(crate) fn lay(
         };
         let mut forward: Chain = path.via.iter().flat_map(|&l| shared[l][0].clone()).collect();
         forward.extend(own.iter().flat_map(|o| o[0].clone()));
-        // The way back passes the same links in the opposite order.
+        // The reverse direction passes the same links in the opposite order.
         let mut reverse: Chain = own.iter().flat_map(|o| o[1].clone()).collect();
         reverse.extend(path.via.iter().rev().flat_map(|&l| shared[l][1].clone()));
         paths.push([forward, reverse]);
@@ -43,7 +43,7 @@ pub(crate) fn lay(
 }
 
 impl Network {
-    /// Routes of a flow over its paths, both ways.
+    /// Adds the routes of a flow over its paths, in both directions.
     pub(crate) fn route(&self, world: &mut World, index: usize, flow: &Flow) -> Result<(), ConfigError> {
         for &path in &flow.paths {
             let (left, right) = (address(index, path, 0), address(index, path, 1));
@@ -75,7 +75,7 @@ impl Layer<'_> {
         Ok([forward.1, reverse.1])
     }
 
-    /// The link itself, and the chain it stands in: further losses are links without length before or after it.
+    /// Adds the link and returns it with its chain. Further losses are links without length before or after it.
     fn one_way(&self, world: &mut World, name: &str, way: &OneWay) -> Result<(LinkId, Chain), ConfigError> {
         let main = self.0.link(name, way);
         let (mut before, mut after) = (Chain::new(), Chain::new());

@@ -1,4 +1,4 @@
-//! Counting packets as they pass: what both ends together know and neither alone does.
+//! Counts of packets, from the knowledge of both ends together.
 
 use std::collections::VecDeque;
 
@@ -11,25 +11,25 @@ use crate::run::beside::Arrivals;
 use crate::run::capture::Capture;
 use crate::run::recorder::{ChunkRecord, PacketRecorder};
 
-/// What is counted of one path in one direction.
+/// Counts of one path in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathCount {
     /// Packets with DATA that arrived.
     pub(crate) arrived_packets: u64,
     /// Their wire bytes.
     pub(crate) arrived_bytes: u64,
-    /// Packets with DATA that left.
+    /// Packets with DATA that were sent.
     pub(crate) sent_packets: u64,
     /// Packets with DATA that links dropped.
     pub(crate) drops: u64,
 }
 
-/// How long packets with DATA took over one path in one direction.
+/// Times of packets with DATA over one path in one direction.
 #[derive(Debug, Default)]
 pub(crate) struct DelayCount {
-    /// Those on their way, in the order in which they left: the first TSN of each, and when that was.
+    /// Packets on their way in the order of transmission: the first TSN of each, and its time.
     under_way: VecDeque<(Tsn, Time)>,
-    /// Of those that arrived.
+    /// Sum of the times of packets that arrived.
     pub(crate) sum: Span,
     pub(crate) packets: u64,
 }
@@ -40,7 +40,7 @@ impl DelayCount {
             self.under_way.push_back((tsn, now));
             return;
         }
-        // Links rarely reorder, so what arrives stands at the front.
+        // Links rarely reorder, so the packet is usually at the front.
         let Some(at) = self.under_way.iter().position(|(sent, _)| *sent == tsn) else { return };
         let Some((_, sent_at)) = self.under_way.remove(at) else { return };
         if event == PacketEvent::Delivered {
@@ -50,7 +50,7 @@ impl DelayCount {
     }
 }
 
-/// Which TSNs have been seen, one bit each, counted from the first.
+/// Set of observed TSNs, with one bit each, from the first TSN on.
 #[derive(Debug, Default)]
 struct TsnSet {
     first: Option<u64>,
@@ -66,10 +66,10 @@ impl TsnSet {
         unwrapped
     }
 
-    /// Adds a TSN; `false` if it was there.
+    /// Adds a TSN. Returns `false` if it was present.
     fn insert(&mut self, tsn: Tsn) -> bool {
         let unwrapped = self.unwrap(tsn);
-        // Packets of the first window may pass each other.
+        // Packets of the first window may overtake each other.
         let first = *self.first.get_or_insert(unwrapped.saturating_sub(4096));
         let Some(at) = unwrapped.checked_sub(first).and_then(|at| usize::try_from(at).ok()) else {
             return false;
@@ -90,27 +90,27 @@ impl TsnSet {
     }
 }
 
-/// What is counted of one flow in one direction.
+/// Counts of one flow in one direction.
 #[derive(Debug, Default)]
 pub(crate) struct DirectionCount {
     pub(crate) paths: Vec<PathCount>,
-    /// By path, if they are to be measured.
+    /// Delays by path, if they are measured.
     pub(crate) delays: Vec<DelayCount>,
-    /// When messages beside the bulk first left, on this stream.
+    /// First transmission of messages beside the bulk, with their stream.
     pub(crate) beside: Option<(StreamId, Arrivals)>,
     sent: TsnSet,
     arrived: TsnSet,
     /// Chunk bytes of unique TSNs that arrived after the warm-up.
     pub(crate) unique_chunk_bytes: u64,
-    /// Transmissions of a TSN after its first.
+    /// Retransmitted TSNs, every transmission counted.
     pub(crate) retransmissions: u64,
-    /// Those sent although an earlier copy had arrived.
+    /// Retransmissions sent after an earlier copy had arrived.
     pub(crate) spurious: u64,
 }
 
-/// Counts, and passes packets on to a capture and a trace.
+/// Counts packets and passes them to a capture and a trace.
 pub(crate) struct Observer {
-    /// By flow, forward and reverse.
+    /// Counts by flow, forward and reverse.
     pub(crate) flows: Vec<[DirectionCount; 2]>,
     pub(crate) counted_from: Time,
     pub(crate) capture: Option<Capture>,
@@ -177,7 +177,7 @@ impl Observer {
 
 impl Tap for Observer {
     fn packet(&mut self, now: Time, place: Place<'_>, event: PacketEvent, packet: PacketView<'_>) {
-        // A link's sending and delivering say nothing that its ends do not.
+        // Transmissions and deliveries of a link add nothing to those of its ends.
         let at_host = matches!(place, Place::Host(_));
         let dropped = !matches!(event, PacketEvent::Sent | PacketEvent::Delivered);
         if at_host || dropped {
@@ -201,7 +201,7 @@ mod tests {
     fn a_delay_is_that_of_the_packet_that_arrived() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         let mut delays = DelayCount::default();
-        // One that is lost, and one that is sent again while its first copy is on its way.
+        // One packet that is lost, and one that is retransmitted while its first copy is on the way.
         for (ms, event, tsn) in [
             (0, PacketEvent::Sent, 1),
             (1, PacketEvent::Sent, 2),

@@ -1,4 +1,4 @@
-//! What flows send.
+//! Content that flows send.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -9,23 +9,23 @@ use sha2::{Digest, Sha256};
 
 use crate::run::RunError;
 
-/// Made-up contents of this size are kept for the next run of a thread: smaller ones take no time, and larger ones too much memory.
+/// Sizes of generated contents that are kept for the next run of a thread. Smaller ones take no time, and larger ones too much
+/// memory.
 const KEPT_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=128 << 20;
 
-/// The state of a hash is kept after so many bytes each.
+/// Distance, in bytes, of the stored states of a hash.
 const HASH_STEP_BYTES: usize = 1 << 20;
 
 thread_local! {
-    /// What the latest run of this thread sent. Runs that differ in scheme, network or size alone send the same or a part of it.
+    /// Content of this thread's latest run. Runs that differ only in scheme, network or size send the same content or a part of it.
     static KEPT: RefCell<Option<MadeUp>> = const { RefCell::new(None) };
 }
 
-/// A made-up content.
 struct MadeUp {
     seeds: Seeds,
     flow: String,
     content: Bytes,
-    /// The state of SHA-256 after each [`HASH_STEP_BYTES`], from none on, as far as it was asked for.
+    /// States of SHA-256 after each [`HASH_STEP_BYTES`], from zero on, as far as they were needed.
     hashed: Vec<Sha256>,
 }
 
@@ -34,7 +34,7 @@ impl MadeUp {
         self.seeds == *seeds && self.flow == flow
     }
 
-    /// The hash of its first bytes.
+    /// Returns the hash of the first bytes.
     fn sha256(&mut self, bytes: usize) -> [u8; 32] {
         let steps = bytes / HASH_STEP_BYTES;
         while self.hashed.len() <= steps {
@@ -55,7 +55,7 @@ impl MadeUp {
     }
 }
 
-/// A file's content.
+/// Returns the content of a file.
 pub(crate) fn read_file(folder: &Path, path: &Path) -> Result<Bytes, RunError> {
     let full = folder.join(path);
     std::fs::read(&full)
@@ -63,7 +63,7 @@ pub(crate) fn read_file(folder: &Path, path: &Path) -> Result<Bytes, RunError> {
         .map_err(|error| RunError::File { path: full.display().to_string(), error })
 }
 
-/// Random bytes that depend on the seed and the flow's name only: a content is the beginning of a longer one.
+/// Returns random bytes that depend only on the seed and the flow's name. A content is a prefix of longer ones.
 pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
     if !KEPT_BYTES.contains(&size) {
         return drawn(seeds, flow, size);
@@ -73,7 +73,7 @@ pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
         {
             return made.content.slice(..size);
         }
-        // Two of them may be more than there is room for.
+        // Memory may not suffice for two contents.
         *kept = None;
         let content = drawn(seeds, flow, size);
         let made =
@@ -83,10 +83,10 @@ pub(crate) fn random_bytes(seeds: &Seeds, flow: &str, size: usize) -> Bytes {
     })
 }
 
-/// The hash of the beginning of a content. Where that is what this thread has made up, each of its bytes is hashed once only.
+/// Returns the hash of a prefix of a content. Bytes of this thread's generated content are hashed only once.
 pub(crate) fn sha256(content: &[u8]) -> [u8; 32] {
     let kept = KEPT.with_borrow_mut(|kept| {
-        // While both are there, what begins at the same place is the same.
+        // Slices that begin at the same address are the same while both exist.
         kept.as_mut()
             .filter(|made| made.content.as_ptr() == content.as_ptr() && made.content.len() >= content.len())
             .map(|made| made.sha256(content.len()))

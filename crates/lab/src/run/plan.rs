@@ -1,4 +1,4 @@
-//! What a flow is before there is anything to carry it, a simulated network or another one.
+//! Description of a flow, independent of the network that carries it.
 
 use std::sync::Arc;
 
@@ -11,35 +11,35 @@ use bytes::Bytes;
 use crate::run::{Job, JobScheme, RunError, TraceTable, payload};
 use crate::video::VideoPlan;
 
-/// A flow's association and what it sends.
+/// Association of a flow, and the data that it sends.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Its scheme.
+    /// Scheme of the flow.
     pub scheme: JobScheme,
-    /// How both ends are configured.
+    /// Configuration of both ends.
     pub config: AssociationConfig,
-    /// User bytes of the messages that a bulk or file flow cuts its content into.
+    /// User bytes per message of a bulk or file flow.
     pub message_bytes: usize,
-    /// What a flow that ends sends.
+    /// Content of a flow that ends.
     pub content: Option<Bytes>,
-    /// What a video flow sends.
+    /// Frames of a video flow.
     pub video: Option<Arc<VideoPlan>>,
 }
 
-/// User bytes that a bulk flow keeps waiting for a peer with this receive buffer: twice what it can hold is never used up between
+/// Returns the user bytes that a bulk flow queues for a peer with this receive buffer. Twice the buffer is never used up between
 /// two calls.
 pub const fn bulk_queue_bytes(recv_buffer_bytes: u64) -> u64 {
     recv_buffer_bytes * 2 + 65_536
 }
 
 impl Job {
-    /// A flow of the scenario, by its index.
+    /// Returns a flow of the scenario by its index.
     ///
     /// # Errors
-    /// If its scheme is wrong, or its file cannot be read.
+    /// If its scheme is invalid, or its file cannot be read.
     ///
     /// # Panics
-    /// If there is no such flow.
+    /// If there is no flow with this index.
     pub fn flow_plan(&self, index: usize) -> Result<FlowPlan, RunError> {
         let flow = &self.scenario.flows[index];
         let scheme = scheme_of(self, flow)?;
@@ -52,7 +52,7 @@ impl Job {
         Ok(FlowPlan { scheme, config, message_bytes, content: contents(self, flow)?, video })
     }
 
-    /// Where the randomness of its network and of made-up content comes from.
+    /// Returns the origin of randomness of its network and of generated content.
     pub fn seeds(&self) -> Seeds {
         Seeds::new(self.seed, 0)
     }
@@ -79,7 +79,7 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
     let streams = match flow.kind {
         FlowKind::Messages { streams, .. } => streams,
         FlowKind::Video(ref video) => video.streams,
-        // Of the streams, the last is that of messages beside the bulk.
+        // The last stream belongs to the messages beside the bulk.
         _ => scenario.streams.saturating_add(u16::from(flow.beside.is_some())),
     };
     let scheme = scheme.scheme();
@@ -114,18 +114,18 @@ fn video_plan(job: &Job, video: &VideoFlow, config: &AssociationConfig) -> Resul
     Ok(VideoPlan::load(&path, payload_bytes, video.deadline.as_millis_f64())?)
 }
 
-/// User bytes of the messages that a bulk or file flow cuts its content into.
+/// Returns the user bytes per message of a bulk or file flow.
 fn message_bytes(job: &Job, config: &AssociationConfig) -> usize {
     let given = job.scenario.association.message_bytes.map(|bytes| bytes as usize);
     given.unwrap_or_else(|| largest_message_bytes(job, config))
 }
 
-/// User bytes that fit one chunk in a packet.
+/// Returns the user bytes of one chunk that fills a packet.
 fn largest_message_bytes(job: &Job, config: &AssociationConfig) -> usize {
     (config.mtu_bytes - header_bytes(job)) / 4 * 4 - 16
 }
 
-/// IPv4, encapsulation, common header, and what protects what is behind it.
+/// Returns the bytes of IPv4, encapsulation, common header, and protection.
 fn header_bytes(job: &Job) -> usize {
     let envelope = match job.scenario.association.protection {
         Protection::None => 0,

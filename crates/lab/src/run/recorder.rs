@@ -1,4 +1,4 @@
-//! The traces of a run, as it goes on.
+//! Traces of a run, written during the run.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl PathRecorder {
         Ok(PathRecorder { sampler: Sampler::new(), tables })
     }
 
-    /// Writes what has changed since the latest call.
+    /// Writes the changes since the latest call.
     pub(crate) fn sample(&mut self, now: Time, association: &mut Association) {
         self.sampler.sample(association, |stand| self.tables.path(now, stand));
         while let Some(event) = association.poll_trace() {
@@ -37,22 +37,22 @@ impl PathRecorder {
     }
 }
 
-/// Every packet with DATA: sent, delivered or dropped.
+/// Records every packet with DATA: sent, delivered or dropped.
 pub(crate) struct PacketRecorder {
     table: PacketTable,
     flows: Vec<String>,
     paths: Vec<String>,
 }
 
-/// A DATA chunk as it passed.
+/// A DATA chunk at a host or link.
 pub(crate) struct ChunkRecord {
     pub(crate) flow: usize,
     pub(crate) path: usize,
-    /// The side that sent it; 0 is the left one.
+    /// Side that sent it; 0 is the left one.
     pub(crate) side: usize,
     pub(crate) event: PacketEvent,
     pub(crate) tsn: Tsn,
-    /// Its chunk bytes.
+    /// Chunk bytes.
     pub(crate) bytes: u64,
 }
 
@@ -75,7 +75,7 @@ impl PacketRecorder {
     }
 }
 
-/// Queue lengths, sampled.
+/// Samples of queue lengths.
 pub(crate) struct QueueRecorder {
     table: CsvTable,
 }

@@ -1,4 +1,4 @@
-//! What a run is told to use: a scheme of the registry, or anybody's own.
+//! Scheme of a run: one of the registry, or a caller's own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anabranch_core::policy::Scheme;
 use anabranch_schemes::registry::NamedScheme;
 
-/// A scheme with the name that results give it.
+/// A scheme with its name in results.
 #[derive(Clone)]
 pub struct JobScheme {
     name: String,
@@ -14,12 +14,12 @@ pub struct JobScheme {
 }
 
 impl JobScheme {
-    /// Any scheme under a name of its own.
+    /// Returns a scheme with this name.
     pub fn new(name: impl Into<String>, scheme: Arc<dyn Scheme>) -> Self {
         JobScheme { name: name.into(), scheme }
     }
 
-    /// As an association's configuration wants it.
+    /// Returns the scheme for an association's configuration.
     pub fn scheme(&self) -> Arc<dyn Scheme> {
         Arc::clone(&self.scheme)
     }

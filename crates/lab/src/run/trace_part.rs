@@ -1,4 +1,4 @@
-//! Traces of which only a part is read.
+//! Selection of a part of a trace.
 
 use anabranch_core::time::Span;
 
@@ -16,7 +16,7 @@ pub enum TraceTable {
 }
 
 impl TraceTable {
-    /// The table of this name: `paths`, `decisions`, `packets` or `queues`.
+    /// Returns the table with this name: `paths`, `decisions`, `packets` or `queues`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "paths" => TraceTable::Paths,
@@ -28,15 +28,15 @@ impl TraceTable {
     }
 }
 
-/// What is wanted of a run's trace: all of it by default.
+/// Requested part of a run's trace. The default is the whole trace.
 ///
-/// Tables that are left out are not written, and the others are as they would be beside them. Without `queues.csv` links are computed
-/// ahead where they can be; then rows of one moment in `packets.csv` may have another order.
+/// Other tables are not written, and the requested ones do not depend on them. Without `queues.csv`, links are computed ahead if
+/// possible; then rows of `packets.csv` with the same time may have another order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TracePart {
-    /// The tables, if not all.
+    /// Requested tables; `None` for all.
     pub tables: Option<Vec<TraceTable>>,
-    /// When the run is ended before its time: what comes later is not read, neither in traces nor in figures.
+    /// Early end of the run, if any. Traces and figures contain nothing later.
     pub until: Option<Span>,
 }
 
@@ -45,7 +45,7 @@ impl TracePart {
         self.tables.as_ref().is_none_or(|tables| tables.contains(&table))
     }
 
-    /// Whether links may be computed ahead although the run is traced.
+    /// Returns `true` if links may be computed ahead although the run is traced.
     pub(crate) fn admits_ahead(&self) -> bool {
         !self.has(TraceTable::Queues)
     }

@@ -1,4 +1,4 @@
-//! A video flow's two ends: which packet is handed over when, which has arrived when, and the tables that say so.
+//! Ends of a video flow: the times at which packets are sent and arrive, and the tables with these times.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::trace::{CsvTable, TraceError};
 use crate::video::{Delivery, VideoPlan, VideoResult};
 use anabranch_scenario::{FrameReliability, VideoFlow};
 
-/// The end that sends.
+/// End that sends the video.
 #[derive(Debug)]
 pub(crate) struct VideoSource {
     plan: Arc<VideoPlan>,
-    /// When the first frame is handed over: once the association is open.
+    /// Time of the first frame, once the association is open.
     clock: Option<Time>,
-    /// The packet that is next.
+    /// Index of the next packet.
     next: usize,
-    /// What packets carry: as much of it as they are long.
+    /// Content of packets, truncated to their length.
     content: Bytes,
     ordered: bool,
     streams: u16,
     reliability: FrameReliability,
 }
 
-/// A packet that is to be sent.
+/// A packet to send.
 pub(crate) struct VideoPacket {
     pub(crate) content: Bytes,
-    /// Its number, which it carries as its payload protocol identifier, so that a packet of one byte has one as well.
+    /// Number of the packet, which is also its payload protocol identifier, so that even a packet of one byte has a number.
     pub(crate) number: u32,
     pub(crate) stream: u16,
     pub(crate) unordered: bool,
@@ -46,25 +46,25 @@ impl VideoSource {
         VideoSource { plan, clock: None, next: 0, content, ordered, streams, reliability }
     }
 
-    /// The association is open.
+    /// Starts the clock, once the association is open.
     pub(crate) fn start(&mut self, now: Time) {
         self.clock.get_or_insert(now);
     }
 
-    /// When the first frame was handed over.
+    /// Returns the time of the first frame.
     pub(crate) fn clock(&self) -> Option<Time> {
         self.clock
     }
 
-    /// When the next packet is handed over.
+    /// Returns the time of the next packet.
     pub(crate) fn next_at(&self) -> Option<Time> {
         let packet = self.plan.packets().get(self.next)?;
         let time_ms = self.plan.trace().frames()[packet.frame].time_ms;
-        // Times of traces are in microseconds at the finest.
+        // Traces have times of at most microsecond precision.
         Some(self.clock? + Span::from_micros((time_ms * 1000.0).round() as u64))
     }
 
-    /// The packet that is due, if one is.
+    /// Returns the packet that is due, if any.
     pub(crate) fn due(&self, now: Time) -> Option<VideoPacket> {
         self.next_at().filter(|at| *at <= now)?;
         let packet = self.plan.packets()[self.next];
@@ -78,18 +78,18 @@ impl VideoSource {
         })
     }
 
-    /// It was taken.
+    /// Advances to the next packet, after the association has accepted this one.
     pub(crate) fn advance(&mut self) {
         self.next += 1;
     }
 
-    /// Whether all packets have been handed over.
+    /// Returns `true` if all packets have been sent.
     pub(crate) fn is_done(&self) -> bool {
         self.next == self.plan.packets().len()
     }
 }
 
-/// The end that shows the video: when each packet was read.
+/// End that shows the video, with the time at which each packet was read.
 #[derive(Debug)]
 pub(crate) struct VideoSink {
     plan: Arc<VideoPlan>,
@@ -102,14 +102,15 @@ impl VideoSink {
         VideoSink { plan, arrivals }
     }
 
-    /// A whole packet was read.
+    /// Records a complete packet.
     pub(crate) fn arrived(&mut self, now: Time, number: u32) {
         if let Some(arrival) = self.arrivals.get_mut(number as usize) {
             arrival.get_or_insert(now);
         }
     }
 
-    /// What became of the frames by the end of the run; `clock` is when the first was handed over, or should have been.
+    /// Returns the outcome of the frames at the end of the run. `clock` is the time at which the first frame was sent or should
+    /// have been sent.
     pub(crate) fn outcome(&self, clock: Time, end: Time) -> VideoOutcome<'_> {
         let after = |at: Time| at.since(clock).as_millis_f64();
         let arrivals_ms: Vec<Option<f64>> = self.arrivals.iter().map(|at| at.map(after)).collect();
@@ -119,7 +120,7 @@ impl VideoSink {
     }
 }
 
-/// A video at the end of a run.
+/// Outcome of a video at the end of a run.
 pub(crate) struct VideoOutcome<'a> {
     plan: &'a VideoPlan,
     arrivals_ms: Vec<Option<f64>>,
@@ -127,7 +128,7 @@ pub(crate) struct VideoOutcome<'a> {
     pub(crate) result: VideoResult,
 }
 
-/// The names of a flow's tables.
+/// Returns the names of a flow's tables.
 pub(crate) fn table_names(flow: &str) -> [String; 2] {
     [format!("{flow}-frames.csv"), format!("{flow}-arrivals.csv")]
 }

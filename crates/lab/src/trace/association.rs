@@ -1,4 +1,4 @@
-//! `FLOW-paths.csv` and `FLOW-decisions.csv`: how each path stood whenever it had changed, and what was decided.
+//! `FLOW-paths.csv` and `FLOW-decisions.csv`: the state of each path after each change, and the decisions.
 
 use std::path::Path;
 
@@ -49,17 +49,17 @@ pub const DECISION_COLUMNS: [&str; 14] = [
     "ssthresh_bytes",
 ];
 
-/// Writes the two files of an end that sends data, or those of them that are wanted.
+/// Writes the two files of an end that sends data, or the requested ones of them.
 pub struct AssociationTables {
     flow: String,
     names: Vec<String>,
     paths: Option<CsvTable>,
     decisions: Option<CsvTable>,
-    /// Each path's cwnd and ssthresh as they were written last.
+    /// Last written cwnd and ssthresh of each path.
     windows: Vec<(u64, u64)>,
-    /// T3 expiries written so far.
+    /// Number of T3-rtx expiries written so far.
     timeouts: u64,
-    /// Paths that lost chunks to T3 since the latest of them.
+    /// Paths on which T3-rtx has declared chunks lost since the latest written expiry.
     timed_out: PathSet,
 }
 
@@ -72,7 +72,7 @@ impl AssociationTables {
         AssociationTables::create_wanted(folder, sender, [true; 2])
     }
 
-    /// Begins those of both files, paths and decisions, that are wanted.
+    /// Begins the requested ones of both files, paths and decisions.
     pub(crate) fn create_wanted(
         folder: &Path,
         sender: &Sender,
@@ -95,13 +95,13 @@ impl AssociationTables {
         Ok(tables)
     }
 
-    /// Gives the next path its name.
+    /// Names the next path.
     pub fn add_path(&mut self, name: String) {
         self.names.push(name);
         self.windows.push((0, 0));
     }
 
-    /// Writes how a path stands. A path without a name has no rows.
+    /// Writes the state of a path. A path without a name has no rows.
     pub fn path(&mut self, now: Time, stand: &PathSample) {
         let PathSample { facts, peer_window_bytes, queued_bytes } = stand;
         let (Some(name), Some(table)) = (self.names.get(facts.id.index()), &mut self.paths) else { return };
@@ -121,10 +121,10 @@ impl AssociationTables {
         });
     }
 
-    /// Writes the expiries of T3 since the latest call, of `total` in all.
+    /// Writes the T3-rtx expiries since the latest call. `total` is the number of all expiries.
     ///
-    /// An expiry is no decision, so the endpoint does not report it as one: its counter tells how many there were, and the
-    /// chunks that it made lost tell the path. An expiry that marks none has a row without a path.
+    /// An expiry is no decision, so the endpoint does not report it as one. Its counter gives the number of expiries, and the
+    /// chunks that it declared lost identify the path. An expiry without lost chunks has a row without a path.
     pub fn timeouts(&mut self, now: Time, total: u64) {
         let mut paths = std::mem::take(&mut self.timed_out).iter();
         for _ in self.timeouts..total {
@@ -146,7 +146,7 @@ impl AssociationTables {
         self.names.get(path.index()).cloned().unwrap_or_else(|| format!("#{}", path.index()))
     }
 
-    /// A row of which only the first columns are filled.
+    /// Returns a row with only the first columns filled.
     fn decision_row(&self, at: Time, decision: &str, path: String) -> [String; DECISION_COLUMNS.len()] {
         let mut row = [const { String::new() }; DECISION_COLUMNS.len()];
         row[..4].clone_from_slice(&[seconds(at), self.flow.clone(), decision.to_owned(), path]);
@@ -187,7 +187,7 @@ impl AssociationTables {
         self.decided(&row);
     }
 
-    /// The path or paths that a decision chose or concerns.
+    /// Returns the paths that a decision chose or concerns.
     fn place(&self, decided: &Decided) -> String {
         if trace_names::is_wait(decided) {
             return "wait".to_owned();
@@ -196,7 +196,7 @@ impl AssociationTables {
         names.join(" ")
     }
 
-    /// What a policy waits for, if it is more than window space anywhere.
+    /// Returns the condition for which a policy waits, unless it waits for room in any window.
     fn wait(&self, wait: WaitFor) -> String {
         match wait {
             WaitFor::Window => String::new(),
@@ -205,10 +205,10 @@ impl AssociationTables {
         }
     }
 
-    /// Hands what was written to the system.
+    /// Flushes the files.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// The first error of a write.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         [&mut self.paths, &mut self.decisions].into_iter().flatten().try_for_each(CsvTable::flush)
     }

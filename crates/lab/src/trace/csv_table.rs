@@ -1,4 +1,4 @@
-//! A table that is written row by row.
+//! Table that is written row by row.
 
 use std::fmt::{Arguments, Write as _};
 use std::fs::File;
@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 use anabranch_core::time::Time;
 use thiserror::Error;
 
-/// Why a file of a trace could not be written.
+/// Reason for which a file of a trace could not be written.
 #[derive(Debug, Error)]
 #[error("{}: {error}", path.display())]
 pub struct TraceError {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// Error of the system.
     pub error: std::io::Error,
 }
 
-/// A CSV file. Rows are written deep inside a run, so the first error is kept for when the file is flushed.
+/// Writer of a CSV file. Rows are written deep within a run, so the first error is kept until the file is flushed.
 pub(crate) struct CsvTable {
     path: PathBuf,
     file: BufWriter<File>,
-    /// The row that is being written.
+    /// Row that is being written.
     row: String,
     error: Option<std::io::Error>,
 }
 
-/// A row that is written field by field into the buffer of its table: traces have millions.
+/// A row that is written field by field into the buffer of its table, since traces have millions of rows.
 pub(crate) struct Row<'a>(&'a mut String);
 
 impl Row<'_> {
-    /// A field that says something in words; it is quoted if it has to be.
+    /// Writes a text field, quoted if necessary.
     pub(crate) fn word(&mut self, word: &str) -> &mut Self {
         if word.contains(['"', ',', '\n', '\r']) {
             self.0.push('"');
@@ -44,7 +44,7 @@ impl Row<'_> {
     }
 
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
-        // 20 digits are the most.
+        // A number has at most 20 digits.
         let (mut digits, mut at, mut left) = ([0_u8; 20], 20, number);
         loop {
             at -= 1;
@@ -58,13 +58,13 @@ impl Row<'_> {
         self.end()
     }
 
-    /// A time as all files have it.
+    /// Writes a time in the format of all files.
     pub(crate) fn seconds(&mut self, time: Time) -> &mut Self {
         write_seconds(self.0, time);
         self.end()
     }
 
-    /// What has neither quotes nor commas.
+    /// Writes text without quotes and commas.
     pub(crate) fn plain(&mut self, text: Arguments<'_>) -> &mut Self {
         // Writing to a string cannot fail.
         let _ = self.0.write_fmt(text);
@@ -124,7 +124,7 @@ impl CsvTable {
     }
 }
 
-/// A time as all files have it.
+/// Returns a time in the format of all files.
 pub(crate) fn seconds(now: Time) -> String {
     let mut text = String::new();
     write_seconds(&mut text, now);
@@ -132,7 +132,7 @@ pub(crate) fn seconds(now: Time) -> String {
 }
 
 fn write_seconds(text: &mut String, now: Time) {
-    /// Up to here a float is nearer to its nanosecond than to any other one.
+    /// Time up to which a float is nearer to its nanosecond than to any other.
     const EXACT_NS: u64 = 1_000_000_000_000_000;
     const SECOND_NS: u64 = 1_000_000_000;
     let nanos = now.as_nanos();

@@ -1,4 +1,4 @@
-//! `run.toml`, which says whose traces a folder holds, and the names of the files beside it.
+//! `run.toml`, which describes the run of a folder, and the names of the other files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,91 +10,91 @@ use toml_writer::ToTomlValue as _;
 
 use crate::trace::csv_table::TraceError;
 
-/// Says which run it was.
+/// Description of the run.
 pub const RUN_FILE: &str = "run.toml";
-/// The scenario with every default in it, cut down to this one run; what was traced at sockets has none.
+/// Scenario with all defaults, reduced to this run. Traces of sockets have none.
 pub const SCENARIO_FILE: &str = "scenario.toml";
-/// Written last: a folder without it holds a run that did not end.
+/// Result, written last. A folder without it contains a run that did not end.
 pub const RESULT_FILE: &str = "result.json";
-/// Changes whenever a column gets another meaning or goes away.
+/// Number of the format, which increases if a column changes its meaning or is removed.
 pub const FORMAT: u64 = 2;
 
-/// What stood by when the traces were written.
+/// Point of observation of traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vantage {
-    /// The whole network: what was sent at one end, what arrived at the other, and what was dropped between them.
+    /// The whole network: transmissions at one end, arrivals at the other, and drops between them.
     #[default]
     Network,
-    /// One host: what it sent, and what came to it.
+    /// One host: its transmissions and arrivals.
     Host,
 }
 
-/// `run.toml`.
+/// Content of `run.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Manifest {
-    /// Of the traces beside it.
+    /// Format of the traces in the folder.
     pub format: u64,
-    /// Of the program that wrote them.
+    /// Version of the program that wrote them.
     pub version: String,
-    /// The scheme as it was asked for; several are joined with commas.
+    /// Requested scheme. Several are joined with commas.
     pub scheme: String,
-    /// The seed of a simulation.
+    /// Seed of a simulation.
     pub seed: Option<u64>,
-    /// The profile.
+    /// Name of the profile.
     pub profile: String,
-    /// Where it was seen from.
+    /// Point of observation.
     #[serde(default)]
     pub vantage: Vantage,
-    /// When second 0 was, by the wall clock, in seconds since 1970 began; a simulation has no such time.
+    /// Wall-clock time of second 0, in seconds since 1970. A simulation has none.
     pub epoch_s: Option<f64>,
-    /// The ends that have traces of their own.
+    /// Ends with traces of their own.
     #[serde(default, rename = "sender")]
     pub senders: Vec<Sender>,
 }
 
-/// An end of a flow that sends data, and so has traces of its own.
+/// End of a flow that sends data, and therefore has traces of its own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Sender {
-    /// What the names of its files begin with.
+    /// Prefix of the names of its files.
     pub name: String,
-    /// The flow.
+    /// Name of the flow.
     pub flow: String,
     /// `forward` or `reverse`, as in `packets.csv`.
     pub direction: String,
-    /// Its scheme.
+    /// Scheme of the sender.
     pub scheme: String,
-    /// Its paths' names.
+    /// Names of the paths.
     pub paths: Vec<String>,
-    /// The addresses of its paths, ours and the peer's; none in a simulation.
+    /// Local and remote addresses of the paths; empty in a simulation.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// When it starts.
+    /// Start time in seconds.
     pub start_s: f64,
-    /// When it ended, if that was before the end of the run.
+    /// End time in seconds, if it precedes the end of the run.
     pub end_s: Option<f64>,
-    /// Whether chunks declared lost fill their path's window until they are sent again.
+    /// Set if chunks declared lost occupy their path's window until they are retransmitted.
     pub lost_counts_until_resent: bool,
 }
 
-/// `result.json`.
+/// Content of `result.json`.
 #[derive(Debug, Serialize)]
 struct ResultFile<'a, R> {
     ended_s: f64,
-    /// The sizes of the traces, by which it shows whether they are whole.
+    /// Sizes of the traces, which reveal truncated files.
     file_bytes: BTreeMap<String, u64>,
     result: &'a R,
 }
 
 impl Sender {
-    /// The names of its two files.
+    /// Returns the names of the two files.
     pub fn files(&self) -> [String; 2] {
         [format!("{}-paths.csv", self.name), format!("{}-decisions.csv", self.name)]
     }
 }
 
 impl Manifest {
-    /// As the file has it.
+    /// Returns the content of the file.
     pub(crate) fn to_toml(&self) -> String {
         let text = |text: &str| text.to_toml_value();
         let list = |all: &[String]| all.iter().map(|one| text(one)).collect::<Vec<_>>().join(", ");
@@ -128,7 +128,7 @@ impl Manifest {
         out
     }
 
-    /// Writes `run.toml`, replacing what was there.
+    /// Writes `run.toml`, in place of an existing one.
     ///
     /// # Errors
     /// [`TraceError`].
@@ -136,7 +136,7 @@ impl Manifest {
         put(&folder.join(RUN_FILE), &self.to_toml())
     }
 
-    /// Removes what an earlier run of that name left to say that it ended.
+    /// Removes the result of an earlier run with the same name.
     ///
     /// # Errors
     /// [`TraceError`].
@@ -148,7 +148,7 @@ impl Manifest {
         }
     }
 
-    /// Writes how it ended; the traces, these files beside those of the senders, are complete by now.
+    /// Writes the result. The traces, `files` besides those of the senders, have to be complete.
     ///
     /// # Errors
     /// [`TraceError`].
@@ -164,7 +164,7 @@ impl Manifest {
         Self::close_files(folder, ended_s, files, result)
     }
 
-    /// Writes how it ended, where exactly these files have been written.
+    /// Writes the result, with exactly these files as traces.
     pub(crate) fn close_files<R: Serialize>(
         folder: &Path,
         ended_s: f64,
@@ -184,7 +184,7 @@ impl Manifest {
     }
 }
 
-/// Puts a file of a trace.
+/// Writes a file of a trace.
 pub(crate) fn put(path: &Path, text: &str) -> Result<(), TraceError> {
     fs::write(path, text).map_err(|error| wrong(path.to_owned(), error))
 }

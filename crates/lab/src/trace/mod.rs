@@ -1,8 +1,8 @@
-//! Traces: the files that a simulated run and a host on real sockets leave behind alike. The book describes them (chapter "Traces
-//! and captures").
+//! Traces: files of simulated runs and of hosts on real sockets, in the same format. The book describes them (chapter "Traces and
+//! captures").
 //!
-//! What is written comes from an endpoint: how its paths stand, as a [`Sampler`] notices it, and what it decided. Who drives the
-//! endpoint hands it to an [`AssociationTables`], and DATA chunks to a [`PacketTable`].
+//! Traces contain the states of an endpoint's paths, of which a [`Sampler`] finds the changes, and its decisions. The driver of the
+//! endpoint passes them to an [`AssociationTables`], and DATA chunks to a [`PacketTable`].
 
 mod association;
 mod csv_table;

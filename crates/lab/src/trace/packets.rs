@@ -1,4 +1,4 @@
-//! `packets.csv`: every DATA chunk, where it left, arrived or was dropped.
+//! `packets.csv`: every DATA chunk that was sent, arrived or was dropped.
 
 use std::path::Path;
 
@@ -8,30 +8,30 @@ use anabranch_wire::Tsn;
 
 use crate::trace::csv_table::{CsvTable, TraceError};
 
-/// The name of the file.
+/// Name of the file.
 pub const PACKET_FILE: &str = "packets.csv";
 
 /// Columns of `packets.csv`.
 pub const PACKET_COLUMNS: [&str; 7] = ["time_s", "flow", "direction", "path", "event", "tsn", "chunk_bytes"];
 
-/// A DATA chunk as it passed.
+/// A DATA chunk with its event.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkRecord<'a> {
-    /// The flow's name.
+    /// Name of the flow.
     pub flow: &'a str,
-    /// The path's name.
+    /// Name of the path.
     pub path: &'a str,
-    /// Whether it goes from the first end to the second: at sockets, whether it is ours.
+    /// Set if the chunk goes from the first end to the second. At sockets, set if this host sent it.
     pub forward: bool,
-    /// What became of it.
+    /// Event of the chunk.
     pub event: PacketEvent,
-    /// Its TSN.
+    /// TSN of the chunk.
     pub tsn: Tsn,
-    /// Its chunk bytes.
+    /// Chunk bytes.
     pub bytes: u64,
 }
 
-/// Writes `packets.csv`.
+/// Writer of `packets.csv`.
 pub struct PacketTable {
     table: CsvTable,
 }
@@ -63,10 +63,10 @@ impl PacketTable {
         });
     }
 
-    /// Hands what was written to the system.
+    /// Flushes the file.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// The first error of a write.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         self.table.flush()
     }

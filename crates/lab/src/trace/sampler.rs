@@ -1,40 +1,40 @@
-//! Notices what has changed about an association's paths.
+//! Detection of changes of an association's paths.
 
 use anabranch_core::policy::PathFacts;
 use anabranch_core::{Association, MAX_PATHS};
 
-/// How a path stands.
+/// State of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathSample {
-    /// The path itself.
+    /// Facts about the path.
     pub facts: PathFacts,
-    /// What the sender takes the peer's free receive window to be.
+    /// Sender's estimate of the peer's free receive window.
     pub peer_window_bytes: u64,
-    /// User bytes that wait to be sent for the first time.
+    /// User bytes that wait for their first transmission.
     pub queued_bytes: u64,
 }
 
-/// What a row shows of the association.
+/// Association's part of a row.
 #[derive(Clone, Copy, PartialEq)]
 struct Shared {
     peer_window_bytes: u64,
-    /// How much is queued changes with every message; that nothing is makes a row of its own.
+    /// Set if data is queued. Only this flag leads to a new row, since the amount changes with every message.
     has_data: bool,
 }
 
-/// Tells which paths of an association are not as they were at the latest look.
+/// Finds the paths of an association that have changed since the previous call.
 #[derive(Default)]
 pub struct Sampler {
     last: [Option<(PathFacts, Shared)>; MAX_PATHS],
 }
 
 impl Sampler {
-    /// One that has seen nothing yet.
+    /// Returns a sampler without earlier states.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Hands over each path that has changed, as it stands now.
+    /// Calls `changed` with the state of each path that has changed.
     pub fn sample(&mut self, association: &Association, mut changed: impl FnMut(&PathSample)) {
         let queued_bytes = association.queued_bytes();
         let peer_window_bytes = association.association_facts().peer_window.get();

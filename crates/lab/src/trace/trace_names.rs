@@ -1,10 +1,10 @@
-//! What traces call things.
+//! Names in traces.
 
 use anabranch_core::policy::{HeadOfLineAction, LossCause};
 use anabranch_core::trace::Decided;
 use anabranch_core::{AbandonCause, PathId, PathSet};
 
-/// The word for a decision.
+/// Returns the name of a decision.
 pub(crate) fn decision(decided: &Decided) -> &'static str {
     match decided {
         Decided::Schedule(_) | Decided::Wait(_) => "schedule",
@@ -24,7 +24,7 @@ pub(crate) fn decision(decided: &Decided) -> &'static str {
     }
 }
 
-/// The paths that a decision chose or concerns.
+/// Returns the paths that a decision chose or concerns.
 pub(crate) fn paths(decided: &Decided) -> PathSet {
     let one = |path: PathId| [path].into_iter().collect();
     match *decided {
@@ -45,12 +45,12 @@ pub(crate) fn paths(decided: &Decided) -> PathSet {
     }
 }
 
-/// Whether it was decided to send nothing now.
+/// Returns `true` for a decision to send nothing now.
 pub(crate) fn is_wait(decided: &Decided) -> bool {
     matches!(decided, Decided::Wait(_) | Decided::RetransmitWait(_))
 }
 
-/// The word for a cause of abandonment.
+/// Returns the name of a cause of abandonment.
 pub(crate) fn abandon_cause(cause: AbandonCause) -> &'static str {
     match cause {
         AbandonCause::Retransmissions => "retransmissions",
@@ -60,7 +60,7 @@ pub(crate) fn abandon_cause(cause: AbandonCause) -> &'static str {
     }
 }
 
-/// The word for a cause of loss.
+/// Returns the name of a cause of loss.
 pub(crate) fn loss_cause(cause: LossCause) -> &'static str {
     match cause {
         LossCause::FastRetransmit => "fast-retransmit",

@@ -1,26 +1,26 @@
-//! What becomes of each frame, by when its packets arrived and by what it is predicted from. The rule is the book's, chapter
-//! "Real-time video"; a late frame is discarded, as EvalVid does it, even if a decoder could have used it for others.
+//! Outcome of each frame, from the arrival of its packets and of the frames that it is predicted from. The book defines the rule
+//! (chapter "Real-time video"). A late frame is discarded, as in EvalVid, even if a decoder could have used it for others.
 
 use crate::video::{Frame, FrameType};
 
-/// What became of a frame. The first that holds, from above.
+/// Outcome of a frame: the first of these that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// One of its packets did not arrive.
+    /// A packet did not arrive.
     Lost,
-    /// The last of its packets arrived after its playout.
+    /// The last packet arrived after the playout.
     Late,
     /// A frame that it is predicted from is not good.
     Undecodable,
-    /// None of these.
+    /// All packets and references arrived in time.
     Good,
 }
 
 impl Fate {
-    /// All of them.
+    /// All fates, in the order in which they are checked.
     pub const ALL: [Fate; 4] = [Fate::Lost, Fate::Late, Fate::Undecodable, Fate::Good];
 
-    /// Its word.
+    /// Returns the name in tables.
     pub fn word(self) -> &'static str {
         match self {
             Fate::Lost => "lost",
@@ -31,32 +31,32 @@ impl Fate {
     }
 }
 
-/// A frame's fate, and when the last of its packets arrived, if all did.
+/// Outcome of a frame, and the arrival of its last packet if all arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delivery {
-    /// The frame.
+    /// Frame of the trace.
     pub frame: Frame,
-    /// Its fate.
+    /// Outcome of the frame.
     pub fate: Fate,
-    /// When it was complete, on the clock of the trace.
+    /// Time of completion on the clock of the trace, in ms.
     pub complete_ms: Option<f64>,
 }
 
 impl Delivery {
-    /// From handing it over to its last packet.
+    /// Returns the time from the transmission of the frame to its last packet, in ms.
     pub fn delay_ms(&self) -> Option<f64> {
         self.complete_ms.map(|complete_ms| complete_ms - self.frame.time_ms)
     }
 }
 
-/// Times at which frames are shown. The intervals between hand-overs are those of the display: frame *d* of the order of display is
-/// shown `deadline_ms` and the reordering after the *d*-th hand-over. The reordering is the longest time by which coding order
-/// delays a frame, so each frame has at least the deadline from its own hand-over.
+/// Times at which frames are shown. The intervals between transmissions are those of the display: frame *d* of the display order is
+/// shown `deadline_ms` and the reordering after the *d*-th transmission. The reordering is the longest time by which coding order
+/// delays a frame, so each frame has at least the deadline from its own transmission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Playout {
     deadline_ms: f64,
     reordering_ms: f64,
-    /// Time of each hand-over, in their order.
+    /// Times of transmission, in their order.
     times_ms: Vec<f64>,
 }
 
@@ -76,7 +76,8 @@ impl Playout {
         ((self.deadline_ms + time_ms + self.reordering_ms) * 1000.0).round() / 1000.0
     }
 
-    /// Returns for how long a frame of the order of display is shown: until the next one, and the last as long as the one before.
+    /// Returns the time for which a frame of the display order is shown: until the next one, and the last as long as the one
+    /// before.
     pub fn shown_for_ms(&self, display: usize) -> f64 {
         let Some(last) = self.times_ms.len().checked_sub(2) else { return 0.0 };
         let from = display.min(last);
@@ -84,9 +85,9 @@ impl Playout {
     }
 }
 
-/// The fate of each frame in coding order, by when it was complete.
+/// Returns the outcome of each frame in coding order, from its time of completion.
 pub fn deliveries(frames: &[Frame], complete_ms: &[Option<f64>], playout: &Playout) -> Vec<Delivery> {
-    // Whether the last two references in coding order are good; before there are two, none is.
+    // State of the last two references in coding order. Before two references exist, none is good.
     let (mut older, mut newer) = (false, false);
     let judge = |(frame, &complete_ms): (&Frame, &Option<f64>)| {
         let decodable = match frame.kind {
@@ -108,13 +109,13 @@ pub fn deliveries(frames: &[Frame], complete_ms: &[Option<f64>], playout: &Playo
     frames.iter().zip(complete_ms).map(judge).collect()
 }
 
-/// When the last packet of each frame arrived. A frame without packets is never complete.
+/// Returns the arrival of the last packet of each frame. A frame without packets is never complete.
 pub fn completions(
     frames: usize,
     packet_frames: impl Iterator<Item = usize>,
     arrivals_ms: &[Option<f64>],
 ) -> Vec<Option<f64>> {
-    // Whether a packet is missing; without packets all of it is.
+    // Flag for missing packets, and the last arrival. A frame without packets has no arrival.
     let mut found: Vec<(bool, Option<f64>)> = vec![(false, None); frames];
     for (packet, frame) in packet_frames.enumerate() {
         let Some((missing, last)) = found.get_mut(frame) else { continue };
@@ -143,7 +144,7 @@ mod tests {
         kinds.iter().enumerate().map(frame).collect()
     }
 
-    /// Fates as letters in coding order, where some frames are lost and some late.
+    /// Returns outcomes as letters in coding order, with some lost and some late frames.
     fn fates(letters: &str, lost: &[usize], late: &[usize]) -> String {
         let frames = frames(letters);
         let playout = Playout::of(&frames, 50.0);

@@ -1,22 +1,22 @@
-//! Coded frames: type, size, and when each is handed to the sender.
+//! Coded frames: type, size, and time of transmission.
 
 pub use anabranch_scenario::FrameType;
 
 /// A frame of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// Its place in the order of display; its place in coding order is that in the trace.
+    /// Index in the display order. Its index in coding order is that in the trace.
     pub display: usize,
-    /// Its type.
+    /// Type of the frame.
     pub kind: FrameType,
-    /// Coded size.
+    /// Coded size in bytes.
     pub size_bytes: u64,
-    /// When it is handed to the sender, from the first frame on.
+    /// Time of transmission after the first frame, in ms.
     pub time_ms: f64,
 }
 
-/// The place of each frame of coding order in the order of display. A reference is displayed once the B frames that follow it in
-/// coding order have been: they lie before it.
+/// Returns the index of each frame of coding order in the display order. A reference is displayed after the B frames that follow it
+/// in coding order.
 pub(super) fn display_order(kinds: &[FrameType]) -> Vec<usize> {
     let mut display = vec![0; kinds.len()];
     let (mut held, mut following) = (None, 0);

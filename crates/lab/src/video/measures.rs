@@ -1,24 +1,24 @@
-//! Measures of delivery that need no picture: frames by type and fate, stalls, delays.
+//! Measures of delivery that need no picture: frames by type and outcome, stalls, delays.
 
 use serde::Serialize;
 
 use crate::statistics::total;
 use crate::video::{Delivery, Fate, FrameType, Playout};
 
-/// Frames of one type by fate.
+/// Frames of one type by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FateCounts {
-    /// Shown.
+    /// Shown frames.
     pub good: u64,
-    /// A packet is missing.
+    /// Frames with a missing packet.
     pub lost: u64,
-    /// Complete after their playout.
+    /// Frames that were complete after their playout.
     pub late: u64,
-    /// In time, without what they are predicted from.
+    /// Frames in time whose references are missing.
     pub undecodable: u64,
 }
 
-/// Frames by type and fate.
+/// Frames by type and outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(non_snake_case, reason = "these are the letters of the types, and keys of results")]
 pub struct TypeCounts {
@@ -30,43 +30,44 @@ pub struct TypeCounts {
     pub B: FateCounts,
 }
 
-/// Delays of complete frames from handing over to the last packet. Percentiles are by nearest rank.
+/// Delays of complete frames from transmission to the last packet. Percentiles are by nearest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Delays {
-    /// Complete frames.
+    /// Number of complete frames.
     pub frames: u64,
-    /// Mean.
+    /// Mean delay in ms.
     pub mean_ms: f64,
-    /// Median.
+    /// Median delay in ms.
     pub p50_ms: f64,
-    /// 95th percentile.
+    /// 95th percentile in ms.
     pub p95_ms: f64,
-    /// 99th percentile.
+    /// 99th percentile in ms.
     pub p99_ms: f64,
-    /// Largest.
+    /// Largest delay in ms.
     pub largest_ms: f64,
 }
 
-/// What became of a video.
+/// Outcome of a video.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VideoResult {
-    /// Frames whose playout came before the end of the run, which all other figures are about.
+    /// Frames with a playout before the end of the run. All other figures are about these.
     pub frames: u64,
-    /// Frames whose playout did not.
+    /// Frames with a later playout.
     pub not_due: u64,
-    /// Frames by type and fate.
+    /// Frames by type and outcome.
     pub fates: TypeCounts,
-    /// Good frames in all frames; 0 without any.
+    /// Share of good frames; 0 without frames.
     pub decodable_frame_ratio: f64,
-    /// Stretches of frames that are not good, in the order of display.
+    /// Number of sequences of frames that are not good, in the display order.
     pub stalls: u64,
-    /// Their sum in seconds.
+    /// Total time of stalls in seconds.
     pub stall_s: f64,
-    /// The longest of them.
+    /// Longest stall in seconds.
     pub longest_stall_s: f64,
     /// Delays, if any frame is complete.
     pub delay: Option<Delays>,
-    /// The fate of each frame in the order of display: a number of frames, and the first letter of their fate, `t` for late.
+    /// Outcome of each frame in the display order, run-length encoded: a number of frames, and the first letter of their outcome
+    /// (`t` for late).
     pub frame_fates: String,
 }
 
@@ -81,14 +82,14 @@ impl FateCounts {
         *count += 1;
     }
 
-    /// Frames that are not shown.
+    /// Returns the number of frames that are not shown.
     pub fn dropped(&self) -> u64 {
         self.lost + self.late + self.undecodable
     }
 }
 
 impl TypeCounts {
-    /// Frames of a type.
+    /// Returns the frames of a type.
     pub fn of(&self, kind: FrameType) -> &FateCounts {
         match kind {
             FrameType::I => &self.I,
@@ -106,7 +107,7 @@ impl TypeCounts {
         counts.add(fate);
     }
 
-    /// Frames of all types.
+    /// Returns the frames of all types.
     pub fn total(&self) -> FateCounts {
         let sum =
             |count: fn(&FateCounts) -> u64| FrameType::ALL.iter().map(|kind| count(self.of(*kind))).sum();
@@ -120,7 +121,7 @@ impl TypeCounts {
 }
 
 impl VideoResult {
-    /// Computes the measures of frames that were due, in any order. `not_due` is the number of those that were not.
+    /// Computes the measures of frames that were due, in any order. `not_due` is the number of other frames.
     pub fn of(mut due: Vec<Delivery>, not_due: u64, playout: &Playout) -> VideoResult {
         due.sort_by_key(|each| each.frame.display);
         let mut fates = TypeCounts::default();

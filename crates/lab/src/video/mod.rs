@@ -1,5 +1,5 @@
-//! Coded video as a network sees it: frames of a trace, the packets that carry them, and what becomes of each frame by when its
-//! packets arrive. The book defines all of it (chapter "Real-time video").
+//! Coded video at the level of the network: frames of a trace, their packets, and the outcome of each frame by the arrival of its
+//! packets. The book defines all of it (chapter "Real-time video").
 
 mod fates;
 mod frame;

@@ -1,36 +1,36 @@
-//! Divides coded frames into packets: a packet carries data of one frame, as in the traces of EvalVid.
+//! Division of coded frames into packets. A packet carries data of one frame, as in the traces of EvalVid.
 
 use thiserror::Error;
 
 use crate::video::Frame;
 
-/// Packets of a trace at most.
+/// Maximum number of packets of a trace.
 pub const MOST_PACKETS: u64 = 10_000_000;
 pub use anabranch_scenario::MOST_PAYLOAD_BYTES;
 
-/// A packet. Its number is its place in the order of transmission.
+/// A packet. Its number is its index in the order of transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The frame, by its place in coding order.
+    /// Index of the frame in coding order.
     pub frame: usize,
-    /// User data.
+    /// User bytes.
     pub size_bytes: u64,
 }
 
-/// A trace takes more packets than [`MOST_PACKETS`].
+/// Error about a trace with more than [`MOST_PACKETS`] packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "its frames take {packets} packets, more than {MOST_PACKETS}: give a larger `payload` or a shorter trace"
 )]
 pub struct TooManyPackets {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// Packets that are full but for the last of each frame.
+/// Returns packets, which are full except for the last one of each frame.
 ///
 /// # Errors
-/// If there are too many.
+/// If there are more than [`MOST_PACKETS`].
 pub fn packetise(frames: &[Frame], payload_bytes: u64) -> Result<Vec<Packet>, TooManyPackets> {
     let payload_bytes = payload_bytes.max(1);
     let total: u64 = frames.iter().map(|frame| frame.size_bytes.div_ceil(payload_bytes)).sum();

@@ -1,4 +1,4 @@
-//! A trace with its packets and its playout, as both ends of a flow need it.
+//! A trace with its packets and its playout, for both ends of a flow.
 
 use std::path::{Path, PathBuf};
 
@@ -9,36 +9,36 @@ use crate::video::{
     Delivery, FrameTrace, Packet, Playout, TooManyPackets, TraceFault, VideoResult, deliveries, packetise,
 };
 
-/// Why a trace cannot be used.
+/// Reason for which a trace cannot be used.
 #[derive(Debug, Error)]
 pub enum VideoError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {error}; `anabranch video encode CLIP --out FOLDER` makes a trace, FOLDER/trace.csv", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Error of the system.
         error: std::io::Error,
     },
-    /// Something in it is wrong.
+    /// The content is invalid.
     #[error("{}: {fault}", path.display())]
     Trace {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault with its line.
         fault: TraceFault,
     },
-    /// It takes too many packets.
+    /// The trace has too many packets.
     #[error("{}: {error}", path.display())]
     Packets {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Number of packets.
         error: TooManyPackets,
     },
 }
 
-/// What is sent of a video, and when it is shown.
+/// Packets of a video, and the times at which frames are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VideoPlan {
     trace: FrameTrace,
@@ -61,24 +61,24 @@ impl VideoPlan {
         Ok(VideoPlan { trace, packets, playout })
     }
 
-    /// The trace.
+    /// Returns the trace.
     pub fn trace(&self) -> &FrameTrace {
         &self.trace
     }
 
-    /// The packets in the order of transmission.
+    /// Returns the packets in the order of transmission.
     pub fn packets(&self) -> &[Packet] {
         &self.packets
     }
 
-    /// The fate of each frame in coding order, by when each packet arrived on the clock of the trace.
+    /// Returns the outcome of each frame in coding order, from the arrival of each packet on the clock of the trace.
     pub fn deliveries(&self, arrivals_ms: &[Option<f64>]) -> Vec<Delivery> {
         let frames = self.trace.frames();
         let complete = completions(frames.len(), self.packets.iter().map(|packet| packet.frame), arrivals_ms);
         deliveries(frames, &complete, &self.playout)
     }
 
-    /// The measures of frames that were due by a time on the clock of the trace.
+    /// Returns the measures of frames that were due by a time on the clock of the trace.
     pub fn measures(&self, deliveries: &[Delivery], end_ms: f64) -> VideoResult {
         let (due, not_due): (Vec<Delivery>, Vec<Delivery>) =
             deliveries.iter().partition(|each| self.playout.due_ms(&each.frame) <= end_ms);

@@ -1,7 +1,7 @@
-//! A frame trace as a file: CSV with a row for each frame in coding order, which is the order of transmission.
+//! Frame trace as a file: CSV with a row for each frame in coding order, which is the order of transmission.
 //!
-//! Columns: `number` from 0; `type`; `size_bytes`; `time_ms`, when the frame is handed to the sender. Others are left alone, and
-//! the order of display follows from the types.
+//! Columns: `number` from 0; `type`; `size_bytes`; `time_ms`, the time of the frame's transmission. Further columns are ignored,
+//! and the display order follows from the types.
 
 use std::io::Read;
 
@@ -10,15 +10,15 @@ use thiserror::Error;
 use crate::video::frame::display_order;
 use crate::video::{Frame, FrameType};
 
-/// Frames at most: an hour at 30 a second.
+/// Maximum number of frames: an hour at 30 per second.
 pub const MOST_FRAMES: usize = 108_000;
-/// Bytes of all frames at most.
+/// Maximum number of bytes of all frames.
 const MOST_STREAM_BYTES: u64 = 1 << 30;
-/// The latest time, about as long as a scenario may be.
+/// Latest time in ms, about the maximum duration of a scenario.
 const LATEST_MS: f64 = 4e9;
-/// A file that is longer than any trace needs to be is not read to its end.
+/// Maximum number of bytes that are read of a file. Valid traces are shorter.
 const MOST_FILE_BYTES: u64 = 64 << 20;
-/// Characters of a wrong value that an error shows.
+/// Number of characters of an invalid value that an error shows.
 const SHOWN_CHARACTERS: usize = 24;
 
 const COLUMNS: [&str; 4] = ["number", "type", "size_bytes", "time_ms"];
@@ -29,15 +29,15 @@ pub struct FrameTrace {
     frames: Vec<Frame>,
 }
 
-/// What is wrong with a trace, and where.
+/// Error in a trace, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}{message}; {remedy}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct TraceFault {
-    /// The line of the file, if it is one of them.
+    /// Number of the line, if the error is in one.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What to do about it.
+    /// Remedy.
     pub remedy: String,
 }
 
@@ -45,7 +45,7 @@ impl FrameTrace {
     /// Reads a trace.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error in the trace.
     pub fn read(file: impl Read) -> Result<FrameTrace, TraceFault> {
         Self::read_up_to(file, MOST_FILE_BYTES)
     }
@@ -71,7 +71,7 @@ impl FrameTrace {
             }
             frames.push(frame);
         }
-        // Empty lines are no rows, and nobody knows what follows them.
+        // Empty lines are no rows, so data may follow them.
         if reader.position().byte() > most_bytes {
             return Err(too_long(None, most_bytes));
         }
@@ -91,13 +91,13 @@ impl FrameTrace {
         Ok(FrameTrace { frames })
     }
 
-    /// The frames in coding order, the first at time 0.
+    /// Returns the frames in coding order. The first one has time 0.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 }
 
-/// Where the columns are.
+/// Returns the indices of the columns.
 fn columns(headers: &csv::StringRecord) -> Result<[usize; 4], TraceFault> {
     let mut columns = [0; 4];
     for (place, name) in columns.iter_mut().zip(COLUMNS) {
@@ -126,7 +126,6 @@ fn unreadable(error: &csv::Error) -> TraceFault {
     TraceFault { line, message, remedy: "write the trace as CSV in UTF-8".to_owned() }
 }
 
-/// A row of the file.
 struct Row<'a> {
     record: &'a csv::StringRecord,
     columns: [usize; 4],
@@ -142,7 +141,7 @@ impl Row<'_> {
         self.record.get(self.columns[column]).unwrap_or("").trim()
     }
 
-    /// The value of a column, or that it should be something else.
+    /// Returns the value of a column, or an error with the expected value.
     fn read<T>(&self, column: usize, value: Option<T>, expected: &str) -> Result<T, TraceFault> {
         value.ok_or_else(|| {
             let shown: String = self.text(column).chars().take(SHOWN_CHARACTERS).collect();
@@ -150,7 +149,7 @@ impl Row<'_> {
         })
     }
 
-    /// The frame of this row. Its place in the order of display is not known yet.
+    /// Returns the frame of this row, without its index in the display order.
     fn frame(&self, number: usize, before: Option<&Frame>) -> Result<Frame, TraceFault> {
         let counted = self.text(0).parse::<usize>().ok().filter(|given| *given == number);
         self.read(0, counted, &format!("{number}: frames are numbered from 0 in coding order"))?;

@@ -9,7 +9,7 @@ use anabranch_lab::conventions::Conventions;
 use anabranch_lab::run::{Job, RunResult, TracePart};
 use anabranch_scenario::Scenario;
 
-/// A job for a scenario, a scheme and a seed, with a digest of everything that happens.
+/// Returns a job for a scenario, a scheme and a seed, with a digest of all packets.
 pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {
     let scenario = Scenario::parse(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let conventions = Conventions::named(&scenario.run.profile).expect("a known profile");
@@ -26,7 +26,7 @@ pub(crate) fn job(text: &str, scheme: &str, seed: u64) -> Job {
     }
 }
 
-/// Its result.
+/// Returns the result of the same job.
 pub(crate) fn run(text: &str, scheme: &str, seed: u64) -> RunResult {
     job(text, scheme, seed).run().expect("the scenario can be run")
 }

@@ -1,4 +1,4 @@
-//! Every scheme, component and parameter in the registry does something, and each something of its own.
+//! Every scheme, component and parameter of the registry has an effect, and no two have the same.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use rayon::prelude::*;
 use crate::common::run;
 use crate::scenarios::SCENARIOS;
 
-/// Two settings, or one and several of which one at least must differ from it.
+/// Settings to compare: one and its others, at least one of which has to differ from it.
 #[derive(Debug)]
 struct Contrast {
     one: String,
     others: Vec<String>,
 }
 
-/// What no scenario tells apart.
+/// Returns the contrasts that no scenario separates.
 fn coinciding(mut contrasts: Vec<Contrast>) -> Vec<Contrast> {
     for text in SCENARIOS {
         let schemes: BTreeMap<&str, ()> = contrasts
@@ -40,7 +40,7 @@ fn assert_all_differ(contrasts: Vec<Contrast>) {
     assert!(same.is_empty(), "no scenario tells these apart:\n{}", list.join("\n"));
 }
 
-/// Every preset, and every component with a scheme that it fits.
+/// Returns every preset, and every component with a compatible scheme.
 fn all() -> Vec<String> {
     let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
     presets.chain(COMPONENTS.iter().map(|component| component.example(PRESETS))).collect()
@@ -56,7 +56,7 @@ fn any_two_presets_and_components_differ() {
     );
 }
 
-/// Values other than the default, in groups of which each must show.
+/// Returns groups of values other than the default. Each group has to have an effect.
 fn alternatives(parameter: &Parameter) -> Vec<Vec<String>> {
     let default = parameter.default.to_string();
     let any_of =
@@ -78,24 +78,24 @@ fn alternatives(parameter: &Parameter) -> Vec<Vec<String>> {
     }
 }
 
-/// Parameters that mean something only together with other settings: owner, parameter, and what to compare in place of the
-/// owner alone.
+/// Parameters that only have an effect together with other settings: owner, parameter, and the expression to compare in place of
+/// the owner alone.
 const COMPANIONS: &[(&str, &str, &str)] = &[
-    // A SACK for each packet leaves nothing to delay.
+    // A SACK for each packet leaves no SACK to delay.
     ("mptcp-ns2", "sack-delay", "mptcp-ns2(sack-every=2)"),
     ("braid", "sack-delay", "braid(sack-every=2)"),
-    // Its own retransmission policy takes the place of these.
+    // The scheme's own retransmission policy replaces these.
     ("cmt-qa", "rtx", "cmt-qa(orp=false)"),
     ("rescheduling", "paths", "cmt+rescheduling(limit=share)"),
-    // Windows become small only where each loss cuts them.
+    // Windows become small only if each loss reduces them.
     ("braid", "floor", "braid(noise=false)"),
     // Only schemes with potentially failed paths have a window after a probe.
     ("cubic", "pf", "cmt-pf+cubic"),
-    // Without opportunistic retransmission there is one kind of evidence only.
+    // Without opportunistic retransmission there is only one kind of evidence.
     ("blest", "evidence", "cmt+blest+opportunistic(when=always)"),
 ];
 
-/// Values that are what the default comes to.
+/// Values with the same effect as the default.
 const SAME: &[(&str, &str, &str)] = &[
     // The single-path rows of both profiles have this floor.
     ("sctp", "floor", "4"),
@@ -120,7 +120,7 @@ fn contrasts(expression: &str, owner: &str, parameters: &[Parameter]) -> Vec<Con
     all
 }
 
-/// An expression with one argument more for one of its parts.
+/// Returns an expression with an additional argument of one of its parts.
 fn with_argument(expression: &str, part: &str, name: &str, value: &str) -> String {
     let parts = expression.split('+').map(|text| {
         if text == part {

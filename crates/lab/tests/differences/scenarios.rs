@@ -1,6 +1,6 @@
-//! Scenarios made to tell schemes apart. What one does not separate the next one may.
+//! Scenarios that separate schemes. If one does not separate two schemes, the next one may.
 
-/// Two paths that differ in everything and lose packets.
+/// Two paths that differ in all properties and lose packets.
 const LOSSY: &str = r#"
 [run]
 duration = "15 s"
@@ -16,7 +16,7 @@ delay = "80 ms"
 loss = 0.05
 "#;
 
-/// The same by ns-2's rules.
+/// The same with the rules of ns-2.
 const LOSSY_NS2: &str = r#"
 [run]
 duration = "15 s"
@@ -33,7 +33,7 @@ delay = "80 ms"
 loss = 0.05
 "#;
 
-/// A slow path holds a small receive buffer up, and a small send buffer with it; several streams.
+/// A slow path blocks a small receive buffer, and with it a small send buffer; several streams.
 const BLOCKED: &str = r#"
 [run]
 duration = "15 s"
@@ -51,7 +51,7 @@ delay = "200 ms"
 loss = 0.01
 "#;
 
-/// Short bursts with pauses: there is often room on both paths and nothing more to send.
+/// Short bursts with pauses: often both paths have room and there is no data to send.
 const BURSTS: &str = r#"
 [run]
 duration = "15 s"
@@ -70,7 +70,7 @@ interval = "400 ms"
 streams = 2
 "#;
 
-/// A path dies and comes back, twice, on three paths.
+/// A path that fails and recovers twice, among three paths.
 const FAILING: &str = r#"
 [run]
 duration = "40 s"
@@ -102,7 +102,7 @@ delay = "40 ms"
 loss = 0.01
 "#;
 
-/// The send buffer is what is short, and the slow path comes first.
+/// A small send buffer, and the slow path as the primary path.
 const SMALL_SEND_BUFFER: &str = r#"
 [run]
 duration = "15 s"
@@ -123,7 +123,7 @@ size = "1200 B"
 interval = "4 ms"
 "#;
 
-/// Losses come in bursts.
+/// Losses in bursts.
 const BURSTY_LOSSES: &str = r#"
 [run]
 duration = "30 s"
@@ -139,7 +139,7 @@ delay = "60 ms"
 loss = { model = "gilbert-elliott", p = 0.003, r = 0.3 }
 "#;
 
-/// One of three paths is out of service most of the time, and the buffer is small.
+/// Three paths of which one is mostly out of service, and a small buffer.
 const SMALL_AND_FAILING: &str = r#"
 [run]
 duration = "40 s"
@@ -162,7 +162,7 @@ at = "2 s"
 up = false
 "#;
 
-/// Few messages: the slow path is the primary one and has an open window when the fast one is measured before it.
+/// Few messages: the slow path is the primary one, and has an open window when the fast one is measured before it.
 const THIN: &str = r#"
 [run]
 duration = "10 s"
@@ -178,6 +178,6 @@ size = "500 B"
 interval = "25 ms"
 "#;
 
-/// In the order in which they are tried.
+/// All scenarios in the order of their use.
 pub(crate) const SCENARIOS: &[&str] =
     &[LOSSY, BLOCKED, BURSTS, LOSSY_NS2, FAILING, SMALL_SEND_BUFFER, BURSTY_LOSSES, SMALL_AND_FAILING, THIN];

@@ -1,4 +1,4 @@
-//! The events and their fields.
+//! Events and their fields.
 
 use anabranch_core::policy;
 use anabranch_core::time::Span;
@@ -9,7 +9,7 @@ use super::frame::Frame;
 use super::state_word;
 use crate::trace::sampler::PathSample;
 
-/// What an event says.
+/// Data of an event.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Data<'a> {
@@ -75,7 +75,7 @@ impl Data<'_> {
     }
 }
 
-/// The rule that decided, and the figure that did if one did.
+/// Rule that decided, and the deciding figure if there is one.
 #[derive(Serialize)]
 pub(super) struct Reason {
     rule: &'static str,
@@ -88,7 +88,7 @@ pub(super) struct Reason {
 impl Reason {
     pub(super) fn of(reason: &policy::Reason) -> Self {
         let named = !reason.figure.is_empty();
-        // JSON has no infinity, and what says that something was infinite says enough by its name.
+        // JSON has no infinity, and the name of an infinite figure says enough.
         let value = Some(reason.value).filter(|value| named && value.is_finite());
         Reason { rule: reason.rule, figure: named.then_some(reason.figure), value }
     }
@@ -127,7 +127,7 @@ pub(super) struct Refused<'a> {
 #[derive(Serialize)]
 pub(super) struct Decision<'a> {
     pub(super) decision: &'static str,
-    /// None of them: wait.
+    /// Chosen paths. An empty list is a wait.
     pub(super) paths: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tsn: Option<u32>,
@@ -146,7 +146,7 @@ pub(super) struct Dropped {
 
 #[derive(Serialize)]
 pub(super) struct Packet {
-    /// Of the SCTP packet, without headers below.
+    /// Length of the SCTP packet, without lower headers.
     length: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     verification_tag: Option<u32>,

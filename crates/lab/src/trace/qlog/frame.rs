@@ -1,14 +1,14 @@
-//! A chunk of a packet, as an event shows it.
+//! Chunk of a packet, as an event shows it.
 
 use anabranch_wire::{Chunk, RawChunk};
 use serde::Serialize;
 
-/// A chunk. What a type has no field for is not there.
+/// A chunk. Fields that its type lacks are omitted.
 #[derive(Serialize)]
 pub(super) struct Frame {
     #[serde(rename = "type")]
     kind: String,
-    /// Header included, padding not.
+    /// Length with the header, without padding.
     length: usize,
     #[serde(flatten)]
     fields: Fields,

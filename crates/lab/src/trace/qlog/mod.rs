@@ -1,5 +1,5 @@
-//! Events in the manner of qlog: a main-schema header (draft-ietf-quic-qlog-main-schema-12) and JSON text sequences (RFC 7464)
-//! with an event schema of our own. The book describes it (chapter "Observing associations").
+//! Events in the style of qlog: a main-schema header (draft-ietf-quic-qlog-main-schema-12) and JSON text sequences (RFC 7464) with
+//! a separate event schema. The book describes it (chapter "Observing associations").
 
 mod event;
 mod frame;
@@ -18,42 +18,42 @@ use crate::trace::csv_table::TraceError;
 use crate::trace::sampler::PathSample;
 use crate::trace::trace_names;
 
-/// The event schema: its number changes whenever a field gets another meaning or goes away.
+/// Event schema. Its number increases if a field changes its meaning or is removed.
 pub const EVENT_SCHEMA: &str = "urn:anabranch:qlog:events:sctp-1";
-/// What file names end with.
+/// Extension of file names.
 pub const QLOG_EXTENSION: &str = "sqlog";
-/// Begins each record (RFC 7464 section 2.2).
+/// First byte of each record (RFC 7464 section 2.2).
 const RECORD_SEPARATOR: u8 = 0x1E;
 
-/// When events' time 0 is.
+/// Time 0 of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Epoch {
-    /// A moment of the wall clock, in the format of RFC 3339.
+    /// Wall-clock time in the format of RFC 3339.
     WallClock(String),
-    /// The beginning of a simulation, which is no date.
+    /// Beginning of a simulation, which has no date.
     Simulated,
 }
 
-/// Which end wrote it.
+/// Role of the end that wrote the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// It opened the association.
+    /// Opened the association.
     Client,
-    /// It accepted the association.
+    /// Accepted the association.
     Server,
 }
 
-/// What became of a packet that an event is about.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketFate {
-    /// It left.
+    /// Sent by this host.
     Sent,
-    /// It came.
+    /// Received by this host.
     Received,
-    /// It was dropped here before it left, and why.
+    /// Dropped here before transmission, with the reason.
     NotSent(&'static str),
-    /// It came and was dropped, and why.
+    /// Received and dropped, with the reason.
     Discarded(&'static str),
 }
 
@@ -93,7 +93,7 @@ struct VantagePoint {
 
 #[derive(Serialize)]
 struct Event<'a> {
-    /// Milliseconds.
+    /// Time in milliseconds.
     time: f64,
     name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,9 +105,9 @@ struct Event<'a> {
 /// An association as events name it.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Its name.
+    /// Name of the association.
     pub name: String,
-    /// Its paths' names.
+    /// Names of its paths.
     pub paths: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Subject {
     }
 }
 
-/// A file of events, of one association or of several.
+/// Writer of a file of events, of one or several associations.
 pub struct QlogWriter {
     path: PathBuf,
     output: BufWriter<File>,
@@ -157,27 +157,27 @@ impl QlogWriter {
         Ok(writer)
     }
 
-    /// An association begins.
+    /// Writes the beginning of an association.
     pub fn started(&mut self, at: Time, subject: &Subject, scheme: &str, profile: &str) {
         self.event(at, subject, None, Data::AssociationStarted { scheme, profile });
     }
 
-    /// A path is there between these addresses, or has others now.
+    /// Writes the addresses of a new path, or the new ones of a path.
     pub fn path_addresses(&mut self, at: Time, subject: &Subject, path: PathId, local: &str, remote: &str) {
         self.event(at, subject, Some(path), Data::PathAddresses { local, remote });
     }
 
-    /// An association is over. `outcome` says how.
+    /// Writes the end of an association with its `outcome`.
     pub fn ended(&mut self, at: Time, subject: &Subject, outcome: &str) {
         self.event(at, subject, None, Data::AssociationEnded { outcome });
     }
 
-    /// A path has changed.
+    /// Writes the state of a changed path.
     pub fn stands(&mut self, at: Time, subject: &Subject, stand: &PathSample) {
         self.event(at, subject, Some(stand.facts.id), Data::MetricsUpdated(Metrics::of(stand)));
     }
 
-    /// A packet has passed. `path` is none where it belongs to no path.
+    /// Writes a packet. `path` is `None` for a packet that belongs to no path.
     pub fn packet(
         &mut self,
         at: Time,
@@ -198,7 +198,7 @@ impl QlogWriter {
         self.event(at, subject, path, data);
     }
 
-    /// Something was decided.
+    /// Writes a decision.
     pub fn decided(&mut self, subject: &Subject, event: &TraceEvent) {
         let tsn = (event.tsn != 0).then_some(event.tsn as u32);
         let reason = event::Reason::of(&event.reason);
@@ -229,17 +229,17 @@ impl QlogWriter {
         self.event(event.at, subject, path, data);
     }
 
-    /// So many T3 expiries there were by now.
+    /// Writes the number of T3-rtx expiries so far.
     pub fn timeouts(&mut self, at: Time, subject: &Subject, total: u64) {
         self.event(at, subject, None, Data::TimerExpired { timer: "T3", total });
     }
 
-    /// Keys of this epoch protect packets from now on.
+    /// Writes the change to keys of this epoch.
     pub fn keys_updated(&mut self, at: Time, subject: &Subject, epoch: u64) {
         self.event(at, subject, None, Data::KeysUpdated { epoch });
     }
 
-    /// No newer keys came about, and the present ones stay in use.
+    /// Writes the failure to get newer keys. The current ones stay in use.
     pub fn rekey_failed(&mut self, at: Time, subject: &Subject, reason: &str) {
         self.event(at, subject, None, Data::RekeyFailed { reason });
     }
@@ -261,10 +261,10 @@ impl QlogWriter {
         }
     }
 
-    /// Hands what was written to the system.
+    /// Flushes the file.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// The first error of a write.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         let flushed = match self.error.take() {
             Some(error) => Err(error),
