@@ -11,16 +11,16 @@ use crate::report::Report;
 use crate::section::{Described, section};
 use crate::units;
 
-/// UDP port of both ends where packets are encapsulated (RFC 6951 section 5.1).
+/// UDP port of both ends of an encapsulated association (RFC 6951 section 5.1).
 const UDP_PORT: u16 = 9899;
 
-/// SCTP over UDP between the usual ports.
+/// SCTP over UDP between the default ports.
 pub const UDP: Encapsulation = Encapsulation::Udp { local_port: UDP_PORT, remote_port: UDP_PORT };
 
 /// Protection of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// None.
+    /// No protection.
     None,
     /// The DTLS chunk: its bytes and round trips, without its cryptography.
     Dtls,
@@ -71,7 +71,7 @@ impl Described for Association {
 }
 
 impl Default for Association {
-    /// Returns the association of a scenario that says nothing of it.
+    /// Returns the association of a scenario without `[association]`.
     fn default() -> Self {
         let report = Report::new("", "", &[]);
         let Some(association) = Association::read(Reader::of_nothing(&report)) else {

@@ -24,7 +24,7 @@ pub struct Background {
     pub direction: Direction,
     /// Time of the first packet.
     pub start: Span,
-    /// Time of the end; without it, the end of the run.
+    /// Time of the end; `None` for the end of the run.
     pub stop: Option<Span>,
     /// Number of such sources, each with a random stream of its own.
     pub count: u64,

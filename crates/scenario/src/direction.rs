@@ -2,7 +2,7 @@
 
 use crate::form::OneOf;
 
-/// A direction, seen from the flows that go forward.
+/// Direction of a link, relative to the flows that go forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// With the data.
@@ -18,7 +18,7 @@ pub enum Directions {
     Forward,
     /// From the far end to the near end.
     Reverse,
-    /// Both.
+    /// Both directions.
     Both,
 }
 

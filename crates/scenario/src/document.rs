@@ -1,7 +1,7 @@
-//! A parsed TOML document whose every key and value knows where it came from.
+//! Parsed TOML document with the origin of every key and value.
 //!
-//! The tree is the reader's own so that values from the command line can be put into it: a value of the parser's
-//! tree can only point into the file's text.
+//! The tree is separate from the parser's, whose values can only refer to the file's text, so that values from the command line can
+//! be added.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use crate::fault::Fault;
 use crate::origin::Origin;
 use crate::text::quoted;
 
-/// A value and where it was written.
+/// A value and its origin.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
 
-/// A TOML value. Dates are not kept since no key takes one.
+/// A TOML value. Dates are omitted since no key has one.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -56,7 +56,7 @@ impl Table {
         self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
     }
 
-    /// Puts a value in, in place of an earlier one of that key.
+    /// Sets a key, in place of an earlier value.
     pub(crate) fn set(&mut self, key: &str, node: Node) {
         self.entries.retain(|entry| entry.key != key);
         self.entries.push(Entry { key: key.to_owned(), origin: node.origin.clone(), node });
@@ -64,7 +64,7 @@ impl Table {
 }
 
 impl Value {
-    /// The type in words, for errors.
+    /// Returns the type in words, for errors.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Value::Text(_) => "a string",
@@ -97,7 +97,7 @@ pub(crate) struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// The fault with the parser's "expected" in its own place.
+    /// Returns the fault, with the parser's "expected" as a separate part.
     pub(crate) fn fault(&self) -> Fault {
         let (message, expected) = match self.message.split_once(", expected ") {
             Some((message, expected)) => (message, Some(expected)),
@@ -113,7 +113,7 @@ impl SyntaxError {
 
 /// Parses a file.
 ///
-/// Only the first error is given: what the parser makes of the text after it is mostly noise.
+/// Only the first error is returned. Later ones are mostly consequences of it.
 pub(crate) fn parse(text: &str) -> Result<Table, SyntaxError> {
     let (document, errors) = DeTable::parse_recoverable(text);
     let first = errors.iter().min_by_key(|error| error.span().map_or(0, |span| span.start));
@@ -159,7 +159,7 @@ fn value(source: &DeValue<'_>, origin: &dyn Fn(Range<usize>) -> Origin) -> Value
     }
 }
 
-/// A number that the parser has checked, saturated at the ends of the type.
+/// Returns a number that the parser has checked, saturated at the ends of the type.
 fn integer(text: &str, radix: u32) -> i128 {
     let end = if text.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(text, radix).unwrap_or(end)

@@ -30,7 +30,7 @@ impl Draft {
     /// Parses the text of a scenario. The name of the file is only used in errors.
     ///
     /// # Errors
-    /// With the first place where the text is not TOML.
+    /// The first place at which the text is not TOML.
     pub fn parse(text: &str, file: &str) -> Result<Draft, ScenarioError> {
         match document::parse(text) {
             Ok(root) => Ok(Draft { text: text.to_owned(), file: file.to_owned(), root }),
@@ -50,7 +50,7 @@ impl Draft {
     /// Reads the scenario with these values, later ones over earlier ones.
     ///
     /// # Errors
-    /// With all that is wrong.
+    /// All errors of the scenario.
     pub fn read(self: &Arc<Draft>, overrides: Vec<Override>) -> Result<Document, ScenarioError> {
         let scenario = Arc::new(self.read_scenario(&overrides)?);
         Ok(Document { draft: Arc::clone(self), overrides, scenario })
@@ -79,7 +79,7 @@ impl Document {
     /// Returns the document with more values.
     ///
     /// # Errors
-    /// With all that is wrong.
+    /// All errors of the scenario.
     pub fn with(&self, more: Vec<Override>) -> Result<Document, ScenarioError> {
         self.draft.read([self.overrides.clone(), more].concat())
     }
@@ -104,7 +104,7 @@ impl Document {
         &self.scenario
     }
 
-    /// Returns the keys that are given, in the order of the alphabet, with their values.
+    /// Returns the given keys in alphabetical order, with their values.
     pub fn given(&self) -> Vec<(String, Given)> {
         let report = Report::new("", "", &self.overrides);
         let root = self.draft.root_with(&self.overrides, &report);

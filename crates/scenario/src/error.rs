@@ -2,31 +2,31 @@
 
 use std::fmt;
 
-/// Problems printed in full; a file with more of them is usually not a scenario at all.
+/// Maximum number of problems that are printed. A file with more of them is usually not a scenario at all.
 const SHOWN: usize = 25;
 
 /// Characters of a source line shown around the place of a problem.
 const LINE_WIDTH: usize = 120;
 
-/// Why a scenario could not be read.
+/// Reason for which a scenario could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file could not be opened or read.
     #[error("{file}: cannot be read: {cause}")]
     Unreadable {
-        /// The file, as it was named by the caller.
+        /// Path of the file, as the caller named it.
         file: String,
         /// Error of the operating system.
         #[source]
         cause: std::io::Error,
     },
-    /// The text is not a scenario. Never empty, in the order of the file, overrides last, the first 200.
+    /// The text is not a scenario. The list has 1 to 200 problems, in the order of the file, with overrides last.
     #[error("{}", Listing(.0))]
     Invalid(Vec<Problem>),
 }
 
 impl ScenarioError {
-    /// The problems found in the text; none if the file could not be read at all.
+    /// Returns the problems of the text. The list is empty if the file could not be read.
     pub fn problems(&self) -> &[Problem] {
         match self {
             ScenarioError::Unreadable { .. } => &[],
@@ -35,24 +35,24 @@ impl ScenarioError {
     }
 }
 
-/// One thing that is wrong with a scenario.
+/// One error of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The scenario file, as it was named by the caller.
+    /// Path of the scenario file, as the caller named it.
     pub file: String,
     /// Place of the wrong text.
     pub place: Place,
     /// Kind of problem.
     pub kind: ProblemKind,
-    /// Dotted path of the key concerned, with list elements by name, as `--set` would write it. Empty for the file.
+    /// Dotted path of the key, with list elements by name, in the form of `--set`. It is empty for the file.
     pub key: String,
-    /// One line saying what is wrong.
+    /// Description of the error in one line.
     pub message: String,
     /// Expected form.
     pub expected: Option<String>,
     /// Text or value found.
     pub found: Option<String>,
-    /// The known word closest to the one that was written.
+    /// Known word closest to the given one.
     pub nearest: Option<String>,
     /// Remedy, if it does not follow from the above.
     pub help: Option<String>,
@@ -61,7 +61,7 @@ pub struct Problem {
 /// Place of the text of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the file.
+    /// Place in the file.
     At {
         /// Line, from 1.
         line: usize,
@@ -69,38 +69,38 @@ pub enum Place {
         column: usize,
         /// Characters to underline, at least 1.
         width: usize,
-        /// The whole line.
+        /// Text of the whole line.
         text: String,
     },
-    /// Nowhere in particular: something is missing from the file.
+    /// The file as a whole: a part is missing.
     WholeFile,
-    /// In an override: `key=value`.
+    /// Place in an override: `key=value`.
     Override {
-        /// The option: `--set`, or `--sweep` for one of its values. Without one, messages name the file instead.
+        /// Option: `--set`, or `--sweep` for one of its values. If it is empty, messages name the file instead.
         option: &'static str,
-        /// The override as it was written.
+        /// Text of the override.
         text: String,
     },
 }
 
-/// Sorts of problems.
+/// Kinds of problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The text is not TOML.
     Syntax,
-    /// A key that means nothing there.
+    /// The key is unknown at this place.
     UnknownKey,
-    /// A key that has to be given.
+    /// A required key is missing.
     MissingKey,
-    /// A value of the wrong type, without its unit, or that is not one of the words allowed.
+    /// The value has the wrong type, lacks its unit, or is none of the allowed words.
     InvalidValue,
-    /// A value that is well formed but too small or too large.
+    /// The value is too small or too large.
     OutOfRange,
-    /// A path or link that does not exist.
+    /// A path or link does not exist.
     UnknownName,
-    /// A name given twice, or a value twice in a list.
+    /// A name occurs twice, or a value twice in a list.
     Duplicate,
-    /// Values that are right one by one but do not go together.
+    /// Values are valid alone, but not together.
     Conflict,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// Expectation, finding, nearest word and help in one line.
+    /// Returns expectation, finding, nearest word and help in one line.
     fn advice(&self) -> String {
         let mut parts = Vec::new();
         match (&self.expected, &self.found) {
@@ -138,8 +138,8 @@ impl Problem {
     }
 }
 
-/// The part of a line to show and the number of its characters before the place `at`. Control characters, which
-/// would break the alignment or the terminal, are shown as blanks.
+/// Returns the part of a line to show, and the number of its characters before the place `at`. Control characters are replaced by
+/// blanks, because they would break the alignment or the terminal.
 fn window(line: &str, at: usize) -> (String, usize) {
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     let length = line.chars().count();
@@ -152,7 +152,7 @@ fn window(line: &str, at: usize) -> (String, usize) {
     (format!("{head}{middle}{}", if tail { "..." } else { "" }), at - first + head.len())
 }
 
-/// Prints problems one below the other, the first [`SHOWN`] of them.
+/// Prints the first [`SHOWN`] problems.
 struct Listing<'a>(&'a [Problem]);
 
 impl fmt::Display for Listing<'_> {

@@ -20,9 +20,9 @@ pub struct Event {
     pub at: Span,
     /// The direction that changes.
     pub direction: Direction,
-    /// New values; those that are `None` stay.
+    /// New values; those that are `None` stay the same.
     pub change: Change,
-    /// Losses from then on, in place of all earlier ones.
+    /// Losses from then on, which replace all earlier ones.
     pub loss: Option<Vec<Loss>>,
 }
 
@@ -72,7 +72,7 @@ impl Event {
     }
 }
 
-/// A list of events in the order of their times. An event that changes both directions becomes one for each.
+/// Form of a list of events in the order of their times. An event that changes both directions becomes one for each.
 pub(crate) struct EventList;
 
 impl Form for EventList {
@@ -127,7 +127,7 @@ fn read_all(mut readers: Vec<Reader<'_>>) -> Option<Vec<Event>> {
     Some(all?.into_iter().map(|(event, ..)| event).collect())
 }
 
-/// Complains about two events that set the same key of a direction at the same time.
+/// Reports two events that set the same key of a direction at the same time.
 fn refuse_contradictions(all: &[PlacedEvent], readers: &[Reader<'_>]) {
     for (later, (event, keys, index)) in all.iter().enumerate() {
         let at_once = all[..later].iter().rev().take_while(|(earlier, ..)| earlier.at == event.at);

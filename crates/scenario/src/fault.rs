@@ -1,4 +1,4 @@
-//! Faults of values, before their place is found in the text.
+//! Faults of values, without their place in the text.
 
 use crate::error::ProblemKind;
 use crate::origin::Origin;
@@ -10,9 +10,9 @@ pub(crate) struct Fault(pub(crate) Box<Details>);
 #[derive(Clone, Debug)]
 pub(crate) struct Details {
     pub(crate) kind: ProblemKind,
-    /// Place, if it is more exact than that of the whole value.
+    /// Origin, if it is more exact than that of the whole value.
     pub(crate) at: Option<Origin>,
-    /// Without it the kind of problem and the key make the message.
+    /// Message. By default it consists of the kind of problem and the key.
     pub(crate) message: Option<String>,
     pub(crate) expected: Option<String>,
     pub(crate) found: Option<String>,
@@ -27,22 +27,22 @@ impl Fault {
         Fault(Box::new(details))
     }
 
-    /// A value that is not what it should be.
+    /// Returns the fault of an invalid value.
     pub(crate) fn invalid(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Fault::new(ProblemKind::InvalidValue).expecting(expected).finding(found)
     }
 
-    /// A value outside its range.
+    /// Returns the fault of a value outside its range.
     pub(crate) fn out_of_range(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Fault::new(ProblemKind::OutOfRange).expecting(expected).finding(found)
     }
 
-    /// Anything else, with a message of its own and what to do about it.
+    /// Returns another fault, with its own message and remedy.
     pub(crate) fn because(kind: ProblemKind, message: impl Into<String>, help: impl Into<String>) -> Self {
         Fault::new(kind).saying(message).helping(help)
     }
 
-    /// A word that is not among the known ones.
+    /// Returns the fault of an unknown word.
     pub(crate) fn unknown(kind: ProblemKind, message: String, word: &str, known: &[&str]) -> Self {
         let fault = Fault::new(kind).saying(message).near(word, known.iter().copied());
         match known {
@@ -85,7 +85,7 @@ impl Fault {
         self
     }
 
-    /// Proposes the known word closest to the one that was found, if one is close.
+    /// Proposes the known word closest to the found one, if one is close.
     pub(crate) fn near<'w>(self, word: &str, known: impl IntoIterator<Item = &'w str>) -> Self {
         let nearest = crate::nearest(word, known).map(str::to_owned);
         self.proposing(nearest)

@@ -9,20 +9,20 @@ pub struct Field {
     pub help: String,
     /// Form of its value.
     pub about: About,
-    /// Effect of leaving it out.
+    /// Effect of leaving the key out.
     pub presence: Presence,
-    /// Words of the selecting key for which it applies; empty if it always does.
+    /// Words of the selecting key for which the key applies; empty if it always applies.
     pub only: &'static [&'static str],
 }
 
 /// Effect of leaving a key out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// An error.
+    /// Its absence is an error.
     Required,
-    /// This TOML value holds.
+    /// This TOML value is the default.
     Default(String),
-    /// Another rule holds, in words.
+    /// Another rule applies, in words.
     Optional(&'static str),
 }
 
@@ -33,14 +33,14 @@ pub struct About {
     pub text: String,
     /// The type in Python.
     pub python: String,
-    /// The unit that values are usually given in; empty if they have none.
+    /// Usual unit of values; empty without a unit.
     pub unit: &'static str,
     /// Name of the Python class if the value is a table or a list of tables.
     pub class: Option<&'static str>,
 }
 
 impl About {
-    /// Describes values that are no tables.
+    /// Describes values that are not tables.
     pub(crate) fn plain(text: impl Into<String>, python: impl Into<String>) -> About {
         About { text: text.into(), python: python.into(), unit: "", class: None }
     }

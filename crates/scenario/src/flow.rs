@@ -22,32 +22,32 @@ use crate::reliability::{AnyReliability, FrameReliability, is_by_frame};
 use crate::run::{Run, Stop};
 use crate::section::{Section as _, section};
 
-/// Most user data of a packet of a video: a chunk of SCTP has a length of 16 bits.
+/// Maximum user data of a packet of a video. The length of an SCTP chunk has 16 bits.
 pub const MOST_PAYLOAD_BYTES: u64 = 65_000;
 
-/// A deadline: an hour at the most, as for `anabranch video evaluate`.
+/// Range of deadlines, the same as for `anabranch video evaluate`.
 const DEADLINE: SpanIn = SpanIn(Span::from_micros(1)..=Span::from_secs(3600), "ms");
 
-/// Flows of a scenario at most.
+/// Maximum number of flows of a scenario.
 const MOST_FLOWS: usize = 64;
 
 /// One association and what is sent over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Unique among the flows.
+    /// Name, unique among the flows.
     pub name: String,
     /// Content of the flow.
     pub kind: FlowKind,
     /// Start of the flow.
     pub start: Span,
-    /// The paths it may use, the primary path first, as indices into [`Scenario::paths`](crate::Scenario::paths).
+    /// Paths that the flow may use, the primary path first, as indices into [`Scenario::paths`](crate::Scenario::paths).
     pub paths: Vec<usize>,
-    /// Its scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary); without it each of
-    /// [`Run::schemes`] in turn. Not checked here.
+    /// Scheme, as an expression of [`Scenario::vocabulary`](crate::Scenario::vocabulary). Without one, the flow uses each of
+    /// [`Run::schemes`] in turn. It is not checked here.
     pub scheme: Option<String>,
-    /// Sending host.
+    /// Sending hosts.
     pub direction: Directions,
-    /// The rate at which the receiving application reads at most; without it, everything at once.
+    /// Maximum rate at which the receiving application reads; `None` reads everything at once.
     pub reader: Option<Rate>,
     /// Small messages beside the bulk, on a stream of their own.
     pub beside: Option<MessagesBeside>,
@@ -56,9 +56,9 @@ pub struct Flow {
 /// Content of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlowKind {
-    /// As much as goes through, without end.
+    /// Data without end, as much as the network carries.
     Bulk,
-    /// A file, once.
+    /// A file, sent once.
     File(FileSource),
     /// Messages at regular times.
     Messages {
@@ -66,42 +66,42 @@ pub enum FlowKind {
         size_bytes: u64,
         /// Time between the starts of two messages.
         interval: Span,
-        /// Messages in all; without it they go on until the end of the run.
+        /// Number of messages; without it they continue until the end of the run.
         count: Option<u64>,
-        /// `true` if they are delivered in order within their stream.
+        /// Set if they are delivered in order within their stream.
         ordered: bool,
-        /// Streams they are spread over.
+        /// Streams that are used in turn.
         streams: u16,
-        /// Lifetime of a message.
+        /// Limit after which a message is abandoned.
         reliability: Reliability,
     },
-    /// The frames of a trace, each at its time.
+    /// Frames of a trace, each at its time.
     Video(VideoFlow),
 }
 
 /// Content of a file flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
-    /// This file, named as in the scenario. Its existence is not checked here.
+    /// This file, with the path of the scenario. Its existence is not checked here.
     Path(PathBuf),
-    /// Made-up content of this many bytes.
+    /// Generated content with this number of bytes.
     SizeBytes(u64),
 }
 
 /// Frames of a trace, and when they are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VideoFlow {
-    /// The file of the frame trace, named as in the scenario. Its existence is not checked here.
+    /// Path of the frame trace as in the scenario. Its existence is not checked here.
     pub trace: PathBuf,
-    /// From when a B frame is handed over to when it is shown; others have up to a few frame intervals more.
+    /// Time from the transmission of a B frame to its playout. Other frames have up to a few frame intervals more.
     pub deadline: Span,
-    /// User data of a full packet; without it what fits a packet of the association's MTU.
+    /// User data of a full packet; without it, as much as fits into a packet of the association's MTU.
     pub payload_bytes: Option<u64>,
-    /// `true` if packets are delivered in order within their stream.
+    /// Set if packets are delivered in order within their stream.
     pub ordered: bool,
-    /// Streams that frames are spread over.
+    /// Streams that frames use in turn.
     pub streams: u16,
-    /// Limits after which packets are given up.
+    /// Limits after which packets are abandoned.
     pub reliability: FrameReliability,
 }
 
@@ -175,12 +175,12 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl FlowKind {
-    /// Returns `true` if there is a last byte.
+    /// Returns `true` if the flow has a last byte.
     pub fn ends(&self) -> bool {
         match self {
             FlowKind::Bulk | FlowKind::Video(_) => false,
             FlowKind::File(_) => true,
-            // The last message to arrive is known only if none is given up.
+            // The last message is known only if no message is abandoned.
             FlowKind::Messages { count, reliability, .. } => {
                 count.is_some() && *reliability == Reliability::Full
             }
@@ -189,7 +189,7 @@ impl FlowKind {
 }
 
 impl FlowKind {
-    /// Returns `true` if something that it sends may be given up.
+    /// Returns `true` if data of the flow may be abandoned.
     pub fn has_limit(&self) -> bool {
         match self {
             FlowKind::Bulk | FlowKind::File(_) => false,
@@ -305,7 +305,7 @@ fn file_of(path: Option<String>, size: Option<u64>, reader: &Reader<'_>) -> Opti
 }
 
 impl Flow {
-    /// Returns the table of the flow, in which paths have these names.
+    /// Returns the table of the flow. `names` are the names of the paths.
     pub(crate) fn to_rows(&self, names: &[&str]) -> FlowRows {
         let paths = self.paths.iter().map(|&index| (names[index].to_owned(), Origin::Assumed)).collect();
         let rows = FlowRows {
@@ -360,7 +360,7 @@ impl Flow {
     }
 }
 
-/// A run that stops with the transfer needs one that ends.
+/// Reports a run that stops with the transfer and has no flow that ends.
 pub(crate) fn check_end(root: &Reader<'_>, run: &Run, flows: &[Flow]) {
     let transfer = matches!(run.stop, Stop::Transfer { .. });
     if transfer && !flows.iter().any(|flow| flow.kind.ends()) {

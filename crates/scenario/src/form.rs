@@ -1,4 +1,4 @@
-//! Forms of values: how they are described, read and written.
+//! Forms of values, with their description, reader and writer.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ use crate::text::quoted;
 use crate::units::{self, UnitError};
 use crate::writer::{Writer, quote};
 
-/// The form of a value.
+/// Form of a value.
 pub(crate) trait Form {
     /// Type of the value.
     type Output;
@@ -46,25 +46,25 @@ pub(crate) trait Form {
     }
 }
 
-/// A duration within a range, usually given in this unit.
+/// A duration within a range, with its usual unit.
 pub(crate) struct SpanIn(pub(crate) RangeInclusive<Span>, pub(crate) &'static str);
 
 /// A rate from 1 bit/s to 1000 Gbit/s.
 pub(crate) struct AnyRate;
 
-/// A size in bytes within a range, usually given in this unit.
+/// A size in bytes within a range, with its usual unit.
 pub(crate) struct SizeIn(pub(crate) RangeInclusive<u64>, pub(crate) &'static str);
 
 /// A size in wire bytes.
 pub(crate) struct WireSize(pub(crate) SizeIn);
 
-/// The length of a queue.
+/// Length of a queue.
 pub(crate) struct AnyQueue;
 
 /// A whole number within a range.
 pub(crate) struct IntegerIn<T>(pub(crate) RangeInclusive<T>);
 
-/// A number within a range, whose ends are included.
+/// A number within a range, including its ends.
 pub(crate) struct NumberIn(pub(crate) RangeInclusive<f64>);
 
 /// A number from 0 to 1, or a string in percent.
@@ -79,49 +79,49 @@ pub(crate) struct Text;
 /// A string that can name an element of a list.
 pub(crate) struct Name;
 
-/// One of some words, each of which stands for a value.
+/// One of several words, each with its value.
 pub(crate) struct OneOf<T: 'static>(pub(crate) &'static [(&'static str, T)]);
 
-/// A list of strings, none empty, none twice, each with its place.
+/// A list of different, nonempty strings, with their places.
 pub(crate) struct PlacedTexts;
 
-/// The longest time of a scenario: about a month and a half.
+/// Longest time of a scenario: about a month and a half.
 pub(crate) const LONGEST: Span = Span::from_secs(4_000_000);
 
-/// The shortest time that is not zero.
+/// Shortest time above zero.
 pub(crate) const INSTANT: Span = Span::from_nanos(1);
 
-/// Any time from zero on.
+/// A time from zero on.
 pub(crate) const ANY_TIME: SpanIn = SpanIn(Span::ZERO..=LONGEST, "s");
 
-/// Any time longer than zero.
+/// A time above zero.
 pub(crate) const SOME_TIME: SpanIn = SpanIn(INSTANT..=LONGEST, "s");
 
-/// Any time longer than zero, usually a short one.
+/// A time above zero, usually a short one.
 pub(crate) const GAP: SpanIn = SpanIn(INSTANT..=LONGEST, "ms");
 
-/// The longest delay of a packet on one link.
+/// Longest delay of a packet on one link.
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 
 /// Propagation delay of one link.
 pub(crate) const DELAY: SpanIn = SpanIn(Span::ZERO..=LONGEST_DELAY, "ms");
 
-/// A delay longer than zero.
+/// A delay above zero.
 pub(crate) const SOME_DELAY: SpanIn = SpanIn(INSTANT..=LONGEST_DELAY, "ms");
 
 /// Wire bytes of a packet.
 pub(crate) const PACKET_SIZE: SizeIn = SizeIn(1..=LARGEST_PACKET, "B");
 
-/// The largest packet that IP can carry.
+/// Largest packet of IP.
 pub(crate) const LARGEST_PACKET: u64 = 65_535;
 
-/// Bytes of data to be sent, stored or waited for.
+/// Bytes of data that are sent, stored or awaited.
 pub(crate) const DATA_SIZE: SizeIn = SizeIn(1..=MOST_DATA, "KiB");
 
-/// Most bytes of data.
+/// Largest size of data.
 pub(crate) const MOST_DATA: u64 = 1 << 50;
 
-/// The highest rate of a scenario.
+/// Highest rate of a scenario.
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000);
 
 impl Form for SpanIn {
@@ -287,7 +287,7 @@ impl Form for NumberIn {
             Value::Float(number) => number,
             _ => return Err(mismatch(self, node)),
         };
-        // The range leaves out NaN too. Adding zero turns -0 into 0.
+        // The range excludes NaN too. Adding zero turns -0 into 0.
         if self.0.contains(&number) {
             Ok(number + 0.0)
         } else {
@@ -437,7 +437,7 @@ impl Form for Name {
     }
 }
 
-/// A string of a list and where it stands.
+/// A string of a list and its place.
 pub(crate) type Placed = (String, Origin);
 
 impl Form for PlacedTexts {
@@ -477,7 +477,7 @@ impl Form for PlacedTexts {
     }
 }
 
-/// A list of strings, none empty, none twice.
+/// A list of different, nonempty strings.
 pub(crate) struct Texts;
 
 impl Form for Texts {
@@ -514,12 +514,12 @@ fn grouped(number: u64) -> String {
     groups.join(",")
 }
 
-/// The fault of a value that does not have the form at all.
+/// Returns the fault of a value that has another form.
 pub(crate) fn mismatch(form: &impl Form, node: &Node) -> Fault {
     Fault::invalid(form.expected(), node.value.to_string())
 }
 
-/// Reads a string as a quantity; a number in its place lacks its unit.
+/// Reads a string as a quantity. The fault of a number names the missing unit.
 fn quantity<T>(
     node: &Node,
     expected: &str,
@@ -528,7 +528,7 @@ fn quantity<T>(
     match &node.value {
         Value::Text(text) => {
             parse(text).map_err(|error| {
-                // The form is described better here, where it is known what the value is for.
+                // The caller's description is more specific, since it knows the purpose of the value.
                 let expected = if error.out_of_range { &error.expected } else { expected };
                 Fault::invalid(expected, error.found).proposing(error.nearest)
             })

@@ -3,24 +3,24 @@
 /// Prediction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameType {
-    /// None.
+    /// No prediction.
     I,
-    /// From the reference, I or P, before it in coding order.
+    /// Prediction from the reference, I or P, before it in coding order.
     P,
-    /// From the two references before it in coding order, between which it is displayed.
+    /// Prediction from the two references before it in coding order, between which it is displayed.
     B,
 }
 
 impl FrameType {
-    /// All types, in the order in which results have them.
+    /// All types, in the order of results.
     pub const ALL: [FrameType; 3] = [FrameType::I, FrameType::P, FrameType::B];
 
-    /// Returns the type of a letter.
+    /// Returns the type with this letter.
     pub fn of(letter: &str) -> Option<FrameType> {
         FrameType::ALL.into_iter().find(|kind| kind.letter() == letter)
     }
 
-    /// Returns its letter.
+    /// Returns the letter of the type.
     pub fn letter(self) -> &'static str {
         match self {
             FrameType::I => "I",
@@ -29,7 +29,7 @@ impl FrameType {
         }
     }
 
-    /// Returns `true` if other frames are predicted from it.
+    /// Returns `true` if other frames are predicted from this type.
     pub fn is_reference(self) -> bool {
         self != FrameType::B
     }

@@ -13,7 +13,7 @@ use crate::inner::{Inner, Short};
 use crate::reader::Reader;
 use crate::section::{Described, section};
 
-/// Packets of a batch at most.
+/// Maximum number of packets of a batch.
 const MOST_PACKETS: u64 = 1_000_000;
 
 section! {
@@ -129,7 +129,7 @@ impl Described for Jitter {
     }
 }
 
-/// A bare time: uniform jitter up to that, in order.
+/// A time alone: uniform jitter up to that time, in order.
 struct MostJitter;
 
 impl Form for MostJitter {

@@ -11,16 +11,16 @@ use crate::reader::Reader;
 use crate::section::{Described, Section, inline};
 use crate::writer::Writer;
 
-/// A table in one line, of this class in Python.
+/// A table in one line, with the name of its Python class.
 pub(crate) struct Inner<T>(&'static str, PhantomData<T>);
 
-/// A table under a header of its own, of this class in Python.
+/// A table with its own header, with the name of its Python class.
 pub(crate) struct SubTable<T>(&'static str, PhantomData<T>);
 
-/// A list of tables, each under a header of its own, of this class in Python.
+/// A list of tables with their own headers, with the name of their Python class.
 pub(crate) struct Tables<T>(&'static str, PhantomData<T>);
 
-/// A table in one line, or a bare value in its place.
+/// A table in one line, or a single value in its place.
 pub(crate) struct Short<T, F>(pub(crate) Inner<T>, pub(crate) F);
 
 impl<T> Inner<T> {
@@ -41,7 +41,7 @@ impl<T> Tables<T> {
     }
 }
 
-/// The fault of another value in place of a table.
+/// Returns the fault of another value in place of a table.
 fn no_table<T>(node: &Node) -> Result<T, Fault> {
     Err(Fault::invalid("a table", node.value.to_string()))
 }

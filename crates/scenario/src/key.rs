@@ -2,7 +2,7 @@
 
 use crate::document::{Node, Value};
 
-/// Returns the segment of an element of a list in the path of a key: its name if that is possible, else its index.
+/// Returns the segment of a list element in the path of a key: its valid name, or else its index.
 pub(crate) fn element(key: &str, index: usize, node: &Node) -> String {
     let Value::Table(table) = &node.value else { return index.to_string() };
     match table.get("name").map(|name| &name.value) {
@@ -15,7 +15,7 @@ pub(crate) fn element(key: &str, index: usize, node: &Node) -> String {
 /// Lists whose elements have names.
 pub(crate) const NAMED: [&str; 3] = ["path", "flow", "link"];
 
-/// The name of an element that was not given one.
+/// Returns the name of an element without one.
 pub(crate) fn default_name(key: &str, index: usize) -> String {
     format!("{key}-{}", index + 1)
 }

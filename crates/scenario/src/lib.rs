@@ -5,7 +5,7 @@
 //!
 //! Each section of the file is one table of fields: key, form and range of the value, default, help text. The reader with its error
 //! places, the canonical writer, completions, the key reference of the book and the classes of the Python package come from these
-//! tables. Rules across fields stand beside them.
+//! tables. Rules across fields are next to them.
 //!
 //! ```
 //! use anabranch_scenario::Scenario;
@@ -102,21 +102,21 @@ pub struct Scenario {
     pub run: Run,
     /// Settings of every association.
     pub association: Association,
-    /// Schemes that it defines for itself, in the order of their names.
+    /// Schemes that the scenario defines, in alphabetical order.
     pub schemes: Vec<SchemeDefinition>,
     /// Links that paths share.
     pub links: Vec<Link>,
-    /// Paths between the hosts, one at least.
+    /// Paths between the hosts, at least one.
     pub paths: Vec<Path>,
-    /// Flows, one at least.
+    /// Flows, at least one.
     pub flows: Vec<Flow>,
 }
 
 impl Scenario {
-    /// Reads a scenario file and puts the overrides in, later ones over earlier ones.
+    /// Reads a scenario file with overrides, later ones over earlier ones.
     ///
     /// # Errors
-    /// If the file cannot be read, or with all that is wrong in it.
+    /// If the file cannot be read, or with all errors in it.
     pub fn load(path: &FilePath, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
         let file = path.display().to_string();
         let bytes =
@@ -138,21 +138,21 @@ impl Scenario {
     /// Reads the text of a scenario. The name of the file is only used in errors.
     ///
     /// # Errors
-    /// With all that is wrong in the text; if it is not TOML, with the first place where it is not.
+    /// All errors in the text. If it is not TOML, the first place at which it is not.
     pub fn parse(text: &str, file: &str, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
         Draft::parse(text, file)?.read_scenario(overrides)
     }
 
-    /// Parts of scheme expressions: presets, components, and the scenario's own definitions. One that was changed
-    /// since it was read, and is wrong now, is left out.
+    /// Returns the parts of scheme expressions: presets, components, and the scenario's own definitions. A definition that was
+    /// changed after reading and is invalid is omitted.
     pub fn vocabulary(&self) -> Vocabulary {
         scheme::vocabulary(&self.schemes)
     }
 
-    /// The scenario as a file that says everything, which reads as the same scenario.
+    /// Returns the scenario as a file with all values, which reads as the same scenario.
     ///
     /// # Panics
-    /// If an index in `paths` or `flows` was changed to one that does not exist.
+    /// If an index in `paths` or `flows` was changed to a nonexistent one.
     pub fn to_toml(&self) -> String {
         let mut out = Writer::default();
         out.table("run", false, |out| self.run.to_rows().write_rows(out));
@@ -186,7 +186,7 @@ impl Scenario {
     }
 }
 
-/// Returns the known word closest to one that is not known, if it is close enough to be meant.
+/// Returns the known word closest to an unknown one, if it is close enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if word.len() > LONGEST {

@@ -16,34 +16,34 @@ use crate::reader::Reader;
 use crate::section::{Section as _, section};
 use crate::units::format_size;
 
-/// A link that several paths may go through.
+/// A link that several paths may use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Unique among the links.
+    /// Name, unique among the links.
     pub name: String,
-    /// Its directions, traffic and events.
+    /// Directions, traffic and events.
     pub duplex: Duplex,
 }
 
 /// A link in both directions, with its cross traffic and its changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Duplex {
-    /// The direction of the data.
+    /// Direction of the data.
     pub forward: OneWay,
-    /// The direction back.
+    /// Opposite direction.
     pub reverse: OneWay,
     /// Cross traffic.
     pub background: Vec<Background>,
-    /// Changes in the course of a run, by time.
+    /// Changes during a run, by time.
     pub events: Vec<Event>,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWay {
-    /// The rate at which packets leave the queue.
+    /// Rate at which packets leave the queue.
     pub rate: Rate,
-    /// Time from the end of sending to arrival.
+    /// Time from the end of the transmission to the arrival.
     pub delay: Span,
     /// Limit of the queue.
     pub queue: QueueLimit,
@@ -53,7 +53,7 @@ pub struct OneWay {
     pub impairments: Impairments,
 }
 
-/// Links of a scenario at most.
+/// Maximum number of links of a scenario.
 const MOST_LINKS: usize = 64;
 
 /// Queue of a link without `queue`.
@@ -116,7 +116,7 @@ pub(crate) fn read_links(mut readers: Vec<Reader<'_>>, names: &mut Names) -> Opt
     links.into_iter().collect()
 }
 
-/// Reads the keys of a link, which a path with a link of its own has too.
+/// Reads the keys of a link, which a path with its own link has too.
 pub(crate) fn read_duplex(reader: &mut Reader<'_>, expected_rate: String) -> Option<Duplex> {
     let rows = DuplexRows::read_rows(reader);
     for (key, expected) in [("rate", expected_rate), ("delay", DELAY.expected())] {
@@ -133,7 +133,7 @@ pub(crate) fn read_duplex(reader: &mut Reader<'_>, expected_rate: String) -> Opt
     Some(Duplex { forward, reverse, background, events })
 }
 
-/// Returns the direction back, which is like the other one but for the loss, the impairments and its own keys.
+/// Returns the reverse direction: that of the forward one, except for loss, impairments and its own keys.
 fn reverse_of(
     reader: &Reader<'_>,
     forward: &OneWay,
@@ -182,7 +182,7 @@ impl From<&Duplex> for DuplexRows {
     }
 }
 
-/// Complains about policers that no packet of the largest size passes: they would stop every association that fills its packets.
+/// Reports policers that drop every packet of the largest size. They would stop each association that fills its packets.
 pub(crate) fn check_bursts<'d>(
     root: &Reader<'_>,
     list: &str,
@@ -203,7 +203,7 @@ pub(crate) fn check_bursts<'d>(
     }
 }
 
-/// Complains about keys of a link in a path that has none of its own.
+/// Reports keys of a link in a path without its own link.
 pub(crate) fn refuse_duplex(reader: &mut Reader<'_>) {
     let why = "a path with `via` has a link of its own only if it has a `rate`: give one, or move this to the [[link]]";
     for field in DuplexRows::fields() {

@@ -12,13 +12,13 @@ use crate::inner::Inner;
 use crate::reader::Reader;
 use crate::section::{Described, section};
 
-/// Source under which a loss trace of a scenario has the packets that each flow loses. It is no name of a flow.
+/// Source under which a loss trace of a scenario lists the packets that each flow loses. No flow has this name.
 pub const EACH_FLOW: &str = "*";
 
 /// One process that loses packets in one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// Packets that are lost. A trace has them under [`EACH_FLOW`].
+    /// Packets that are lost. A trace lists them under [`EACH_FLOW`].
     pub model: LossModel,
     /// Place on the link where they are lost.
     pub place: LossPlace,
@@ -61,22 +61,22 @@ section! {
     }
 }
 
-/// Losses as a file gives them under one key.
+/// Losses of one key of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Losses {
-    /// In the direction of the data; or, where the key stands for one direction, in that one.
+    /// Losses in the direction of the data. If the key belongs to one direction, losses in that direction.
     pub(crate) forward: Option<Vec<Loss>>,
-    /// Against the data.
+    /// Losses against the data.
     pub(crate) reverse: Option<Vec<Loss>>,
 }
 
 impl Losses {
-    /// Returns the losses of a key that stands for one direction.
+    /// Returns the losses of a key that belongs to one direction.
     pub(crate) fn one_way(losses: &[Loss]) -> Losses {
         Losses { forward: Some(losses.to_vec()), reverse: None }
     }
 
-    /// Sorts losses by direction. An empty list says that nothing is lost.
+    /// Sorts losses by direction. An empty list means no losses.
     fn gather(all: Vec<Directed>) -> Losses {
         let mut losses = Losses::default();
         if all.is_empty() {
@@ -95,7 +95,7 @@ impl Losses {
     }
 }
 
-/// A loss with the direction that its table gives.
+/// A loss with the direction of its table.
 struct Directed {
     loss: Loss,
     direction: Option<Directions>,
@@ -163,7 +163,7 @@ pub(crate) struct LossList;
 const TABLE: Inner<Directed> = Inner::new("Loss");
 
 impl LossList {
-    /// Reads one table. Where the direction is known from the table around it, it must not be given.
+    /// Reads a table. It must not have a direction if the surrounding table determines it.
     fn table<'a>(&self, around: &Reader<'a>, node: &'a Node, path: String) -> Option<Directed> {
         let mut reader = around.as_table(node, path)?;
         if around.has_direction() {
@@ -186,7 +186,7 @@ impl Form for LossList {
             _ => fault,
         })?;
         let loss = Loss { model: LossModel::Bernoulli(rate), place: LossPlace::BeforeQueue };
-        // None at all is no loss process.
+        // A probability of zero is not a loss process.
         Ok(Losses { forward: Some(if rate > 0.0 { vec![loss] } else { Vec::new() }), reverse: None })
     }
 

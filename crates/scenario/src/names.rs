@@ -7,12 +7,12 @@ use crate::key::default_name;
 use crate::origin::Origin;
 use crate::reader::Reader;
 
-/// Names given so far in one list, by index.
+/// Names of one list so far, by index.
 pub(crate) struct Names {
-    /// Kind of the named things: `path`, `flow` or `link`.
+    /// Kind of the elements: `path`, `flow` or `link`.
     what: &'static str,
     names: Vec<String>,
-    /// `true` if there are more that were not read.
+    /// Set if the list has further elements that were not read.
     cut: bool,
 }
 
@@ -25,7 +25,7 @@ impl Names {
         self.names.len()
     }
 
-    /// Complains about more than `most` elements and leaves them unread.
+    /// Reports more than `most` elements, and ignores the others.
     pub(crate) fn limit(&mut self, readers: &mut Vec<Reader<'_>>, most: usize) {
         let Some(extra) = readers.get(most) else { return };
         let message = format!("a scenario has at most {most} {}s", self.what);
@@ -35,8 +35,8 @@ impl Names {
         self.cut = true;
     }
 
-    /// Returns the name of the next element, and complains about one that is taken. An element whose name is wrong keeps its
-    /// default name, so that references to the others are still understood.
+    /// Returns the name of the next element, and reports a name that is used twice. An element with an invalid name keeps its
+    /// default name, so that references to the others are still resolved.
     pub(crate) fn add(&mut self, reader: &Reader<'_>) -> Option<String> {
         let default = default_name(self.what, self.names.len());
         let given = reader.peek("name").map(|node| Name.read(node));
@@ -61,7 +61,7 @@ impl Names {
         false
     }
 
-    /// The indices of elements that the list under `key` names.
+    /// Returns the indices of the elements in the list under `key`.
     pub(crate) fn resolve(&self, reader: &Reader<'_>, key: &str, wanted: &[Placed]) -> Option<Vec<usize>> {
         let indices: Vec<Option<usize>> =
             wanted.iter().map(|(name, origin)| self.resolve_one(reader, key, name, origin)).collect();

@@ -5,10 +5,10 @@ use std::ops::Range;
 /// Origin of a key or value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// These bytes of the file.
+    /// Bytes of the file.
     File(Range<usize>),
-    /// The override with this index.
+    /// Index of an override.
     Override(usize),
-    /// Nowhere: assumed because it was not given.
+    /// Default of a missing value.
     Assumed,
 }

@@ -1,4 +1,4 @@
-//! Overrides: `path.path-1.loss=0.02` puts a value into the document before it is read.
+//! Overrides, such as `path.path-1.loss=0.02`, which set a value of the document before it is read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,27 +10,27 @@ use crate::key::{NAMED, element};
 use crate::origin::Origin;
 use crate::text::printable;
 
-/// Parts of a key at most. The longest key of a scenario has six.
+/// Maximum number of parts of a key. The longest key of a scenario has six.
 const DEEPEST: usize = 12;
 
-/// Lists of tables, which are not made up if they are missing.
+/// Lists of tables, which overrides do not create.
 const LISTS: [&str; 5] = ["path", "flow", "link", "background", "event"];
 
-/// A value given outside the file, `key=value`.
+/// Value from outside the file, `key=value`.
 ///
-/// The key is dotted. Elements of a list are named by their name, or by their index from 0, or `*` for all of them:
-/// `path.path-1.loss=0.02`, `path.*.background.0.rate=2 Mbit/s`. The value is TOML; what is not TOML is a string.
+/// The key is dotted. List elements are named by their name, or by their index from 0, or `*` for all of them:
+/// `path.path-1.loss=0.02`, `path.*.background.0.rate=2 Mbit/s`. A value that is not TOML is a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// The dotted key.
+    /// Dotted key.
     pub key: String,
-    /// The value as it was written.
+    /// Value as written.
     pub value: String,
-    /// The option it was given with, for messages; empty if there was none.
+    /// Option of the override, for messages; empty without one.
     pub option: &'static str,
 }
 
-/// Text that is no override.
+/// Error about text that is not an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected KEY=VALUE such as path.path-1.loss=0.02, found `{}`", .0.escape_debug())]
 pub struct OverrideError(String);
@@ -55,7 +55,7 @@ impl fmt::Display for Override {
 }
 
 impl Override {
-    /// Puts the value into the document. Keys that do not exist are put in too and found when the document is read.
+    /// Sets the value in the document. Unknown keys are set too, and reported when the document is read.
     pub(crate) fn apply(&self, root: &mut Table, index: usize) -> Result<(), Fault> {
         let origin = Origin::Override(index);
         let parts: Vec<&str> = self.key.split('.').collect();
@@ -77,7 +77,7 @@ impl Override {
         Err(Fault::because(ProblemKind::UnknownName, message, "the scenario has no such elements"))
     }
 
-    /// The value as TOML, or as a bare string unless it looks like TOML gone wrong.
+    /// Returns the value as TOML. A value that is not TOML is a bare string, unless it begins like other TOML.
     fn node(&self, origin: &Origin) -> Result<Node, Fault> {
         let text = self.value.as_str();
         match parse_value(text, origin) {
@@ -92,7 +92,7 @@ impl Override {
     }
 }
 
-/// Gives a scenario without flows the one that is assumed then.
+/// Adds the default flow to a scenario without flows.
 pub(crate) fn assume_flow(root: &mut Table) {
     let given = match root.get("flow").map(|node| &node.value) {
         Some(Value::List(flows)) => !flows.is_empty(),
@@ -104,7 +104,7 @@ pub(crate) fn assume_flow(root: &mut Table) {
     }
 }
 
-/// Puts a value in all places that a key matches.
+/// Sets a value at all places that match a key.
 struct Placement<'a> {
     node: &'a Node,
     origin: &'a Origin,

@@ -8,17 +8,17 @@ use crate::names::Names;
 use crate::reader::Reader;
 use crate::section::{Section as _, section};
 
-/// Paths of a scenario at most.
+/// Maximum number of paths of a scenario.
 const MOST_PATHS: usize = 8;
 
-/// A path between the hosts: shared links, then a link of its own; one of the two may be missing.
+/// Path between the hosts: shared links, then its own link, or one of the two.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// Unique among the paths.
+    /// Name, unique among the paths.
     pub name: String,
     /// Shared links in the order of the data, as indices into [`Scenario::links`](crate::Scenario::links).
     pub via: Vec<usize>,
-    /// The link of its own, after the shared ones.
+    /// Own link of the path, behind the shared ones.
     pub own: Option<Duplex>,
 }
 
@@ -33,7 +33,7 @@ section! {
     }
 }
 
-/// Reads the paths, one at least.
+/// Reads the paths, at least one.
 pub(crate) fn read_paths(
     root: &Reader<'_>,
     mut readers: Vec<Reader<'_>>,
@@ -64,7 +64,7 @@ fn read(mut reader: Reader<'_>, links: &Names, names: &mut Names) -> Option<Path
     Some(Path { name: name?, via: via?, own: own? })
 }
 
-/// Complains about links that no path goes through.
+/// Reports links that no path uses.
 pub(crate) fn check_links_used(root: &Reader<'_>, links: &[Link], paths: &[Path]) {
     for (index, link) in links.iter().enumerate() {
         if !paths.iter().any(|path| path.via.contains(&index)) {

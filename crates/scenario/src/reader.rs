@@ -1,4 +1,4 @@
-//! Reads a table key by key and complains about the keys nobody asked for.
+//! Reads a table key by key, and reports unknown keys.
 
 use crate::document::{Entry, Node, Table, Value};
 use crate::error::ProblemKind;
@@ -8,10 +8,10 @@ use crate::origin::Origin;
 use crate::report::Report;
 use crate::text::quoted;
 
-/// A table that was not given.
+/// Table in place of a missing one.
 static EMPTY: Table = Table { entries: Vec::new() };
 
-/// A table being read. [`Reader::finish`] has to be called when all keys have been asked for.
+/// Reader of a table. [`Reader::finish`] must be called after all keys have been read.
 pub(crate) struct Reader<'a> {
     table: &'a Table,
     origin: Origin,
@@ -19,22 +19,22 @@ pub(crate) struct Reader<'a> {
     report: &'a Report<'a>,
     known: Vec<&'static str>,
     refused: Vec<&'static str>,
-    /// The key that selects which others apply, with its word; without one if it is wrong.
+    /// Key that selects the applicable keys, with its word, or `None` if the word is invalid.
     selected: Option<(&'static str, Option<&'static str>)>,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of a table that stands at `origin` and is called `path`, empty for the whole document.
+    /// Returns a reader of the table at `origin`. `path` is empty for the whole document.
     pub(crate) fn new(table: &'a Table, origin: Origin, path: String, report: &'a Report<'a>) -> Self {
         Reader { table, origin, path, report, known: Vec::new(), refused: Vec::new(), selected: None }
     }
 
-    /// A reader of an empty table.
+    /// Returns a reader of an empty table.
     pub(crate) fn of_nothing(report: &'a Report<'a>) -> Self {
         Reader::new(&EMPTY, Origin::Assumed, String::new(), report)
     }
 
-    /// A key of this table as `--set` would write it.
+    /// Returns a key of this table in the form of `--set`.
     pub(crate) fn key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
@@ -44,12 +44,12 @@ impl<'a> Reader<'a> {
         self.table.get(key).is_some()
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(crate) fn peek(&self, key: &str) -> Option<&'a Node> {
         self.table.get(key)
     }
 
-    /// The value of a key, which is known from then on.
+    /// Returns the value of a key, and marks the key as known.
     pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if !self.known.contains(&key) {
             self.known.push(key);
@@ -57,18 +57,18 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
-    /// Sets the key that selects which others apply, with its word; without one if it is wrong.
+    /// Sets the key that selects the applicable keys, with its word, or `None` if the word is invalid.
     pub(crate) fn set_selected(&mut self, key: &'static str, word: Option<&'static str>) {
         self.selected = Some((key, word));
     }
 
-    /// Returns the word that selects which keys apply.
+    /// Returns the word that selects the applicable keys.
     pub(crate) fn word(&self) -> Option<&'static str> {
         self.selected.and_then(|(_, word)| word)
     }
 
-    /// Returns whether a key applies that has a meaning for these words only, and refuses it if it does not. `None` if the word
-    /// is not known.
+    /// Returns `true` if a key applies that is valid only for these words. Reports it if it does not apply. Returns `None` if the
+    /// selecting word is invalid.
     pub(crate) fn applies(&mut self, key: &'static str, words: &[&str]) -> Option<bool> {
         let (selector, word) = self.selected?;
         let Some(word) = word else {
@@ -84,12 +84,12 @@ impl<'a> Reader<'a> {
         Some(true)
     }
 
-    /// Returns `true` if the table stands for one direction of a link, so that tables in it need not name theirs.
+    /// Returns `true` if the table belongs to one direction of a link, so that tables in it have no direction.
     pub(crate) fn has_direction(&self) -> bool {
         self.path.ends_with(".reverse") || self.has("direction")
     }
 
-    /// A table, taken as empty if it is not given. `None` if it is something else.
+    /// Returns a table, which is empty if it is missing. Returns `None` for another value.
     pub(crate) fn table(&mut self, key: &'static str) -> Option<Reader<'a>> {
         let path = self.key(key);
         match self.node(key) {
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tables of a list. A value that is no list of tables is a fault.
+    /// Returns the tables of a list. Reports another value.
     pub(crate) fn tables(&mut self, key: &'static str) -> Option<Vec<Reader<'a>>> {
         match self.node(key) {
             None => Some(Vec::new()),
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tables of a list, each called by its name or its index. A value that is no list of tables is a fault.
+    /// Returns the tables of a list, each with its name or its index. Reports another value.
     pub(crate) fn elements(&self, key: &'static str, node: &'a Node) -> Option<Vec<Reader<'a>>> {
         let Value::List(items) = &node.value else {
             let expected = match self.path.split('.').next() {
@@ -123,8 +123,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// The tables below this one, whose keys are names of the author's choice, with the names and where they stand. A key that
-    /// holds no table is a fault.
+    /// Returns the tables below this one whose keys are names, with the names and their places. Reports a key with another value.
     pub(crate) fn named_tables(&self) -> Vec<(&'a str, &'a Origin, Option<Reader<'a>>)> {
         let entries = self.table.entries.iter();
         let table = |entry: &'a Entry| {
@@ -134,7 +133,7 @@ impl<'a> Reader<'a> {
         entries.map(table).collect()
     }
 
-    /// A node read as a table, or a fault.
+    /// Returns a node as a table, or reports it.
     pub(crate) fn as_table(&self, node: &'a Node, path: String) -> Option<Reader<'a>> {
         match &node.value {
             Value::Table(table) => Some(Reader::new(table, node.origin.clone(), path, self.report)),
@@ -145,7 +144,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Complains about a key that has a meaning elsewhere but none here.
+    /// Reports a key that is valid elsewhere but not here.
     pub(crate) fn refuse(&mut self, key: &'static str, why: &str) {
         self.refused.push(key);
         if let Some(entry) = self.entry(key) {
@@ -158,28 +157,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reports a fault of the value of a key.
+    /// Reports the fault of a key's value.
     pub(crate) fn fault(&self, key: &str, fault: Fault) {
         let origin = self.table.get(key).map_or(&self.origin, |node| &node.origin);
         self.report.add(origin, &self.key(key), fault);
     }
 
-    /// Reports a fault of the table as a whole.
+    /// Reports a fault of the whole table.
     pub(crate) fn fault_here(&self, fault: Fault) {
         self.report.add(&self.origin, &self.path, fault);
     }
 
-    /// Makes keys known without asking for their values, for a table that is known to be wrong already.
+    /// Marks keys as known without reading their values, for a table that is invalid already.
     pub(crate) fn know(&mut self, keys: &[&'static str]) {
         self.known.extend_from_slice(keys);
     }
 
-    /// Reports a fault of something at a place of its own.
+    /// Reports a fault with its own place.
     pub(crate) fn fault_at(&self, origin: &Origin, key: &str, fault: Fault) {
         self.report.add(origin, &self.key(key), fault);
     }
 
-    /// Reports a fault of the value of a key in a table below this one.
+    /// Reports the fault of a key's value in a table below this one.
     pub(crate) fn fault_in(&self, table: &str, key: &str, fault: Fault) {
         let node = self.table.get(table);
         let inner =
@@ -188,7 +187,7 @@ impl<'a> Reader<'a> {
         self.report.add(origin, &self.key(&format!("{table}.{key}")), fault);
     }
 
-    /// Reports a fault of an element of a list as a whole.
+    /// Reports a fault of a whole list element.
     pub(crate) fn fault_of_element(&self, list: &str, index: usize, fault: Fault) {
         let Some(Node { value: Value::List(items), .. }) = self.table.get(list) else { return };
         let Some(item) = items.get(index) else { return };
@@ -196,12 +195,12 @@ impl<'a> Reader<'a> {
         self.report.add(&item.origin, &path, fault);
     }
 
-    /// Reports a key that has to be given and was not.
+    /// Reports a missing key.
     pub(crate) fn missing(&self, key: &str, expected: String) {
         self.report.missing(&self.origin, &self.key(key), expected);
     }
 
-    /// Reports the keys that were given but not asked for.
+    /// Reports the given keys that are unknown.
     pub(crate) fn finish(self) {
         for Entry { key, origin, .. } in &self.table.entries {
             if self.known.contains(&key.as_str()) || self.refused.contains(&key.as_str()) {

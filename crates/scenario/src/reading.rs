@@ -1,16 +1,16 @@
-//! Reads keys of a table by their forms.
+//! Reading of keys by their forms.
 
 use crate::form::{Form, OneOf};
 use crate::reader::Reader;
 
 impl Reader<'_> {
-    /// A value that need not be given: `None` if it is wrong, `Some(None)` if it is not given.
+    /// Reads an optional value. Returns `None` if it is invalid, and `Some(None)` if it is missing.
     pub(crate) fn optional<F: Form>(&mut self, key: &'static str, form: &F) -> Option<Option<F::Output>> {
         let Some(node) = self.node(key) else { return Some(None) };
         form.read_key(self, key, node).map(Some)
     }
 
-    /// A value with a default.
+    /// Reads a value with a default.
     pub(crate) fn or<F: Form>(
         &mut self,
         key: &'static str,
@@ -20,7 +20,7 @@ impl Reader<'_> {
         self.optional(key, form).map(|value| value.unwrap_or(default))
     }
 
-    /// A value that has to be given.
+    /// Reads a required value.
     pub(crate) fn required<F: Form>(&mut self, key: &'static str, form: &F) -> Option<F::Output> {
         let value = self.optional(key, form)?;
         if value.is_none() {
@@ -29,7 +29,7 @@ impl Reader<'_> {
         value
     }
 
-    /// The word that selects which of the following keys apply.
+    /// Reads the word that selects the applicable keys among the following ones.
     pub(crate) fn select<T: Copy + PartialEq>(
         &mut self,
         key: &'static str,

@@ -14,7 +14,7 @@ use crate::inner::Inner;
 use crate::reader::Reader;
 use crate::section::{Described, Section as _, inline, section};
 
-/// Retransmissions, and numbers of priorities, at most.
+/// Range of retransmissions and of priorities.
 const COUNT: IntegerIn<u32> = IntegerIn(0..=1_000_000);
 
 section! {
@@ -44,14 +44,14 @@ section! {
     }
 }
 
-/// Limits by the type of the frame; of a flow that is no video, all are the same.
+/// Limits by the type of the frame. All of them are the same for flows other than videos.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameReliability {
-    /// Of I frames.
+    /// Limit of I frames.
     pub i: Reliability,
-    /// Of P frames.
+    /// Limit of P frames.
     pub p: Reliability,
-    /// Of B frames.
+    /// Limit of B frames.
     pub b: Reliability,
 }
 
@@ -70,13 +70,13 @@ impl FrameReliability {
         }
     }
 
-    /// Returns the limits as the value of a key, which is left out where there is none.
+    /// Returns the limits as the value of a key, which is omitted without limits.
     pub(crate) fn given(self) -> Option<FrameReliability> {
         (self != FrameReliability::default()).then_some(self)
     }
 }
 
-/// A limit that is given.
+/// A given limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit(pub(crate) Reliability);
 
@@ -126,7 +126,7 @@ impl Described for Limit {
 /// One limit for all messages, or a table of limits by the type of frame.
 pub(crate) struct AnyReliability;
 
-/// Returns whether a table has limits by the type of frame.
+/// Returns `true` if a table has limits by the type of frame.
 pub(crate) fn is_by_frame(node: &Node) -> bool {
     let Value::Table(table) = &node.value else { return false };
     FrameType::ALL.iter().any(|kind| table.get(kind.letter()).is_some())

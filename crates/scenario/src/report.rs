@@ -1,4 +1,4 @@
-//! Gathers the problems of one scenario and finds their places in the text.
+//! Collects the problems of one scenario and finds their places in the text.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use crate::origin::Origin;
 use crate::overrides::Override;
 use crate::text::{printable, without_mark};
 
-/// Problems kept of a text; each one keeps its line, and with this many nobody reads on.
+/// Maximum number of problems that are stored, each with its line.
 const MOST: usize = 200;
 
-/// The problems found so far in one scenario.
+/// Problems found so far in one scenario.
 pub(crate) struct Report<'a> {
     file: &'a str,
     text: &'a str,
@@ -26,7 +26,7 @@ impl<'a> Report<'a> {
         Report { file, text, overrides, homes: |_| None, found: RefCell::default() }
     }
 
-    /// Sets the function that returns the sections where a key belongs.
+    /// Sets the function that returns the sections to which a key belongs.
     pub(crate) fn with_homes(mut self, homes: fn(&str) -> Option<String>) -> Self {
         self.homes = homes;
         self
@@ -41,13 +41,13 @@ impl<'a> Report<'a> {
         self.found.borrow_mut().push((origin, key.to_owned(), fault));
     }
 
-    /// A key that has to be there.
+    /// Reports a missing key.
     pub(crate) fn missing(&self, origin: &Origin, key: &str, expected: String) {
         let fault = Fault::new(ProblemKind::MissingKey).expecting(expected);
         self.add(origin, key, fault);
     }
 
-    /// The value read, if no problem was found.
+    /// Returns the value, unless there are problems.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, ScenarioError> {
         let mut found = self.found.take();
         match value {
@@ -80,7 +80,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The line and column of a range of bytes, of which the part on the first line is underlined.
+/// Returns the line and column of a range of bytes. The part on the first line is underlined.
 fn place_in(text: &str, span: &Range<usize>) -> Place {
     let skipped = text.len() - without_mark(text).len();
     let text = without_mark(text);
@@ -97,7 +97,7 @@ fn place_in(text: &str, span: &Range<usize>) -> Place {
     }
 }
 
-/// The last character boundary at or before a byte index.
+/// Returns the last character boundary at or before a byte index.
 fn floor_char(text: &str, index: usize) -> usize {
     let index = index.min(text.len());
     (0..=index).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)

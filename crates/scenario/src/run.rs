@@ -10,10 +10,10 @@ use crate::form::{ANY_TIME, Flag, Form, IntegerIn, OneOf, SOME_TIME, Text, Texts
 use crate::reader::Reader;
 use crate::section::{Described, section};
 
-/// Seeds at most: enough for any interval worth printing.
+/// Maximum number of seeds, enough for useful intervals.
 const MOST_SEEDS: u64 = 100_000;
 
-/// The largest seed a TOML file can hold.
+/// Largest seed of a TOML file.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 
 /// Settings of the runs of a scenario.
@@ -21,35 +21,35 @@ const LARGEST_SEED: u64 = i64::MAX as u64;
 pub struct Run {
     /// Condition that ends a run.
     pub stop: Stop,
-    /// Schemes to run one after the other, for flows that do not choose their own, as expressions of
-    /// [`Scenario::vocabulary`](crate::Scenario::vocabulary). Not checked here.
+    /// Schemes for flows without one of their own, which run one after the other, as expressions of
+    /// [`Scenario::vocabulary`](crate::Scenario::vocabulary). They are not checked here.
     pub schemes: Vec<String>,
-    /// Each scheme is run once with each of these.
+    /// Seeds. Each scheme runs once with each of them.
     pub seeds: Vec<u64>,
-    /// Name of the set of protocol details to follow. Not checked here.
+    /// Name of the profile. It is not checked here.
     pub profile: String,
     /// Start of flows without a start of their own.
     pub start: Span,
     /// Time after `start` that is left out of the goodput.
     pub warmup: Span,
-    /// `true` if one-way delays of packets with DATA are measured.
+    /// Set if one-way delays of packets with DATA are measured.
     pub delays: bool,
 }
 
 /// Condition that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// At this time.
+    /// Run until this time.
     After(Span),
-    /// Delivery of every flow that has an end.
+    /// Run until every flow with an end has been delivered.
     Transfer {
-        /// The time at which the run is given up.
+        /// Time at which the run is aborted.
         cap: Option<Span>,
     },
 }
 
 impl Run {
-    /// The time no run goes beyond.
+    /// Returns the latest end of the run.
     pub fn limit(&self) -> Option<Span> {
         match self.stop {
             Stop::After(duration) => Some(duration),
@@ -123,7 +123,7 @@ fn missing_end<T>(reader: &Reader<'_>) -> Option<T> {
     None
 }
 
-/// Name of a profile, which the user of the scenario checks.
+/// Name of a profile, which the caller checks.
 struct ProfileName;
 
 impl Form for ProfileName {
@@ -147,7 +147,7 @@ impl Form for ProfileName {
     }
 }
 
-/// There has to be time left to measure in.
+/// Reports a run without time for the measurement.
 fn check_times(reader: &Reader<'_>, stop: Stop, start: Span, warmup: Span) {
     let (Stop::After(limit) | Stop::Transfer { cap: Some(limit) }) = stop else { return };
     let conflict = |key, message: &str| {
@@ -161,7 +161,7 @@ fn check_times(reader: &Reader<'_>, stop: Stop, start: Span, warmup: Span) {
     }
 }
 
-/// A number of seeds or a list of them.
+/// Number of seeds, or a list of them.
 struct Seeds;
 
 impl Form for Seeds {
@@ -199,7 +199,7 @@ impl Form for Seeds {
     }
 }
 
-/// A seed run twice would count as two runs in every interval.
+/// Rejects repeated seeds, which would count as two runs in every interval.
 fn no_seed_twice(seeds: &[u64]) -> Result<(), Fault> {
     let mut sorted = seeds.to_vec();
     sorted.sort_unstable();

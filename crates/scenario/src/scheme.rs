@@ -1,4 +1,4 @@
-//! `[scheme.NAME]`: schemes that a scenario defines for itself.
+//! `[scheme.NAME]`: schemes that a scenario defines.
 
 use anabranch_schemes::registry::{ExpressionError, Vocabulary};
 
@@ -13,24 +13,24 @@ use crate::reader::Reader;
 use crate::section::{Section as _, section};
 use crate::text::{printable, quoted};
 
-/// Definitions of a scenario at most.
+/// Maximum number of definitions of a scenario.
 const MOST_SCHEMES: usize = 64;
 
-/// Characters of an expression at most: enough for every parameter there is.
+/// Maximum number of characters of an expression, enough for all parameters.
 const LONGEST_EXPRESSION: usize = 500;
 
 /// A name for a scheme expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeDefinition {
-    /// The name, which no other scheme or component has.
+    /// Name, which no other scheme or component has.
     pub name: String,
-    /// Expression that it stands for.
+    /// Expression that the name replaces.
     pub is: String,
     /// Purpose, in a sentence.
     pub about: Option<String>,
 }
 
-/// Returns the names that scheme expressions of a scenario may use.
+/// Returns the valid names in scheme expressions of a scenario.
 pub(crate) fn vocabulary(definitions: &[SchemeDefinition]) -> Vocabulary {
     define(definitions.iter()).0
 }
@@ -42,7 +42,7 @@ fn define<'a>(
     Vocabulary::default().define(&pairs)
 }
 
-/// Reads the definitions, in the order of their names.
+/// Reads the definitions in alphabetical order.
 pub(crate) fn read_schemes(reader: Reader<'_>) -> Option<Vec<SchemeDefinition>> {
     let mut entries = reader.named_tables();
     if entries.len() > MOST_SCHEMES {
@@ -66,7 +66,7 @@ pub(crate) fn read_schemes(reader: Reader<'_>) -> Option<Vec<SchemeDefinition>> 
             None => complete = false,
         }
     }
-    // With some missing, those that refer to them could not be told from wrong ones.
+    // References to missing definitions could not be distinguished from wrong ones.
     if !complete {
         return None;
     }
@@ -77,7 +77,7 @@ pub(crate) fn read_schemes(reader: Reader<'_>) -> Option<Vec<SchemeDefinition>> 
     faults.is_empty().then_some(definitions)
 }
 
-/// Reports what is wrong with a definition whose name and expression stand at these places.
+/// Reports the error of a definition. `places` are those of its name and its expression.
 fn add_fault(reader: &Reader<'_>, name: &str, places: (&Origin, &Origin), error: &ExpressionError) {
     let text = printable(&error.to_string());
     let (what, advice) = text.split_once("; ").unwrap_or((&text, "write it as in \"cmt(trigger=4)\""));
@@ -114,7 +114,7 @@ section! {
     }
 }
 
-/// A definition and where its expression stands.
+/// Reads a definition, and the place of its expression.
 fn read<'a>(mut reader: Reader<'a>, name: &str) -> Option<(SchemeDefinition, &'a Origin)> {
     let at = reader.peek("is").map(|node| &node.origin);
     let rows = SchemeRows::read_rows(&mut reader);
@@ -129,7 +129,7 @@ impl From<&SchemeDefinition> for SchemeRows {
     }
 }
 
-/// A scheme expression, of which only the length is checked here.
+/// A scheme expression. Only its length is checked here.
 struct Expression;
 
 impl Form for Expression {

@@ -1,24 +1,24 @@
-//! Sections of scenario files: each is a table of fields, from which come its reader, its writer and its description.
+//! Sections of scenario files. Each is a table of fields, which generates its reader, its writer and its description.
 
 use crate::field::Field;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// The keys of one TOML table. [`section!`] implements it.
+/// Keys of one TOML table. [`section!`] implements it.
 pub(crate) trait Section: Sized {
     /// Returns the rows of the table.
     fn fields() -> Vec<Field>;
 
-    /// Reads every key. All faults are reported; `None` if there is one.
+    /// Reads every key and reports all faults. Returns `None` if there is one.
     fn read_rows(reader: &mut Reader<'_>) -> Option<Self>;
 
     /// Writes every key in the order of the rows.
     fn write_rows(&self, out: &mut Writer);
 }
 
-/// A value that one TOML table describes, with the rules across its fields.
+/// Value of one TOML table, with the rules across its fields.
 pub(crate) trait Described: Sized {
-    /// The table as it is written.
+    /// Table as written in the file.
     type Rows: Section;
 
     /// Checks the rules across fields and returns the value.
@@ -43,7 +43,7 @@ pub(crate) fn inline(rows: &impl Section) -> String {
     format!("{{ {} }}", out.finish().0)
 }
 
-/// Returns the keys that a section is written with.
+/// Returns the keys with which a section is written.
 pub(crate) fn keys_of(rows: &impl Section) -> Vec<String> {
     let mut out = Writer::inline();
     rows.write_rows(&mut out);

@@ -33,7 +33,7 @@ pub struct SectionInfo {
     pub fields: Vec<Field>,
 }
 
-/// Returns the sections of scenario files. A class stands behind those that it has fields of.
+/// Returns the sections of scenario files. A class follows those that its fields use.
 pub fn sections() -> Vec<SectionInfo> {
     let section = |class, header, about, fields| SectionInfo { class, header, about, fields };
     vec![
@@ -111,7 +111,7 @@ pub fn sections() -> Vec<SectionInfo> {
     ]
 }
 
-/// Returns the keys of values in scenario files as `--set` takes them, with `*` for the elements of lists.
+/// Returns the keys of values in scenario files in the form of `--set`, with `*` for list elements.
 pub fn keys() -> Vec<String> {
     let sections = sections();
     let below = |place: String, header: &str| -> Vec<String> {
@@ -135,7 +135,7 @@ pub fn keys() -> Vec<String> {
     keys
 }
 
-/// Sections in which an unknown key might have been meant, by key.
+/// Sections to which a misplaced key may belong, by key.
 static HOMES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let homes = [
         ("run", "[run]"),
@@ -156,7 +156,7 @@ static HOMES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::ne
     found
 });
 
-/// Returns the sections where a key belongs, unless there are too many of them to help.
+/// Returns the sections to which a key belongs, unless they are too many to help.
 pub(crate) fn home_of(key: &str) -> Option<String> {
     const MOST: usize = 2;
     let homes = HOMES.get(key).filter(|homes| homes.len() <= MOST)?;

@@ -1,16 +1,16 @@
-//! Sweeps: `path.path-2.loss=0,0.05,0.1` makes one scenario of each value.
+//! Sweeps, such as `path.path-2.loss=0,0.05,0.1`: one scenario for each value.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::overrides::Override;
 
-/// Values of a sweep at most; a table has no room for more.
+/// Maximum number of values of a sweep, for which a table has room.
 const MOST: usize = 100;
 
-/// One key of a scenario and the values that it takes in turn, `key=value,value`.
+/// One key of a scenario with a list of values, `key=value,value`.
 ///
-/// Key and values are written as in an [`Override`]. Commas inside quotes, brackets or parentheses do not divide values.
+/// Key and values have the form of an [`Override`]. Commas within quotes, brackets or parentheses do not separate values.
 ///
 /// ```
 /// let sweep: anabranch_scenario::Sweep = "path.*.loss=0,0.05".parse().unwrap();
@@ -18,30 +18,30 @@ const MOST: usize = 100;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep {
-    /// The dotted key.
+    /// Dotted key.
     pub key: String,
-    /// The values as they were written, one at least, none of them twice.
+    /// Values as written: at least one, and all different.
     pub values: Vec<String>,
 }
 
-/// Text that is no sweep.
+/// Error about text that is not a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SweepError {
-    /// There is no key, or no value.
+    /// The key or the values are missing.
     #[error("expected KEY=VALUE,VALUE such as path.path-1.loss=0,0.05,0.1, found `{}`", .0.escape_debug())]
     Shape(String),
-    /// Nothing between two commas.
+    /// A value between two commas is empty.
     #[error("`{}` has an empty value between its commas", .0.escape_debug())]
     Empty(String),
-    /// A value twice.
+    /// A value occurs twice.
     #[error("`{}` has the value `{}` twice", .key.escape_debug(), .value.escape_debug())]
     Twice {
-        /// The key.
+        /// Dotted key.
         key: String,
-        /// The value.
+        /// Repeated value.
         value: String,
     },
-    /// More values than a table can show.
+    /// A table cannot show that many values.
     #[error("`{}` has more than {MOST} values", .0.escape_debug())]
     Many(String),
 }
@@ -79,7 +79,7 @@ impl fmt::Display for Sweep {
 }
 
 impl Sweep {
-    /// Returns the overrides that put each value into a scenario.
+    /// Returns the overrides that set each value in a scenario.
     pub fn overrides(&self) -> impl Iterator<Item = Override> {
         self.values.iter().map(|value| Override {
             key: self.key.clone(),
@@ -89,7 +89,7 @@ impl Sweep {
     }
 }
 
-/// Splits at commas that stand outside quotes and brackets.
+/// Splits text at commas outside of quotes and brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut depth, mut quote) = (0_i32, None);

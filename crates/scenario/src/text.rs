@@ -1,13 +1,13 @@
-//! A file's text as messages show it.
+//! Text of files in messages.
 
-/// Text without characters that would break a line or the terminal.
+/// Replaces characters that would break a line or the terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
         .collect()
 }
 
-/// Text between quotes, cut short if it is long.
+/// Returns text in quotes, truncated if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let cut: String = text.chars().take(LONGEST).collect();

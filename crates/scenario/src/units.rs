@@ -1,7 +1,7 @@
-//! Quantities written as a number and a unit: `"45 ms"`, `"10 Mbit/s"`, `"64 KiB"`.
+//! Quantities with a number and a unit: `"45 ms"`, `"10 Mbit/s"`, `"64 KiB"`.
 //!
-//! Parsing is exact. A value that is no whole number of nanoseconds, bits per second or bytes is refused instead of
-//! rounded, so a value printed again is the value that was read.
+//! Parsing is exact. A value that is not a whole number of nanoseconds, bits per second or bytes is rejected, not rounded, so that
+//! output equals input.
 
 use anabranch_core::time::{Rate, Span};
 use anabranch_core::units::WireBytes;
@@ -10,7 +10,7 @@ use anabranch_sim::QueueLimit;
 use crate::nearest;
 use crate::text::quoted;
 
-/// A unit and its size in the smallest one.
+/// A unit and its size in units of the smallest one.
 struct Unit {
     name: &'static str,
     scale: u64,
@@ -22,13 +22,13 @@ const fn unit(name: &'static str, scale: u64) -> Unit {
 
 /// Units of one quantity, smallest first.
 struct Quantity {
-    /// With its article, as in "expected a duration".
+    /// Name with its article, as in "expected a duration".
     name: &'static str,
     units: &'static [Unit],
-    /// The plural of the smallest unit.
+    /// Plural of the smallest unit.
     smallest: &'static str,
     example: &'static str,
-    /// Other people's spellings and what to write instead.
+    /// Other spellings, and their replacements.
     aliases: &'static [(&'static str, &'static str)],
 }
 
@@ -116,7 +116,7 @@ const PACKETS: Quantity = Quantity {
     aliases: &[],
 };
 
-/// Why a quantity could not be understood.
+/// Error in a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found {found}{}", proposal(.nearest))]
 pub struct UnitError {
@@ -124,9 +124,9 @@ pub struct UnitError {
     pub expected: String,
     /// Text as written.
     pub found: String,
-    /// The known unit closest to the one that was written.
+    /// Known unit closest to the given one.
     pub nearest: Option<String>,
-    /// `true` if number and unit are right, but the value is too large or too fine.
+    /// Set if number and unit are valid, but the value is too large or too fine.
     pub out_of_range: bool,
 }
 
@@ -176,22 +176,22 @@ pub fn parse_queue(text: &str) -> Result<QueueLimit, UnitError> {
     })
 }
 
-/// A duration as a scenario file writes it.
+/// Returns a duration in the form of scenario files.
 pub fn format_span(span: Span) -> String {
     format(span.as_nanos(), &DURATION)
 }
 
-/// A rate as a scenario file writes it.
+/// Returns a rate in the form of scenario files.
 pub fn format_rate(rate: Rate) -> String {
     format(rate.as_bps(), &RATE)
 }
 
-/// A size in bytes as a scenario file writes it.
+/// Returns a size in bytes in the form of scenario files.
 pub fn format_size(bytes: u64) -> String {
     format(bytes, &SIZE)
 }
 
-/// The length of a queue as a scenario file writes it.
+/// Returns the length of a queue in the form of scenario files.
 pub fn format_queue(queue: QueueLimit) -> String {
     match queue {
         QueueLimit::Unlimited => "unlimited".to_owned(),
@@ -202,27 +202,27 @@ pub fn format_queue(queue: QueueLimit) -> String {
     }
 }
 
-/// Words for what a duration looks like.
+/// Returns the description of a duration.
 pub(crate) fn expected_span() -> String {
     expected(&[&DURATION])
 }
 
-/// Words for what a rate looks like.
+/// Returns the description of a rate.
 pub(crate) fn expected_rate() -> String {
     expected(&[&RATE])
 }
 
-/// Words for what a size of data looks like.
+/// Returns the description of a size of data.
 pub(crate) fn expected_size() -> String {
     expected(&[&SIZE])
 }
 
-/// Words for what the size of a packet looks like.
+/// Returns the description of a packet size.
 pub(crate) fn expected_packet_size() -> String {
     expected(&[&Quantity { example: "1500 B", ..SIZE }])
 }
 
-/// Words for what the length of a queue looks like.
+/// Returns the description of a queue length.
 pub(crate) fn expected_queue() -> String {
     "a queue length in packets, bytes or time, such as \"50 packets\", \"64 KiB\" or \"100 ms\"".to_owned()
 }
@@ -237,7 +237,7 @@ fn expected(quantities: &[&Quantity]) -> String {
     }
 }
 
-/// "a, b or c".
+/// Returns words as a list such as "a, b or c".
 pub(crate) fn or_list(words: &[&str]) -> String {
     match words {
         [] => String::new(),
@@ -246,8 +246,8 @@ pub(crate) fn or_list(words: &[&str]) -> String {
     }
 }
 
-/// Parses text against the units of several quantities; gives the value in the smallest unit of the quantity whose
-/// index is returned.
+/// Parses text with the units of several quantities. Returns the value in the smallest unit of its quantity, and the index of that
+/// quantity.
 fn parse(text: &str, quantities: &[&Quantity]) -> Result<(u64, usize), UnitError> {
     let fail = |found: String, nearest: Option<String>| UnitError {
         expected: expected(quantities),
@@ -295,7 +295,7 @@ fn nearest_unit(unit: &str, quantities: &[&Quantity]) -> Option<String> {
     alias.map(|(_, name)| *name).or(same).or_else(|| nearest(unit, names())).map(str::to_owned)
 }
 
-/// A number with digits after the point, exactly: `digits / 10^places`.
+/// A decimal number, exactly: `digits / 10^places`.
 struct Decimal {
     digits: u128,
     places: u32,
@@ -307,7 +307,7 @@ enum Misfit {
 }
 
 impl Decimal {
-    /// Digits on both sides of the point if there is one.
+    /// Parses a number. A point needs digits on both sides.
     fn parse(text: &str) -> Option<Decimal> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
         if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
@@ -315,7 +315,7 @@ impl Decimal {
         }
         let fraction = fraction.trim_end_matches('0');
         let all = format!("{whole}{fraction}");
-        // More digits than the type holds are either too large or too fine for every unit.
+        // More digits than the type holds are too large or too fine for every unit.
         let digits = all.parse().unwrap_or(u128::MAX);
         Some(Decimal { digits, places: u32::try_from(fraction.len()).unwrap_or(u32::MAX) })
     }
@@ -333,7 +333,7 @@ impl Decimal {
     }
 }
 
-/// The shortest way to write a value as a whole number of one of its units.
+/// Returns the shortest form of a value as a whole number of one of its units.
 fn format(value: u64, quantity: &Quantity) -> String {
     let exact = |unit: &&Unit| value.is_multiple_of(unit.scale);
     let texts =

@@ -1,4 +1,4 @@
-//! Reads a whole document.
+//! Reading of a whole document.
 
 use crate::Scenario;
 use crate::association::Association;

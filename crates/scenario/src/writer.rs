@@ -1,32 +1,32 @@
-//! Writes canonical TOML: every key on a line of its own below its header, tables of values in one line.
+//! Writes canonical TOML: every key on its own line below its header, and nested tables in one line.
 
 use std::fmt::{Display, Write as _};
 
 use toml_writer::ToTomlValue as _;
 
-/// Collects keys and headers.
+/// Writer of keys and headers.
 #[derive(Default)]
 pub(crate) struct Writer {
     text: String,
     /// Header of the current table, without brackets.
     above: String,
     inline: bool,
-    /// Keys of an inline table.
+    /// Keys of an inline table so far.
     keys: Vec<String>,
 }
 
 impl Writer {
-    /// A writer of the keys of one table in one line, which remembers them.
+    /// Returns a writer of one table in one line, which records the keys.
     pub(crate) fn inline() -> Writer {
         Writer { inline: true, ..Writer::default() }
     }
 
-    /// Returns the text and, of an inline table, its keys.
+    /// Returns the text, and the keys of an inline table.
     pub(crate) fn finish(self) -> (String, Vec<String>) {
         (self.text, self.keys)
     }
 
-    /// Writes a key with a value that is TOML already.
+    /// Writes a key with a value in TOML.
     pub(crate) fn raw(&mut self, key: &str, value: impl Display) {
         let (before, after) = match (self.inline, self.text.is_empty()) {
             (false, _) => ("", "\n"),
@@ -40,7 +40,7 @@ impl Writer {
         let _ = write!(self.text, "{before}{key} = {value}{after}");
     }
 
-    /// Writes a table of the document under `[name]`, or under `[[name]]` as an element of a list.
+    /// Writes a table of the document under `[name]`, or as a list element under `[[name]]`.
     pub(crate) fn table(&mut self, name: &str, element: bool, write: impl FnOnce(&mut Writer)) {
         let header = if self.above.is_empty() { name.to_owned() } else { format!("{}.{name}", self.above) };
         let gap = if self.text.is_empty() { "" } else { "\n" };

@@ -1,5 +1,5 @@
-//! Every file in `bad/` has a `.txt` beside it with exactly what is printed for it. A first line `# --set key=value`
-//! and those after it are overrides. `UPDATE_EXPECT=1` writes the texts anew.
+//! Every file in `bad/` has a `.txt` with its exact error text. A first line `# --set key=value` and those after it are overrides.
+//! `UPDATE_EXPECT=1` writes the texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};

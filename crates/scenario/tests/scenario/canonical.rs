@@ -1,4 +1,4 @@
-//! The canonical text of scenarios does not change: manifests, exports and the keys of kept results contain it.
+//! The canonical text of scenarios is stable: manifests, exports and the keys of stored results contain it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,10 +8,10 @@ use anabranch_scenario::{Override, Scenario};
 use expect_test::expect_file;
 use sha2::{Digest, Sha256};
 
-/// Texts that are made of each file by random overrides.
+/// Number of variants of each file, made by random overrides.
 const VARIANTS: u64 = 40;
 
-/// Overrides of which each variant has a few. Those that a file does not accept are left out of it.
+/// Overrides, of which each variant has a few. A file may reject some of them.
 const OVERRIDES: [&str; 48] = [
     "run.seeds=7",
     "run.seeds=[3, 9, 4]",
@@ -75,7 +75,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The canonical text with those of these overrides that the file accepts.
+/// Returns the canonical text with the overrides that the file accepts.
 fn variant(text: &str, wanted: &[Override]) -> String {
     let mut set = Vec::new();
     let mut canonical = String::new();

@@ -1,5 +1,5 @@
-//! Files that come from the tables of fields: the key tables of the book and the classes of the Python package.
-//! `UPDATE_EXPECT=1` writes them again.
+//! Files that are generated from the tables of fields: the key tables of the book and the classes of the Python package.
+//! `UPDATE_EXPECT=1` writes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn default_of(field: &Field) -> String {
     }
 }
 
-/// The words for which a key applies, before its help text.
+/// Returns the words for which a key applies, as a prefix of its help text.
 fn only(field: &Field) -> String {
     let words: Vec<String> = field.only.iter().map(|word| format!("`{word}`")).collect();
     if words.is_empty() || field.help.starts_with('`') {
@@ -97,7 +97,7 @@ from typing import ClassVar, Literal
 from anabranch.scenario.table import Table
 "#;
 
-/// The name of a key in Python.
+/// Returns the name of a key in Python.
 fn python_name(key: &str) -> &str {
     match key {
         "is" => "expression",
@@ -162,12 +162,12 @@ fn attribute(field: &Field) -> String {
     } else {
         format!("{name}: {python} | None = None")
     };
-    // Letters that a linter takes for digits.
+    // Names that a linter mistakes for digits.
     let excused = if ["I"].contains(&name) { "  # noqa: E741" } else { "" };
     format!("    {declared}{excused}\n    \"\"\"{}\"\"\"\n", documentation(field))
 }
 
-/// Help and default of a key without links, in lines of a docstring.
+/// Returns help and default of a key without links, as lines of a docstring.
 fn documentation(field: &Field) -> String {
     let default = match &field.presence {
         Presence::Required => " Required.".to_owned(),
@@ -178,7 +178,7 @@ fn documentation(field: &Field) -> String {
     wrapped(&without_links(&format!("{}{}{default}", only(field), field.help)))
 }
 
-/// Breaks text into lines of a docstring.
+/// Wraps text to lines of a docstring.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

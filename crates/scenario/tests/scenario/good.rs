@@ -1,4 +1,4 @@
-//! Files that are scenarios: the ready-made ones, one with every key, and what defaults and overrides make of them.
+//! Valid scenarios: the built-in ones, one with every key, and the effect of defaults and overrides.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Scenario files as a user meets them: good ones, bad ones and random ones.
+//! Valid, invalid and random scenario files.
 
 mod bad;
 mod canonical;

@@ -1,4 +1,4 @@
-//! Random scenarios survive being written and read, random quantities too, and no text makes the reader panic.
+//! Random scenarios and quantities are the same after writing and reading, and the reader never panics.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use proptest::sample::{Index, select, subsequence};
 
 const EVERY_KEY: &str = include_str!("every-key.toml");
 
-/// Keys and other pieces that overrides and mutations are made of.
+/// Keys and other pieces for overrides and mutations.
 const PIECES: [&str; 36] = [
     "run",
     "duration",
@@ -114,7 +114,7 @@ fn one_way() -> impl Strategy<Value = OneWay> {
 }
 
 fn impairments() -> impl Strategy<Value = Impairments> {
-    // No burst is smaller than the largest packet of any scenario here.
+    // Every burst is at least the largest packet of the scenarios here.
     let policer = (rate(), 65_535u64..=1 << 50)
         .prop_map(|(rate, burst)| Policer { rate, burst: WireBytes::new(burst) });
     let span = || (1u64..=3_600_000_000_000).prop_map(Span::from_nanos);
@@ -178,7 +178,7 @@ fn duplex() -> impl Strategy<Value = Duplex> {
         .prop_map(|(forward, reverse, background, events)| Duplex { forward, reverse, background, events })
 }
 
-/// Different names: random ones with their index appended.
+/// Returns different names: random ones with their index appended.
 fn named<T>(items: Vec<(String, T)>) -> impl Iterator<Item = (String, T)> {
     items.into_iter().enumerate().map(|(index, (name, item))| (format!("{name}x{index}"), item))
 }
@@ -188,7 +188,7 @@ fn links() -> impl Strategy<Value = Vec<Link>> {
         .prop_map(|links| named(links).map(|(name, duplex)| Link { name, duplex }).collect())
 }
 
-/// Paths of which the first goes through every link, so that none is unused.
+/// Returns paths of which the first uses every link, so that all are used.
 fn paths(links: usize) -> impl Strategy<Value = Vec<Path>> {
     let via = subsequence((0..links).collect::<Vec<_>>(), 0..=links).prop_shuffle();
     vec(("[A-Za-z0-9_-]{0,8}", (via, option::of(duplex()), duplex())), 1..=8).prop_map(move |paths| {
@@ -260,7 +260,7 @@ fn flows(paths: usize) -> impl Strategy<Value = Vec<Flow>> {
     vec(("[A-Za-z0-9_-]{0,8}", rest), 1..4).prop_map(|flows| {
         named(flows)
             .map(|(name, (kind, start, paths, scheme, direction, reader, beside))| {
-                // A video is shown at one end.
+                // One end shows a video.
                 let both = matches!((&kind, direction), (FlowKind::Video(_), Directions::Both));
                 let direction = if both { Directions::Reverse } else { direction };
                 let beside = beside.filter(|_| kind == FlowKind::Bulk);
@@ -311,7 +311,7 @@ fn run() -> impl Strategy<Value = Run> {
     )
 }
 
-/// Definitions of which each may be made from the one before it, in the order of their names.
+/// Returns definitions in alphabetical order, each of which may use the one before it.
 fn schemes() -> impl Strategy<Value = Vec<SchemeDefinition>> {
     let base = select(vec![
         "sctp",
@@ -343,7 +343,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// A good file with pieces cut out, put in and moved.
+/// Returns a valid file with pieces removed, inserted and moved.
 fn mutated() -> impl Strategy<Value = String> {
     let edit = (
         any::<Index>(),
@@ -364,7 +364,7 @@ fn mutated() -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads text and prints what is wrong with it, if something is.
+/// Reads text, and checks the error text if it is invalid.
 fn read(text: &str, set: &[Override]) -> Option<Scenario> {
     match Scenario::parse(text, "random.toml", set) {
         Ok(scenario) => Some(scenario),
