@@ -116,7 +116,8 @@ pub fn keys() -> Vec<String> {
     let sections = sections();
     let below = |place: String, header: &str| -> Vec<String> {
         let of = sections.iter().filter(|section| section.header == header);
-        let is_value = |field: &&Field| !["Background", "LinkEvent"].contains(&field.about.class.unwrap_or(""));
+        let is_value =
+            |field: &&Field| !["Background", "LinkEvent"].contains(&field.about.class.unwrap_or(""));
         let fields = of.flat_map(|section| &section.fields).filter(is_value);
         fields.map(|field| format!("{place}.{}", field.key)).collect()
     };
