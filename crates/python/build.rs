@@ -1,4 +1,4 @@
-//! Finds the commit that this is built from.
+//! Finds the commit of the sources.
 
 #![allow(clippy::disallowed_macros, reason = "cargo reads what a build script prints")]
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 fn main() {
     let workspace = sources::workspace();
-    // Whether the sources are the commit's is asked again when one of them changes, and whatever depends on them is built anyway.
+    // A change of a source decides again whether the sources are those of the commit. Dependent code is rebuilt in any case.
     for path in sources::engine_paths() {
         watch(&workspace.join(path));
     }
@@ -18,14 +18,14 @@ fn main() {
     println!("cargo::rustc-env=ANABRANCH_COMMIT={commit}");
 }
 
-/// The commit, with "-dirty" behind it if the engine's sources are others than its own; nothing outside a checkout, and nothing if
-/// the checkout is that of a project that this one lies in.
+/// Returns the commit, with the suffix "-dirty" if the engine's sources differ from it. Returns `None` outside of a checkout, and
+/// if the checkout belongs to a project that contains this one.
 fn commit(workspace: &Path) -> Option<String> {
     if !git(workspace, &["rev-parse", "--show-prefix"])?.is_empty() {
         return None;
     }
     let commit = git(workspace, &["rev-parse", "HEAD"])?;
-    // A commit moves what HEAD names, and not HEAD itself; the log of HEAD grows with both.
+    // A commit changes the target of HEAD, and not HEAD itself. The log of HEAD grows with both.
     for name in ["HEAD", "logs/HEAD"] {
         watch(&workspace.join(git(workspace, &["rev-parse", "--git-path", name])?));
     }
@@ -36,13 +36,13 @@ fn commit(workspace: &Path) -> Option<String> {
     Some(if clean { commit } else { format!("{commit}-dirty") })
 }
 
-/// What git prints, without the end of the line; nothing if there is no git or it fails.
+/// Returns the output of git without the trailing line break, or `None` if git is missing or fails.
 fn git(workspace: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(workspace).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
 }
 
-/// Cargo builds again and again what waits for a file that does not exist.
+/// Cargo would always rebuild if it waited for a file that does not exist.
 fn watch(path: &Path) {
     if path.exists() {
         println!("cargo::rerun-if-changed={}", path.display());

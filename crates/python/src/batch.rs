@@ -1,4 +1,4 @@
-//! Many runs at once, while the interpreter does other things.
+//! Many runs at once, during which the interpreter runs other threads.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,32 +17,32 @@ use crate::error::RunError;
 use crate::policy::Fault;
 use crate::prepared::{Output, Prepared, refused};
 
-/// How often signals are looked for.
+/// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(50);
-/// Results that may wait for Python before runs do.
+/// Maximum number of results that wait for Python. Further runs wait.
 const WAITING: usize = 256;
 
-/// A run to be made: the index of its job, what was prepared, and the seed.
+/// A run to execute: index of its job, prepared scenario, and seed.
 type Wanted = (usize, Py<Prepared>, u64);
-/// A finished run: the index of its job, and its figures as JSON.
+/// A finished run: index of its job, and its figures as JSON.
 type Finished = (usize, serde_json::Result<String>);
 
-/// Makes runs, given as pairs of what was prepared and a seed (any 64-bit number), on so many native threads (one for each processor
-/// if `None`). Neither runs nor results are kept, however many there are.
+/// Executes runs, given as pairs of a prepared scenario and a seed (any 64-bit number), on this number of native threads (one for
+/// each processor if `None`). Neither runs nor results are stored, for any number of runs.
 ///
-/// `done` is called in this thread with the index of the job and its figures as JSON, as soon as a run is finished, in whatever order.
-/// Runs wait where it falls behind.
+/// `done` is called in this thread with the index of the job and its figures as JSON, as soon as a run is finished, in any order.
+/// Runs wait if it falls behind.
 ///
-/// Ctrl-C, and any other signal whose handler raises something, ends the batch within a fraction of a second if this is the main
-/// thread: runs under way are given up, those finished are handed to `done`, and then the exception is raised. If Ctrl-C comes while
-/// `done` is at work, that call is made again. Whatever else `done` raises ends the batch at once. A run that cannot be made keeps
-/// others from starting; those under way are finished and handed over before its error is raised.
+/// In the main thread, Ctrl-C or another signal whose handler raises an exception ends the batch within a fraction of a second:
+/// running runs are aborted, finished ones are passed to `done`, and then the exception is raised. If Ctrl-C interrupts `done`,
+/// that call is repeated. Another exception of `done` ends the batch at once. A run that fails prevents the start of others;
+/// running ones are finished and passed to `done` before its error is raised.
 ///
-/// Of the traces only `tables` are written if they are given: `paths`, `decisions`, `packets`, `queues`. Runs end before their time at
-/// `until_s`, for traces of which nothing later is read.
+/// If `tables` are given (`paths`, `decisions`, `packets`, `queues`), only these traces are written. Runs end early at `until_s`,
+/// for traces of which nothing later is read.
 ///
-/// Runs with policies in Python are made in this thread, one after the other, once the others are there: so a debugger can stop in
-/// them, and Ctrl-C reaches them. What a policy raises is raised here.
+/// Runs with policies in Python are executed in this thread, one after the other, after all others: a debugger can stop in them,
+/// and Ctrl-C reaches them. An exception of a policy is raised here.
 #[pyfunction]
 #[pyo3(signature = (jobs, done, threads=None, trace=None, pcap=None, snaplen=None, digest=false, tables=None, until_s=None))]
 #[expect(clippy::too_many_arguments, reason = "Python has names for them")]
@@ -71,7 +71,7 @@ pub fn run_batch(
     own.iter().try_for_each(|wanted| run_own(py, wanted, done, &output))
 }
 
-/// Describes captures with `snaplen` bytes of each packet, or those of headers if it was not given.
+/// Returns captures with `snaplen` bytes of each packet, or with those of headers if it is `None`.
 fn captures(folder: PathBuf, snaplen: Option<u32>) -> PyResult<Captures> {
     let snap_length = match snaplen {
         None => SnapLength::HEADERS,
@@ -92,7 +92,7 @@ fn named_tables(names: Vec<String>) -> PyResult<Vec<TraceTable>> {
     names.into_iter().map(table).collect()
 }
 
-/// Makes runs on native threads.
+/// Executes runs on native threads.
 fn run_native(
     py: Python<'_>,
     jobs: &[Wanted],
@@ -108,7 +108,7 @@ fn run_native(
             let none = Fault::default();
             let made = jobs.iter().map(|(_, prepared, seed)| prepared.get().job(*seed, output, &none));
             run_each(made, threads.map(NonZeroUsize::get), stop, |at, result| {
-                // Nobody receives any more once `done` has raised something.
+                // The receiver is dropped once `done` has raised an exception.
                 let _ = sender.send((jobs[at].0, serde_json::to_string(&result)));
             })
         });
@@ -126,7 +126,7 @@ fn run_native(
     }
 }
 
-/// Makes a run whose policies are in Python. An exception ends it soon, and so does Ctrl-C between two calls of a policy.
+/// Executes a run with policies in Python. An exception ends it soon, and so does Ctrl-C between two calls of a policy.
 fn run_own(py: Python<'_>, wanted: &Wanted, done: &Bound<'_, PyAny>, output: &Output) -> PyResult<()> {
     let (index, prepared, seed) = wanted;
     let fault = Fault::default();
@@ -151,7 +151,7 @@ fn run_own(py: Python<'_>, wanted: &Wanted, done: &Bound<'_, PyAny>, output: &Ou
     }
 }
 
-/// Hands results over until there are no more, and looks for signals meanwhile.
+/// Passes all results to `done`, and checks for signals meanwhile.
 fn deliver(
     py: Python<'_>,
     mut receiver: Receiver<Finished>,
@@ -160,7 +160,7 @@ fn deliver(
 ) -> PyResult<()> {
     let mut ended = Ok(());
     loop {
-        // A receiver may be used by one thread at a time: an exclusive reference says so.
+        // Only one thread at a time may use the receiver, which an exclusive reference guarantees.
         let waiting = &mut receiver;
         match py.detach(move || waiting.recv_timeout(POLL)) {
             Ok((index, text)) => {

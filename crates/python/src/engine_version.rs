@@ -1,13 +1,13 @@
-//! Which engine is inside this module.
+//! Version of the engine in this module.
 
 use anabranch_lab::engine::{FINGERPRINT, VERSION};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The commit that this was built from; see `build.rs`.
+/// Commit of the sources (see `build.rs`).
 const COMMIT: &str = env!("ANABRANCH_COMMIT");
 
-/// What computes runs here: `version`, `commit` and `fingerprint`.
+/// Returns the identity of the engine: `version`, `commit` and `fingerprint`.
 #[pyfunction]
 pub fn engine(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let engine = PyDict::new(py);

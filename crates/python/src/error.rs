@@ -1,5 +1,5 @@
-//! The exceptions that the native module raises. Others of the package descend from the first one too. They belong to the module
-//! that has all of them, where whoever unpickles one finds it.
+//! Exceptions that the native module raises. The first one is the base of all exceptions of the package. They belong to the module
+//! with all of them, so that they can be unpickled.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;

@@ -1,5 +1,5 @@
-//! The Python bindings: scenarios, runs and associations on real sockets. The Rust crates do the work; this crate converts their
-//! types, and releases the interpreter while they run. The crate `anabranch-wheel` makes an extension module of it.
+//! Python bindings: scenarios, runs and associations on real sockets. This crate converts the types of the other crates, and
+//! releases the interpreter while they run. The crate `anabranch-wheel` builds an extension module from it.
 
 mod batch;
 mod engine_version;

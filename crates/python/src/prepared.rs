@@ -13,9 +13,9 @@ use crate::error::{RunError, ScenarioError, SchemeError};
 use crate::policy::{Fault, OwnPolicies};
 use crate::scenario::{NativeScenario, ScenarioOrText};
 
-/// A scenario with a scheme, of which runs with any seed can be made.
+/// A scenario with a scheme, for runs with any seed.
 ///
-/// It cannot be pickled: what goes to another process is the text it was made from.
+/// It cannot be pickled: another process gets the text of the scenario instead.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Prepared {
     scenario: Arc<Scenario>,
@@ -26,28 +26,28 @@ pub struct Prepared {
     file: String,
 }
 
-/// A scheme with policies in Python: its name, the function that makes an association's object from seed and number, and the
-/// methods that the object has.
+/// A scheme with policies in Python: its name, the function that creates an association's object from seed and number, and the
+/// methods of the object.
 type Own = (String, Py<PyAny>, Vec<String>);
 
-/// What runs write, and what is taken of them beside their figures.
+/// Output of runs besides their figures.
 #[derive(Default)]
 pub(crate) struct Output {
-    /// The folder that gets a folder of traces for each run.
+    /// Folder with a folder of traces for each run.
     pub(crate) trace: Option<PathBuf>,
-    /// What of these is wanted.
+    /// Requested part of the traces.
     pub(crate) part: TracePart,
     /// Captures of all runs.
     pub(crate) pcap: Option<Captures>,
-    /// Whether to take a digest of everything that happens.
+    /// Set to compute a digest of all packets.
     pub(crate) digest: bool,
 }
 
 #[pymethods]
 impl Prepared {
-    /// Reads a scenario, which may be text, and the scheme of flows that have none of their own, and builds the network once to see
-    /// that it can be. Files that flows send are looked for in `folder`; `file` names the scenario in messages. With `own`, policies
-    /// in Python take the place of some of the scheme's.
+    /// Reads a scenario, which may be text, and the scheme of flows without one of their own, and builds the network once to check
+    /// it. Files that flows send are relative to `folder`. `file` names the scenario in messages. With `own`, policies in Python
+    /// replace some of the scheme's.
     #[new]
     #[pyo3(signature = (scenario, scheme, folder=PathBuf::new(), file="scenario", own=None))]
     fn new(
@@ -81,7 +81,7 @@ impl Prepared {
         fault.take().map_or(Ok(prepared), Err)
     }
 
-    /// The scheme as results name it.
+    /// Returns the scheme's name in results.
     #[getter(scheme)]
     fn scheme_name(&self) -> String {
         self.job(1, &Output::default(), &Fault::default()).scheme_name()
@@ -93,12 +93,12 @@ impl Prepared {
         &self.file
     }
 
-    /// Whether its runs call Python.
+    /// Returns `true` if its runs call Python.
     pub(crate) fn calls_python(&self) -> bool {
         self.own.is_some()
     }
 
-    /// The run with this seed. An exception of its policies goes to `fault`.
+    /// Returns the run with this seed. An exception of its policies is stored in `fault`.
     pub(crate) fn job(&self, seed: u64, output: &Output, fault: &Fault) -> Job {
         Job {
             scenario: Arc::clone(&self.scenario),
@@ -124,7 +124,7 @@ impl Prepared {
     }
 }
 
-/// The exception for a run that cannot be made of the scenario in `file`.
+/// Returns the exception for a run that the scenario in `file` does not allow.
 pub(crate) fn refused(file: &str, error: &LabError) -> PyErr {
     match error {
         LabError::Scheme { .. } => SchemeError::new_err(format!("{file}: {error}")),

@@ -1,4 +1,4 @@
-//! Scenarios as Python has them: parsed once, shared by values, sweeps and runs.
+//! Scenarios for Python: parsed once, shared by values, sweeps and runs.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::error::{ScenarioError, SchemeError};
 
-/// Dotted keys with values as TOML, or as bare strings.
+/// Dotted keys with values as TOML or bare strings.
 type Values = Vec<(String, String)>;
 
-/// Text of a scenario file that is TOML, and may lack values that are put into it.
+/// Text of a scenario file that is TOML, and may lack values that overrides add.
 #[pyclass(frozen, name = "ScenarioText", module = "anabranch._native")]
 pub struct NativeText(Arc<Draft>);
 
-/// A scenario: every default is filled in, and every reference checked.
+/// A scenario with all defaults and checked references.
 #[pyclass(frozen, name = "Scenario", module = "anabranch._native")]
 pub struct NativeScenario(Document);
 
@@ -33,7 +33,7 @@ pub fn resolve(text: &str, file: &str, values: Values) -> PyResult<String> {
     Ok(NativeScenario::new(text, file, values)?.to_toml())
 }
 
-/// Returns the schemes that a list stands for in a scenario, as the method of [`NativeScenario`] does.
+/// Returns the schemes of a list in a scenario, as the method of [`NativeScenario`] does.
 #[pyfunction]
 pub fn schemes_of(text: &str, file: &str, expressions: &str) -> PyResult<Vec<String>> {
     NativeScenario::new(text, file, Vec::new())?.schemes_of(expressions)
@@ -77,19 +77,19 @@ impl NativeScenario {
         self.scenario().to_toml()
     }
 
-    /// The schemes to run, as they are given.
+    /// Returns the schemes to run, as given.
     #[getter]
     fn schemes(&self) -> Vec<String> {
         self.scenario().run.schemes.clone()
     }
 
-    /// The seeds to run.
+    /// Returns the seeds to run.
     #[getter]
     fn seeds(&self) -> Vec<u64> {
         self.scenario().run.seeds.clone()
     }
 
-    /// Returns the schemes that a list such as `sctp,cmt(trigger=4)` or `all` stands for, each in full and once.
+    /// Returns the schemes of a list such as `sctp,cmt(trigger=4)` or `all`, each in full and once.
     fn schemes_of(&self, expressions: &str) -> PyResult<Vec<String>> {
         let schemes = self.scenario().vocabulary().parse_list(expressions);
         let schemes = schemes.map_err(|error| SchemeError::new_err(error.to_string()))?;
@@ -102,7 +102,7 @@ impl NativeScenario {
         Ok(names)
     }
 
-    /// The files that flows send: the key that names each, and its path as it is given.
+    /// Returns the files that flows send: the key of each, and its path as given.
     #[getter]
     fn files(&self) -> Vec<(String, String)> {
         let file = |flow: &anabranch_scenario::Flow| match &flow.kind {
@@ -116,7 +116,7 @@ impl NativeScenario {
         files.map(|(key, path)| (key, path.to_string_lossy().into_owned())).collect()
     }
 
-    /// Returns `true` if a flow sends a file, whose made content depends on the seed.
+    /// Returns `true` if a flow sends a file, whose generated content depends on the seed.
     #[getter]
     fn makes_content(&self) -> bool {
         self.scenario().flows.iter().any(|flow| matches!(flow.kind, FlowKind::File(_)))

@@ -1,10 +1,10 @@
-//! What becomes of the frames of a coded video, for arrivals that did not come from a simulated run.
+//! Outcome of the frames of a coded video, for arrivals from other sources than simulated runs.
 
 use anabranch_lab::video::{Delivery, Fate, Frame, FrameType, Playout, VideoResult, completions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Frames in coding order: type, place in the order of display, and when it is handed to the sender in milliseconds.
+/// Frames in coding order: type, index in the display order, and time of transmission in milliseconds.
 type Frames = Vec<(String, usize, f64)>;
 
 fn frames_of(frames: Frames) -> PyResult<Vec<Frame>> {
@@ -15,7 +15,7 @@ fn frames_of(frames: Frames) -> PyResult<Vec<Frame>> {
     frames.into_iter().map(frame).collect()
 }
 
-/// When each frame is due, in milliseconds from when the first is handed over.
+/// Returns the time at which each frame is due, in milliseconds after the transmission of the first one.
 #[pyfunction]
 pub fn video_due_ms(frames: Frames, deadline_ms: f64) -> PyResult<Vec<f64>> {
     let frames = frames_of(frames)?;
@@ -23,7 +23,7 @@ pub fn video_due_ms(frames: Frames, deadline_ms: f64) -> PyResult<Vec<f64>> {
     Ok(frames.iter().map(|frame| playout.due_ms(frame)).collect())
 }
 
-/// The fate of each frame in coding order, and when it was complete, by the frame of each packet and when that arrived.
+/// Returns the outcome of each frame in coding order and its time of completion, from the frame and the arrival of each packet.
 #[pyfunction]
 pub fn video_fates(
     frames: Frames,
@@ -38,7 +38,7 @@ pub fn video_fates(
     Ok(found.into_iter().map(|each| (each.fate.word(), each.complete_ms)).collect())
 }
 
-/// The measures of delivery as JSON, as runs have them: of frames with the fate of each, and when it was complete.
+/// Returns the measures of delivery as JSON, in the form of runs, from the outcome of each frame and its time of completion.
 #[pyfunction]
 pub fn video_measures(frames: Frames, fates: Vec<(String, Option<f64>)>) -> PyResult<String> {
     let delivery = |(frame, (word, complete_ms)): (Frame, (String, Option<f64>))| {

@@ -1,4 +1,4 @@
-//! What a policy in Python may answer, and what core makes of it.
+//! Answers of policies in Python, and their conversion for core.
 
 use anabranch_core::policy::{Pick, Reason, Refusal, Refused, RetransmitChoice, View, WaitFor};
 use anabranch_core::time::Time;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::reason::reason;
 use super::view::path_id;
 
-/// The reason of an answer that gives none.
+/// Reason of an answer without one.
 pub(super) const NO_REASON: Reason = Reason::rule("a policy in Python");
 
 /// Waits: for window space anywhere, for a path, or until a time.
@@ -35,9 +35,9 @@ impl Wait {
     }
 }
 
-/// The time of so many seconds.
+/// Returns the time of a number of seconds.
 fn time(seconds: f64) -> PyResult<Time> {
-    // The largest number of nanoseconds that a float tells apart is far beyond the end of any run.
+    // The limit is far beyond the end of any run. A float does not distinguish nanoseconds there.
     let nanoseconds = seconds * 1e9;
     if !(0.0..=1e18).contains(&nanoseconds) {
         return Err(PyValueError::new_err(format!(
@@ -47,7 +47,7 @@ fn time(seconds: f64) -> PyResult<Time> {
     Ok(Time::from_nanos(nanoseconds.round() as u64))
 }
 
-/// A packet of new data on several paths: on the one with the lowest id as new data, on the others as copies.
+/// A packet of new data on several paths: new data on the path with the lowest id, and copies on the others.
 #[pyclass(frozen, module = "anabranch.policy")]
 pub struct Copies {
     paths: PathSet,
@@ -67,7 +67,7 @@ impl Copies {
     }
 }
 
-/// A chunk in a path's queue, where it waits for room in the path's window.
+/// A chunk in a path's queue, which waits for room in the path's window.
 #[pyclass(frozen, module = "anabranch.policy")]
 pub struct Bind {
     path: Option<PathId>,
@@ -81,7 +81,7 @@ impl Bind {
     }
 }
 
-/// An answer with its reason: a rule, and the figure that decided with its unit in its name.
+/// An answer with its reason: a rule, and the figure that decided, whose name contains its unit.
 #[pyclass(frozen, module = "anabranch.policy")]
 pub struct Decision {
     choice: Py<PyAny>,
@@ -97,7 +97,7 @@ impl Decision {
     }
 }
 
-/// An answer and its reason.
+/// Returns an answer and its reason.
 pub(super) fn reasoned<'py>(answer: Bound<'py, PyAny>) -> (Bound<'py, PyAny>, Reason) {
     match answer.cast::<Decision>() {
         Ok(decision) => {
@@ -108,7 +108,7 @@ pub(super) fn reasoned<'py>(answer: Bound<'py, PyAny>) -> (Bound<'py, PyAny>, Re
     }
 }
 
-/// Where a scheduler sends. A number that no path can have is no path at all, which core counts as a mistake.
+/// Returns the choice of a scheduler. An invalid number of a path means no path, which core counts as a mistake.
 pub(super) fn pick(answer: &Bound<'_, PyAny>) -> PyResult<Pick> {
     if let Some(wait) = wait(answer) {
         return Ok(Pick::Wait(wait));
@@ -124,7 +124,7 @@ pub(super) fn pick(answer: &Bound<'_, PyAny>) -> PyResult<Pick> {
     Ok(path_id(answer).map_err(|_| wrong("pick", answer, known))?.map_or(nowhere, Pick::Path))
 }
 
-/// Where a retransmission goes. A number that no path can have waits, as a path without room does.
+/// Returns the choice of a retransmission policy. An invalid number of a path means a wait, as for a path without room.
 pub(super) fn route(answer: &Bound<'_, PyAny>) -> PyResult<RetransmitChoice> {
     if let Some(wait) = wait(answer) {
         return Ok(RetransmitChoice::Wait(wait));
@@ -141,13 +141,13 @@ fn wait(answer: &Bound<'_, PyAny>) -> Option<WaitFor> {
     Some(answer.cast::<Wait>().ok()?.get().wait)
 }
 
-/// The exception for an answer of a type that means nothing.
+/// Returns the exception for an answer of an invalid type.
 pub(super) fn wrong(method: &str, answer: &Bound<'_, PyAny>, known: &str) -> PyErr {
     let found = answer.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!("`{method}` gave back a {found}: expected {known}"))
 }
 
-/// What was refused when these paths were chosen: what cannot take data now, and what could and was not preferred.
+/// Returns the refused paths besides these: those that cannot send data now, and those that could and were not preferred.
 pub(super) fn refused(chosen: PathSet, view: &View<'_>) -> Refused {
     let others = view.paths.iter().filter(|path| !chosen.contains(path.id));
     others.map(|path| (path.id, view.refusal(path.id).unwrap_or(Refusal::Preference))).collect()

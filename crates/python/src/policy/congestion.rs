@@ -1,4 +1,4 @@
-//! Congestion control in Python: rules of growth, reduction and pacing inside the accounting that all schemes share.
+//! Congestion control in Python: growth, reduction and pacing within the accounting that all schemes share.
 
 use anabranch_core::policy::{Event, Pacing as CorePacing, View, Window as CoreWindow};
 use anabranch_core::{MAX_PATHS, PathId};
@@ -13,7 +13,7 @@ use super::hook::Hook;
 use super::object::Object;
 use super::shapes::{Acknowledged, PaceAsk, Pacing, PathLoss, Window};
 
-/// The standard's accounting with the object's `grow`, `cut` and `pace`; where it has none, the standard's.
+/// Returns the standard's accounting with the object's `grow`, `cut` and `pace`. Missing methods are those of the standard.
 pub(super) fn control(object: &Object, gate: GrowthGate, tells: bool) -> WindowControl {
     let mut control = WindowControl::new(gate);
     let grows = object.has(Hook::Grow);
@@ -35,7 +35,7 @@ pub(super) fn control(object: &Object, gate: GrowthGate, tells: bool) -> WindowC
     control
 }
 
-/// Asks the object's `grow`.
+/// Calls the object's `grow`.
 #[derive(Debug)]
 struct OwnGrowth {
     object: Object,
@@ -61,7 +61,7 @@ impl Growth for OwnGrowth {
     }
 }
 
-/// Asks the object's `cut`.
+/// Calls the object's `cut`.
 #[derive(Debug)]
 struct OwnCut {
     object: Object,
@@ -85,12 +85,12 @@ impl Cut for OwnCut {
     }
 }
 
-/// Asks the object's `pace`.
+/// Calls the object's `pace`.
 #[derive(Debug)]
 struct OwnPace {
     object: Object,
     tells: bool,
-    /// Its latest answers.
+    /// Latest answers by path.
     pacing: [CorePacing; MAX_PATHS],
 }
 

@@ -1,4 +1,4 @@
-//! The events that a policy in Python takes in.
+//! Events for policies in Python.
 
 use anabranch_core::PathId;
 use anabranch_core::policy::{Event, SendKind};
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::numbers::{milliseconds, seconds, state_name};
 use super::shapes::cause_name;
 
-/// One of core's events. What it does not have is `None`.
+/// One of core's events. Attributes that it lacks are `None`.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 #[derive(Default)]
 pub struct PolicyEvent {

@@ -1,24 +1,24 @@
-//! The methods by which an object fills slots.
+//! Methods with which an object fills slots.
 
 use std::str::FromStr;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A method that an object has.
+/// A method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hook {
-    /// `pick`: it is a scheduler.
+    /// `pick`, of a scheduler.
     Pick,
-    /// `route`: it chooses paths of retransmissions.
+    /// `route`, which chooses paths of retransmissions.
     Route,
-    /// `grow`: it lets windows grow.
+    /// `grow`, which increases windows.
     Grow,
-    /// `cut`: it reduces windows.
+    /// `cut`, which reduces windows.
     Cut,
-    /// `pace`: it paces paths.
+    /// `pace`, which paces paths.
     Pace,
-    /// `on_event`: it wants to hear of events.
+    /// `on_event`, which receives events.
     Event,
 }
 

@@ -1,8 +1,8 @@
-//! Schemes with policies written in Python: a scheme of the registry in which an object of Python answers for some slots.
+//! Schemes with policies written in Python: a scheme of the registry with an object of Python in some slots.
 //!
-//! Each association has an object of its own, a copy of the one that was given. It is called with the interpreter held, in the
-//! thread that asked for the run. What it sees are copies of core's views, so that it may keep them. An exception ends the run: it
-//! is kept in the [`Fault`], and the policies decide nothing of their own from then on.
+//! Each association has its own copy of the object. It is called with the interpreter attached, in the thread that requested the
+//! run. Its arguments are copies of core's views, so that it may store them. An exception ends the run: it is stored in the
+//! [`Fault`], and the policies make no further decisions.
 
 mod answer;
 mod congestion;
@@ -29,7 +29,7 @@ pub use shapes::{
 };
 pub use view::{AssociationFacts, PathFacts, View};
 
-/// The sources of this module, which have a part in what a run with policies in Python gives. The fingerprint of the engine does
+/// Returns the sources of this module, which affect the results of runs with policies in Python. The fingerprint of the engine does
 /// not cover them.
 #[pyfunction]
 pub fn policy_sources() -> &'static str {

@@ -1,4 +1,4 @@
-//! Core's numbers and names as Python has them.
+//! Core's numbers and names in the form for Python.
 
 use anabranch_core::PathState;
 use anabranch_core::time::{Span, Time};

@@ -1,4 +1,4 @@
-//! The object of one association, and calls of its methods.
+//! Object of one association, and calls of its methods.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::hook::Hook;
 use super::view::View;
 
-/// The object of Python that some slots of one association share.
+/// Python object that some slots of one association share.
 #[derive(Clone)]
 pub(super) struct Object {
     object: Arc<Py<PyAny>>,
@@ -35,7 +35,8 @@ impl Object {
         self.hooks.contains(&hook)
     }
 
-    /// Asks a method of two arguments, the second of which is the view, and reads its answer. `None` once the run has a fault.
+    /// Calls a method of two arguments, the second of which is the view, and converts its answer. Returns `None` once the run has a
+    /// fault.
     pub(super) fn ask<A, T>(
         &self,
         method: &Bound<'_, PyString>,
@@ -60,7 +61,7 @@ impl Object {
         ask().map_err(|error| self.fault.report(error)).ok()
     }
 
-    /// Tells the object of an event.
+    /// Passes an event to the object.
     pub(super) fn tell(&self, event: &Event<'_>, view: &CoreView<'_>) {
         if !self.has(Hook::Event) {
             return;
@@ -72,7 +73,7 @@ impl Object {
     }
 }
 
-/// The error about an answer, with file and line of the method that gave it: no frame of it is left to say so.
+/// Adds file and line of the method to the error of an answer, since the method's frame does not exist any more.
 fn placed(error: PyErr, object: &Bound<'_, PyAny>, method: &Bound<'_, PyString>) -> PyErr {
     let place = || {
         let code = object.getattr(method)?.getattr("__code__")?;

@@ -1,4 +1,4 @@
-//! Reasons that Python gives, as traces hold them.
+//! Reasons from Python in the form of traces.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +7,14 @@ use anabranch_core::policy::Reason;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Bytes of a rule or of a figure's name.
+/// Maximum number of bytes of a rule or of a figure's name.
 const LONGEST: usize = 100;
-/// Different rules and names of figures that a process keeps. Traces hold references to them, so that they are never given back.
+/// Maximum number of different rules and names of figures in a process. They are never freed, because traces refer to them.
 const MOST: usize = 1000;
 
 static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// A reason with a figure, or without one if its name is empty.
+/// Returns a reason with a figure, or without one if the name is empty.
 pub(super) fn reason(rule: &str, figure: &str, value: f64) -> PyResult<Reason> {
     if !value.is_finite() {
         return Err(PyValueError::new_err(format!(

@@ -9,11 +9,11 @@ use super::answer::{NO_REASON, route};
 use super::object::Object;
 use super::shapes::LostChunk;
 
-/// Asks the object's `route`.
+/// Calls the object's `route`.
 #[derive(Debug)]
 pub(super) struct OwnRetransmit {
     pub(super) object: Object,
-    /// Whether it is this slot that tells the object of events.
+    /// Set if this slot passes events to the object.
     pub(super) tells: bool,
 }
 

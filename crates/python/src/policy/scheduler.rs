@@ -1,4 +1,4 @@
-//! A scheduler in Python.
+//! Scheduler in Python.
 
 use anabranch_core::PathSet;
 use anabranch_core::policy::{
@@ -10,11 +10,11 @@ use super::answer::{NO_REASON, pick, refused};
 use super::object::Object;
 use super::shapes::SendAsk;
 
-/// Asks the object's `pick`.
+/// Calls the object's `pick`.
 #[derive(Debug)]
 pub(super) struct OwnScheduler {
     pub(super) object: Object,
-    /// Whether it is this slot that tells the object of events.
+    /// Set if this slot passes events to the object.
     pub(super) tells: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A scheme of the registry in which an object of Python answers for some slots.
+//! Scheme of the registry with an object of Python in some slots.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,8 @@ use super::object::Object;
 use super::retransmit::OwnRetransmit;
 use super::scheduler::OwnScheduler;
 
-/// What a scheme in Python is made from: its name, the methods that it has, and a function that makes the object of an association
-/// from the run's seed and the association's number in the run.
+/// Components of a scheme in Python: its name, its methods, and a function that creates the object of an association from the run's
+/// seed and the association's number in the run.
 pub(crate) struct OwnPolicies {
     pub(crate) name: String,
     factory: Py<PyAny>,
@@ -30,13 +30,12 @@ impl OwnPolicies {
         Ok(OwnPolicies { name, factory, hooks: hooks.into() })
     }
 
-    /// The scheme for one run.
+    /// Returns the scheme for one run.
     pub(crate) fn scheme(self: &Arc<Self>, base: NamedScheme, seed: u64, fault: Fault) -> OwnScheme {
         OwnScheme { own: Arc::clone(self), base, seed, fault, associations: AtomicU64::new(0) }
     }
 }
 
-/// The scheme of one run.
 pub(crate) struct OwnScheme {
     own: Arc<OwnPolicies>,
     base: NamedScheme,
@@ -46,7 +45,7 @@ pub(crate) struct OwnScheme {
 }
 
 impl OwnScheme {
-    /// The object of the next association.
+    /// Creates the object of the next association.
     fn object(&self) -> PyResult<Object> {
         let number = self.associations.fetch_add(1, Ordering::Relaxed);
         let object = Python::attach(|py| self.own.factory.call1(py, (self.seed, number)))?;
@@ -60,12 +59,12 @@ impl Scheme for OwnScheme {
         let object = match self.object() {
             Ok(object) => object,
             Err(error) => {
-                // The run ends before the base decides anything.
+                // The run ends before the base makes a decision.
                 self.fault.report(error);
                 return policies;
             }
         };
-        // Core tells congestion control of an event first. One slot passes it on.
+        // Core reports an event to congestion control first. One slot passes it on.
         let mut tells = true;
         if [Hook::Grow, Hook::Cut, Hook::Pace].into_iter().any(|hook| object.has(hook)) {
             let cuc = self.base.values().switch("cuc");

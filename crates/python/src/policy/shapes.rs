@@ -1,4 +1,4 @@
-//! What a policy in Python is asked about, windows and pacing.
+//! Arguments of a policy's methods in Python, windows and pacing.
 
 use anabranch_core::policy::{self, Limiter, LossCause};
 use anabranch_core::time::Rate;
@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 
 use super::numbers::{milliseconds, seconds};
 
-/// The largest window that a policy in Python may set, in bytes: sums of windows stay far from what a number holds.
+/// Largest window of a policy in Python, in bytes, so that sums of windows do not overflow.
 const LARGEST_WINDOW: f64 = (1u64 << 40) as f64;
 
-/// The fastest pacing that a policy in Python may set: 1 Pbit/s.
+/// Fastest pacing of a policy in Python: 1 Pbit/s.
 const FASTEST_KBPS: f64 = 1e12;
 
 pub(super) fn cause_name(cause: LossCause) -> &'static str {
@@ -24,7 +24,7 @@ pub(super) fn cause_name(cause: LossCause) -> &'static str {
     }
 }
 
-/// The packet that a scheduler is asked to place.
+/// Packet for which a scheduler chooses a path.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct SendAsk {
     chunk_bytes: u64,
@@ -37,7 +37,7 @@ impl SendAsk {
     }
 }
 
-/// A lost chunk that waits for its retransmission.
+/// Lost chunk that waits for its retransmission.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct LostChunk {
     tsn: u64,
@@ -57,7 +57,7 @@ impl LostChunk {
     }
 }
 
-/// The chunk that holds the cumulative TSN back.
+/// Chunk that blocks the cumulative TSN.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 #[derive(Clone)]
 pub struct HeadOfLine {
@@ -82,14 +82,14 @@ impl HeadOfLine {
     }
 }
 
-/// A path's congestion window and what belongs to it, in bytes.
+/// Congestion window of a path and its state, in bytes.
 #[pyclass(frozen, module = "anabranch.policy", eq)]
 #[derive(Clone, Copy, PartialEq)]
 pub struct Window {
     pub(super) window: policy::Window,
 }
 
-/// A number of bytes, to the nearest.
+/// Returns a number of bytes, rounded to the nearest.
 fn bytes(name: &str, given: f64) -> PyResult<ChunkBytes> {
     if !(0.0..=LARGEST_WINDOW).contains(&given) {
         return Err(PyValueError::new_err(format!(
@@ -152,7 +152,7 @@ impl Window {
     }
 }
 
-/// What limits a path beside its window.
+/// Limits of a path besides its window.
 #[pyclass(frozen, module = "anabranch.policy", eq)]
 #[derive(Clone, Copy, PartialEq)]
 pub struct Pacing {
@@ -184,7 +184,7 @@ impl Pacing {
     }
 }
 
-/// A rate, to the nearest bit per second.
+/// Returns a rate, rounded to the nearest bit per second.
 fn rate(kbps: f64) -> PyResult<Rate> {
     if !(0.0..=FASTEST_KBPS).contains(&kbps) {
         return Err(PyValueError::new_err(format!(
@@ -194,7 +194,7 @@ fn rate(kbps: f64) -> PyResult<Rate> {
     Ok(Rate::from_bps((kbps * 1e3).round() as u64))
 }
 
-/// A path whose pacing is asked about.
+/// Path whose pacing is requested.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct PaceAsk {
     path: usize,
@@ -226,7 +226,7 @@ pub(super) fn kbps(rate: Rate) -> f64 {
     rate.as_bps() as f64 / 1e3
 }
 
-/// What a SACK told of the rate at which a path delivers.
+/// Delivery rate of a path by a SACK.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct DeliverySample {
     rate_kbps: Option<f64>,
@@ -256,12 +256,12 @@ impl DeliverySample {
     }
 }
 
-/// The windows of the paths that there are.
+/// Returns the windows of the existing paths.
 fn windows(all: &[policy::Window; MAX_PATHS], paths: usize) -> Vec<Window> {
     all.iter().take(paths).map(|window| Window { window: *window }).collect()
 }
 
-/// Acknowledgements let a path's window grow.
+/// Acknowledgement for which a path's window may grow.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct Acknowledged {
     path: usize,
@@ -283,7 +283,7 @@ impl Acknowledged {
     }
 }
 
-/// A loss that a path's window answers.
+/// Loss for which a path's window may be reduced.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct PathLoss {
     path: usize,

@@ -1,4 +1,4 @@
-//! Core's views as Python sees them: copies, with plain numbers that have their units in their names.
+//! Core's views for Python: copies with plain numbers, whose names contain their units.
 
 use anabranch_core::policy::{PathFacts as CorePath, Refusal, View as CoreView};
 use anabranch_core::units::ChunkBytes;
@@ -22,7 +22,7 @@ fn refusal_name(refusal: Refusal) -> &'static str {
     }
 }
 
-/// What is known of one path.
+/// Facts about a path.
 #[pyclass(frozen, module = "anabranch.policy")]
 pub struct PathFacts {
     facts: CorePath,
@@ -224,7 +224,7 @@ impl PathFacts {
     }
 }
 
-/// What is known of the association.
+/// Facts about the association.
 #[pyclass(frozen, module = "anabranch.policy", get_all)]
 pub struct AssociationFacts {
     queued_bytes: u64,
@@ -238,7 +238,7 @@ pub struct AssociationFacts {
     cumulative_tsn: u64,
 }
 
-/// Everything that a policy may look at when it decides.
+/// Input of a policy's decision.
 #[pyclass(frozen, module = "anabranch.policy")]
 pub struct View {
     #[pyo3(get)]
@@ -250,7 +250,7 @@ pub struct View {
 }
 
 impl View {
-    /// A copy of what core shows.
+    /// Returns a copy of core's view.
     pub(super) fn of(py: Python<'_>, view: &CoreView<'_>) -> PyResult<Py<Self>> {
         let path = |facts: &CorePath| {
             let path = PathFacts {
@@ -327,7 +327,7 @@ impl View {
     }
 }
 
-/// A path, given as such or by its id; `None` for a number that no path can have.
+/// Returns the id of a path, given as a path or an id. Returns `None` for an invalid number.
 pub(super) fn path_id(given: &Bound<'_, PyAny>) -> PyResult<Option<PathId>> {
     if let Ok(path) = given.cast::<PathFacts>() {
         return Ok(Some(path.get().facts.id));
@@ -335,7 +335,7 @@ pub(super) fn path_id(given: &Bound<'_, PyAny>) -> PyResult<Option<PathId>> {
     if given.is_instance_of::<PyBool>() {
         return Err(PyTypeError::new_err("expected a path or its id, found a bool"));
     }
-    // Any integer, those of NumPy too, however large.
+    // Any integer is accepted, including those of NumPy.
     let index = given.call_method0(pyo3::intern!(given.py(), "__index__"));
     let index = index.map_err(|_| PyTypeError::new_err("expected a path or its id"))?;
     Ok(index.extract::<usize>().ok().filter(|index| *index < MAX_PATHS).map(PathId::new))

@@ -1,4 +1,4 @@
-//! The handle of an association.
+//! Handle of an association.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,25 +19,25 @@ use super::runtime::Background;
 use super::settings::within;
 use super::shapes::{EventShape, MessagePart, PathShape, StatisticsShape};
 
-/// How long a peer may ask again whose SHUTDOWN ACK goes unanswered because the answer was lost: twice, if it has only received and
-/// so has a time-out of 1 s, which doubles.
+/// Time for which a closed association's host answers a peer whose SHUTDOWN ACK is unanswered because the answer was lost. The peer
+/// can repeat it twice if it has only received data and so has a time-out of 1 s, which doubles.
 const LINGER: Duration = Duration::from_secs(5);
 
 /// An association, which is aborted when this is dropped unless it has been shut down.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Association {
-    /// None once it was left: then nothing of it is held any more.
+    /// Association; `None` once it was left and its resources were released.
     handle: Mutex<Option<Arc<Handle>>>,
-    /// How it stood when it was left.
+    /// Snapshot of the time at which it was left.
     last: Arc<Mutex<Snapshot>>,
-    /// Whom messages name.
+    /// Name of the peer in messages.
     peer: Arc<str>,
-    /// What the peer has proved to hold, if it was asked.
+    /// Key that the peer has proved to own, if it was requested.
     peer_key: Option<String>,
     streams: u16,
 }
 
-/// Aborts what is not over when it is dropped.
+/// Aborts an open association when it is dropped.
 struct Leaving(Arc<Handle>);
 
 impl Drop for Leaving {
@@ -70,7 +70,7 @@ impl Association {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Does something with it, unless it was left.
+    /// Starts an operation on the association, unless it was left.
     fn operate<T, F>(&self, act: impl FnOnce(Arc<Handle>, Arc<str>) -> F) -> Operation
     where
         F: Future<Output = Result<T, Failure>> + Send + 'static,
@@ -83,7 +83,7 @@ impl Association {
         }
     }
 
-    /// How it stands, or how it stood when it was left.
+    /// Returns a current snapshot, or the one of the time at which the association was left.
     fn snapshot<T>(&self, shape: impl FnOnce(Snapshot) -> T + Send + 'static) -> Operation
     where
         T: for<'py> IntoPyObject<'py> + Send + 'static,
@@ -100,37 +100,37 @@ impl Association {
 
 #[pymethods]
 impl Association {
-    /// Whom messages name: as it was asked for, or the address that the peer came from.
+    /// Returns the peer's name in messages: as requested, or the address from which the peer connected.
     #[getter]
     fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// The key that the peer has proved to hold, as `authorized_keys` and `known_hosts` have it.
+    /// Returns the key that the peer has proved to own, in the format of `authorized_keys` and `known_hosts`.
     #[getter]
     fn peer_key(&self) -> Option<String> {
         self.peer_key.clone()
     }
 
-    /// Streams that messages may be sent on.
+    /// Returns the number of outgoing streams.
     #[getter]
     fn streams(&self) -> u16 {
         self.streams
     }
 
-    /// Whether messages may be sent with a limit.
+    /// Returns `true` if messages may have a limit.
     #[getter]
     fn supports_partial_reliability(&self) -> bool {
         self.handle().is_some_and(|handle| handle.association.supports_partial_reliability())
     }
 
-    /// Whether messages are taken.
+    /// Returns `true` if messages can be sent.
     #[getter]
     fn is_open(&self) -> bool {
         self.handle().is_some_and(|handle| handle.association.is_open())
     }
 
-    /// Hands a message over, and waits while the send buffer is full. The payload is not copied.
+    /// Sends a message, and waits while the send buffer is full. The payload is not copied.
     fn send(
         &self,
         payload: PyBackedBytes,
@@ -155,7 +155,7 @@ impl Association {
         }))
     }
 
-    /// The next message, or a part of one, as a tuple; `None` after a graceful shutdown.
+    /// Receives the next message, or a part of one, as a tuple. Returns `None` after a graceful shutdown.
     fn recv(&self) -> Operation {
         self.operate(|handle, peer| async move {
             let received = handle.association.recv().await;
@@ -163,29 +163,29 @@ impl Association {
         })
     }
 
-    /// Shuts it down gracefully. What the peer sent meanwhile is to be received.
+    /// Shuts the association down gracefully. Data that the peer sends meanwhile has to be received.
     fn shutdown(&self) -> Operation {
         self.operate(|handle, peer| async move {
             handle.association.shutdown().await.map_err(|ended| Failure::ended(&peer, ended))
         })
     }
 
-    /// Waits until it is over.
+    /// Waits for the end of the association.
     fn closed(&self) -> Operation {
         self.operate(|handle, peer| async move {
             handle.association.closed().await.map_err(|ended| Failure::ended(&peer, ended))
         })
     }
 
-    /// Ends it at once.
+    /// Aborts the association.
     fn abort(&self) {
         if let Some(handle) = self.handle() {
             handle.association.abort();
         }
     }
 
-    /// Ends it, gracefully or at once, and gives back all that it holds. What the peer sent meanwhile is thrown away. If this is
-    /// given up, the association is aborted.
+    /// Ends the association, gracefully or at once, and releases its resources. Data that the peer sends meanwhile is discarded.
+    /// Dropping the operation aborts the association.
     fn leave(&self, gracefully: bool) -> Operation {
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (last, peer) = (Arc::clone(&self.last), Arc::clone(&self.peer));
@@ -203,29 +203,29 @@ impl Association {
         })
     }
 
-    /// Its paths as dictionaries.
+    /// Returns the paths as dictionaries.
     fn paths(&self) -> Operation {
         self.snapshot(|now| now.paths.into_iter().map(PathShape::from).collect::<Vec<_>>())
     }
 
-    /// Its counters as a dictionary.
+    /// Returns the counters as a dictionary.
     fn statistics(&self) -> Operation {
         self.snapshot(StatisticsShape::from)
     }
 
-    /// What happens from now on.
+    /// Returns the events from now on.
     fn events(&self) -> Events {
         Events { events: Arc::new(Turn::new(self.handle().map(|handle| handle.association.events()))) }
     }
 
-    /// Adds a path from an address of this machine to one of the peer's, and gives its id. A local address that is not in use yet
-    /// is taken into use, if no other association has the host.
+    /// Adds a path from a local address to one of the peer's, and returns its id. A local address that is not in use yet is added
+    /// to the host, if no other association uses it.
     fn add_path(&self, local: &str, remote: &str) -> PyResult<Operation> {
         let path = path_address(local, remote)?;
         Ok(self.operate(move |handle, peer| async move { add_path(&handle, &peer, path).await }))
     }
 
-    /// Takes the path with this id out of service.
+    /// Removes the path with this id.
     fn remove_path(&self, path: i64) -> Operation {
         self.operate(move |handle, peer| async move {
             let paths = handle.association.paths().await;
@@ -240,12 +240,12 @@ impl Association {
     }
 }
 
-/// Receives to the end: a peer that has more to send cannot agree to one otherwise.
+/// Receives to the end, since a peer with more data could not shut down otherwise.
 async fn drain(association: &anabranch_net::Association) {
     while !matches!(association.recv().await, Ok(None) | Err(RecvError::Closed(_))) {}
 }
 
-/// Drops an association that is over. Its own host goes with it; after a graceful end it stays for a while.
+/// Drops a closed association and its own host. After a graceful end the host stays for a while.
 async fn release(leaving: Leaving, gracefully: bool) {
     let (host, runtime) = match &leaving.0.keeper {
         Keeper::Own(host, runtime) => (host.clone(), runtime.clone()),
@@ -264,7 +264,7 @@ async fn release(leaving: Leaving, gracefully: bool) {
     monitor.gone().await;
 }
 
-/// What happens to an association.
+/// Events of an association.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Events {
     events: Arc<Turn<Option<anabranch_net::Events>>>,
@@ -272,7 +272,7 @@ pub struct Events {
 
 #[pymethods]
 impl Events {
-    /// The next event as a dictionary, or `None` once the association is over and all have been told.
+    /// Returns the next event as a dictionary, or `None` after the last event of a closed association.
     fn next(&self) -> Operation {
         let events = Arc::clone(&self.events);
         Operation::new(async move {

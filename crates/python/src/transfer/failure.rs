@@ -1,4 +1,4 @@
-//! What went wrong, as threads without an interpreter can say it, and the Python exception for it.
+//! Failures in the form of threads without an interpreter, and their Python exceptions.
 
 use anabranch_net::{AbortReason, CloseReason, PathError, RecvError, SendError};
 use pyo3::PyErr;
@@ -20,28 +20,28 @@ mod python {
     import_exception!(anabranch.transfer.errors, ListenError);
 }
 
-/// Each has its message.
+/// A failure with its message.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Something that was asked for cannot be.
+    /// An argument is invalid.
     Argument(String),
-    /// The scheme's expression is wrong.
+    /// The scheme's expression is invalid.
     Scheme(String),
     /// A host cannot listen.
     Listen(String),
     /// An association could not be opened.
     Connect(String),
-    /// Nobody answered.
+    /// The peer did not answer.
     Timeout(String),
     /// The peer refused.
     Refused(String),
-    /// This side or the peer has ended it.
+    /// This side or the peer has ended the association.
     Closed(String),
     /// The peer restarted.
     Restarted(String),
-    /// It ended other than gracefully, with the reason in a word.
+    /// The association was not ended gracefully, for a reason in one word.
     Lost(String, &'static str),
-    /// Anything else.
+    /// Another failure.
     Other(String),
 }
 
@@ -63,7 +63,7 @@ impl From<Failure> for PyErr {
 }
 
 impl Failure {
-    /// An association with `peer` that is over, and not gracefully.
+    /// Returns the failure of an association with `peer` that was not ended gracefully.
     pub(super) fn ended(peer: &str, ended: CloseReason) -> Self {
         let reason = match ended {
             CloseReason::Aborted(AbortReason::ByApplication) => {
@@ -88,12 +88,12 @@ impl Failure {
         Failure::Lost(format!("{peer}: {ended}"), reason)
     }
 
-    /// An association with `peer` that this side has left.
+    /// Returns the failure of an association with `peer` that this side has left.
     pub(super) fn left(peer: &str) -> Self {
         Failure::Closed(format!("{peer}: this side has left the association; open a new one"))
     }
 
-    /// A message for `peer` that was not taken.
+    /// Returns the failure of a message for `peer` that was not accepted.
     pub(super) fn not_sent(peer: &str, error: SendError) -> Self {
         match error {
             SendError::Closed(ended) => Failure::ended(peer, ended),
@@ -104,7 +104,7 @@ impl Failure {
         }
     }
 
-    /// No message of `peer`.
+    /// Returns the failure to receive a message of `peer`.
     pub(super) fn not_received(peer: &str, error: RecvError) -> Self {
         match error {
             RecvError::Restarted => Failure::Restarted(format!("{peer}: {error}")),
@@ -112,7 +112,7 @@ impl Failure {
         }
     }
 
-    /// A path to `peer` that could not be added or removed.
+    /// Returns the failure to add or remove a path to `peer`.
     pub(super) fn no_path(peer: &str, error: &PathError) -> Self {
         match error {
             PathError::Closed | PathError::Refused(anabranch_core::PathError::Closed) => {

@@ -1,19 +1,19 @@
-//! What an association in Python holds of the network.
+//! Resources of the network that an association in Python holds.
 
 use anabranch_net::{Association, Host};
 use tokio::runtime::Handle as Runtime;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// An association with what keeps its sockets open.
+/// An association with the owner of its sockets.
 pub(super) struct Handle {
     pub(super) association: Association,
     pub(super) keeper: Keeper,
 }
 
-/// Whose sockets an association uses.
+/// Owner of the sockets of an association.
 pub(super) enum Keeper {
-    /// The association's own host, on which no other one is, and where it runs.
+    /// The association's own host, which has no other one, and its runtime.
     Own(Host, Runtime),
-    /// A listener, which knows how many use its host.
+    /// A listener, which counts the users of its host.
     Listener { _seat: TaskTrackerToken },
 }

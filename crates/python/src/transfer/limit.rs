@@ -1,4 +1,4 @@
-//! The limit of a message that may be given up.
+//! Limit after which a message is abandoned.
 
 use anabranch_core::time::Span;
 use anabranch_net::Reliability;
@@ -7,13 +7,13 @@ use pyo3::FromPyObject;
 use super::failure::Failure;
 use super::settings::{seconds, within};
 
-/// Retransmissions, seconds of lifetime and the number of a priority, which stands alone.
+/// Retransmissions, seconds of lifetime, and a priority, which excludes the others.
 #[derive(FromPyObject)]
 pub(super) struct Limit(Option<i64>, Option<f64>, Option<i64>);
 
 impl Limit {
     /// # Errors
-    /// If a priority has another limit beside it, or a number is out of its range.
+    /// If a priority has another limit, or a number is out of its range.
     pub(super) fn reliability(self) -> Result<Reliability, Failure> {
         let number = |name, number| within(name, number, 0..=i64::from(u32::MAX)).map(|number| number as u32);
         let Limit(most, lifetime, priority) = self;

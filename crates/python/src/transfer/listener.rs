@@ -1,4 +1,4 @@
-//! A host that peers open associations with.
+//! Host with which peers open associations.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,13 +22,13 @@ use super::runtime::{Background, background};
 use super::settings::{Settings, within};
 use super::shapes::HostShape;
 
-/// The most associations that may wait to be accepted.
+/// Maximum number of associations that wait to be accepted.
 const MOST_WAITING: i64 = 65_536;
 
 /// Accepts associations until it is closed or dropped.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Listener {
-    /// None once it is closed.
+    /// State; `None` once it is closed.
     open: Mutex<Option<Open>>,
     addresses: Vec<String>,
 }
@@ -36,14 +36,14 @@ pub struct Listener {
 struct Open {
     host: Host,
     accepted: Arc<Queue<mpsc::Receiver<Association>>>,
-    /// Nobody follow_filter what has not been accepted.
+    /// Cancelled on closing, which aborts associations that were not accepted.
     closed: CancellationToken,
-    /// A token for each association that uses the host.
+    /// Tokens of the associations that use the host.
     seats: TaskTracker,
     accepting: JoinHandle<()>,
 }
 
-/// Binds sockets to these addresses of this machine.
+/// Binds sockets to these local addresses.
 #[pyfunction]
 pub fn listen(
     addresses: Vec<String>,
@@ -79,7 +79,7 @@ pub fn listen(
     })?;
     posts.follow(&host);
     let addresses = host.local_addresses().iter().map(ToString::to_string).collect();
-    // What waits further waits in the host's own queue, whose length is the backlog.
+    // Further associations wait in the host's own queue, whose length is the backlog.
     let (sender, receiver) = mpsc::channel(1);
     let (closed, seats) = (CancellationToken::new(), TaskTracker::new());
     let acceptor = Acceptor {
@@ -94,7 +94,7 @@ pub fn listen(
     Ok(Listener { open: Mutex::new(Some(open)), addresses })
 }
 
-/// Whom to accept: everyone where nothing was said.
+/// Returns the accepted sources: all if none are given.
 fn sources(accept_from: Option<Vec<String>>) -> Result<AcceptFrom, Failure> {
     let Some(texts) = accept_from else { return Ok(AcceptFrom::Everyone) };
     let network = |text: &String| {
@@ -110,7 +110,7 @@ fn sources(accept_from: Option<Vec<String>>) -> Result<AcceptFrom, Failure> {
         .map_err(|error| Failure::Argument(format!("accept_from: {error}; None is for everyone")))
 }
 
-/// Takes associations from the host's queue and finds out who is there.
+/// Passes associations from the host's queue to the listener.
 struct Acceptor {
     background: Arc<Background>,
     host: Host,
@@ -119,7 +119,7 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Until there will be no more, or nobody follow_filter them.
+    /// Accepts associations until there are no more or the listener is closed, and then aborts the remaining ones.
     async fn run(self, sender: mpsc::Sender<Association>) {
         let Acceptor { background, host, closed, .. } = &self;
         loop {
@@ -138,7 +138,6 @@ impl Acceptor {
         }
         host.stop_accepting();
         while let Ok(association) = host.accept().await {
-            // This aborts it.
             drop(self.seat(association, ""));
         }
     }
@@ -150,7 +149,7 @@ impl Acceptor {
 }
 
 impl Listener {
-    /// Does something with it, unless it is closed.
+    /// Calls a function with the state, unless the listener is closed.
     fn with<T>(&self, act: impl FnOnce(&Open) -> T) -> Option<T> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
     }
@@ -165,13 +164,13 @@ impl Listener {
 
 #[pymethods]
 impl Listener {
-    /// Where it listens, as `ADDRESS:PORT`.
+    /// Returns the addresses of the listener, as `ADDRESS:PORT`.
     #[getter]
     fn addresses(&self) -> Vec<String> {
         self.addresses.clone()
     }
 
-    /// The next association, or `None` if there will be no more.
+    /// Returns the next association, or `None` if there will be no more.
     fn accept(&self) -> Operation {
         let open = self.with(|open| (Arc::clone(&open.accepted), open.closed.clone()));
         Operation::new(async move {
@@ -183,12 +182,12 @@ impl Listener {
         })
     }
 
-    /// Refuses associations that peers want to open from now on. Those that wait can still be accepted.
+    /// Rejects new associations from now on. Waiting ones can still be accepted.
     fn stop(&self) {
         self.with(|open| open.host.stop_accepting());
     }
 
-    /// The same, aborts those that wait, and closes the sockets unless there are associations that use them.
+    /// Rejects new associations, aborts waiting ones, and closes the sockets unless associations use them.
     fn close(&self) -> Operation {
         let open = self.take();
         Operation::new(async move {
@@ -203,7 +202,7 @@ impl Listener {
         })
     }
 
-    /// What the host has done, as a dictionary.
+    /// Returns the counters of the host as a dictionary.
     fn statistics(&self) -> Operation {
         let host = self.with(|open| open.host.clone());
         Operation::new(async move {

@@ -1,10 +1,10 @@
 //! Associations over real sockets for asyncio.
 //!
-//! Hosts run on a tokio runtime of their own, on threads that never attach to the interpreter: they neither wait for it nor touch
-//! it while it comes to its end. Python drives the futures of `anabranch_net` itself. An [`Operation`] holds one, and is polled in
-//! the thread of the event loop; its waker writes to a [`WakePipe`], which the event loop watches. So a future takes a message,
-//! or gives one, in the same step in which the Python task goes on. A task that is cancelled has dropped the future before that,
-//! and futures of `anabranch_net` may be dropped at any time.
+//! Hosts run on a separate tokio runtime, on threads that never attach to the interpreter: they neither wait for it nor use it
+//! during its shutdown. Python drives the futures of `anabranch_net` itself. An [`Operation`] has one future, and is polled in the
+//! thread of the event loop. Its waker writes to a [`WakePipe`], which the event loop watches. So a future sends or receives a
+//! message in the same step in which the Python task continues. A cancelled task has dropped the future before that, and futures of
+//! `anabranch_net` may be dropped at any time.
 
 mod association;
 mod failure;

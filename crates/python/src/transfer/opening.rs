@@ -22,10 +22,10 @@ use super::protection::{KeyChoice, host_name};
 use super::runtime::{Background, background};
 use super::settings::{Settings, seconds, within};
 
-/// The keywords of `anabranch.connect` and `anabranch.listen`.
+/// Keywords of `anabranch.connect` and `anabranch.listen`.
 pub(super) const KEYWORDS: OptionNames = OptionNames { path: "local", to: "remote", listen: "addresses" };
 
-/// Opens an association with a peer that has these addresses, from these of this machine.
+/// Opens an association from these local addresses with a peer that has these remote ones.
 #[pyfunction]
 pub fn connect(
     remote: Vec<String>,
@@ -40,7 +40,7 @@ pub fn connect(
     let sctp_port = within("sctp_port", sctp_port, 1..=i64::from(u16::MAX))? as u16;
     let background = background()?;
     let attempt = Attempt { remote, local, sctp_port, config, timeout, keys: settings.keys()? };
-    // The survey of the machine's interfaces takes a while, which is not the event loop's.
+    // The query of the local interfaces takes a while, for which the event loop must not wait.
     let opened = background.runtime.spawn(attempt.open(Arc::clone(&background)));
     let opened = AbortOnDropHandle::new(opened);
     Ok(Operation::new(async move {
@@ -68,7 +68,7 @@ impl Attempt {
             None => Protection::Insecure,
         };
         let (host, association) = self.connect(&name, &selection, protection).await?;
-        // Several names are addresses of one peer, which is known under the first.
+        // Several names are addresses of one peer, whose key is stored under the first one.
         if let (Some(keys), Some(first)) = (&keys, self.remote.first()) {
             keys.confirm(&association, &host_name(first)?)?;
         }
@@ -76,7 +76,7 @@ impl Attempt {
         Ok(Association::new(&background, association, keeper, &name))
     }
 
-    /// Connects from a new host. After an attempt that ended without a verdict of the peer another one follows.
+    /// Connects from a new host. An attempt that ended without a verdict of the peer is repeated.
     async fn connect(
         &self,
         name: &str,
@@ -101,7 +101,7 @@ impl Attempt {
     }
 }
 
-/// One name stands for all of its addresses, and each of several for its first one.
+/// A single name has all of its addresses, and each of several names only its first one.
 async fn ends(remote: &[String]) -> Result<RemoteChoice, Failure> {
     let mut asked = Vec::new();
     for text in remote {

@@ -1,4 +1,4 @@
-//! A future that Python polls.
+//! Future that Python polls.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -10,19 +10,19 @@ use pyo3::prelude::*;
 use super::failure::Failure;
 use super::wake_pipe::WakePipe;
 
-/// Makes the Python object of an outcome, in a thread that is attached to the interpreter.
+/// Creates the Python object of a result, in a thread that is attached to the interpreter.
 type Found = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// Something that takes time. It makes progress of its own, or when it is polled; dropping it gives it up.
+/// An asynchronous operation. It advances by itself, or when it is polled. Dropping it cancels it.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Operation {
     work: Mutex<Work>,
 }
 
 struct Work {
-    /// None once it is done or given up.
+    /// Future; `None` once it is complete or cancelled.
     future: Option<Pin<Box<dyn Future<Output = Found> + Send>>>,
-    /// What wakes it, from the first poll on.
+    /// Waker, from the first poll on.
     waker: Option<Waker>,
 }
 
@@ -41,7 +41,8 @@ impl Operation {
 
 #[pymethods]
 impl Operation {
-    /// The outcome in a tuple, or `None` if it has to be waited for: then `number` comes through the pipe when it is time to poll again.
+    /// Returns the result in a tuple, or `None` if it is pending: then `number` is sent through the pipe when it is time to poll
+    /// again.
     fn poll(&self, py: Python<'_>, pipe: &WakePipe, number: u64) -> PyResult<Option<(Py<PyAny>,)>> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Work { future, waker } = &mut *work;
@@ -57,7 +58,7 @@ impl Operation {
         Ok(Some((found(py)?,)))
     }
 
-    /// Gives it up. What it would have taken stays where it is.
+    /// Cancels the operation. A message that it would have received stays in its queue.
     fn cancel(&self) {
         self.work.lock().unwrap_or_else(PoisonError::into_inner).future = None;
     }

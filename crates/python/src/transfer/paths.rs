@@ -1,4 +1,4 @@
-//! Paths that Python adds.
+//! Addition of paths by Python.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use anabranch_net::{Association, PathAddress, PathId, udp_address};
 use super::failure::Failure;
 use super::handle::{Handle, Keeper};
 
-/// What Python writes as a pair of addresses.
+/// Converts a pair of addresses from Python.
 pub(super) fn path_address(local: &str, remote: &str) -> Result<PathAddress, Failure> {
     let local: IpAddr = local.parse().map_err(|_| {
         Failure::Argument(format!("local {local:?}: expected an address of this machine, such as 192.0.2.1"))
@@ -18,7 +18,7 @@ pub(super) fn path_address(local: &str, remote: &str) -> Result<PathAddress, Fai
     Ok(PathAddress::over_udp(local, remote))
 }
 
-/// Adds a path, and gives its id. Its local address is taken into use first where that is needed and possible.
+/// Adds a path, and returns its id. Binds the local address before, if that is necessary and possible.
 pub(super) async fn add_path(handle: &Handle, peer: &str, path: PathAddress) -> Result<usize, Failure> {
     let Handle { association, keeper } = handle;
     let unbound = match keeper {
@@ -26,14 +26,14 @@ pub(super) async fn add_path(handle: &Handle, peer: &str, path: PathAddress) -> 
         _ => return Ok(add(association, peer, path).await?.index()),
     };
     add_local(unbound, path).await.map_err(|error| Failure::Argument(format!("{peer}: {error}")))?;
-    // The association has got a path from there already, perhaps to another of the peer's addresses.
+    // The association has a path from there already, perhaps to another address of the peer.
     let mut offered = association.paths().await;
     offered.retain(|offer| offer.local == path.local);
     if let Some(offer) = offered.iter().find(|offer| offer.remote == udp_address(path)) {
         return Ok(offer.id.index());
     }
     let added = add(association, peer, path).await;
-    // What fails here is gone already.
+    // A path that cannot be removed was removed before.
     match added {
         Ok(_) => {
             for offer in offered {

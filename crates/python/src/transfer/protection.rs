@@ -14,22 +14,22 @@ use pyo3::prelude::*;
 
 use super::failure::Failure;
 
-/// How often `authorized_keys` is looked at while there is a listener.
+/// Time between two checks of `authorized_keys` while there is a listener.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Which keys protect associations.
+/// Keys that protect associations.
 #[derive(Debug)]
 pub(super) enum KeyChoice {
-    /// None do.
+    /// No protection.
     Insecure,
-    /// Those in the folder that the commands use.
+    /// Keys in the folder of the commands.
     OfUser,
-    /// Those in another folder.
+    /// Keys in another folder.
     Folder(PathBuf),
 }
 
 impl KeyChoice {
-    /// The keys, if there are to be any. Where there is no key of this user yet, it is made.
+    /// Loads the keys, if associations are protected. Creates the user's key if it does not exist yet.
     pub(super) fn open(&self) -> Result<Option<Keys>, IdentityError> {
         let home = match self {
             KeyChoice::Insecure => return Ok(None),
@@ -41,19 +41,19 @@ impl KeyChoice {
     }
 }
 
-/// A user's key, and whom the user trusts.
+/// Key of a user, and the keys that the user trusts.
 pub(super) struct Keys {
     home: Home,
     pair: KeyPair,
 }
 
 impl Keys {
-    /// For a side that connects. Who has answered is still to be [confirmed](Self::confirm).
+    /// Returns the protection of a side that connects. The peer has to be [confirmed](Self::confirm) afterwards.
     pub(super) fn to_connect(&self) -> Result<Protection, IdentityError> {
         Ok(Protection::dtls(self.pair.credentials(Admission::Anyone)?))
     }
 
-    /// Looks whether the host has the key that it had before; one that is not known is trusted, and its key is kept.
+    /// Checks that the host has its known key. A new host is trusted, and its key is stored.
     pub(super) fn confirm(&self, association: &Association, host: &HostName) -> Result<(), Failure> {
         let Some(key) = peer_key(association) else {
             return Err(Failure::Connect(format!("{host}: the peer has shown no Ed25519 key")));
@@ -62,7 +62,7 @@ impl Keys {
         trusted.map(drop).map_err(|error| Failure::Connect(error.to_string()))
     }
 
-    /// For a side that listens: it accepts the keys that are authorised.
+    /// Returns the protection of a side that listens. It accepts the authorized keys.
     pub(super) fn to_listen(&self) -> Result<(Protection, FollowedKeys), Failure> {
         let refused = |error: IdentityError| Failure::Listen(error.to_string());
         let file = self.home.authorized_keys();
@@ -79,8 +79,8 @@ impl Keys {
     }
 }
 
-/// Admits whom the file names for as long as handshakes use the keys. A file that cannot be read leaves them as they are, and
-/// Python is warned.
+/// Applies changes of the file to admission while handshakes use the keys. If the file cannot be read, the keys stay the same, and
+/// Python gets a warning.
 pub(super) async fn follow(mut authorized: FollowedKeys) {
     while authorized.is_used() {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -90,19 +90,19 @@ pub(super) async fn follow(mut authorized: FollowedKeys) {
     }
 }
 
-/// Gives a `RuntimeWarning`, unless the interpreter is ending.
+/// Issues a `RuntimeWarning`, unless the interpreter is ending.
 fn warn(text: &str) {
-    // No text has a zero byte: those of files are never shown.
+    // The text has no zero byte, since content of files is never shown.
     let text = CString::new(text).unwrap_or_default();
     Python::try_attach(|py| {
         if let Err(error) = PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1) {
-            // Where warnings are errors there is nobody to raise it for.
+            // A warning that is an error cannot be raised here, since no Python code called this function.
             error.write_unraisable(py, None);
         }
     });
 }
 
-/// The key that a peer has proved to hold.
+/// Returns the key that a peer has proved to own.
 pub(super) fn peer_key(association: &Association) -> Option<PublicKey> {
     match association.peer_identity() {
         Some(PeerIdentity::RawPublicKey(spki)) => PublicKey::from_spki(&spki).ok(),
@@ -110,7 +110,7 @@ pub(super) fn peer_key(association: &Association) -> Option<PublicKey> {
     }
 }
 
-/// The host under whose name a key is kept.
+/// Returns the host under whose name a key is stored.
 pub(super) fn host_name(remote: &str) -> Result<HostName, Failure> {
     let target = Target::read(remote).map_err(|error| Failure::Argument(format!("remote {error}")))?;
     HostName::new(target.host(), target.port())

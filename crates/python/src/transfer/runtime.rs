@@ -1,4 +1,4 @@
-//! The runtime that drives all hosts of this process, and the end of their associations with it.
+//! Runtime that drives all hosts of this process, and the end of their associations with the process.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -10,21 +10,21 @@ use tokio_util::task::TaskTracker;
 
 use super::handle::Handle;
 
-/// How long the end of the process may be put off, so that peers learn of it.
+/// Maximum delay of the end of the process, during which peers are notified.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 static BACKGROUND: Mutex<Option<Arc<Background>>> = Mutex::new(None);
 
-/// What goes on beside the interpreter.
+/// State beside the interpreter.
 pub(super) struct Background {
     pub(super) runtime: Runtime,
-    /// The process is about to end.
+    /// Cancelled when the process is about to end.
     pub(super) leaving: CancellationToken,
-    /// A task for each association that is not over, and for each host that listens.
+    /// A task for each open association, and for each host that listens.
     pub(super) tasks: TaskTracker,
 }
 
-/// The one of this process, started on first use.
+/// Returns the state of this process, which is created at first use.
 pub(super) fn background() -> PyResult<Arc<Background>> {
     let mut background = BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(running) = &*background {
@@ -38,7 +38,7 @@ pub(super) fn background() -> PyResult<Arc<Background>> {
 }
 
 impl Background {
-    /// Aborts the association when the process ends, and knows until when it goes on.
+    /// Aborts the association when the process ends, and tracks the association until its end.
     pub(super) fn look_after(&self, handle: &Arc<Handle>) {
         let mut events = handle.association.events();
         let handle = Arc::downgrade(handle);
@@ -50,7 +50,7 @@ impl Background {
                     () = leaving.cancelled() => break,
                 }
             }
-            // Without the handle it is ending already.
+            // An association without a handle is ending already.
             if let Some(handle) = Weak::upgrade(&handle) {
                 handle.association.abort();
             }
@@ -60,7 +60,7 @@ impl Background {
     }
 }
 
-/// Aborts all associations, so that peers know, and waits a moment until they have been told. For the end of the process.
+/// Aborts all associations, and waits a moment until peers are notified. It is called at the end of the process.
 #[pyfunction]
 pub fn end_associations(py: Python<'_>) {
     let Some(background) = BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };
@@ -73,7 +73,7 @@ pub fn end_associations(py: Python<'_>) {
     });
 }
 
-/// Leaves the runtime to the process that this one is a fork of: it has no threads here.
+/// Leaves the runtime to the parent process after a fork, since its threads do not exist here.
 #[pyfunction]
 pub fn forget_runtime() {
     std::mem::forget(BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner).take());

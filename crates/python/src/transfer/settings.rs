@@ -1,4 +1,4 @@
-//! What Python says about associations.
+//! Settings of associations from Python.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use super::failure::Failure;
 use super::protection::KeyChoice;
 
-/// Buffers of the endpoint.
+/// Range of the endpoint's buffers.
 const BUFFER_BYTES: RangeInclusive<i64> = 4096..=1 << 32;
 const LONGEST_S: f64 = 86_400.0;
 
-/// The fields of `anabranch.transfer.settings.Settings`.
+/// Fields of `anabranch.transfer.settings.Settings`.
 #[derive(Debug, FromPyObject)]
 pub struct Settings {
     scheme: String,
@@ -30,7 +30,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where keys are.
+    /// Returns the place of keys.
     pub(super) fn keys(&self) -> Result<KeyChoice, Failure> {
         match (&self.keys, self.insecure) {
             (None, true) => Ok(KeyChoice::Insecure),
@@ -47,9 +47,9 @@ impl Settings {
             .map_err(|error| Failure::Scheme(format!("scheme {:?}: {error}", self.scheme)))?;
         config.streams = within("streams", self.streams, 1..=i64::from(u16::MAX))? as u16;
         config.peer_silence_limit = Some(span(seconds("peer_silence_s", self.peer_silence_s)?));
-        // Messages that are delivered in parts are reassembled in Python.
+        // Python reassembles messages that are delivered in parts.
         within("largest_message_bytes", self.largest_message_bytes, 1..=i64::MAX)?;
-        // A size that was asked for stays.
+        // A requested size is kept.
         if let Some(bytes) = self.send_buffer_bytes {
             let bytes = within("send_buffer_bytes", bytes, BUFFER_BYTES)? as u64;
             config.send_buffer_bytes = Some(bytes);
@@ -74,7 +74,7 @@ fn growth(config: &mut AssociationConfig) -> &mut BufferGrowth {
     })
 }
 
-/// The number, if it is in the range.
+/// Returns the number, if it is in the range.
 pub(super) fn within(name: &str, number: i64, range: RangeInclusive<i64>) -> Result<i64, Failure> {
     if range.contains(&number) {
         return Ok(number);
@@ -83,7 +83,7 @@ pub(super) fn within(name: &str, number: i64, range: RangeInclusive<i64>) -> Res
     Err(Failure::Argument(format!("{name} is {number}; give a number from {least} to {most}")))
 }
 
-/// A time that is none of these would never pass, or has passed.
+/// Returns a time. Other values would never pass, or have passed already.
 pub(super) fn seconds(name: &str, seconds: f64) -> Result<Duration, Failure> {
     if seconds > 0.0 && seconds <= LONGEST_S {
         return Ok(Duration::from_secs_f64(seconds));

@@ -1,4 +1,4 @@
-//! What Python gets to see, as dictionaries with the fields of its dataclasses.
+//! Values for Python, as dictionaries with the fields of its dataclasses.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl<'py> IntoPyObject<'py> for Payload {
     }
 }
 
-/// `anabranch.transfer.PathSnapshot`.
+/// Fields of `anabranch.transfer.PathSnapshot`.
 #[derive(IntoPyObject)]
 pub(super) struct PathShape {
     id: usize,
@@ -88,7 +88,7 @@ fn state_name(state: PathState) -> &'static str {
     }
 }
 
-/// `anabranch.transfer.Statistics`.
+/// Fields of `anabranch.transfer.Statistics`.
 #[derive(IntoPyObject)]
 pub(super) struct StatisticsShape {
     send_buffered_bytes: u64,
@@ -120,7 +120,7 @@ pub(super) struct StatisticsShape {
     forward_tsns_received: u64,
 }
 
-/// Messages of which nothing had been sent, and others.
+/// Messages of which no data had been sent, and others.
 type AbandonedShape = (u64, u64);
 
 fn abandoned(messages: AbandonedMessages) -> AbandonedShape {
@@ -162,7 +162,7 @@ impl From<Snapshot> for StatisticsShape {
     }
 }
 
-/// `anabranch.transfer.HostStatistics`.
+/// Fields of `anabranch.transfer.HostStatistics`.
 #[derive(IntoPyObject)]
 pub(super) struct HostShape {
     associations: usize,
@@ -199,7 +199,7 @@ fn cause_name(cause: AbandonCause) -> &'static str {
     }
 }
 
-/// `anabranch.transfer.Event`.
+/// Fields of `anabranch.transfer.Event`.
 #[derive(Default, IntoPyObject)]
 pub(super) struct EventShape {
     kind: &'static str,
@@ -248,7 +248,7 @@ impl From<Result<AssociationEvent, MissedEvents>> for EventShape {
             Ok(AssociationEvent::Aborted(reason)) => {
                 EventShape { reason: Some(reason.to_string()), ..EventShape::of("aborted") }
             }
-            // The host acts on it; the paths that come of it are events of their own.
+            // The host handles this event. New paths cause events of their own.
             Ok(AssociationEvent::PeerAddresses) => EventShape::of("peer-addresses"),
             Ok(AssociationEvent::Connected) => EventShape::of("connected"),
             Ok(AssociationEvent::Readable) => EventShape::of("readable"),

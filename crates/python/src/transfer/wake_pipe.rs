@@ -1,4 +1,4 @@
-//! Wakes an event loop from native threads, by a pipe.
+//! Pipe by which native threads wake an event loop.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::task::{Wake, Waker};
 
 use pyo3::prelude::*;
 
-/// A pipe whose end an event loop watches, and the numbers of the operations that are to be polled again.
+/// A pipe that an event loop watches, and the numbers of the operations to poll again.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct WakePipe {
     shared: Arc<Shared>,
@@ -21,7 +21,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     woken: Vec<u64>,
-    /// There is a byte in the pipe.
+    /// Set while the pipe contains a byte.
     signalled: bool,
 }
 
@@ -30,7 +30,7 @@ impl Shared {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.woken.push(number);
         if !state.signalled {
-            // One byte fits the pipe of both ends of which we hold.
+            // One byte fits into the pipe, both ends of which this process holds.
             state.signalled = (&self.writer).write_all(&[0]).is_ok();
         }
     }
@@ -62,7 +62,7 @@ impl Wake for OperationWaker {
 }
 
 impl WakePipe {
-    /// The waker of the operation with this number.
+    /// Returns the waker of the operation with this number.
     pub(super) fn waker(&self, number: u64) -> Waker {
         Waker::from(Arc::new(OperationWaker { shared: Arc::clone(&self.shared), number }))
     }
@@ -76,19 +76,19 @@ impl WakePipe {
         Ok(WakePipe { shared: Arc::new(Shared { state: Mutex::default(), reader, writer }) })
     }
 
-    /// What the event loop is to watch: it can be read from once an operation is woken.
+    /// Returns the descriptor for the event loop. It is readable once an operation is woken.
     #[cfg(unix)]
     fn fileno(&self) -> i32 {
         std::os::fd::AsRawFd::as_raw_fd(&self.shared.reader)
     }
 
-    /// Event loops of other systems watch sockets only.
+    /// Event loops of other systems can watch only sockets.
     #[cfg(not(unix))]
     fn fileno(&self) -> PyResult<i32> {
         Err(pyo3::exceptions::PyNotImplementedError::new_err("pipes cannot be watched on this system"))
     }
 
-    /// The numbers of the operations woken since the last call, some perhaps twice. Never blocks.
+    /// Returns the numbers of the operations woken since the last call, some possibly twice. Never blocks.
     fn drain(&self) -> PyResult<Vec<u64>> {
         Ok(self.shared.drain()?)
     }
