@@ -63,7 +63,7 @@ def difference(file: Path, claim: dict[str, Any]) -> float | None:
 def checked(folder: Path, papers: Path) -> Iterator[tuple[str, str, float, bool]]:
     """Yields each checked claim with its verdict, the mean difference, and `True` if both agree."""
     outcome = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
-    for paper in outcome["papers"]:
+    for paper in outcome["studies"]:
         text = (papers / paper["key"] / "claims.toml").read_text(encoding="utf-8")
         claims = {claim["id"]: claim for claim in tomli.loads(text)["claim"]}
         for experiment in paper["experiments"]:

@@ -22,9 +22,9 @@ from typing import Any
 
 from scipy import stats
 
-from anabranch.errors import PaperError
-from anabranch.experiments.paper import Paper
+from anabranch.errors import ExperimentError
 from anabranch.experiments.reading.seeds import SEEDS_FILE
+from anabranch.experiments.study import Study
 from anabranch.experiments.verdicts.estimates import CONFIDENCE
 from anabranch.experiments.verdicts.grades import Verdict
 from anabranch.experiments.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
@@ -51,7 +51,7 @@ def needed(claim: Mapping[str, Any], points: float) -> int:
     return max((seeds_needed(std_of(ours), points) or MOST_SEEDS for ours in wide), default=0)
 
 
-def plan(paper: Paper, pilot: Mapping[str, Any], points: float) -> dict[str, int]:
+def plan(paper: Study, pilot: Mapping[str, Any], points: float) -> dict[str, int]:
     """Returns the number of seeds of each experiment that has a claim which needs more."""
     compared = {claim.id for claim in paper.claims if claim.kind in COMPARED}
     found = {}
@@ -80,17 +80,17 @@ def text_of(seeds: Mapping[str, int], about: Mapping[str, Any], points: float) -
 
 
 def write_plans(folder: Path, papers: Path, points: float) -> list[tuple[Path, dict[str, int]]]:
-    """Writes a file for each paper of the pilot. Raises `PaperError` and writes nothing if one has a plan."""
+    """Writes a file for each paper of the pilot. Raises `ExperimentError` and writes nothing if one has a plan."""
     outcome = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))
     about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     if outcome["scope"]["quick"]:
-        raise PaperError(f"{folder}: is a quick run, whose runs are shorter and scatter otherwise: name a full one")
-    files = {paper["key"]: papers / paper["key"] / SEEDS_FILE for paper in outcome["papers"]}
+        raise ExperimentError(f"{folder}: is a quick run, whose runs are shorter and scatter more: name a full one")
+    files = {paper["key"]: papers / paper["key"] / SEEDS_FILE for paper in outcome["studies"]}
     for file in files.values():
         if file.exists():
-            raise PaperError(f"{file}: is a plan already; seeds are not changed after results were seen")
+            raise ExperimentError(f"{file}: is a plan already; seeds are not changed after results were seen")
     found = []
-    for pilot in outcome["papers"]:
+    for pilot in outcome["studies"]:
         seeds = plan(read_key(pilot["key"], papers), pilot, points)
         files[pilot["key"]].write_text(text_of(seeds, about, points), encoding="utf-8")
         found.append((files[pilot["key"]], seeds))
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         written = write_plans(options.folder, options.papers, options.detect)
-    except (OSError, ValueError, KeyError, PaperError) as error:
+    except (OSError, ValueError, KeyError, ExperimentError) as error:
         print(f"no seeds were planned: {error}", file=sys.stderr)
         return 2
     for file, seeds in written:

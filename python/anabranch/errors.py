@@ -17,8 +17,8 @@ __all__ = [
     "AnabranchError",
     "CacheError",
     "ExecutorError",
+    "ExperimentError",
     "FigureError",
-    "PaperError",
     "PlanError",
     "ReportError",
     "ResultsError",
@@ -65,8 +65,8 @@ class FigureError(AnabranchError):
     """A figure cannot be drawn from the given data."""
 
 
-class PaperError(AnabranchError):
-    """The data of a paper cannot be read or is invalid, or the requested experiment does not exist."""
+class ExperimentError(AnabranchError):
+    """Experiments or claims cannot be read or are invalid, or the requested experiment does not exist."""
 
 
 class ReportError(AnabranchError):

@@ -44,7 +44,7 @@ def claim(identity: str, verdict: Verdict, rank: str = "H", **more: Any) -> out.
         "note": "",
         "says": f"says {identity}",
         "checked": "",
-        "paper": "+16 %",
+        "claimed": "+16 %",
         "verdict": verdict.value,
         "default": verdict.value,
         "depends_on": [],
@@ -99,7 +99,7 @@ def outcome(first: Sequence[Any], second: Sequence[Any] = ()) -> out.Outcome:
         if experiments
     ]
     scope = {"quick": False, "seeds": None, "variants": True, "ablations": True}
-    return {"format": out.FORMAT, "scope": scope, "papers": papers}
+    return {"format": out.FORMAT, "scope": scope, "studies": papers}
 
 
 def every_verdict() -> out.Outcome:
@@ -114,7 +114,7 @@ def every_verdict() -> out.Outcome:
 
 def write_page(made: out.Outcome, folder: Path) -> Path:
     """The page with its pictures."""
-    for paper in made["papers"]:
+    for paper in made["studies"]:
         for each in paper["experiments"]:
             for figure in each["figures"]:
                 place = folder / paper["key"] / each["id"] / f"{figure['name']}.svg"

@@ -9,7 +9,7 @@ import pytest
 from book import ROOT, run_chapter
 
 from anabranch import experiments
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 
 EXAMPLE = ROOT / "examples" / "own-experiment"
 
@@ -21,7 +21,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verdicts(folder: Path, out: Path, cache: Path) -> dict[str, str]:
     outcome = experiments.run_experiments(folder, out, cache=cache, progress=False)
-    (experiment,) = outcome["papers"][0]["experiments"]
+    (experiment,) = outcome["studies"][0]["experiments"]
     return {claim["id"]: claim["verdict"] for claim in experiment["claims"]}
 
 
@@ -50,5 +50,5 @@ def test_contrary_claim_differs_and_simulates_nothing_again(tmp_path: Path, cach
 def test_folder_without_claims_is_refused(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path / "own-experiment")
     (tmp_path / "own-experiment" / "claims.toml").unlink()
-    with pytest.raises(PaperError, match=r"claims\.toml"):
+    with pytest.raises(ExperimentError, match=r"claims\.toml"):
         experiments.run_experiments(tmp_path / "own-experiment", tmp_path / "out", cache=False, progress=False)

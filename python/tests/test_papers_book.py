@@ -106,7 +106,7 @@ def test_chapter_has_the_pictures_of_the_reproduction(results: Path, made: Path,
 
 
 def test_stored_results_have_verdicts_and_the_same_bytes_again(results: Path, made: Path, tmp_path: Path) -> None:
-    verdicts = {claim["id"]: claim["verdict"] for claim in claims_of(load(results).outcome["papers"])}
+    verdicts = {claim["id"]: claim["verdict"] for claim in claims_of(load(results).outcome["studies"])}
     assert len(verdicts) == 13
     assert verdicts["loss-lower"] == "differs"
     assert main(["store", str(made), str(tmp_path / "again.json.xz")]) == 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from papers_planted import PLANTED
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments.cost import Cost
 from anabranch.experiments.jobs import Job, Measurements, jobs_of, run_job
 from anabranch.experiments.model import Measure
@@ -94,11 +94,11 @@ def test_claims_read_the_measure_that_a_change_supplies(added: Added) -> None:
 )
 def test_wrong_settings_of_axis_name_file_and_key(added: Added, old: str, new: str, said: str) -> None:
     assert old in BURSTY
-    with pytest.raises(PaperError, match=r"experiments\.toml") as error:
+    with pytest.raises(ExperimentError, match=r"experiments\.toml") as error:
         select("planted-paper/loss", added(BURSTY.replace(old, new)))
     assert said in str(error.value)
 
 
 def test_measure_of_traces_is_refused_for_a_change(added: Added) -> None:
-    with pytest.raises(PaperError, match="`measure` is `cwnd_mean_bytes`"):
+    with pytest.raises(ExperimentError, match="`measure` is `cwnd_mean_bytes`"):
         select("planted-paper/loss", added(COUNTER.replace("timeouts_by_ns2", "cwnd_mean_bytes")))

@@ -25,8 +25,8 @@ from anabranch.experiments.pages.document import (
     markdown,
 )
 from anabranch.experiments.pages.experiment import value
-from anabranch.experiments.paper import read_paper
 from anabranch.experiments.progress import Lines, progress_of
+from anabranch.experiments.study import read_study
 
 DATA = str(PLANTED.parent)
 
@@ -110,7 +110,7 @@ def test_what_there_is_not_is_wrong_input(capsys: pytest.CaptureFixture[str]) ->
     assert papers("show", "planted-paper/los") == 2
     assert "has no experiment `los`; did you mean `loss`?" in capsys.readouterr().err
     assert papers("reproduce", "nothing", "--out", "unused") == 2
-    assert "there is no paper `nothing`" in capsys.readouterr().err
+    assert "there is no study `nothing`" in capsys.readouterr().err
 
 
 def test_options_that_contradict_each_other_are_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +153,7 @@ def test_a_reproduction_prints_counts_places_and_rates(capsys: pytest.CaptureFix
 
 
 def test_each_kind_of_claim_has_words_for_what_the_paper_has() -> None:
-    paper = read_paper(PLANTED)
+    paper = read_study(PLANTED)
     said = {claim.id: claim.statement.claimed() for claim in paper.claims}
     assert said == {
         "loss-higher": "+60 %",

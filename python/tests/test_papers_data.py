@@ -11,10 +11,10 @@ import pytest
 from anabranch.experiments.claims.deferred import Deferred
 from anabranch.experiments.model import STANDARD, Experiment, Measure
 from anabranch.experiments.pages.summary import claims_of
-from anabranch.experiments.paper import Paper
 from anabranch.experiments.plan import Scope, Setting, settings_of
 from anabranch.experiments.samples import SampleGrid
 from anabranch.experiments.stored import load
+from anabranch.experiments.study import Study
 from anabranch.experiments.sweeps import grid_of
 from anabranch.experiments.verdicts.grades import Verdict
 from anabranch.papers.book import write_page
@@ -29,11 +29,11 @@ WITHOUT_CAUSE = {verdict.value for verdict in (Verdict.REPRODUCED, Verdict.ABOUT
 
 
 @functools.cache
-def paper(key: str) -> Paper:
+def paper(key: str) -> Study:
     return read_key(key)
 
 
-def all_papers() -> list[Paper]:
+def all_papers() -> list[Study]:
     if tuple(keys()) != PAPERS:
         pytest.skip(f"{DATA} does not hold all five papers")
     return [paper(key) for key in PAPERS]
@@ -116,7 +116,7 @@ def test_no_two_papers_have_a_claim_of_the_same_name() -> None:
 @functools.cache
 def stored_verdicts() -> dict[str, str]:
     """Verdicts of the full run whose results the repository has."""
-    return {claim["id"]: claim["verdict"] for claim in claims_of(load(RESULTS).outcome["papers"])}
+    return {claim["id"]: claim["verdict"] for claim in claims_of(load(RESULTS).outcome["studies"])}
 
 
 def test_summary_page_of_the_book_is_that_of_the_stored_results(tmp_path: Path) -> None:

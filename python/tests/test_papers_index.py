@@ -103,7 +103,7 @@ def test_text_from_the_data_of_a_paper_is_no_markup() -> None:
     bad = '<script>alert(1)</script> [x](javascript:alert(1)) [y](a.md"onclick="alert(1)) `<b>`'
     claims = [claim("a", Verdict.DIFFERS, says=bad, note=bad, paper=bad, depends_on=[bad])]
     made = outcome([experiment("fig1", claims, title=bad, note=bad, unknowns=[bad])])
-    made["papers"][0]["title"] = bad
+    made["studies"][0]["title"] = bad
     page = Elements(index_page(made))
     assert len(page.all("script")) == 1
     assert page.all("b") == []

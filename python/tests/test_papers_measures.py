@@ -18,9 +18,9 @@ from anabranch.experiments.cost import Cost
 from anabranch.experiments.measures import MEASURES
 from anabranch.experiments.measures.of_runs import Runs
 from anabranch.experiments.model import Measure
-from anabranch.experiments.paper import read_paper
 from anabranch.experiments.plan import Curve, Extract, Scope, Setting, settings_of
 from anabranch.experiments.scenarios import resolved
+from anabranch.experiments.study import read_study
 from anabranch.experiments.sweeps import Collected, SweepOptions, collect
 from anabranch.experiments.tracing import Task, extracted, take
 from anabranch.series import Series, read_trace
@@ -28,7 +28,7 @@ from anabranch.video import CodedClip
 
 
 def setting_of(experiment: str, scope: Scope = Scope()) -> Setting:  # noqa: B008 - it is frozen
-    return settings_of(read_paper(PLANTED).experiment(experiment), scope)[0]
+    return settings_of(read_study(PLANTED).experiment(experiment), scope)[0]
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def test_what_is_too_wide_says_what_would_be_detected() -> None:
 
 
 def test_the_number_of_intervals_that_miss_by_chance_is_computed() -> None:
-    text = chance_text(claims_of(every_verdict()["papers"]))
+    text = chance_text(claims_of(every_verdict()["studies"]))
     assert text.startswith("9 of the 9 claims rest on an interval of 95 %.")
     assert "0.5 are expected to miss it by chance" in text
     exact: Any = claim("exact", Verdict.REPRODUCED)
@@ -97,8 +97,8 @@ def test_a_table_says_which_reading_gives_which_figure() -> None:
             experiment("fig9", [second], changes=[change("narrow"), change("wide"), change("part", "ablation")]),
         ]
     )
-    made["papers"][0]["decided"] = {"room": "The text says so."}
-    text = markdown(list(reading_blocks(made["papers"][0])))
+    made["studies"][0]["decided"] = {"room": "The text says so."}
+    text = markdown(list(reading_blocks(made["studies"][0])))
     assert "* `room`: The text says so." in text
     assert "| as reproduced | 1 of 1 | 0 of 1 |" in text
     assert "| `narrow` | 1 of 1 | 0 of 1 |" in text
@@ -111,9 +111,9 @@ def test_a_table_says_which_reading_gives_which_figure() -> None:
 def test_a_reading_that_gives_all_figures_is_named() -> None:
     good = claim("one", Verdict.DIFFERS, sensitivity=[sensitivity("narrow", Verdict.ABOUT)])
     made = outcome([experiment("fig7", [good], changes=[change("narrow")])])
-    made["papers"][0]["decided"] = {"room": "The text says so."}
-    assert markdown(list(reading_blocks(made["papers"][0]))).endswith("comes out about right with: narrow.\n")
+    made["studies"][0]["decided"] = {"room": "The text says so."}
+    assert markdown(list(reading_blocks(made["studies"][0]))).endswith("comes out about right with: narrow.\n")
 
 
 def test_a_paper_without_decided_questions_has_no_such_table() -> None:
-    assert list(reading_blocks(every_verdict()["papers"][0])) == []
+    assert list(reading_blocks(every_verdict()["studies"][0])) == []

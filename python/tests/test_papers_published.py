@@ -14,19 +14,19 @@ from anabranch.experiments.claims.value import Number
 from anabranch.experiments.drawing.draw import draw
 from anabranch.experiments.drawing.published import Published, frame_of, published_values
 from anabranch.experiments.model import Figure, Measure
-from anabranch.experiments.paper import Paper, read_paper
 from anabranch.experiments.plan import Scope, Setting, settings_of
+from anabranch.experiments.study import Study, read_study
 
 WHOLE = Scope()
 WINDOW = Measure("cwnd_mean_bytes", path="path-1")
 
 
 @pytest.fixture(scope="module")
-def paper() -> Paper:
-    return read_paper(PLANTED)
+def paper() -> Study:
+    return read_study(PLANTED)
 
 
-def setting(paper: Paper, experiment: str, scope: Scope = WHOLE) -> Setting:
+def setting(paper: Study, experiment: str, scope: Scope = WHOLE) -> Setting:
     return settings_of(paper.experiment(experiment), scope)[0]
 
 
@@ -43,24 +43,24 @@ def places(found: list[Published]) -> list[tuple[str, str, float, float]]:
     return [(each.scheme, each.extent, each.x, each.x_end) for each in found]
 
 
-def figure(paper: Paper, experiment: str, name: str = "figure") -> Figure:
+def figure(paper: Study, experiment: str, name: str = "figure") -> Figure:
     return next(each for each in paper.experiment(experiment).figures if each.name == name)
 
 
-def test_a_number_stands_where_its_value_of_the_axis_does(paper: Paper) -> None:
+def test_a_number_stands_where_its_value_of_the_axis_does(paper: Study) -> None:
     claims = [number(1000, at={"plr2": (0.2,)}), number(1700, "SCTP", at={"plr2": (0,)})]
     found = published_values(figure(paper, "loss"), setting(paper, "loss"), claims)
     assert places(found) == [("CMT", "point", 20.0, 20.0), ("SCTP", "point", 0.0, 0.0)]
     assert [(each.low, each.high) for each in found] == [(1000, 1000), (1700, 1700)]
 
 
-def test_a_mean_goes_as_far_as_the_values_that_it_is_of(paper: Paper) -> None:
+def test_a_mean_goes_as_far_as_the_values_that_it_is_of(paper: Study) -> None:
     claims = [number(1200), number(1500, at={"plr2": (0, 0.05)})]
     found = published_values(figure(paper, "loss"), setting(paper, "loss"), claims)
     assert places(found) == [("CMT", "mean", 0.0, 20.0), ("CMT", "mean", 0.0, 5.0)]
 
 
-def test_quick_leaves_the_numbers_of_the_paper_as_they_are(paper: Paper) -> None:
+def test_quick_leaves_the_numbers_of_the_paper_as_they_are(paper: Study) -> None:
     quick = setting(paper, "loss", Scope(quick=True))
     found = published_values(figure(paper, "loss"), quick, [number(1200), number(9, at={"plr2": (0.05,)})])
     assert places(found) == [("CMT", "mean", 0.0, 20.0), ("CMT", "point", 5.0, 5.0)]
@@ -76,18 +76,18 @@ def test_quick_leaves_the_numbers_of_the_paper_as_they_are(paper: Paper) -> None
     ],
     ids=["another measure", "another experiment", "a scheme that is not drawn", "no number"],
 )
-def test_what_a_figure_does_not_show_is_not_drawn(paper: Paper, other: Claim) -> None:
+def test_what_a_figure_does_not_show_is_not_drawn(paper: Study, other: Claim) -> None:
     assert published_values(figure(paper, "loss"), setting(paper, "loss"), [other]) == []
 
 
-def test_a_mean_over_another_axis_than_the_figure_averages_is_not_drawn(paper: Paper) -> None:
+def test_a_mean_over_another_axis_than_the_figure_averages_is_not_drawn(paper: Study) -> None:
     """A bar of all losses together is not that of one of them."""
     bar = replace(figure(paper, "loss"), kind="bars", x=None)
     claims = [number(1000, at={"plr2": (0.2,)}), number(1200)]
     assert [each.low for each in published_values(bar, setting(paper, "loss"), claims)] == [1200]
 
 
-def test_figures_over_time_have_windows_of_their_paths(paper: Paper) -> None:
+def test_figures_over_time_have_windows_of_their_paths(paper: Study) -> None:
     claims = [
         number(9000, experiment="windows", measure=WINDOW),
         number(7000, experiment="windows", measure=replace(WINDOW, window_s=(1.0, 2.0))),
@@ -104,7 +104,7 @@ def test_figures_over_time_have_windows_of_their_paths(paper: Paper) -> None:
     assert (found[1].x, found[1].x_end, found[2].x) == (1.0, 2.0, 0.0)
 
 
-def test_the_table_beside_a_figure_has_the_claims_and_their_intervals(paper: Paper) -> None:
+def test_the_table_beside_a_figure_has_the_claims_and_their_intervals(paper: Study) -> None:
     claims = [number((900, 1100), at={"plr2": (0.2,)}, ci95=(850.0, 1150.0), status="derived")]
     found = frame_of(published_values(figure(paper, "loss"), setting(paper, "loss"), claims))
     (row,) = found.to_dict("records")
@@ -119,7 +119,7 @@ def means(schemes: tuple[str, ...], x: tuple[float, ...] = (0.0, 5.0, 20.0)) -> 
     return pd.DataFrame(rows).assign(n=4, mean=100.0, half_width=5.0, half_width_normal=4.0, kind="interval")
 
 
-def drawn(paper: Paper, shown: Figure, frame: pd.DataFrame, claims: list[Claim], experiment: str = "loss") -> list[Any]:
+def drawn(paper: Study, shown: Figure, frame: pd.DataFrame, claims: list[Claim], experiment: str = "loss") -> list[Any]:
     """The panels of a figure."""
     where = setting(paper, experiment)
     made = draw(frame, shown, where, published_values(shown, where, claims))
@@ -131,7 +131,7 @@ def named(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_numbers_are_hollow_and_means_are_dashed_and_both_are_named(paper: Paper) -> None:
+def test_numbers_are_hollow_and_means_are_dashed_and_both_are_named(paper: Study) -> None:
     shown = figure(paper, "loss")
     claims = [number(130, at={"plr2": (0.2,)}), number(70), number(60, "SCTP", status="derived")]
     (axes,) = drawn(paper, shown, means(shown.schemes), claims)
@@ -143,33 +143,33 @@ def test_numbers_are_hollow_and_means_are_dashed_and_both_are_named(paper: Paper
     assert list(levels[70].get_xdata()) == [0.0, 20.0]
     ours = next(line for line in axes.lines if line.get_label() == "CMT")
     assert points[0].get_markeredgecolor() == levels[70].get_color() == ours.get_color()
-    assert named(axes) == ["CMT", "CMT-PF", "SCTP", "paper: value", "paper: mean", "paper: mean (derived)"]
+    assert named(axes) == ["CMT", "CMT-PF", "SCTP", "claimed: value", "claimed: mean", "claimed: mean (derived)"]
 
 
-def test_a_figure_without_numbers_of_the_paper_is_as_it_was(paper: Paper) -> None:
+def test_a_figure_without_numbers_of_the_paper_is_as_it_was(paper: Study) -> None:
     shown = figure(paper, "loss")
     (axes,) = drawn(paper, shown, means(shown.schemes), [])
     assert named(axes) == ["CMT", "CMT-PF", "SCTP"]
     assert len(axes.lines) == 3
 
 
-def test_no_number_between_two_ends_is_made_up(paper: Paper) -> None:
+def test_no_number_between_two_ends_is_made_up(paper: Study) -> None:
     shown = figure(paper, "loss")
     (axes,) = drawn(paper, shown, means(shown.schemes), [number((110, 130), at={"plr2": (0.05,)})])
     heights = {height for line in axes.lines for height in line.get_ydata()}
     assert {110, 130} <= heights
     assert 120 not in heights
-    assert "paper: from, to" in named(axes)
+    assert "claimed: from, to" in named(axes)
 
 
-def test_a_number_above_ours_has_room(paper: Paper) -> None:
+def test_a_number_above_ours_has_room(paper: Study) -> None:
     shown = figure(paper, "loss")
     (axes,) = drawn(paper, shown, means(shown.schemes), [number(500, at={"plr2": (0,)})])
     assert axes.get_ylim()[0] == 0
     assert axes.get_ylim()[1] > 500
 
 
-def test_bars_have_a_mark_with_the_interval_of_the_paper(paper: Paper) -> None:
+def test_bars_have_a_mark_with_the_interval_of_the_paper(paper: Study) -> None:
     bars = replace(figure(paper, "loss"), kind="bars", x=None)
     (axes,) = drawn(paper, bars, means(bars.schemes, (0.0,)), [number(90, "SCTP", ci95=(80.0, 200.0))])
     (mark,) = [line for line in axes.lines if list(line.get_ydata()) == [90]]
@@ -177,7 +177,7 @@ def test_bars_have_a_mark_with_the_interval_of_the_paper(paper: Paper) -> None:
     assert bar.get_x() < mark.get_xdata()[0] < bar.get_x() + bar.get_width()
     assert {80.0, 200.0} <= {line.get_ydata()[0] for line in axes.lines if len(line.get_ydata())}
     assert axes.get_ylim()[1] > 200
-    assert named(axes)[-1] == "paper: value"
+    assert named(axes)[-1] == "claimed: value"
 
 
 def windows(cmt: float, sctp: float) -> pd.DataFrame:
@@ -189,15 +189,15 @@ def windows(cmt: float, sctp: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_windows_of_all_schemes_fit_the_scale_that_they_share(paper: Paper) -> None:
+def test_windows_of_all_schemes_fit_the_scale_that_they_share(paper: Study) -> None:
     panels = drawn(paper, figure(paper, "windows"), windows(1000, 9000), [], "windows")
     assert [axes.get_ylim()[0] for axes in panels] == [0, 0]
     assert all(axes.get_ylim()[1] > 9000 for axes in panels)
 
 
-def test_a_number_is_in_the_panel_of_its_scheme_only(paper: Paper) -> None:
+def test_a_number_is_in_the_panel_of_its_scheme_only(paper: Study) -> None:
     claims = [number(700, "SCTP", "windows", measure=WINDOW)]
     cmt, sctp = drawn(paper, figure(paper, "windows"), windows(1000, 900), claims, "windows")
     levels = [[list(line.get_xdata()) for line in axes.lines if 700 in line.get_ydata()] for axes in (cmt, sctp)]
     assert levels == [[], [[0.0, 1.0]]]
-    assert "paper: mean" in named(sctp)
+    assert "claimed: mean" in named(sctp)

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from papers_planted import PLANTED
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments.claims.compare import Compare
 from anabranch.experiments.claims.gain_trend import GainTrend
 from anabranch.experiments.claims.trend import Trend
 from anabranch.experiments.claims.value import Number
-from anabranch.experiments.paper import Paper, read_paper
+from anabranch.experiments.study import Study, read_study
 from anabranch.papers.catalogue import keys, read_key, select
 
 Change = Callable[[str, str, str], None]
 
 
 @pytest.fixture(scope="module")
-def paper() -> Paper:
-    return read_paper(PLANTED)
+def paper() -> Study:
+    return read_study(PLANTED)
 
 
 @pytest.fixture
@@ -46,12 +46,12 @@ def change(copy: Path) -> Change:
 
 
 def fault(folder: Path) -> str:
-    with pytest.raises(PaperError) as error:
-        read_paper(folder)
+    with pytest.raises(ExperimentError) as error:
+        read_study(folder)
     return str(error.value).replace(f"{folder}/", "")
 
 
-def test_a_paper_is_read_with_all_that_it_holds(paper: Paper) -> None:
+def test_a_paper_is_read_with_all_that_it_holds(paper: Study) -> None:
     assert [experiment.id for experiment in paper.experiments] == ["loss", "windows", "file", "drawn", "video"]
     assert len(paper.claims) == 13
     assert paper.causes[0].evidence == ("loss:trigger-6",)
@@ -59,18 +59,18 @@ def test_a_paper_is_read_with_all_that_it_holds(paper: Paper) -> None:
     assert paper.experiment("loss").schemes == {"CMT": "cmt", "CMT-PF": "cmt-pf", "SCTP": "sctp"}
 
 
-def test_positions_are_scaled_numbers_or_numbers_of_one_unit(paper: Paper) -> None:
+def test_positions_are_scaled_numbers_or_numbers_of_one_unit(paper: Study) -> None:
     assert paper.experiment("loss").axis("plr2").positions == (0, 5, 20)
     assert paper.experiment("file").axis("size").positions == (50, 100)
     assert paper.experiment("file").axis("size").labels == ("50 kB", "100 kB")
 
 
-def test_a_value_of_an_axis_can_set_several_keys(paper: Paper) -> None:
+def test_a_value_of_an_axis_can_set_several_keys(paper: Study) -> None:
     sets = paper.experiment("drawn").axis("rbuf").settings
     assert sets[0] == {"association.recv_buffer": "32 KiB"}
 
 
-def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Paper) -> None:
+def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> None:
     claims = {claim.id: claim.statement for claim in paper.claims}
     windows = claims["windows-paths"]
     assert isinstance(windows, Compare)
@@ -94,7 +94,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Paper) -> N
     [
         ("experiments.toml", 'unknowns = ["one', 'unknown = ["one', "experiment loss: `unknown` means nothing here"),
         ("experiments.toml", 'scenario = "two-path.toml"', 'scenario = "none.toml"', "none.toml: cannot be read"),
-        ("experiments.toml", '"CMT-PF", "SCTP"]', '"CMT-PE", "SCTP"]', "has `CMT-PE`, which `[schemes]` of paper.toml"),
+        ("experiments.toml", '"CMT-PF", "SCTP"]', '"CMT-PE", "SCTP"]', "has `CMT-PE`, which `[schemes]` of study.toml"),
         ("experiments.toml", "path.path-2.loss", "path.path-3.loss", "axis plr2, 0: "),
         ("experiments.toml", "values = [0, 0.05, 0.2]", "values = [0, 5, 0.2]", "axis plr2, 5: "),
         ("experiments.toml", "seeds = 4", "seeds = 0", "`seeds` is 0"),
@@ -109,7 +109,7 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Paper) -> N
             "experiments.toml",
             'decided = "second-link"',
             'decided = "second-lnk"',
-            "reading slow-by-text: `decided` is `second-lnk`, which `[decided]` of paper.toml lacks; did you mean",
+            "reading slow-by-text: `decided` is `second-lnk`, which `[decided]` of study.toml lacks; did you mean",
         ),
         (
             "experiments.toml",
@@ -159,11 +159,11 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Paper) -> N
             "loss:trigger-5",
             "`evidence` has `loss:trigger-5`; did you mean `loss:trigger-6`?",
         ),
-        ("paper.toml", 'key = "planted-paper"', 'key = "planted"', "the folder is called `planted-paper`"),
-        ("paper.toml", "year = 2026", 'year = "2026"', "`year` is '2026'"),
-        ("paper.toml", "year = 2026", "year = 2026\npages = 3", "`pages` means nothing here"),
-        ("paper.toml", "[schemes]", "[schemas]", "`schemes` is missing"),
-        ("paper.toml", "year = 2026", "year = ", "paper.toml: is no TOML"),
+        ("study.toml", 'key = "planted-paper"', 'key = "planted"', "the folder is called `planted-paper`"),
+        ("study.toml", "year = 2026", 'year = "2026"', "`year` is '2026'"),
+        ("study.toml", "year = 2026", "year = 2026\npages = 3", "`pages` means nothing here"),
+        ("study.toml", "[schemes]", "[schemas]", "`schemes` is missing"),
+        ("study.toml", "year = 2026", "year = ", "study.toml: is no TOML"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(
@@ -184,7 +184,7 @@ def test_faults_of_several_claims_are_told_at_once(copy: Path, change: Change) -
 def test_causes_and_notes_may_be_missing(copy: Path) -> None:
     (copy / "causes.toml").unlink()
     (copy / "notes.md").unlink()
-    paper = read_paper(copy)
+    paper = read_study(copy)
     assert (paper.causes, paper.notes) == ((), "")
 
 
@@ -203,13 +203,13 @@ def test_papers_are_named_by_key_and_experiment() -> None:
     assert keys(data) == ["planted-paper"]
     assert [each.id for each in select("planted-paper/file", data)[0].experiments] == ["file"]
     assert len(select("all", data)[0].experiments) == 5
-    with pytest.raises(PaperError, match="there is no paper `planted`; did you mean `planted-paper`"):
+    with pytest.raises(ExperimentError, match="there is no study `planted`; did you mean `planted-paper`"):
         read_key("planted", data)
-    with pytest.raises(PaperError, match="has no experiment `files`; did you mean `file`"):
+    with pytest.raises(ExperimentError, match="has no experiment `files`; did you mean `file`"):
         select("planted-paper/files", data)
 
 
 def test_a_folder_without_papers_is_said_to_have_none(tmp_path: Path) -> None:
     assert keys(tmp_path / "nowhere") == []
-    with pytest.raises(PaperError, match="holds no papers"):
+    with pytest.raises(ExperimentError, match="holds no studies"):
         select("all", tmp_path)

@@ -20,14 +20,14 @@ from papers_planted import PLANTED
 
 import anabranch
 import check_verdicts
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments import outcome as out
 from anabranch.experiments.cost import Cost
 from anabranch.experiments.model import Measure
 from anabranch.experiments.pages.summary import counts_text
-from anabranch.experiments.paper import read_paper
 from anabranch.experiments.pipeline import reproduce
 from anabranch.experiments.plan import Scope, narrowed, settings_of, wanted
+from anabranch.experiments.study import read_study
 from anabranch.experiments.sweeps import SweepOptions
 from anabranch.experiments.workers import Workers
 from anabranch.papers.catalogue import select
@@ -75,12 +75,12 @@ def whole(
 
 
 def claims(outcome: out.Outcome) -> dict[str, out.ClaimOutcome]:
-    experiments = [each for paper in outcome["papers"] for each in paper["experiments"]]
+    experiments = [each for paper in outcome["studies"] for each in paper["experiments"]]
     return {claim["id"]: claim for experiment in experiments for claim in experiment["claims"]}
 
 
 def experiment(outcome: out.Outcome, identity: str) -> out.ExperimentOutcome:
-    return next(each for each in outcome["papers"][0]["experiments"] if each["id"] == identity)
+    return next(each for each in outcome["studies"][0]["experiments"] if each["id"] == identity)
 
 
 def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Cost]) -> None:
@@ -88,7 +88,7 @@ def test_planted_claims_come_out_as_planted(whole: tuple[Path, out.Outcome, Cost
     assert found["loss-lower"] == "differs"
     assert found["loss-falls"] == "reproduced"
     assert found["loss-gain"] == "reproduced"
-    assert found["loss-slope"] == "contradictory in the paper"
+    assert found["loss-slope"] == "contradictory"
     assert found["windows-first"] == "reproduced"
     assert found["file-grows"] == "reproduced"
     assert found["video-psnr"] == "open: needs video"
@@ -150,7 +150,7 @@ def test_a_reproduction_without_a_cache_gives_the_same(
     for name in ("planted-paper/drawn", "planted-paper/windows"):
         outcome, spent = reproduced(name, tmp_path, None)
         assert spent.cached == 0
-        assert outcome["papers"][0]["experiments"] == [experiment(whole[1], name.partition("/")[2])]
+        assert outcome["studies"][0]["experiments"] == [experiment(whole[1], name.partition("/")[2])]
 
 
 def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome, Cost]) -> None:
@@ -167,7 +167,7 @@ def test_verdicts_have_neither_times_nor_versions(whole: tuple[Path, out.Outcome
 
 
 def test_every_figure_has_a_picture_and_its_data(whole: tuple[Path, out.Outcome, Cost]) -> None:
-    for each in whole[1]["papers"][0]["experiments"]:
+    for each in whole[1]["studies"][0]["experiments"]:
         folder = whole[0] / "planted-paper" / each["id"]
         assert (folder / "claims.md").is_file()
         for figure in each["figures"]:
@@ -211,7 +211,7 @@ def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, o
     summary = (whole[0] / "summary.md").read_text()
     index = (whole[0] / "index.html").read_text()
     for name, claim in claims(whole[1]).items():
-        assert f"| `{name}` | {claim['rank']} | {claim['says']} | {claim['paper']} | " in summary
+        assert f"| `{name}` | {claim['rank']} | {claim['says']} | {claim['claimed']} | " in summary
         assert f"**{claim['verdict']}**" in summary
         assert f"<code>{name}</code>" in index
     assert '<img src="planted-paper/loss/figure.svg"' in index
@@ -223,7 +223,7 @@ def test_pages_have_every_claim_with_paper_ours_and_verdict(whole: tuple[Path, o
 def test_samples_have_a_row_for_each_setting_scheme_cell_and_seed(whole: tuple[Path, out.Outcome, Cost]) -> None:
     samples = pd.read_parquet(whole[0] / "planted-paper" / "loss" / "samples.parquet")
     assert not samples.duplicated(["setting", "scheme", "plr2", "seed"]).any()
-    loss = read_paper(PLANTED).experiment("loss")
+    loss = read_study(PLANTED).experiment("loss")
     assert list(samples["setting"].unique()) == ["default", *[change.id for change in loss.changes]]
     default = samples[samples["setting"] == "default"]
     assert len(default) == experiment(whole[1], "loss")["runs"]
@@ -272,14 +272,12 @@ def test_quick_reproduction_omits_variants_and_reports_other_omissions(
     assert (loss["runs"], loss["seeds"], loss["changes"]) == (12, 2, [])
     found = claims(outcome)
     assert found["loss-gain"]["detail"] == "plr2 = 0.05 was left out"
-    assert all(
-        claim["verdict"] in ("cannot tell", "contradictory in the paper") or claim["parts"] for claim in found.values()
-    )
+    assert all(claim["verdict"] in ("cannot tell", "contradictory") or claim["parts"] for claim in found.values())
     assert "This is a quick run" in (tmp_path / "summary.md").read_text()
 
 
 def test_seeds_variants_and_ablations_can_be_set() -> None:
-    loss = read_paper(PLANTED).experiment("loss")
+    loss = read_study(PLANTED).experiment("loss")
     assert [each.id for each in settings_of(loss, Scope())] == [
         "default",
         "delay-100ms",
@@ -299,7 +297,7 @@ def test_seeds_variants_and_ablations_can_be_set() -> None:
 
 
 def test_what_claims_read_of_a_setting_is_what_they_name() -> None:
-    paper = read_paper(PLANTED)
+    paper = read_study(PLANTED)
     loss = settings_of(paper.experiment("loss"), Scope())[0]
 
     def kept(*names: str) -> tuple[list[str], list[tuple[object, ...]]]:
@@ -329,13 +327,13 @@ def test_verdicts_alone_need_fewer_runs_and_are_the_same(
 
     expected = {name: judged(claim) for name, claim in claims(everything).items()}
     assert {name: judged(claim) for name, claim in claims(outcome).items()} == expected
-    assert all(not each["figures"] for paper in outcome["papers"] for each in paper["experiments"])
+    assert all(not each["figures"] for paper in outcome["studies"] for each in paper["experiments"])
     assert "Only what verdicts rest on was run" in (tmp_path / "summary.md").read_text()
     assert "Only what verdicts rest on" not in (whole[0] / "summary.md").read_text()
 
 
 def test_only_runs_whose_traces_are_needed_are_traced() -> None:
-    paper = read_paper(PLANTED)
+    paper = read_study(PLANTED)
     setting = settings_of(paper.experiment("windows"), Scope())[0]
     only = [claim for claim in paper.claims if claim.id == "windows-paths"]
     needed = wanted(setting, only)
@@ -364,7 +362,7 @@ direction = "falling"
 """
     path.write_text(path.read_text() + extra)
     outcome, _ = reproduced("planted-paper/drawn", tmp_path / "out", None, Scope(quick=True, seeds=3), data)
-    assert [each["id"] for each in outcome["papers"][0]["experiments"]] == ["drawn"]
+    assert [each["id"] for each in outcome["studies"][0]["experiments"]] == ["drawn"]
     assert claims(outcome)["drawn-gain"]["parts"][0]["ours"]["n"] == 3
 
 
@@ -403,7 +401,7 @@ def test_no_trace_stays_behind(whole: tuple[Path, out.Outcome, Cost], cache: Pat
 def test_unwritable_folder_is_an_error_before_the_first_run(tmp_path: Path, reproduced: Reproduce) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(PaperError, match=r"cannot be written to: .*name another one with --out"):
+    with pytest.raises(ExperimentError, match=r"cannot be written to: .*name another one with --out"):
         reproduced("all", blocked / "out", None)
 
 

@@ -13,10 +13,10 @@ import pytest
 from papers_planted import PLANTED, around
 
 import plan_seeds
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.estimate import mean_interval
-from anabranch.experiments.paper import read_paper
 from anabranch.experiments.reading.seeds import SEEDS_FILE
+from anabranch.experiments.study import read_study
 from anabranch.experiments.verdicts.power import MOST_SEEDS, seeds_needed
 from anabranch.papers.catalogue import keys, read_key
 
@@ -42,19 +42,19 @@ def pilot(folder: Path, parts: dict[str, list[dict[str, Any]]], quick: bool = Fa
         for claim, found in parts.items()
     ]
     paper = {"key": "planted-paper", "experiments": [{"id": "loss", "deferred": "", "claims": claims}]}
-    (folder / "verdicts.json").write_text(json.dumps({"scope": {"quick": quick}, "papers": [paper]}))
+    (folder / "verdicts.json").write_text(json.dumps({"scope": {"quick": quick}, "studies": [paper]}))
     (folder / "run.json").write_text(json.dumps({"date": "2026-01-01", "commit": "abc"}))
     return folder
 
 
 def planned(papers: Path) -> int:
-    return read_paper(papers / "planted-paper").experiment("loss").seeds
+    return read_study(papers / "planted-paper").experiment("loss").seeds
 
 
 def test_an_experiment_that_a_plan_leaves_out_keeps_its_seeds(papers: Path) -> None:
-    before = {experiment.id: experiment.seeds for experiment in read_paper(papers / "planted-paper").experiments}
+    before = {experiment.id: experiment.seeds for experiment in read_study(papers / "planted-paper").experiments}
     (papers / "planted-paper" / SEEDS_FILE).write_text(PLAN + "[seeds]\nloss = 77\n")
-    after = {experiment.id: experiment.seeds for experiment in read_paper(papers / "planted-paper").experiments}
+    after = {experiment.id: experiment.seeds for experiment in read_study(papers / "planted-paper").experiments}
     assert after == {**before, "loss": 77}
     (papers / "planted-paper" / SEEDS_FILE).unlink()
     experiments = papers / "planted-paper" / "experiments.toml"
@@ -146,8 +146,8 @@ PLAN = 'detect_points = 2\npower = 0.8\nlevel = 0.05\npilot_date = ""\npilot_com
 )
 def test_a_plan_that_is_wrong_is_refused(text: str, problem: str, papers: Path) -> None:
     (papers / "planted-paper" / SEEDS_FILE).write_text(text)
-    with pytest.raises(PaperError) as raised:
-        read_paper(papers / "planted-paper")
+    with pytest.raises(ExperimentError) as raised:
+        read_study(papers / "planted-paper")
     assert problem in str(raised.value)
     assert SEEDS_FILE in str(raised.value)
 

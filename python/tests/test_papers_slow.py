@@ -176,7 +176,7 @@ def test_quick_and_full_reproduction_agree_on_headline_directions(
 
     Claims that were added since have no verdict of the full one.
     """
-    full = {claim["id"]: claim["verdict"] for claim in claims_of(load(RESULTS).outcome["papers"])}
+    full = {claim["id"]: claim["verdict"] for claim in claims_of(load(RESULTS).outcome["studies"])}
     contrary = [
         f"{claim['id']}: {claim['verdict']} quickly, {full[claim['id']]} in full"
         for claim in headline_claims(quick[1])
@@ -190,5 +190,5 @@ def test_quick_and_full_reproduction_agree_on_headline_directions(
 
 
 def headline_claims(outcome: out.Outcome) -> list[out.ClaimOutcome]:
-    experiments = [each for paper in outcome["papers"] for each in paper["experiments"]]
+    experiments = [each for paper in outcome["studies"] for each in paper["experiments"]]
     return [claim for each in experiments for claim in each["claims"] if claim["rank"] == "H"]

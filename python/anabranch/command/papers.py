@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.command.parser import Parser
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 
 WRONG_INPUT = 2
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(list(arguments))
     try:
         return int(options.run(options))
-    except PaperError as error:
+    except ExperimentError as error:
         print(error, file=sys.stderr)
         return WRONG_INPUT
 
@@ -114,22 +114,22 @@ def _positive(text: str) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from anabranch.experiments.pages.listing import list_papers
+    from anabranch.experiments.pages.listing import list_studies
 
-    print(list_papers(read_key(key, options.data) for key in keys(options.data)))
+    print(list_studies(read_key(key, options.data) for key in keys(options.data)))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from anabranch.experiments.pages.listing import show_experiment, show_paper
+    from anabranch.experiments.pages.listing import show_experiment, show_study
 
     if options.name == ALL:
         return _list(options)
     selection = select(options.name, options.data)[0]
     if "/" in options.name:
-        print(show_experiment(selection.paper, selection.experiments[0]))
+        print(show_experiment(selection.study, selection.experiments[0]))
     else:
-        print(show_paper(selection.paper))
+        print(show_study(selection.study))
     return 0
 
 
@@ -138,11 +138,12 @@ def _reproduce(options: argparse.Namespace) -> int:
     from anabranch.experiments.pipeline import reproduce
     from anabranch.experiments.plan import Scope
     from anabranch.experiments.sweeps import SweepOptions
+    from anabranch.experiments.tracing import TRACES
     from anabranch.sweeps import CacheWarning
     from anabranch.sweeps.cache import default_folder
 
     if options.no_cache and options.cache:
-        raise PaperError("--cache and --no-cache: leave one of them out")
+        raise ExperimentError("--cache and --no-cache: leave one of them out")
     cache = None if options.no_cache else (options.cache or default_folder())
     selections = select(options.name, options.data)
     scope = Scope(options.quick, options.seeds, options.variants, options.ablations, options.claims)
@@ -151,7 +152,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", CacheWarning)
             warnings.showwarning = _print_warning
-            traces = None if cache is None else cache / "papers"
+            traces = None if cache is None else cache / TRACES
             outcome, cost = reproduce(selections, options.out, scope, sweeps, traces)
     except KeyboardInterrupt:
         kept = "nothing is kept" if cache is None else f"finished runs are kept in {cache}: the same command goes on"

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import tomli
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.text_file import read_text
 
 T = TypeVar("T")
@@ -20,13 +20,13 @@ _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true 
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file. Raises `PaperError` if it cannot be read."""
+    """The tables of a file. Raises `ExperimentError` if it cannot be read."""
     try:
         return tomli.loads(read_text(path))
     except OSError as error:
-        raise PaperError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from error
     except (UnicodeDecodeError, tomli.TOMLDecodeError) as error:
-        raise PaperError(f"{path}: is no TOML: {error}") from error
+        raise ExperimentError(f"{path}: is no TOML: {error}") from error
 
 
 def hint(word: str, known: Iterable[str]) -> str:
@@ -40,7 +40,7 @@ def hint(word: str, known: Iterable[str]) -> str:
 class Fields:
     """One table of a file, of which every key has to be asked for.
 
-    `where` is its place in the file, such as `claim db6-avg-cmt`. All errors are `PaperError`.
+    `where` is its place in the file, such as `claim db6-avg-cmt`. All errors are `ExperimentError`.
     """
 
     def __init__(self, table: Mapping[str, Any], file: Path, where: str = "") -> None:
@@ -49,10 +49,10 @@ class Fields:
         self.file = file
         self.where = where
 
-    def error(self, key: str, problem: str) -> PaperError:
+    def error(self, key: str, problem: str) -> ExperimentError:
         """An error about one key."""
         place = f"{self.where}: " if self.where else ""
-        return PaperError(f"{self.file}: {place}`{key}` {problem}")
+        return ExperimentError(f"{self.file}: {place}`{key}` {problem}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._table
@@ -144,10 +144,10 @@ class Fields:
             try:
                 found.append(read(inner))
                 inner.done()
-            except PaperError as error:
+            except ExperimentError as error:
                 faults.append(str(error))
         if faults:
-            raise PaperError("\n".join(faults))
+            raise ExperimentError("\n".join(faults))
         return tuple(found)
 
     def fill(self, kind: type[T], /, **given: Any) -> T:
@@ -202,5 +202,5 @@ def check_unique(names: Iterable[str], file: Path, what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise PaperError(f"{file}: two of {what} are called `{name}`; give one of them another id")
+            raise ExperimentError(f"{file}: two of {what} are called `{name}`; give one of them another id")
         seen.add(name)

@@ -10,10 +10,10 @@ import numpy as np
 
 from anabranch.experiments.cost import Cost
 from anabranch.experiments.model import DEFAULT, Measure
-from anabranch.experiments.paper import Paper
 from anabranch.experiments.plan import Extract, RunIndex, Scope, Setting, Wanted, narrowed, settings_of, wanted
 from anabranch.experiments.samples import SampleGrid
 from anabranch.experiments.selection import Selection
+from anabranch.experiments.study import Study
 from anabranch.experiments.sweeps import SweepOptions, collect, grid_of
 from anabranch.experiments.tracing import Extracted, Tracer
 
@@ -30,30 +30,30 @@ class Measurements:
 
 
 class Measured:
-    """Measurements of all experiments that were run, by paper, experiment and setting."""
+    """Measurements of all experiments that were run, by study, experiment and setting."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str], Measurements] = {}
 
-    def put(self, paper: Paper, measurements: Measurements) -> None:
+    def put(self, study: Study, measurements: Measurements) -> None:
         """Adds those of a setting."""
         setting = measurements.setting
-        self._found[paper.key, setting.experiment.id, setting.id] = measurements
+        self._found[study.key, setting.experiment.id, setting.id] = measurements
 
-    def get(self, paper: Paper, experiment: str, setting: str = DEFAULT) -> Measurements | None:
+    def get(self, study: Study, experiment: str, setting: str = DEFAULT) -> Measurements | None:
         """Those of a setting, or `None` if it was not run."""
-        return self._found.get((paper.key, experiment, setting))
+        return self._found.get((study.key, experiment, setting))
 
-    def of_experiment(self, paper: Paper, experiment: str) -> list[Measurements]:
+    def of_experiment(self, study: Study, experiment: str) -> list[Measurements]:
         """Those of all settings of an experiment, in the order in which they were run."""
-        return [found for (key, name, _), found in self._found.items() if (key, name) == (paper.key, experiment)]
+        return [found for (key, name, _), found in self._found.items() if (key, name) == (study.key, experiment)]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One setting of an experiment, with what is wanted of it."""
 
-    paper: Paper
+    study: Study
     setting: Setting
     wanted: Wanted
 
@@ -67,11 +67,11 @@ def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
     """Everything that has to be run for the experiments selected, with those that their claims compare them with."""
     jobs = []
     for selection in selections:
-        paper = selection.paper
+        study = selection.study
         chosen = [experiment.id for experiment in selection.experiments]
-        claims = [claim for claim in paper.claims if claim.experiment in chosen]
+        claims = [claim for claim in study.claims if claim.experiment in chosen]
         needed = {quantity.experiment for claim in claims for quantity in claim.quantities()}
-        for experiment in paper.experiments:
+        for experiment in study.experiments:
             if experiment.id not in needed.union(chosen):
                 continue
             settings = settings_of(experiment, scope)[: None if experiment.id in chosen else 1]
@@ -80,10 +80,10 @@ def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
                 only = setting.change.claims if setting.change else ()
                 deciding = [claim for claim in claims if not only or claim.id in only]
                 if not scope.claims:
-                    jobs.append(Job(paper, setting, wanted(setting, deciding, changed=len(settings) > 1)))
+                    jobs.append(Job(study, setting, wanted(setting, deciding, changed=len(settings) > 1)))
                 # Claims of other experiments are judged by this setting, too, if they have one of the same name.
                 elif kept := narrowed(setting, [c for c in claims if c in deciding or c.experiment != experiment.id]):
-                    jobs.append(Job(paper, kept, wanted(kept, deciding)))
+                    jobs.append(Job(study, kept, wanted(kept, deciding)))
     return jobs
 
 

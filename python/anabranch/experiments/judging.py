@@ -1,4 +1,4 @@
-"""Judges the claims of papers by what was measured, and puts together what `verdicts.json` holds."""
+"""Judges the claims of studies by what was measured, and puts together what `verdicts.json` holds."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from anabranch.experiments.claims.claim import Claim
 from anabranch.experiments.claims.quantity import shared
 from anabranch.experiments.jobs import Measured, Measurements
 from anabranch.experiments.model import DEFAULT, Change, Experiment, Measure
-from anabranch.experiments.paper import Paper
 from anabranch.experiments.samples import LeftOutError, SampleGrid
 from anabranch.experiments.selection import Selection
+from anabranch.experiments.study import Study
 from anabranch.experiments.verdicts.estimates import complete, estimate, mean_of
 from anabranch.experiments.verdicts.finding import Judgement, decided
 from anabranch.experiments.verdicts.rules import percent_above
 
 
-def judge_paper(
+def judge_study(
     selection: Selection, measured: Measured, figures: Mapping[str, list[out.FigureOutcome]]
-) -> out.PaperOutcome:
+) -> out.StudyOutcome:
     """The verdicts on the claims of the experiments selected."""
-    paper = selection.paper
+    study = selection.study
     return {
-        "key": paper.key,
-        "title": paper.title,
-        "authors": list(paper.authors),
-        "venue": paper.venue,
-        "year": paper.year,
-        "doi": paper.doi,
-        "decided": dict(paper.decided),
+        "key": study.key,
+        "title": study.title,
+        "authors": list(study.authors),
+        "venue": study.venue,
+        "year": study.year,
+        "doi": study.doi,
+        "decided": dict(study.decided),
         "experiments": [
-            _experiment(paper, experiment, measured, figures.get(experiment.id, []))
+            _experiment(study, experiment, measured, figures.get(experiment.id, []))
             for experiment in selection.experiments
         ],
         "causes": [
             {"claims": list(cause.claims), "text": cause.text, "evidence": list(cause.evidence)}
-            for cause in paper.causes
+            for cause in study.causes
         ],
     }
 
 
 def _experiment(
-    paper: Paper, experiment: Experiment, measured: Measured, figures: list[out.FigureOutcome]
+    study: Study, experiment: Experiment, measured: Measured, figures: list[out.FigureOutcome]
 ) -> out.ExperimentOutcome:
-    default = measured.get(paper, experiment.id)
+    default = measured.get(study, experiment.id)
     changes = [
         (change, measurements)
         for change in experiment.changes
-        if (measurements := measured.get(paper, experiment.id, change.id))
+        if (measurements := measured.get(study, experiment.id, change.id))
     ]
     run = [change for change, _ in changes]
     return {
@@ -65,17 +65,17 @@ def _experiment(
         "runs": default.runs if default else 0,
         "failed": default.failed if default else 0,
         "figures": figures,
-        "claims": [_claim(paper, experiment, claim, measured, run) for claim in paper.claims_of(experiment.id)],
+        "claims": [_claim(study, experiment, claim, measured, run) for claim in study.claims_of(experiment.id)],
         "changes": [_change(experiment.measure, change, default, changed) for change, changed in changes if default],
     }
 
 
 def _claim(
-    paper: Paper, experiment: Experiment, claim: Claim, measured: Measured, changes: list[Change]
+    study: Study, experiment: Experiment, claim: Claim, measured: Measured, changes: list[Change]
 ) -> out.ClaimOutcome:
-    default = _judged(paper, claim, measured, DEFAULT)
+    default = _judged(study, claim, measured, DEFAULT)
     changed = [
-        (change, _judged(paper, claim, measured, change.id))
+        (change, _judged(study, claim, measured, change.id))
         for change in changes
         if not change.claims or claim.id in change.claims
     ]
@@ -89,7 +89,7 @@ def _claim(
         "note": claim.note,
         "says": claim.says,
         "checked": claim.statement.describe(experiment),
-        "paper": claim.statement.claimed(),
+        "claimed": claim.statement.claimed(),
         "verdict": verdict.value,
         "default": default.verdict.value,
         "depends_on": list(depends_on),
@@ -105,15 +105,15 @@ def _claim(
             }
             for change, judgement in changed
         ],
-        "causes": [index for index, cause in enumerate(paper.causes) if claim.id in cause.claims],
+        "causes": [index for index, cause in enumerate(study.causes) if claim.id in cause.claims],
     }
 
 
-def _judged(paper: Paper, claim: Claim, measured: Measured, setting: str) -> Judgement:
+def _judged(study: Study, claim: Claim, measured: Measured, setting: str) -> Judgement:
     """The verdict under a setting; other experiments without this setting count under their default one."""
 
     def grids(experiment: str, measure: Measure) -> SampleGrid:
-        found = measured.get(paper, experiment, setting) or measured.get(paper, experiment)
+        found = measured.get(study, experiment, setting) or measured.get(study, experiment)
         if found is None or measure not in found.grids:
             raise LeftOutError(f"experiment {experiment} was not run")
         return found.grids[measure]

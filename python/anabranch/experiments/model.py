@@ -1,4 +1,4 @@
-"""The experiments of a paper: scenario, schemes, axes, figures, variants and ablations."""
+"""The experiments of a source: scenario, schemes, axes, figures, variants and ablations."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of an experiment, in the axes of the paper. `name` is that of its files."""
+    """One figure of an experiment, in the axes of the source. `name` is that of its files."""
 
     name: str
     kind: FigureKind
@@ -131,11 +131,11 @@ ChangeKind = Literal["variant", "reading", "ablation"]
 class Change:
     """Something else in place of what an experiment has.
 
-    A *variant* has another plausible value of something the paper leaves open or contradicts itself on; it can decide
+    A *variant* has another plausible value of something the source leaves open or contradicts itself on; it can decide
     the claims in `claims` (all of the experiment's if empty). A *reading* is another answer to a question that the
-    paper or its data settle; it is shown, and no verdict depends on it. An *ablation* shows what a part does; nothing
+    source or its data settle; it is shown, and no verdict depends on it. An *ablation* shows what a part does; nothing
     depends on it. `unknown` is what is open, `decided` the name of the question that is settled. `schemes` are
-    expressions in place of those that the paper's names stand for. `measure` replaces the measure of the experiment.
+    expressions in place of those that their names stand for. `measure` replaces the measure of the experiment.
     `sets` replaces what each value of an axis puts into the scenario, by the name of the axis.
     """
 
@@ -171,7 +171,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment of a paper, usually a figure or a table. `names` are those in its scenario."""
+    """One experiment of a source, usually a figure or a table. `names` are those in its scenario."""
 
     id: str
     title: str

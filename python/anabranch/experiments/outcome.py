@@ -1,4 +1,4 @@
-"""The verdicts on papers, as `verdicts.json` holds them. Pages are made from nothing else.
+"""The verdicts on studies, as `verdicts.json` holds them. Pages are made from nothing else.
 
 The same runs give the same content: there are no times, versions or host names in it.
 """
@@ -12,7 +12,7 @@ from typing import TypedDict
 from anabranch.estimate import Estimate
 from anabranch.experiments.verdicts.finding import Part
 
-FORMAT = "anabranch papers 2"
+FORMAT = "anabranch experiments 3"
 
 VERDICTS_FILE = "verdicts.json"
 RUN_FILE = "run.json"
@@ -63,7 +63,7 @@ class ClaimOutcome(TypedDict):
     note: str
     says: str
     checked: str
-    paper: str
+    claimed: str
     verdict: str
     default: str
     depends_on: list[str]
@@ -131,8 +131,8 @@ class CauseOutcome(TypedDict):
     evidence: list[str]
 
 
-class PaperOutcome(TypedDict):
-    """A paper."""
+class StudyOutcome(TypedDict):
+    """A study."""
 
     key: str
     title: str
@@ -150,7 +150,7 @@ class Outcome(TypedDict):
 
     format: str
     scope: Mapping[str, bool | int | None]
-    papers: list[PaperOutcome]
+    studies: list[StudyOutcome]
 
 
 def estimate(of: Estimate) -> EstimateOutcome:

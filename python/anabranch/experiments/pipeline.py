@@ -11,12 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments import outcome as out
 from anabranch.experiments.cost import Cost
 from anabranch.experiments.drawing.files import write_figure
 from anabranch.experiments.jobs import Job, Measured, Measurements, jobs_of, run_job
-from anabranch.experiments.judging import judge_paper
+from anabranch.experiments.judging import judge_study
 from anabranch.experiments.pages.document import markdown
 from anabranch.experiments.pages.experiment import experiment_blocks, pictures_of
 from anabranch.experiments.pages.index import index_page
@@ -50,12 +50,12 @@ def reproduce(
     """Runs everything that is selected, judges the claims and writes pages, figures and data into a folder.
 
     `traces` is the folder of the cache for what is taken from traces. `processes` trace and draw; some are started, and
-    ended again, if there are none. What is finished when Ctrl-C comes stays in the caches; pages are written for papers
-    that are complete. Raises `PaperError` if the folder cannot be written to, and what `anabranch.sweep` raises.
+    ended again, if there are none. After Ctrl-C finished runs stay in the caches, and complete studies have pages.
+    Raises `ExperimentError` if the folder cannot be written to, and what `anabranch.sweep` raises.
     """
     jobs = jobs_of(selections, scope)
     measured, cost = Measured(), Cost()
-    papers: list[out.PaperOutcome] = []
+    studies: list[out.StudyOutcome] = []
     started = time.monotonic()
     _check_folder(folder)
     own = Workers(options.workers) if processes is None else nullcontext(processes)
@@ -64,16 +64,16 @@ def reproduce(
         for selection in selections:
             figures: _Figures = {}
             for job in jobs:
-                if job.paper is not selection.paper:
+                if job.study is not selection.study:
                     continue
                 experiment, change = job.setting.experiment, job.setting.change
-                bar.at(f"{job.paper.key}/{experiment.id}{f' {change.id}' if change else ''}")
+                bar.at(f"{job.study.key}/{experiment.id}{f' {change.id}' if change else ''}")
                 measurements = run_job(job, options, tracer, cost, bar.update)
-                measured.put(job.paper, measurements)
+                measured.put(job.study, measurements)
                 if change is None and experiment in selection.experiments:
                     figures[experiment.id] = _draw(job, measurements, folder, _FORMATS[scope.quick], workers)
-            papers.append(_written(selection, measured, figures, folder))
-    outcome: out.Outcome = {"format": out.FORMAT, "scope": asdict(scope), "papers": papers}
+            studies.append(_written(selection, measured, figures, folder))
+    outcome: out.Outcome = {"format": out.FORMAT, "scope": asdict(scope), "studies": studies}
     cost.seconds = time.monotonic() - started
     _write_summary(outcome, cost, folder)
     return outcome, cost
@@ -84,8 +84,8 @@ def _draw(
 ) -> list[Future[out.FigureOutcome]]:
     """Has the figures of an experiment drawn by other processes."""
     experiment = job.setting.experiment
-    place = folder / job.paper.key / experiment.id
-    claims = job.paper.claims
+    place = folder / job.study.key / experiment.id
+    claims = job.study.claims
     return [workers.submit(write_figure, figure, measurements, claims, place, formats) for figure in experiment.figures]
 
 
@@ -96,22 +96,24 @@ def _check_folder(folder: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise PaperError(f"{folder}: cannot be written to: {error.strerror}; name another one with --out") from error
+        raise ExperimentError(
+            f"{folder}: cannot be written to: {error.strerror}; name another one with --out"
+        ) from error
 
 
-def _written(selection: Selection, measured: Measured, figures: _Figures, folder: Path) -> out.PaperOutcome:
-    """Judges the claims of a paper and writes the samples and the page of each experiment, once figures are drawn."""
-    paper = selection.paper
-    for experiment in paper.experiments:
-        if found := measured.of_experiment(paper, experiment.id):
-            write_samples(experiment, found, folder / paper.key / experiment.id / SAMPLES_FILE)
+def _written(selection: Selection, measured: Measured, figures: _Figures, folder: Path) -> out.StudyOutcome:
+    """Judges the claims of a study and writes the samples and the page of each experiment, once figures are drawn."""
+    study = selection.study
+    for experiment in study.experiments:
+        if found := measured.of_experiment(study, experiment.id):
+            write_samples(experiment, found, folder / study.key / experiment.id / SAMPLES_FILE)
     drawn = {experiment: [future.result() for future in futures] for experiment, futures in figures.items()}
-    outcome = judge_paper(selection, measured, drawn)
+    outcome = judge_study(selection, measured, drawn)
     for each in outcome["experiments"]:
         blocks = list(experiment_blocks(outcome, each, 1, pictures_of(each)))
-        _write(folder / paper.key / each["id"] / "claims.md", markdown(blocks))
-    if paper.notes:
-        _write(folder / paper.key / "notes.md", paper.notes)
+        _write(folder / study.key / each["id"] / "claims.md", markdown(blocks))
+    if study.notes:
+        _write(folder / study.key / "notes.md", study.notes)
     return outcome
 
 

@@ -26,7 +26,7 @@ from anabranch.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How much of the papers is reproduced. `seeds` replaces the number of seeds of every experiment. `claims` leaves
+    """Part of the studies that is run. `seeds` replaces the number of seeds of every experiment. `claims` leaves
     out whatever no verdict rests on.
     """
 
@@ -39,9 +39,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way in which an experiment is run: as the paper has it, or with a change.
+    """One way in which an experiment is run: as the source has it, or with a change.
 
-    `schemes` are expressions by the paper's names. `set` is put into the scenario before what the axes vary.
+    `schemes` are expressions by their names. `set` is put into the scenario before what the axes vary.
     `shortened` says that `--quick` put something into it.
     """
 

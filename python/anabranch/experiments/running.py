@@ -24,28 +24,29 @@ def run_experiments(
 ) -> Outcome:
     """Runs the experiments of a folder, judges their claims, and writes pages, figures and data to `out`.
 
-    The folder has `paper.toml`, `experiments.toml`, `claims.toml` and scenarios. `quick` and `seeds` reduce the runs as
+    The folder has `study.toml`, `experiments.toml`, `claims.toml` and scenarios. `quick` and `seeds` reduce the runs as
     `anabranch papers reproduce` does; `cache`, `executor`, `workers` and `progress` are those of `anabranch.sweep`.
     Finished runs stay in the cache, so that an interrupted call resumes. Returns the outcome, which `out/verdicts.json`
     has as well.
 
-    Raises `PaperError` if the folder is wrong or `out` cannot be written, and the errors of `anabranch.sweep`.
+    Raises `ExperimentError` if the folder is wrong or `out` cannot be written, and the errors of `anabranch.sweep`.
     """
-    from anabranch.experiments.paper import read_paper
     from anabranch.experiments.pipeline import reproduce
     from anabranch.experiments.plan import Scope
     from anabranch.experiments.selection import Selection
+    from anabranch.experiments.study import read_study
     from anabranch.experiments.sweeps import SweepOptions
+    from anabranch.experiments.tracing import TRACES
     from anabranch.sweeps.cache import default_folder
 
-    paper = read_paper(Path(folder).resolve())
+    study = read_study(Path(folder).resolve())
     place = default_folder() if cache is True else Path(cache) if cache else None
     outcome, _ = reproduce(
-        [Selection(paper, paper.experiments)],
+        [Selection(study, study.experiments)],
         Path(out),
         Scope(quick=quick, seeds=seeds),
         SweepOptions(place, executor, workers, progress),
-        None if place is None else place / "papers",
+        None if place is None else place / TRACES,
         progress,
     )
     return outcome

@@ -8,7 +8,7 @@ from typing import Any
 import tomli
 
 from anabranch import _native
-from anabranch.errors import PaperError, ScenarioError, SchemeError
+from anabranch.errors import ExperimentError, ScenarioError, SchemeError
 from anabranch.experiments.model import Names, Settings, settings_text
 from anabranch.text_file import read_text
 from anabranch.values import literal
@@ -17,17 +17,17 @@ from anabranch.values import literal
 def resolved(path: Path, settings: Settings) -> str:
     """The scenario of a file with these settings, as canonical TOML with every default in it.
 
-    Raises `PaperError` if the file cannot be read or the scenario is wrong.
+    Raises `ExperimentError` if the file cannot be read or the scenario is wrong.
     """
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise PaperError(f"{path}: cannot be read: {error}") from error
+        raise ExperimentError(f"{path}: cannot be read: {error}") from error
     try:
         return _native.resolve(text, str(path), [(key, literal(value)) for key, value in settings.items()])
     except ScenarioError as error:
         given = f" (with {settings_text(settings)})" if settings else ""
-        raise PaperError(f"{path}{given}: {error}") from error
+        raise ExperimentError(f"{path}{given}: {error}") from error
 
 
 def tables_of(scenario: str) -> dict[str, Any]:
@@ -44,12 +44,12 @@ def names_in(scenario: str) -> Names:
 def scheme_named(scenario: str, expression: str) -> str:
     """The scheme that an expression stands for, written in full.
 
-    Raises `PaperError` unless there is exactly one.
+    Raises `ExperimentError` unless there is exactly one.
     """
     try:
         found = _native.schemes_of(scenario, "scenario", expression)
     except SchemeError as error:
-        raise PaperError(str(error)) from error
+        raise ExperimentError(str(error)) from error
     if len(found) != 1:
-        raise PaperError(f"`{expression}` stands for {len(found)} schemes: name one")
+        raise ExperimentError(f"`{expression}` stands for {len(found)} schemes: name one")
     return found[0]

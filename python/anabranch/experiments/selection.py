@@ -1,54 +1,54 @@
-"""Selects experiments from a folder that has a folder of data for each paper."""
+"""Selects experiments from a folder that has a folder of data for each study."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments.fields import hint
 from anabranch.experiments.model import Experiment
-from anabranch.experiments.paper import Paper, read_paper
+from anabranch.experiments.study import Study, read_study
 
 ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A paper and the selected ones of its experiments."""
+    """A study and the selected ones of its experiments."""
 
-    paper: Paper
+    study: Study
     experiments: tuple[Experiment, ...]
 
 
 def keys(data: Path) -> list[str]:
-    """Returns the keys of all papers, sorted."""
-    return sorted(file.parent.name for file in data.glob("*/paper.toml"))
+    """Returns the keys of all studies, sorted."""
+    return sorted(file.parent.name for file in data.glob("*/study.toml"))
 
 
-def read_key(key: str, data: Path) -> Paper:
-    """Reads the paper of a key. Raises `PaperError` if there is none, or something in its data is wrong."""
+def read_key(key: str, data: Path) -> Study:
+    """Reads the study of a key. Raises `ExperimentError` if there is none, or something in its data is wrong."""
     known = keys(data)
     if key not in known:
-        raise PaperError(f"there is no paper `{key}`; {hint(key, known)}")
-    return read_paper(data / key)
+        raise ExperimentError(f"there is no study `{key}`; {hint(key, known)}")
+    return read_study(data / key)
 
 
 def select(name: str, data: Path) -> list[Selection]:
     """Returns the experiments that `all`, `KEY` or `KEY/EXPERIMENT` names.
 
-    Raises `PaperError` for an unknown paper or experiment.
+    Raises `ExperimentError` for an unknown study or experiment.
     """
     if name == ALL:
-        papers = [read_key(key, data) for key in keys(data)]
-        if not papers:
-            raise PaperError(f"{data}: holds no papers")
-        return [Selection(paper, paper.experiments) for paper in papers]
+        studies = [read_key(key, data) for key in keys(data)]
+        if not studies:
+            raise ExperimentError(f"{data}: holds no studies")
+        return [Selection(study, study.experiments) for study in studies]
     key, _, identity = name.partition("/")
-    paper = read_key(key, data)
+    study = read_key(key, data)
     if not identity:
-        return [Selection(paper, paper.experiments)]
-    known = [experiment.id for experiment in paper.experiments]
+        return [Selection(study, study.experiments)]
+    known = [experiment.id for experiment in study.experiments]
     if identity not in known:
-        raise PaperError(f"paper `{key}` has no experiment `{identity}`; {hint(identity, known)}")
-    return [Selection(paper, (paper.experiment(identity),))]
+        raise ExperimentError(f"study `{key}` has no experiment `{identity}`; {hint(identity, known)}")
+    return [Selection(study, (study.experiment(identity),))]

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments import outcome as out
 from anabranch.experiments.cost import Cost
 from anabranch.text_file import read_text
@@ -53,7 +53,7 @@ class Stored:
 def store(folder: Path, file: Path) -> None:
     """Writes what the book needs of the reproduction in `folder` to `file`.
 
-    Raises `PaperError` if the folder has no complete reproduction.
+    Raises `ExperimentError` if the folder has no complete reproduction.
     """
     outcome: out.Outcome = _read_json(folder / out.VERDICTS_FILE)
     pictures = _data_of_pictures(folder, outcome)
@@ -76,14 +76,14 @@ def write_compact(file: Path, content: Mapping[str, Any]) -> None:
 def read_compact(file: Path, kind: str, command: str) -> dict[str, Any]:
     """Reads what `write_compact` has written, with `kind` as its format.
 
-    Raises `PaperError`, which names the `command` that writes such files.
+    Raises `ExperimentError`, which names the `command` that writes such files.
     """
     try:
         content = json.loads(lzma.decompress(file.read_bytes()))
     except (OSError, lzma.LZMAError, ValueError) as error:
-        raise PaperError(f"{file}: cannot be read ({error}): name a file that `{command}` wrote") from error
+        raise ExperimentError(f"{file}: cannot be read ({error}): name a file that `{command}` wrote") from error
     if not isinstance(content, dict) or content.get("format") != kind:
-        raise PaperError(f"{file}: has another format: store the results again with `{command}`")
+        raise ExperimentError(f"{file}: has another format: store the results again with `{command}`")
     return content
 
 
@@ -100,11 +100,11 @@ def about_now(cost: Cost) -> About:
 
 
 def load(file: Path) -> Stored:
-    """Reads what `store` has written. Raises `PaperError` if the file is missing, damaged or of another format."""
+    """Reads what `store` has written. Raises `ExperimentError` if the file is missing, damaged or of another format."""
     content = read_compact(file, FORMAT, "anabranch papers store")
     outcome: out.Outcome = content["outcome"]
     if outcome["format"] != out.FORMAT:
-        raise PaperError(f"{file}: has another format: store the results again with `anabranch papers store`")
+        raise ExperimentError(f"{file}: has another format: store the results again with `anabranch papers store`")
     frames = {name: frame_of(columns) for name, columns in content["frames"].items()}
     return Stored(content["about"], outcome, frames)
 
@@ -113,7 +113,7 @@ def _read_json(path: Path) -> Any:
     try:
         return json.loads(read_text(path))
     except (OSError, ValueError) as error:
-        raise PaperError(
+        raise ExperimentError(
             f"{path}: cannot be read ({error}): name the folder that `anabranch papers reproduce all` wrote"
         ) from error
 
@@ -121,14 +121,14 @@ def _read_json(path: Path) -> Any:
 def _data_of_pictures(folder: Path, outcome: out.Outcome) -> dict[str, Path]:
     """Returns the Parquet file of each figure whose picture is small enough for the book."""
     found = {}
-    for paper in outcome["papers"]:
-        for experiment in paper["experiments"]:
-            place = folder / paper["key"] / experiment["id"]
+    for study in outcome["studies"]:
+        for experiment in study["experiments"]:
+            place = folder / study["key"] / experiment["id"]
             for figure in experiment["figures"]:
                 picture = place / f"{figure['name']}.svg"
                 if picture.is_file() and picture.stat().st_size <= LARGEST_PICTURE_BYTES:
                     (data,) = [name for name in figure["files"] if name.endswith(".parquet")]
-                    found[f"{paper['key']}/{experiment['id']}/{figure['name']}"] = place / data
+                    found[f"{study['key']}/{experiment['id']}/{figure['name']}"] = place / data
     return found
 
 

@@ -31,6 +31,9 @@ from anabranch.version import engine
 if TYPE_CHECKING:
     from anabranch.series import Series
 
+TRACES = "traces"
+"""Folder in that of the cache for values that were taken from traces."""
+
 CURVES_VERSION = 2
 """Of what is taken from traces for figures."""
 

@@ -43,7 +43,7 @@ class Workers:
     def folder(self) -> Path:
         """Where they may write what nobody needs afterwards."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="anabranch-papers-", ignore_cleanup_errors=True)
+            self._folder = tempfile.TemporaryDirectory(prefix="anabranch-studies-", ignore_cleanup_errors=True)
         return Path(self._folder.name)
 
     def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments import outcome as out
 from anabranch.experiments.drawing.redraw import redraw
 from anabranch.experiments.pages.document import Block, Heading, Image, Items, Paragraph, Table, markdown
@@ -21,7 +21,6 @@ from anabranch.experiments.pages.experiment import (
 )
 from anabranch.experiments.pages.readings import reading_blocks
 from anabranch.experiments.pages.summary import (
-    TITLE,
     chance_text,
     claims_of,
     counts_table,
@@ -32,6 +31,7 @@ from anabranch.experiments.selection import read_key
 from anabranch.experiments.stored import About, Stored, load
 from anabranch.experiments.verdicts.grades import Verdict
 
+TITLE = "The papers, reproduced"
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
 
@@ -45,7 +45,7 @@ CHAPTERS = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
 def write_page(results: Path, book: Path) -> Path:
     """Writes the summary page of stored results into the sources of the book, and returns the written file.
 
-    Raises `PaperError` if the results are not those of a full reproduction.
+    Raises `ExperimentError` if the results are not those of a full reproduction.
     """
     stored = _load_full(results)
     return _write(book / PAGE, markdown(list(page_blocks(stored.outcome, stored.about))))
@@ -54,8 +54,8 @@ def write_page(results: Path, book: Path) -> Path:
 def write_book(results: Path, book: Path, data: Path) -> list[Path]:
     """Writes summary page, chapters and pictures of stored results into the sources of the book, and returns the files.
 
-    `data` is the folder with the papers. Raises `PaperError` if the file has no full reproduction, or the summary of
-    the book no place for the chapters.
+    `data` is the folder with the papers. Raises `ExperimentError` if the file has no full reproduction,
+    or the summary of the book no place for the chapters.
     """
     stored = _load_full(results)
     summary = book / "SUMMARY.md"
@@ -64,7 +64,7 @@ def write_book(results: Path, book: Path, data: Path) -> list[Path]:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     written = [listed, write_page(results, book)]
-    for paper in stored.outcome["papers"]:
+    for paper in stored.outcome["studies"]:
         pictures = _draw_pictures(paper, stored, data, place)
         written += pictures
         blocks = list(chapter_blocks(paper, {picture.name for picture in pictures}))
@@ -73,16 +73,16 @@ def write_book(results: Path, book: Path, data: Path) -> list[Path]:
 
 
 def _load_full(results: Path) -> Stored:
-    """Reads stored results. Raises `PaperError` if a part of the experiments was left out."""
+    """Reads stored results. Raises `ExperimentError` if a part of the experiments was left out."""
     stored = load(results)
     if said := scope_text(stored.outcome):
-        raise PaperError(f"{results}: is not a full reproduction, which the book requires. {said}")
+        raise ExperimentError(f"{results}: is not a full reproduction, which the book requires. {said}")
     return stored
 
 
 def _chapters(outcome: out.Outcome) -> str:
     """The lines of the book's summary about the chapters."""
-    chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)\n" for paper in outcome["papers"]]
+    chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)\n" for paper in outcome["studies"]]
     return f"\n- [{TITLE}]({PAGE})\n{''.join(chapters)}"
 
 
@@ -92,16 +92,16 @@ def _between_marks(file: Path, marks: tuple[str, str], between: str) -> str:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise PaperError(
+        raise ExperimentError(
             f"{file}: cannot be read: {error.strerror}: name the folder with the book's sources"
         ) from error
     marked = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if not marked.search(text):
-        raise PaperError(f"{file}: has no {begin} and {end}, between which a full reproduction writes")
+        raise ExperimentError(f"{file}: has no {begin} and {end}, between which a full reproduction writes")
     return marked.sub(lambda _: f"{begin}{between}{end}", text)
 
 
-def _draw_pictures(paper: out.PaperOutcome, stored: Stored, data: Path, place: Path) -> list[Path]:
+def _draw_pictures(paper: out.StudyOutcome, stored: Stored, data: Path, place: Path) -> list[Path]:
     """Draws the figures of a paper whose data is stored."""
     read = read_key(paper["key"], data)
     drawn = []
@@ -114,7 +114,7 @@ def _draw_pictures(paper: out.PaperOutcome, stored: Stored, data: Path, place: P
     return drawn
 
 
-def _picture(paper: out.PaperOutcome, experiment: out.ExperimentOutcome, figure: out.FigureOutcome) -> str:
+def _picture(paper: out.StudyOutcome, experiment: out.ExperimentOutcome, figure: out.FigureOutcome) -> str:
     return f"{paper['key']}-{experiment['id']}-{figure['name']}.svg"
 
 
@@ -124,19 +124,19 @@ def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
     yield Paragraph(_made(about))
     yield Paragraph("[The papers](papers.md) defines verdicts and measures. No verdict here was written by hand.")
     yield Image(COUNTS_PICTURE, "Verdicts on the claims of the papers, by rank and by paper")
-    claims = claims_of(outcome["papers"])
+    claims = claims_of(outcome["studies"])
     yield counts_table(claims)
-    yield _by_paper(outcome["papers"])
+    yield _by_paper(outcome["studies"])
     yield Paragraph(chance_text(claims))
     yield Heading(2, "Headline claims")
-    for paper in outcome["papers"]:
+    for paper in outcome["studies"]:
         yield Paragraph(f"**{paper['key']}**: {paper['title']}. {reference(paper)}")
         yield Table(
             ["claim", "paper", "ours", "verdict", STANDARD_COLUMN],
             [
                 (
                     claim["says"],
-                    claim["paper"],
+                    claim["claimed"],
                     ours(claim["parts"], claim["detail"]),
                     verdict(claim),
                     under_standard(claim),
@@ -157,7 +157,7 @@ def _made(about: About) -> str:
     )
 
 
-def _by_paper(papers: Sequence[out.PaperOutcome]) -> Table:
+def _by_paper(papers: Sequence[out.StudyOutcome]) -> Table:
     """A row for each paper, a column for each verdict."""
     rows = []
     for paper in papers:
@@ -168,7 +168,7 @@ def _by_paper(papers: Sequence[out.PaperOutcome]) -> Table:
     return Table(header, rows, frozenset(range(1, len(header))))
 
 
-def chapter_blocks(paper: out.PaperOutcome, pictures: set[str]) -> Iterator[Block]:
+def chapter_blocks(paper: out.StudyOutcome, pictures: set[str]) -> Iterator[Block]:
     """The chapter of a paper: every experiment with those pictures that there are."""
     yield Heading(1, paper["key"])
     yield Paragraph(f"{paper['title']}. {reference(paper)}")

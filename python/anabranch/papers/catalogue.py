@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from anabranch.experiments import selection
-from anabranch.experiments.paper import Paper
 from anabranch.experiments.selection import ALL, Selection
+from anabranch.experiments.study import Study
 
 __all__ = ["ALL", "DATA", "keys", "read_key", "select"]
 
@@ -19,14 +19,14 @@ def keys(data: Path = DATA) -> list[str]:
     return selection.keys(data)
 
 
-def read_key(key: str, data: Path = DATA) -> Paper:
-    """Reads the paper of a key. Raises `PaperError` if it does not exist or its data is wrong."""
+def read_key(key: str, data: Path = DATA) -> Study:
+    """Reads the paper of a key. Raises `ExperimentError` if it does not exist or its data is wrong."""
     return selection.read_key(key, data)
 
 
 def select(name: str, data: Path = DATA) -> list[Selection]:
     """Returns the experiments that `all`, `KEY` or `KEY/EXPERIMENT` names.
 
-    Raises `PaperError` for an unknown paper or experiment.
+    Raises `ExperimentError` for an unknown paper or experiment.
     """
     return selection.select(name, data)

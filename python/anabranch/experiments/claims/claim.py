@@ -1,4 +1,4 @@
-"""A claim of a paper: how it is read from `claims.toml`, and how it is judged."""
+"""Claim of a source: how it is read from `claims.toml`, and how it is judged."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ Rank = Literal["H", "S", "W", "X"]
 """How much depends on it: headline, secondary, weak (reported only), and what is inconsistent or impossible."""
 
 Status = Literal["ok", "derived", "suspect", "inconsistent", "misprint"]
-"""Whether the paper prints it and agrees with itself about it. Derived: computed from figures that it prints."""
+"""Reliability of the printed claim. Derived: computed from figures that the source prints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim of a paper. `contradiction` names the contradiction inside the paper that it is part of, as `I2`."""
+    """One claim of a source. `contradiction` names the contradiction inside the source that it is part of, as `I2`."""
 
     id: str
     experiment: str
@@ -59,7 +59,7 @@ class Claim:
 
     @property
     def contradictory(self) -> bool:
-        """Whether the paper contradicts itself so that nothing can be held against it."""
+        """Returns `True` if the source contradicts itself about it."""
         return self.status in ("inconsistent", "misprint") or (self.status == "suspect" and self.rank == "X")
 
     def quantities(self) -> Iterator[Quantity]:

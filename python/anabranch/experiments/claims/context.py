@@ -15,7 +15,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the table of a claim refers to: its experiment, all experiments of the paper, and the measure and values of
+    """References of a claim's table: its experiment, all experiments of the study, and the measure and values of
     axes that hold for all quantities of the claim."""
 
     experiment: Experiment
@@ -69,7 +69,7 @@ def read_schemes(fields: Fields, key: str, experiment: Experiment, default: tupl
 
 
 def read_range(fields: Fields) -> tuple[float, float]:
-    """`value` of a claim: from where to where the paper's figure lies, which are the same for a single number."""
+    """`value` of a claim: from where to where the claimed figure lies, which are the same for a single number."""
     numbers = fields.numbers("value")
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
         raise fields.error("value", "has to be a number, or two of which the smaller comes first")

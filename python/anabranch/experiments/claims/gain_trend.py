@@ -35,7 +35,7 @@ class Point:
 class GainTrend(Statement):
     """The gain of a over b, in percent or with `difference` in the unit of the measure, rises or falls along points.
 
-    `gains` are those that the paper prints, one for each point. Without them only the sign of the gain is judged
+    `gains` are those that the source prints, one for each point. Without them only the sign of the gain is judged
     beside its trend. With `sign = "any"` the claim is about the trend only.
     """
 

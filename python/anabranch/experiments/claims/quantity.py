@@ -24,7 +24,7 @@ Grids: TypeAlias = Callable[[str, Measure], SampleGrid]
 class Quantity:
     """What is measured of which runs.
 
-    `schemes` are the paper's names, several for a quantity that stands for each of them. `at` narrows axes down to some
+    `schemes` are their names, several for a quantity that stands for each of them. `at` narrows axes down to some
     of their values; over axes and values that it leaves open the quantity is the mean. `experiment` is another than
     the claim's own, if not empty.
     """

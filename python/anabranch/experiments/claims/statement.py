@@ -27,7 +27,7 @@ class Statement(ABC):
     @classmethod
     @abstractmethod
     def read(cls, fields: Fields, context: Context) -> Statement:
-        """The statement in the table of a claim. Raises `PaperError` if something in it is wrong."""
+        """The statement in the table of a claim. Raises `ExperimentError` if something in it is wrong."""
 
     def quantities(self) -> Iterator[Quantity]:
         """Every quantity that it needs; if a kind says nothing else, its fields."""
@@ -42,7 +42,7 @@ class Statement(ABC):
 
     @abstractmethod
     def claimed(self) -> str:
-        """What the paper has, as short as a cell of a table."""
+        """Returns the claimed figure or relation, as short as a cell of a table."""
 
     @abstractmethod
     def describe(self, experiment: Experiment) -> str:
@@ -89,7 +89,7 @@ class CellStatement(Statement):
 
 
 def number_text(value: float) -> str:
-    """A number with the digits that a paper would print."""
+    """A number with the digits that a source would print."""
     return f"{value:.0f}" if abs(value) >= 10000 else significant(value, 6)
 
 

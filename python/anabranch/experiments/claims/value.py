@@ -22,7 +22,7 @@ from anabranch.experiments.verdicts.sizes import NEAR_PERCENT, Tolerance
 class Number(Statement):
     """a is about so much: from `low` to `high`, which are the same for a single number.
 
-    `ci95` is the interval that the paper prints. It is shown and decides nothing: those of the papers describe the
+    `ci95` is the interval that the source prints. It is shown and decides nothing: those of the sources describe the
     scatter over the points of a figure, such as its losses, and not how well the mean is known.
     """
 
@@ -44,7 +44,7 @@ class Number(Statement):
         grid = samples.grid(self.a)
         grid.check_whole(self.a.at)
         if grid.shortened and MEASURES[self.a.measure.name].grows:
-            raise LeftOutError("runs were too short to be compared with the paper's figure")
+            raise LeftOutError("runs were too short to be compared with the claimed figure")
         for scheme in self.a.schemes:
             yield Part(self.a.label(scheme), self._check(grid.sample(scheme, self.a.at)))
 

@@ -1,1 +1,1 @@
-"""The figures of the papers, in the papers' axes and this package's style, with the data that they show."""
+"""The figures of the sources, in the sources' axes and this package's style, with the data that they show."""

@@ -50,7 +50,7 @@ def _means(figure: Figure, setting: Setting, grid: SampleGrid) -> pd.DataFrame:
     """The mean over seeds at each point of the axis, for each panel and scheme.
 
     Columns: `panel`, `scheme`, `x` (where it stands), `label` (what stands there), `n`, `mean`, `half_width` (Student's
-    95 % interval), `half_width_normal` (1.96 s / √n, as the papers have it) and `kind`. Axes that the figure neither
+    95 % interval), `half_width_normal` (1.96 s / √n, as the sources have it) and `kind`. Axes that the figure neither
     shows nor narrows down are averaged first.
     """
     rows = []

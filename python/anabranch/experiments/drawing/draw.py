@@ -30,7 +30,7 @@ Draw = Callable[["Axes", pd.DataFrame, Figure, Setting], str]
 
 
 def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Sequence[Published] = ()) -> Drawn | None:
-    """The figure of a frame with what the paper prints of it, or `None` if there is nothing to draw."""
+    """The figure of a frame with what the source prints of it, or `None` if there is nothing to draw."""
     if frame.empty or figure.kind not in _KINDS:
         return None
     drawer, by = _KINDS[figure.kind]
@@ -62,7 +62,7 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Seque
 
 
 def scheme_looks(figure: Figure, setting: Setting) -> Mapping[str, Look]:
-    """How schemes look, by the paper's names: as their expressions do elsewhere."""
+    """Returns the look of each scheme by its name: that of its expression elsewhere."""
     expressions = {name: setting.schemes[name] for name in figure.schemes}
     found = looks(expressions.values())
     return {name: found[expression] for name, expression in expressions.items()}
@@ -74,7 +74,7 @@ def _in_panel(each: Published, key: tuple[str, ...]) -> bool:
 
 
 def _overlay(axes: Axes, published: Sequence[Published], rows: pd.DataFrame, figure: Figure, setting: Setting) -> None:
-    """The paper's numbers in one panel, which look as their scheme or path does."""
+    """The source's numbers in one panel, which look as their scheme or path does."""
     x = rows["x" if "x" in rows else "time_s"]
     span = float(x.min()), float(x.max())
     if figure.kind == "bars":

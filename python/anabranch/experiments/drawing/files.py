@@ -25,7 +25,7 @@ from anabranch.figures.saving import save
 def write_figure(
     figure: Figure, measurements: Measurements, claims: Sequence[Claim], folder: Path, endings: Sequence[str]
 ) -> out.FigureOutcome:
-    """Draws a figure into a folder, as files with these endings, and over it what the claims say that the paper prints.
+    """Draws a figure with the claimed numbers over it into a folder, as files with these endings.
 
     Raises `OSError` if the folder cannot be written to.
     """
@@ -38,7 +38,7 @@ def write_figure(
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), folder / files[1], compression="zstd")
     published = published_values(figure, measurements.setting, claims)
     if published:
-        files.append("paper.csv" if figure.name == "figure" else f"{figure.name}-paper.csv")
+        files.append("claimed.csv" if figure.name == "figure" else f"{figure.name}-claimed.csv")
         frame_of(published).to_csv(folder / files[-1], index=False, lineterminator="\n")
     drawn = draw(frame, figure, measurements.setting, published)
     if drawn is not None:
@@ -82,7 +82,7 @@ def _regression_table(frame: pd.DataFrame) -> list[list[str]]:
 
 
 def _estimate(row: Any) -> str:
-    """A mean with Student's interval and, in parentheses, the one that the papers print."""
+    """A mean with Student's interval and, in parentheses, the one that the sources print."""
     if math.isnan(row.mean):
         return "no value"
     if math.isnan(row.half_width):

@@ -1,4 +1,4 @@
-"""Draws the paper's numbers over a figure: large hollow marks and dashed lines, named as the paper's in the legend."""
+"""Draws the claimed numbers over a figure: large hollow marks and dashed lines, named as claimed in the legend."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ def name_published(axes: Axes, published: Iterable[Published], mark: Mark) -> No
         style = _point_style(each, mark) if point else _line_style(each, mark)
         suffix = "" if each.status == "ok" else f" ({each.status})"
         if point and each.low < each.high:
-            entries[f"paper: from, to{suffix}"] = {**style, "marker": "_"}
+            entries[f"claimed: from, to{suffix}"] = {**style, "marker": "_"}
         else:
-            entries[f"paper: {_EXTENTS[each.extent]}{suffix}"] = style
+            entries[f"claimed: {_EXTENTS[each.extent]}{suffix}"] = style
     for name, style in entries.items():
         # Containers come after everything else in a legend, and bars are containers as well.
         axes.errorbar([], [], label=name, **style)
 
 
 def _point(axes: Axes, each: Published, x: float, mark: Mark) -> None:
-    """A hollow mark with the interval that the paper prints; two ends where it gives no single number."""
+    """A hollow mark with the interval that the source prints; two ends where it gives no single number."""
     style = _point_style(each, mark)
     bar = {"fmt": "none", "ecolor": mark.color, "elinewidth": 0.9, "capsize": 4, "zorder": style["zorder"]}
     if not math.isnan(each.ci_low):
@@ -95,7 +95,7 @@ def _line(axes: Axes, each: Published, mark: Mark, span: tuple[float, float]) ->
 
 
 def _point_style(each: Published, mark: Mark) -> dict[str, Any]:
-    """What is derived, or contradicts something else in the paper, is drawn finer than what it plainly prints."""
+    """Returns a finer style for figures that are derived or contradicted than for plainly printed ones."""
     plain = each.status == "ok"
     return {
         "marker": mark.marker,

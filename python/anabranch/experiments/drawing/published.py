@@ -1,4 +1,4 @@
-"""Figures that a paper prints, where a figure of ours shows the same: taken from the claims about numbers."""
+"""Figures that a source prints, where a figure of ours shows the same: taken from the claims about numbers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _OVER_TIME: Mapping[tuple[str, str], Extent] = {
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A number of the paper, from `low` to `high`, which are the same for a single one.
+    """A number of the source, from `low` to `high`, which are the same for a single one.
 
     It stands at `x`, or from `x` to `x_end`; NaN is where the figure begins and ends. `path` is empty where a figure
-    does not tell paths apart. `ci_low` and `ci_high` are the ends of the interval that the paper prints, or NaN.
+    does not tell paths apart. `ci_low` and `ci_high` are the ends of the interval that the source prints, or NaN.
     `status` is that of the claim, whose id is `claim`.
     """
 
@@ -54,7 +54,7 @@ class Published:
 
 
 def published_values(figure: Figure, setting: Setting, claims: Iterable[Claim]) -> list[Published]:
-    """Everything that the paper prints of what a figure shows.
+    """Everything that the source prints of what a figure shows.
 
     A number is taken only where it is about the very values that a point of the figure, or a part of a line, is made
     of: the same measure, the same scheme, and the same values of each axis.

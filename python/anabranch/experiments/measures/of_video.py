@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anabranch.errors import PaperError, VideoError
+from anabranch.errors import ExperimentError, VideoError
 from anabranch.experiments.measures.definition import measure
 from anabranch.experiments.measures.of_runs import Runs
 from anabranch.experiments.model import Measure
@@ -129,7 +129,7 @@ def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) ->
 
     fates = runs.of_flow(asked)["frame_fates"]
     if fates.isna().any():
-        raise PaperError(f"measure `{asked}`: flow `{asked.flow}` is no video")
+        raise ExperimentError(f"measure `{asked}`: flow `{asked.flow}` is no video")
     try:
         quality = _pairs(_trace(runs, asked))[against]
     except VideoError as error:
@@ -150,7 +150,9 @@ def _trace(runs: Runs, asked: Measure) -> Path:
 
     names = {named(runs.scenario(place)) for place in set(runs.places.values())}
     if len(names) != 1:
-        raise PaperError(f"measure `{asked}`: flow `{asked.flow}` sends several traces: {', '.join(sorted(names))}")
+        raise ExperimentError(
+            f"measure `{asked}`: flow `{asked.flow}` sends several traces: {', '.join(sorted(names))}"
+        )
     return runs.folder / names.pop()
 
 

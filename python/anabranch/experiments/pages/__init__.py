@@ -1,1 +1,1 @@
-"""Pages and listings about papers and their reproduction."""
+"""Pages and listings about studies and their reproduction."""

@@ -14,10 +14,10 @@ NOT_RUN = "not run"
 
 
 def experiment_blocks(
-    paper: out.PaperOutcome, experiment: out.ExperimentOutcome, level: int, pictures: Mapping[str, str]
+    study: out.StudyOutcome, experiment: out.ExperimentOutcome, level: int, pictures: Mapping[str, str]
 ) -> Iterator[Block]:
     """The page of an experiment, with a heading of this level. `pictures` are files, by the names of figures."""
-    yield Heading(level, f"{paper['key']}/{experiment['id']}: {experiment['title']}")
+    yield Heading(level, f"{study['key']}/{experiment['id']}: {experiment['title']}")
     yield Paragraph(about(experiment))
     if experiment["note"]:
         yield Paragraph(experiment["note"])
@@ -34,7 +34,7 @@ def experiment_blocks(
             yield Items(notes)
     yield from sensitivity_blocks(experiment)
     yield from change_blocks(experiment)
-    yield from _causes(paper, experiment)
+    yield from _causes(study, experiment)
 
 
 def about(experiment: out.ExperimentOutcome) -> str:
@@ -46,7 +46,7 @@ def about(experiment: out.ExperimentOutcome) -> str:
     if experiment["failed"]:
         text += f" {experiment['failed']} of the runs failed; they count with what they measured."
     if experiment["unknowns"]:
-        text += f" Not known from the paper: {'; '.join(experiment['unknowns'])}."
+        text += f" Not known: {'; '.join(experiment['unknowns'])}."
     return text
 
 
@@ -69,14 +69,14 @@ def table_of(table: list[list[str]]) -> Table:
 
 
 def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
-    """What the paper has beside what came out here, and for headline claims what does under today's standard."""
-    header = ["claim", "rank", "the paper says", "paper", "ours", "n", "verdict"]
+    """Returns claimed figures beside measured ones, for headline claims also under the current standard."""
+    header = ["claim", "rank", "it says", "claimed", "ours", "n", "verdict"]
     rows = [
         [
             f"`{claim['id']}`",
             claim["rank"],
             claim["says"],
-            claim["paper"],
+            claim["claimed"],
             ours(claim["parts"], claim["detail"]),
             samples(claim["parts"]),
             verdict(claim),
@@ -91,7 +91,7 @@ def claims_table(claims: Sequence[out.ClaimOutcome]) -> Table:
 
 
 def is_headline(claim: out.ClaimOutcome) -> bool:
-    """Whether it is one of the paper's headline claims."""
+    """Returns `True` for a headline claim."""
     return claim["rank"] == "H"
 
 
@@ -158,9 +158,9 @@ def marks(claim: out.ClaimOutcome) -> list[str]:
     return found
 
 
-def causes_of(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> list[out.CauseOutcome]:
-    """Why it is not reproduced, as far as the paper's data says."""
-    return [paper["causes"][number] for number in claim["causes"]]
+def causes_of(study: out.StudyOutcome, claim: out.ClaimOutcome) -> list[out.CauseOutcome]:
+    """Why it is not reproduced, as far as the study's data says."""
+    return [study["causes"][number] for number in claim["causes"]]
 
 
 _CLAIMS_UNDER = {
@@ -175,7 +175,8 @@ def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]
     decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
     if decisive:
         yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
-        yield Table(["claim", "paper", "with", "ours", "verdict"], [row for each in decisive for row in _decided(each)])
+        rows = [row for each in decisive for row in _decided(each)]
+        yield Table(["claim", "claimed", "with", "ours", "verdict"], rows)
     for kind, title in _CLAIMS_UNDER.items():
         table = _under(experiment, kind)
         if table is not None:
@@ -185,10 +186,10 @@ def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]
 
 def _decided(claim: out.ClaimOutcome) -> Iterator[list[str]]:
     name = f"`{claim['id']}`"
-    yield [name, claim["paper"], "as reproduced", ours(claim["parts"]), claim["default"]]
+    yield [name, claim["claimed"], "as reproduced", ours(claim["parts"]), claim["default"]]
     for each in claim["sensitivity"]:
         if each["decides"]:
-            yield [name, claim["paper"], f"`{each['change']}`", ours(each["parts"]), each["verdict"]]
+            yield [name, claim["claimed"], f"`{each['change']}`", ours(each["parts"]), each["verdict"]]
 
 
 def _under(experiment: out.ExperimentOutcome, kind: str) -> Table | None:
@@ -199,10 +200,10 @@ def _under(experiment: out.ExperimentOutcome, kind: str) -> Table | None:
         found = {each["change"]: each for each in claim["sensitivity"] if each["kind"] == kind}
         if found:
             cells = [_short(found[change], claim["default"]) if change in found else "" for change in changes]
-            rows.append([f"`{claim['id']}`", claim["paper"], _figures(claim["parts"]), *cells])
+            rows.append([f"`{claim['id']}`", claim["claimed"], _figures(claim["parts"]), *cells])
     if not changes or not rows:
         return None
-    return Table(["claim", "paper", "as reproduced", *changes], rows)
+    return Table(["claim", "claimed", "as reproduced", *changes], rows)
 
 
 def _short(sensitivity: out.Sensitivity, default: str) -> str:
@@ -251,13 +252,13 @@ def _what(change: out.ChangeOutcome) -> str:
     return f"`{change['id']}`{question}: {change['about']} `{change['what']}`"
 
 
-def _causes(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> Iterator[Block]:
+def _causes(study: out.StudyOutcome, experiment: out.ExperimentOutcome) -> Iterator[Block]:
     numbers = sorted({number for claim in experiment["claims"] for number in claim["causes"]})
     if not numbers:
         return
     yield Paragraph("**Causes.**")
     for number in numbers:
-        cause = paper["causes"][number]
+        cause = study["causes"][number]
         claims = ", ".join(f"`{claim}`" for claim in cause["claims"])
         for text in f"{claims}: {cause['text']}".split("\n\n"):
             yield Paragraph(" ".join(text.split()))

@@ -80,10 +80,10 @@ class ExperimentSection:
 
 
 @dataclass(frozen=True, slots=True)
-class PaperSection:
-    """A paper with its experiments."""
+class StudySection:
+    """A study with its experiments."""
 
-    paper: out.PaperOutcome
+    study: out.StudyOutcome
     reference: str
     counts: Counts
     readings: Markup
@@ -93,12 +93,12 @@ class PaperSection:
 def index_page(outcome: out.Outcome) -> str:
     """The page as HTML. Pictures are files beside it; it needs no network and works without its script, too.
 
-    Its Content-Security-Policy lets nothing run but that script: text that came from the data of a paper cannot become
+    Its Content-Security-Policy lets nothing run but that script: text that came from the data of a study cannot become
     one even if it were not escaped.
     """
     environment = templates("anabranch.experiments.pages", "index")
     environment.filters["inline"] = lambda text: Markup(inline_html(text))
-    claims = claims_of(outcome["papers"])
+    claims = claims_of(outcome["studies"])
     script = _file("filter.js")
     return environment.get_template("index.html").render(
         title=TITLE,
@@ -111,7 +111,7 @@ def index_page(outcome: out.Outcome) -> str:
         grades=list(Verdict),
         chance=chance_text(claims),
         standard=STANDARD_COLUMN,
-        papers=[_paper(paper) for paper in outcome["papers"]],
+        studies=[_study(study) for study in outcome["studies"]],
         style=Markup(_file("index.css")),
         script=Markup(script),
         policy=_policy(script),
@@ -130,25 +130,25 @@ def _policy(script: str) -> str:
     )
 
 
-def _paper(paper: out.PaperOutcome) -> PaperSection:
-    experiments = [_experiment(paper, experiment) for experiment in paper["experiments"]]
-    readings = Markup("\n".join(block.html() for block in reading_blocks(paper)))
-    return PaperSection(paper, reference(paper), counts_of(claims_of([paper])), readings, experiments)
+def _study(study: out.StudyOutcome) -> StudySection:
+    experiments = [_experiment(study, experiment) for experiment in study["experiments"]]
+    readings = Markup("\n".join(block.html() for block in reading_blocks(study)))
+    return StudySection(study, reference(study), counts_of(claims_of([study])), readings, experiments)
 
 
-def _experiment(paper: out.PaperOutcome, experiment: out.ExperimentOutcome) -> ExperimentSection:
-    folder = f"{paper['key']}/{experiment['id']}/"
+def _experiment(study: out.StudyOutcome, experiment: out.ExperimentOutcome) -> ExperimentSection:
+    folder = f"{study['key']}/{experiment['id']}/"
     found = Counter(claim["verdict"] for claim in experiment["claims"])
     more = {
         "What decides claims": sensitivity_blocks(experiment),
         "What changes do": change_blocks(experiment),
     }
     return ExperimentSection(
-        id=f"{paper['key']}-{experiment['id']}",
+        id=f"{study['key']}-{experiment['id']}",
         experiment=experiment,
         about=about(experiment),
         figures=[_figure(experiment, figure, folder) for figure in experiment["figures"]],
-        claims=[_claim(paper, claim) for claim in experiment["claims"]],
+        claims=[_claim(study, claim) for claim in experiment["claims"]],
         counts=[(verdict, found[verdict.value]) for verdict in verdicts_of(experiment["claims"])],
         more=[
             (title, Markup("\n".join(each.html() for each in listed)))
@@ -167,7 +167,7 @@ def _figure(experiment: out.ExperimentOutcome, figure: out.FigureOutcome, folder
     )
 
 
-def _claim(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> ClaimRow:
+def _claim(study: out.StudyOutcome, claim: out.ClaimOutcome) -> ClaimRow:
     return ClaimRow(
         claim=claim,
         verdict=next(verdict for verdict in Verdict if verdict.value == claim["verdict"]),
@@ -175,5 +175,5 @@ def _claim(paper: out.PaperOutcome, claim: out.ClaimOutcome) -> ClaimRow:
         samples=samples(claim["parts"]),
         marks="; ".join(marks(claim)),
         standard=under_standard(claim) if is_headline(claim) else "",
-        causes=causes_of(paper, claim),
+        causes=causes_of(study, claim),
     )

@@ -10,31 +10,31 @@ from collections.abc import Iterable
 
 from anabranch.experiments.claims.claim import RANKS, Claim
 from anabranch.experiments.model import Change, Experiment, settings_text
-from anabranch.experiments.paper import Paper
+from anabranch.experiments.study import Study
 
 _INDENT = " " * 6
 
 
-def list_papers(papers: Iterable[Paper]) -> str:
-    """All papers with their experiments, a line for each."""
-    return "\n\n".join("\n".join(_paper_lines(paper)) for paper in papers)
+def list_studies(studies: Iterable[Study]) -> str:
+    """All studies with their experiments, a line for each."""
+    return "\n\n".join("\n".join(_study_lines(study)) for study in studies)
 
 
-def _paper_lines(paper: Paper) -> list[str]:
-    claims = Counter[str](claim.rank for claim in paper.claims)
+def _study_lines(study: Study) -> list[str]:
+    claims = Counter[str](claim.rank for claim in study.claims)
     ranks = ", ".join(f"{claims[rank]} {word}" for rank, word in RANKS.items() if claims[rank])
-    first, *others = paper.authors or ("",)
+    first, *others = study.authors or ("",)
     authors = first + (" et al." if len(others) > 1 else f" and {others[0]}" if others else "")
-    about = f"{authors}, {paper.venue}, {paper.year}; {_count(len(paper.claims), 'claim')}: {ranks}"
-    return [f"{paper.key}  {paper.title}", *_wrapped(about, "  "), *_experiment_lines(paper)]
+    about = f"{authors}, {study.venue}, {study.year}; {_count(len(study.claims), 'claim')}: {ranks}"
+    return [f"{study.key}  {study.title}", *_wrapped(about, "  "), *_experiment_lines(study)]
 
 
-def _experiment_lines(paper: Paper) -> list[str]:
-    width = max((len(experiment.id) for experiment in paper.experiments), default=0)
+def _experiment_lines(study: Study) -> list[str]:
+    width = max((len(experiment.id) for experiment in study.experiments), default=0)
     return [
         f"  {each.id:{width}}  {each.title} [{each.source}]: "
-        f"{_count(len(paper.claims_of(each.id)), 'claim')}, {runs_text(each)}"
-        for each in paper.experiments
+        f"{_count(len(study.claims_of(each.id)), 'claim')}, {runs_text(each)}"
+        for each in study.experiments
     ]
 
 
@@ -56,32 +56,32 @@ def runs_text(experiment: Experiment) -> str:
     return ", ".join([_count(cells * experiment.seeds, "run"), *changes])
 
 
-def show_paper(paper: Paper) -> str:
-    """A paper: what it is, its schemes and conventions, and its experiments."""
-    doi = f", doi:{paper.doi}" if paper.doi else ""
-    lines = [paper.title, *_wrapped(f"{', '.join(paper.authors)}. {paper.venue}, {paper.year}{doi}")]
-    lines += ["", "Schemes", *_pairs(paper.schemes.items())]
-    if paper.conventions:
-        lines += ["", "Conventions", *_pairs(paper.conventions.items())]
-    if paper.decided:
-        lines += ["", "Decided from the texts", *_pairs(paper.decided.items())]
-    lines += ["", "Experiments", *_experiment_lines(paper)]
-    lines += ["", *_wrapped(f"Each with: anabranch papers show {paper.key}/{paper.experiments[0].id}")]
+def show_study(study: Study) -> str:
+    """A study: what it is, its schemes and conventions, and its experiments."""
+    doi = f", doi:{study.doi}" if study.doi else ""
+    lines = [study.title, *_wrapped(f"{', '.join(study.authors)}. {study.venue}, {study.year}{doi}")]
+    lines += ["", "Schemes", *_pairs(study.schemes.items())]
+    if study.conventions:
+        lines += ["", "Conventions", *_pairs(study.conventions.items())]
+    if study.decided:
+        lines += ["", "Decided from the texts", *_pairs(study.decided.items())]
+    lines += ["", "Experiments", *_experiment_lines(study)]
+    lines += ["", *_wrapped(f"Each with: anabranch papers show {study.key}/{study.experiments[0].id}")]
     return "\n".join(lines)
 
 
-def show_experiment(paper: Paper, experiment: Experiment) -> str:
+def show_experiment(study: Study, experiment: Experiment) -> str:
     """An experiment: its setting, what is unknown about it, what is changed in it, and its claims."""
-    lines = [f"{paper.key}/{experiment.id}: {experiment.title}"]
-    lines += [*_wrapped(f"{experiment.source} of {paper.title!r}"), *_wrapped(experiment.note), ""]
+    lines = [f"{study.key}/{experiment.id}: {experiment.title}"]
+    lines += [*_wrapped(f"{experiment.source} of {study.title!r}"), *_wrapped(experiment.note), ""]
     lines += _wrapped(f"Not run: {experiment.deferred}") if experiment.deferred else _setting(experiment)
     if experiment.unknowns:
-        lines += ["", "Not known from the paper", *[f"  - {unknown}" for unknown in experiment.unknowns]]
+        lines += ["", "Not known", *[f"  - {unknown}" for unknown in experiment.unknowns]]
     kinds = {"Variants": experiment.variants, "Readings": experiment.readings, "Ablations": experiment.ablations}
     for title, changes in kinds.items():
         if changes:
             lines += ["", title, *[line for change in changes for line in _change(change)]]
-    claims = paper.claims_of(experiment.id)
+    claims = study.claims_of(experiment.id)
     lines += ["", _count(len(claims), "claim"), *[line for claim in claims for line in _claim(claim, experiment)]]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What a paper or its data settle, and which figures each of the other readings gives."""
+"""Settled questions of a study, and the figures of each of the other readings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NEAR = (Verdict.REPRODUCED.value, Verdict.ABOUT.value)
 _NOT_JUDGED = (Verdict.OPEN.value, Verdict.CONTRADICTORY.value)
 
 
-def reading_blocks(paper: out.PaperOutcome) -> Iterator[HtmlBlock]:
-    """Decided questions, and a table of readings by experiments; nothing for a paper without them."""
-    if not paper["decided"]:
+def reading_blocks(study: out.StudyOutcome) -> Iterator[HtmlBlock]:
+    """Decided questions, and a table of readings by experiments; nothing for a study without them."""
+    if not study["decided"]:
         return
     yield Paragraph("**Decided from the texts.** No verdict depends on the other answers, which are *readings* below.")
-    yield Items([f"`{question}`: {answer}" for question, answer in paper["decided"].items()])
-    readings = _readings(paper)
+    yield Items([f"`{question}`: {answer}" for question, answer in study["decided"].items()])
+    readings = _readings(study)
     if not readings:
         return
-    experiments = [each for each in paper["experiments"] if any(each["id"] in found for found in readings.values())]
+    experiments = [each for each in study["experiments"] if any(each["id"] in found for found in readings.values())]
     verdicts = {AS_REPRODUCED: {each["id"]: _default(each) for each in experiments}, **readings}
     yield Paragraph(
         "**Which reading gives which figure.** Of the claims of each experiment, how many are reproduced or about "
@@ -37,10 +37,10 @@ def reading_blocks(paper: out.PaperOutcome) -> Iterator[HtmlBlock]:
     yield Paragraph(_sentence(verdicts))
 
 
-def _readings(paper: out.PaperOutcome) -> dict[str, dict[str, list[str]]]:
+def _readings(study: out.StudyOutcome) -> dict[str, dict[str, list[str]]]:
     """The verdicts under each reading, by experiment."""
     found: dict[str, dict[str, list[str]]] = {}
-    for experiment in paper["experiments"]:
+    for experiment in study["experiments"]:
         for change in experiment["changes"]:
             if change["kind"] == "reading" and (verdicts := _under(experiment, change["id"])):
                 found.setdefault(change["id"], {})[experiment["id"]] = verdicts

@@ -14,7 +14,7 @@ from anabranch.experiments.pages.readings import reading_blocks
 from anabranch.experiments.verdicts.grades import Verdict
 from anabranch.experiments.verdicts.multiplicity import misses
 
-TITLE = "The papers, reproduced"
+TITLE = "Experiments and verdicts"
 
 _LEFT_OUT = {
     "variants": "Variants were left out, so that no claim is said to depend on what is unknown.",
@@ -22,9 +22,9 @@ _LEFT_OUT = {
 }
 
 
-def claims_of(papers: Iterable[out.PaperOutcome]) -> list[out.ClaimOutcome]:
+def claims_of(studies: Iterable[out.StudyOutcome]) -> list[out.ClaimOutcome]:
     """All claims."""
-    return [claim for paper in papers for experiment in paper["experiments"] for claim in experiment["claims"]]
+    return [claim for study in studies for experiment in study["experiments"] for claim in experiment["claims"]]
 
 
 def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
@@ -77,7 +77,7 @@ def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
 
 def counts_text(outcome: out.Outcome) -> str:
     """The counts as plain text, for a terminal."""
-    table = counts_table(claims_of(outcome["papers"]))
+    table = counts_table(claims_of(outcome["studies"]))
     rows = [list(map(str, row)) for row in (table.header, *table.rows)]
     first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -102,19 +102,19 @@ def scope_text(outcome: out.Outcome) -> str:
     return " ".join(said)
 
 
-def reference(paper: out.PaperOutcome) -> str:
+def reference(study: out.StudyOutcome) -> str:
     """Authors, venue, year and DOI."""
-    doi = f", doi:{paper['doi']}" if paper["doi"] else ""
-    return f"{', '.join(paper['authors'])}. {paper['venue']}, {paper['year']}{doi}."
+    doi = f", doi:{study['doi']}" if study["doi"] else ""
+    return f"{', '.join(study['authors'])}. {study['venue']}, {study['year']}{doi}."
 
 
 def summary_blocks(outcome: out.Outcome) -> Iterator[Block]:
-    """Counts of all and of each paper, and the claims of each experiment with a link to its page; no pictures."""
+    """Counts of all and of each study, and the claims of each experiment with a link to its page; no pictures."""
     yield from _head(outcome)
-    for paper in outcome["papers"]:
-        yield from _paper_head(paper)
-        for experiment in paper["experiments"]:
-            place = f"{paper['key']}/{experiment['id']}"
+    for study in outcome["studies"]:
+        yield from _study_head(study)
+        for experiment in study["experiments"]:
+            place = f"{study['key']}/{experiment['id']}"
             yield Heading(3, place)
             yield Paragraph(Link(f"{experiment['title']} ({experiment['source']})", f"{place}/claims.md"))
             if experiment["claims"]:
@@ -125,13 +125,13 @@ def _head(outcome: out.Outcome) -> Iterator[Block]:
     yield Heading(1, TITLE)
     if said := scope_text(outcome):
         yield Paragraph(said)
-    claims = claims_of(outcome["papers"])
+    claims = claims_of(outcome["studies"])
     yield counts_table(claims)
     yield Paragraph(chance_text(claims))
 
 
-def _paper_head(paper: out.PaperOutcome) -> Iterator[Block]:
-    yield Heading(2, f"{paper['key']}: {paper['title']}")
-    yield Paragraph(reference(paper))
-    yield counts_table(claims_of([paper]))
-    yield from reading_blocks(paper)
+def _study_head(study: out.StudyOutcome) -> Iterator[Block]:
+    yield Heading(2, f"{study['key']}: {study['title']}")
+    yield Paragraph(reference(study))
+    yield counts_table(claims_of([study]))
+    yield from reading_blocks(study)

@@ -1,4 +1,4 @@
-"""`experiments.toml`: what a paper varied, and what is changed in it to see what matters."""
+"""`experiments.toml`: what a study varied, and what is changed in it to see what matters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments.fields import Fields, check_unique, hint, read_each
 from anabranch.experiments.measures import MEASURES
 from anabranch.experiments.model import (
@@ -35,7 +35,7 @@ _NO_SCENARIO = Path()
 
 
 def read_experiments(path: Path, schemes: Mapping[str, str]) -> tuple[Experiment, ...]:
-    """All experiments of a file. `schemes` are those of `paper.toml`."""
+    """All experiments of a file. `schemes` are those of `study.toml`."""
     found = read_each(path, "experiment", lambda fields: _experiment(fields, schemes))
     check_unique((experiment.id for experiment in found), path, "the experiments")
     return found
@@ -46,7 +46,7 @@ def _experiment(fields: Fields, known: Mapping[str, str]) -> Experiment:
     names = fields.texts("schemes")
     if not names:
         raise fields.error("schemes", "is missing or empty")
-    fields.check_known("schemes", names, known, "has `{}`, which `[schemes]` of paper.toml lacks")
+    fields.check_known("schemes", names, known, "has `{}`, which `[schemes]` of study.toml lacks")
     schemes = {name: known[name] for name in names}
     settings = fields.get("set", dict, {})
     # An experiment that nothing here can run needs no scenario.
@@ -228,13 +228,13 @@ def _axis_settings(experiment: Experiment) -> Iterator[tuple[str, Settings]]:
 def _resolved(fields: Fields, prefix: str, scenario: Path, settings: Settings) -> str:
     try:
         return resolved(scenario, settings)
-    except PaperError as error:
-        raise PaperError(f"{fields.file}: {fields.where}: {prefix}{error}") from error
+    except ExperimentError as error:
+        raise ExperimentError(f"{fields.file}: {fields.where}: {prefix}{error}") from error
 
 
 def _check_schemes(fields: Fields, prefix: str, scenario: str, schemes: Mapping[str, str]) -> None:
     for name, expression in schemes.items():
         try:
             scheme_named(scenario, expression)
-        except PaperError as error:
-            raise PaperError(f"{fields.file}: {fields.where}: {prefix}scheme `{name}`: {error}") from error
+        except ExperimentError as error:
+            raise ExperimentError(f"{fields.file}: {fields.where}: {prefix}scheme `{name}`: {error}") from error

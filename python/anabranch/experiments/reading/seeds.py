@@ -15,7 +15,7 @@ SEEDS_FILE = "seeds.toml"
 def with_planned_seeds(path: Path, experiments: tuple[Experiment, ...]) -> tuple[Experiment, ...]:
     """The experiments with the seeds that the file has for them; as they are if there is no file.
 
-    `tools/plan_seeds.py` writes it. Raises `PaperError` if something in it is wrong.
+    `tools/plan_seeds.py` writes it. Raises `ExperimentError` if something in it is wrong.
     """
     if not path.exists():
         return experiments

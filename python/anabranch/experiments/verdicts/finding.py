@@ -23,7 +23,7 @@ _OF_SIZES = {
 class Finding:
     """What the samples say about one comparison, number or trend.
 
-    `ours` is the figure beside the one that the paper has, in `unit`. `size` is how large it is beside that;
+    `ours` is the figure beside the one that the source has, in `unit`. `size` is how large it is beside that;
     `Size.FITS` for a claim without a size. `detail` says in words what the figure does not: the means that were
     compared, a ratio, steps against a trend. `undecided` is the figure, in the same unit, whose interval is too wide,
     where that is not `ours`.

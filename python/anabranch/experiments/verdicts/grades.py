@@ -56,7 +56,7 @@ class Verdict(enum.Enum):
             direction=Direction.HOLDS,
             severity=0,
             settled=False,
-            when="the direction holds, and so does the size if one is claimed: the paper's figure lies in our interval "
+            when="the direction holds, and so does the size if one is claimed: the claimed figure lies in our interval "
             "widened by 10 % of it or by 2 points",
         ),
     )
@@ -69,7 +69,7 @@ class Verdict(enum.Enum):
             direction=Direction.HOLDS,
             severity=1,
             settled=False,
-            when="the direction holds, and our mean is 0.67 to 1.5 times the paper's figure, or within 5 points of it",
+            when="the direction holds, and our mean is 0.67 to 1.5 times the claimed figure, or within 5 points of it",
         ),
     )
     DIRECTION_ONLY = (
@@ -98,7 +98,7 @@ class Verdict(enum.Enum):
         ),
     )
     CONTRADICTORY = (
-        "contradictory in the paper",
+        "contradictory",
         Grade(
             symbol="≠",
             light="#7b3fa0",
@@ -106,7 +106,7 @@ class Verdict(enum.Enum):
             direction=Direction.UNCLEAR,
             severity=None,
             settled=True,
-            when="the paper contradicts itself or misprints: status `inconsistent`, `misprint`, or `suspect` with "
+            when="the source contradicts itself or misprints: status `inconsistent`, `misprint`, or `suspect` with "
             "rank X. What comes out here is shown",
         ),
     )
@@ -120,7 +120,7 @@ class Verdict(enum.Enum):
             severity=3,
             settled=False,
             when="our interval is too wide to tell the direction, or wider than the tolerance of the size while it "
-            "holds the paper's figure; or it depends on something that the paper leaves open",
+            "holds the claimed figure; or it depends on something that the source leaves open",
         ),
     )
     OPEN = (

@@ -41,7 +41,7 @@ def compare(
 
     `a` and `b` have a value for each seed. The direction is that of the mean paired difference: it holds if its
     interval is on the claimed side of zero, and does not if it is on the other side, or if both are the same in every
-    run. The size is that of the means, as the paper divides them, and is told by `size_of`. About the same is what lies
+    run. The size is that of the means, as the claim divides them, by `size_of`. About the same is what lies
     within `within_percent` of b with its whole interval; not lower, what lies above the lower end of that.
     `family` is how many such comparisons stand for the claim.
     """
@@ -62,7 +62,7 @@ def compare(
 
 
 def number(ours: Estimate, low: float, high: float, unit: str, tolerance: Tolerance) -> Finding:
-    """A figure is as large as the paper's, which lies from `low` to `high`.
+    """A figure is as large as the source's, which lies from `low` to `high`.
 
     A number has no direction: it holds if its size fits or is about right, and does not if its whole interval is
     outside what is about right.
@@ -256,7 +256,7 @@ def _divided(value: float, by: float) -> float:
 
 
 def ratio(ours: float, claimed: float) -> str:
-    return "" if claimed == 0 or math.isnan(ours) else f"{ours / claimed:.2f} of the paper's"
+    return "" if claimed == 0 or math.isnan(ours) else f"{ours / claimed:.2f} of the claimed"
 
 
 def _short(sample: Sample) -> str:

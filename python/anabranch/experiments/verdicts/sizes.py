@@ -1,4 +1,4 @@
-"""Tolerances of figures beside those that the papers print.
+"""Tolerances of figures beside those that the sources print.
 
 No grade is given for a size whose tolerance is narrower than the interval of the samples: such an interval agrees with
 nearly anything.
@@ -14,17 +14,17 @@ from anabranch.estimate import Estimate
 from anabranch.experiments.verdicts.estimates import ROUNDING, bounds
 
 NEAR_PERCENT = 10.0
-"""Part of the paper's figure by which our interval is widened, to contain that figure."""
+"""Part of the claimed figure by which our interval is widened, to contain that figure."""
 NEAR_POINTS = 2.0
 """Points by which it is widened at least, for percentages."""
 ABOUT_FACTORS = (0.67, 1.5)
-"""Factors of the paper's figure between which our mean is about as large."""
+"""Factors of the claimed figure between which our mean is about as large."""
 ABOUT_POINTS = 5.0
 """Points within which it is about as large in any case, for percentages."""
 NEAR_CORRELATION_PERCENT = 5.0
 """`NEAR_PERCENT` of R² and of multiple R."""
 ABOUT_CORRELATION = 0.1
-"""Distance within which R² and multiple R are about the paper's. Factors would admit nearly every R²."""
+"""Distance within which R² and multiple R are about the source's. Factors would admit nearly every R²."""
 
 PERCENT = "%"
 
@@ -43,7 +43,7 @@ Band = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Allowed distance from the paper's figure.
+    """Allowed distance from the claimed figure.
 
     `percent` and `factors` are relative to that figure. `near` and `about` are absolute margins, which apply where they
     are wider; neither exceeds half of the claimed effect. A claimed zero has `resolution`, the step in which the
@@ -68,12 +68,12 @@ class Tolerance:
         return cls(percent, (1.0, 1.0), about=ABOUT_CORRELATION)
 
     def near_band(self, low: float, high: float) -> Band:
-        """Returns the range that the paper prints, widened by the tolerance of a size that is reproduced."""
+        """Returns the range that the source prints, widened by the tolerance of a size that is reproduced."""
         margin = self._bounded(self.near, low, high)
         return low - max(margin, abs(low) * self.percent / 100), high + max(margin, abs(high) * self.percent / 100)
 
     def about_band(self, low: float, high: float) -> Band:
-        """Returns the range of means that are about as large as the range that the paper prints."""
+        """Returns the range of means that are about as large as the range that the source prints."""
         margin = self._bounded(self.about, low, high)
         return (
             min(low - margin, *(factor * low for factor in self.factors)),
@@ -86,10 +86,10 @@ class Tolerance:
 
 
 def size_of(ours: Estimate, low: float, high: float, tolerance: Tolerance) -> Size:
-    """Returns how our figure compares with the paper's, which lies from `low` to `high`, equal for a single number.
+    """Returns how our figure compares with the source's, which lies from `low` to `high`, equal for a single number.
 
     It fits if the interval overlaps `near_band`; it is about as large if the mean is in `about_band`. Either counts
-    only where our interval is not wider than that range. An interval that is too wide for both and contains the paper's
+    only where our interval is not wider than that range. An interval that is too wide for both and contains the claimed
     figure tells nothing about the size. An undefined figure, as a percentage of zero, has another size than any number.
     """
     if math.isnan(ours.mean):

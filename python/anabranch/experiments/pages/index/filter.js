@@ -8,7 +8,7 @@
     boxes: [...group.querySelectorAll("input")],
   }));
   const claims = [...document.querySelectorAll(".claim")];
-  const sections = [...document.querySelectorAll(".experiment, .paper")];
+  const sections = [...document.querySelectorAll(".experiment, .study")];
 
   const ticked = ({ boxes }) => boxes.filter((box) => box.checked).map((box) => box.value);
 

@@ -1,4 +1,4 @@
-"""A paper's folder: `paper.toml`, `experiments.toml`, `claims.toml`, `scenarios/`, and if they are there `seeds.toml`,
+"""A study's folder: `study.toml`, `experiments.toml`, `claims.toml`, `scenarios/`, and if they are there `seeds.toml`,
 `causes.toml` and `notes.md`."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch.errors import PaperError
+from anabranch.errors import ExperimentError
 from anabranch.experiments.claims.claim import Claim, read_claims
 from anabranch.experiments.fields import Fields, hint, read_each, read_toml
 from anabranch.experiments.model import Experiment
@@ -26,8 +26,8 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
-    """A paper with its experiments, its claims, and the causes of differences.
+class Study:
+    """A study with its experiments, its claims, and the causes of differences.
 
     `decided` has the questions that its text or its data settle, and how.
     """
@@ -56,17 +56,17 @@ class Paper:
         return tuple(claim for claim in self.claims if claim.experiment == experiment)
 
 
-def read_paper(folder: Path) -> Paper:
-    """Everything in the folder of a paper, checked.
+def read_study(folder: Path) -> Study:
+    """Everything in the folder of a study, checked.
 
-    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `PaperError`, which names file, table and key, for
-    whatever is wrong; faults of several claims or experiments are told at once.
+    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `ExperimentError` with file, table and key of
+    each fault in claims or experiments.
     """
-    path = folder / "paper.toml"
+    path = folder / "study.toml"
     fields = Fields(read_toml(path), path)
     schemes = _texts(fields, "schemes")
     if not schemes:
-        raise fields.error("schemes", "is missing: the paper's names for schemes, and the expressions they stand for")
+        raise fields.error("schemes", "is missing: the study's names for schemes, and the expressions they stand for")
     key = fields.need("key", str)
     if key != folder.name:
         raise fields.error("key", f"is `{key}`, but the folder is called `{folder.name}`")
@@ -75,8 +75,8 @@ def read_paper(folder: Path) -> Paper:
     decided = _texts(fields, "decided")
     _check_variants(experiments, claims, folder / "experiments.toml")
     _check_readings(experiments, decided, folder / "experiments.toml")
-    paper = fields.fill(
-        Paper,
+    study = fields.fill(
+        Study,
         key=key,
         folder=folder,
         schemes=schemes,
@@ -88,7 +88,7 @@ def read_paper(folder: Path) -> Paper:
         notes=_notes(folder / "notes.md"),
     )
     fields.done()
-    return paper
+    return study
 
 
 def _texts(fields: Fields, key: str) -> dict[str, str]:
@@ -106,20 +106,20 @@ def _check_variants(experiments: tuple[Experiment, ...], claims: tuple[Claim, ..
         for variant in experiment.variants:
             for claim in variant.claims:
                 if claim not in known:
-                    raise PaperError(
+                    raise ExperimentError(
                         f"{file}: experiment {experiment.id}, variant {variant.id}: `claims` has `{claim}`; "
                         f"{hint(claim, known)}"
                     )
 
 
 def _check_readings(experiments: tuple[Experiment, ...], decided: Mapping[str, str], file: Path) -> None:
-    """Raises an error if a reading answers a question that `[decided]` of paper.toml lacks."""
+    """Raises an error if a reading answers a question that `[decided]` of study.toml lacks."""
     for experiment in experiments:
         for reading in experiment.readings:
             if reading.decided not in decided:
-                raise PaperError(
+                raise ExperimentError(
                     f"{file}: experiment {experiment.id}, reading {reading.id}: `decided` is `{reading.decided}`, "
-                    f"which `[decided]` of paper.toml lacks; {hint(reading.decided, list(decided))}"
+                    f"which `[decided]` of study.toml lacks; {hint(reading.decided, list(decided))}"
                 )
 
 
@@ -143,4 +143,4 @@ def _notes(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise PaperError(f"{path}: cannot be read: {error}") from error
+        raise ExperimentError(f"{path}: cannot be read: {error}") from error
