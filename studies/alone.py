@@ -36,9 +36,9 @@ def ratio(goodput_kbps: float, of_kbps: float) -> float:
     Without a goodput to compare with there is no ratio: it is bounded, so that means stay finite.
     """
     if of_kbps > 0:
-        return min(goodput_kbps / of_kbps, MOST_RATIO)
-    return MOST_RATIO if goodput_kbps > 0 else 1.0
+        return min(goodput_kbps / of_kbps, MAX_RATIO)
+    return MAX_RATIO if goodput_kbps > 0 else 1.0
 
 
-MOST_RATIO = 100.0
+MAX_RATIO = 100.0
 """Ratios above this say nothing more."""

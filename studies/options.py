@@ -22,7 +22,7 @@ from anabranch.experiments.sweeps import SweepOptions
 FAILED = 1
 FORMAT = "anabranch study 1"
 
-_MOST_NUMBER = 100_000
+_MAX_NUMBER = 100_000
 
 STATUS = (
     "Finished runs are kept in the cache, so that an interrupted command resumes.\n\n"
@@ -122,8 +122,8 @@ def _status(options: argparse.Namespace, outcomes: Sequence[CheckOutcome]) -> in
 def positive(text: str) -> int:
     """Returns a whole number above 0, with an upper bound, so that the settings fit into memory."""
     number = int(text) if text.isdecimal() and len(text) < 10 else 0
-    if not 1 <= number <= _MOST_NUMBER:
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MOST_NUMBER}")
+    if not 1 <= number <= _MAX_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number from 1 to {_MAX_NUMBER}")
     return number
 
 

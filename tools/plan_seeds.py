@@ -27,7 +27,7 @@ from anabranch.experiments.reading.seeds import SEEDS_FILE
 from anabranch.experiments.study import Study
 from anabranch.experiments.verdicts.estimates import CONFIDENCE
 from anabranch.experiments.verdicts.grades import Verdict
-from anabranch.experiments.verdicts.power import LEVEL, MOST_SEEDS, POWER, seeds_needed
+from anabranch.experiments.verdicts.power import LEVEL, MAX_SEEDS, POWER, seeds_needed
 from anabranch.papers.catalogue import read_key
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
@@ -43,12 +43,12 @@ def std_of(ours: Mapping[str, Any]) -> float:
 
 
 def needed(claim: Mapping[str, Any], points: float) -> int:
-    """Returns the largest number of seeds that a too wide figure of a claim needs, at most `MOST_SEEDS`."""
+    """Returns the largest number of seeds that a too wide figure of a claim needs, at most `MAX_SEEDS`."""
     if claim["verdict"] != Verdict.CANNOT_TELL.value or claim["depends_on"]:
         return 0
     parts = [part for part in claim["parts"] if part["unit"] == "%" and part["detectable"] is not None]
     wide = [part["ours"] for part in parts if part["ours"]["kind"] == "interval"]
-    return max((seeds_needed(std_of(ours), points) or MOST_SEEDS for ours in wide), default=0)
+    return max((seeds_needed(std_of(ours), points) or MAX_SEEDS for ours in wide), default=0)
 
 
 def plan(paper: Study, pilot: Mapping[str, Any], points: float) -> dict[str, int]:
@@ -58,7 +58,7 @@ def plan(paper: Study, pilot: Mapping[str, Any], points: float) -> dict[str, int
     for experiment in pilot["experiments"]:
         claims = [needed(claim, points) for claim in experiment["claims"] if claim["id"] in compared]
         if most := max(claims, default=0):
-            found[experiment["id"]] = min(MOST_SEEDS, max(paper.experiment(experiment["id"]).seeds, most))
+            found[experiment["id"]] = min(MAX_SEEDS, max(paper.experiment(experiment["id"]).seeds, most))
     return found
 
 

@@ -12,7 +12,7 @@ scenario = ab.Scenario.read(SCENARIO).with_values(
 )
 run = ab.run(scenario, "cmt", seed=1)
 between = (5.0, 7.0)
-with ab.figures.own_axes("page") as ax:
+with ab.figures.styled_axes("page") as ax:
     for row in run.series.blocked().itertuples():
         ax.axvspan(row.start_s, row.end_s, color="#ececec", linewidth=0, zorder=0)
     ax.patches[0].set_label("blocked")

@@ -13,6 +13,6 @@ results = ab.sweep(
     seeds=10,
     overrides={"run.duration": "30 s"},
 )
-with ab.figures.own_axes() as ax:
+with ab.figures.styled_axes() as ax:
     ab.plot_metric(results, "goodput_kbps", ax=ax)
     print(ab.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "goodput_over_loss.svg"))

@@ -12,6 +12,6 @@ results = ab.sweep(
     over={"flow.flow-1.size": ["500 kB", "1 MB", "2 MB", "4 MB"], "scheme": ["sctp", "cmt", "bonded"]},
     seeds=10,
 )
-with ab.figures.own_axes() as ax:
+with ab.figures.styled_axes() as ax:
     ab.plot_transfer_time(results, ax=ax)
     print(ab.figures.save(ax, sys.argv[1] if len(sys.argv) > 1 else "transfer_time.svg"))

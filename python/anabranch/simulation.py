@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from anabranch import _native
 from anabranch._native import RunError, SchemeError
 from anabranch.errors import SweepError
-from anabranch.policy.given import OwnScheme, SchemeLike, given_scheme
+from anabranch.policy.python_scheme import PythonScheme, SchemeLike, resolve_scheme
 from anabranch.results.delivery import delivery_figures
 from anabranch.scenario import Scenario, load
 from anabranch.values import whole_number
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anabranch.series import Series
 
 # Bounds of `--snaplen`.
-_LEAST_SNAPLEN = 64
+_MIN_SNAPLEN = 64
 _LARGEST_SNAPLEN = 2**32 - 1
 LARGEST_SEED = 2**63 - 1
 """Largest seed in scenario files."""
@@ -130,8 +130,8 @@ class Run:
     """Folder of its traces, if requested."""
     pcap: FilePath | None = field(default=None, compare=False)
     """File of its capture, if requested."""
-    own: Policy | None = field(default=None, compare=False)
-    """Given scheme object, if its policies are in Python."""
+    policy: Policy | None = field(default=None, compare=False)
+    """Scheme object of the run, if its policies are in Python."""
 
     @property
     def failure(self) -> str | None:
@@ -151,7 +151,7 @@ class Run:
         if self.trace is not None:
             return Series(self.trace)
         folder = TemporaryFolder()
-        scheme = self.own or (None if has_all_schemes(self.scenario) else self.scheme)
+        scheme = self.policy or (None if has_all_schemes(self.scenario) else self.scheme)
         again = run(self.scenario, scheme, self.seed, trace=folder.path)
         if (again.metrics, again.paths, again.flows) != (self.metrics, self.paths, self.flows):
             name = self.scenario.name
@@ -294,8 +294,8 @@ def run(
         return _comparison(scenario, schemes, seeds)
     scenario = load(scenario)
     seed = checked_seed(seed)
-    chosen = given_scheme(only_scheme(scenario) if scheme is None else scheme)
-    own = chosen if isinstance(chosen, OwnScheme) else None
+    chosen = resolve_scheme(only_scheme(scenario) if scheme is None else scheme)
+    own = chosen if isinstance(chosen, PythonScheme) else None
     expression = own.base if own else str(chosen)
     prepared = _native.Prepared(
         scenario.native, expression, scenario.folder, scenario.name, own.native() if own else None
@@ -309,7 +309,7 @@ def run(
     name = label(made.scheme, seed)
     trace_folder = None if trace is None else FilePath(trace).absolute() / name
     capture = None if pcap is None else FilePath(pcap).absolute() / f"{name}.pcapng"
-    return replace(made, trace=trace_folder, pcap=capture, own=own.policy if own else None)
+    return replace(made, trace=trace_folder, pcap=capture, policy=own.policy if own else None)
 
 
 def _comparison(
@@ -333,8 +333,8 @@ def _checked_snaplen(snaplen: int | None, pcap: str | os.PathLike[str] | None) -
         length = whole_number("snaplen", snaplen, least=0, most=_LARGEST_SNAPLEN)
     except SweepError as error:
         raise RunError(str(error)) from None
-    if 0 < length < _LEAST_SNAPLEN:
-        raise RunError(f"`snaplen`: expected {_LEAST_SNAPLEN} bytes or more, or 0 for whole packets, found {length}")
+    if 0 < length < _MIN_SNAPLEN:
+        raise RunError(f"`snaplen`: expected {_MIN_SNAPLEN} bytes or more, or 0 for whole packets, found {length}")
     return length
 
 

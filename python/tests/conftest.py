@@ -74,7 +74,7 @@ def coded_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
     """56 frames of photographs, encoded: six groups and two further frames."""
     from anabranch import video
 
-    return video.write_coded("photographs", tmp_path_factory.mktemp("video"), reading=video.Reading(frames=56))
+    return video.write_coded("photographs", tmp_path_factory.mktemp("video"), reading=video.ReadOptions(frames=56))
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,8 @@ def two(tmp_path: Path) -> Path:
 
 
 def test_numbers_of_numpy_are_numbers(two: Path) -> None:
-    until = ab.Precision(within=np.float64(0.5), least=np.int64(2), most=np.uint8(3))
-    assert (until.within, until.least, until.most) == (0.5, 2, 3)
+    until = ab.Precision(within=np.float64(0.5), min_seeds=np.int64(2), max_seeds=np.uint8(3))
+    assert (until.within, until.min_seeds, until.max_seeds) == (0.5, 2, 3)
     results = ab.sweep(
         two,
         {KEY: np.array([0.0, 0.01])},
@@ -52,7 +52,8 @@ def test_worker_timeout_that_is_no_time_is_refused(two: Path, timeout: Any) -> N
 
 
 @pytest.mark.parametrize(
-    "given", [{"least": True}, {"most": 2.5}, {"least": float("nan")}, {"within": True}, {"within": float("inf")}]
+    "given",
+    [{"min_seeds": True}, {"max_seeds": 2.5}, {"min_seeds": float("nan")}, {"within": True}, {"within": float("inf")}],
 )
 def test_precision_that_is_no_number_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(SweepError, match=f"`{next(iter(given))}`: expected"):

@@ -124,7 +124,7 @@ def test_an_entry_that_cannot_be_read_or_replaced_costs_its_run_only(two: Path, 
     assert "the sweep goes on and keeps finished runs in memory" in messages[1]
     assert counts(again) == (1, 5)
     assert again.effort is not None
-    assert again.effort.unkept == 1
+    assert again.effort.unstored == 1
     assert same(again, expected)
 
 
@@ -147,7 +147,7 @@ def test_a_full_disk_loses_no_result_and_is_told_of_once(
     assert len(warned) == 1
     assert same(results, expected)
     assert results.effort is not None
-    assert results.effort.unkept == 4
+    assert results.effort.unstored == 4
     assert len(entries(folder)) == 2, "nothing half written is left behind"
 
 

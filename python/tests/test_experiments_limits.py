@@ -7,7 +7,7 @@ import importlib
 import math
 
 import pytest
-from studies.alone import MOST_RATIO, best_of, ratio, ratios_left_out
+from studies.alone import MAX_RATIO, best_of, ratio, ratios_left_out
 
 from anabranch.experiments.limits.rules import (
     Judged,
@@ -109,7 +109,7 @@ def test_the_best_path_is_chosen_on_other_seeds() -> None:
 
 def test_ratios_stay_finite() -> None:
     assert ratio(0, 0) == 1
-    assert ratio(5, 0) == MOST_RATIO
+    assert ratio(5, 0) == MAX_RATIO
     assert ratio(1, 4) == 0.25
 
 

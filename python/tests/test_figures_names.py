@@ -31,7 +31,7 @@ def test_every_plot_is_at_the_top_of_the_package_too() -> None:
 def test_every_plot_takes_axes_and_a_title_and_says_what_it_does() -> None:
     for entry in FIGURES.values():
         parameters = inspect.signature(entry.draw).parameters
-        assert {"ax", "title"} | entry.takes <= set(parameters)
+        assert {"ax", "title"} | entry.options <= set(parameters)
         assert parameters["ax"].default is None
         assert parameters["title"].default is None
         assert inspect.getdoc(entry.draw)

@@ -17,11 +17,11 @@ from anabranch.errors import FigureError, StatisticsError
 from anabranch.figures import (
     look_of,
     new_figure,
-    own_axes,
     plot_bars,
     plot_metric,
     plot_regression,
     plot_transfer_time,
+    styled_axes,
 )
 from anabranch.statistics import paired_difference, regressions, summary
 
@@ -30,7 +30,7 @@ TWO = points({0.0: {"cmt": [10.0, 20.0], "sctp": [5.0, 5.0]}, 0.05: {"cmt": [8.0
 
 @pytest.fixture
 def ax():
-    with own_axes() as axes:
+    with styled_axes() as axes:
         yield axes
 
 
@@ -137,7 +137,7 @@ def test_metrics_in_bytes_are_drawn_in_kibibytes(ax):
 def test_the_axis_begins_at_zero_unless_asked(ax):
     plot_metric(losses(), ax=ax)
     assert ax.get_ylim()[0] == 0
-    with own_axes() as other:
+    with styled_axes() as other:
         plot_metric(points({0.0: {"cmt": [1000.0]}, 0.1: {"cmt": [990.0]}}), y_from_zero=False, ax=other)
         assert other.get_ylim()[0] > 900
 
@@ -343,7 +343,7 @@ def test_a_figure_that_could_not_be_drawn_leaves_nothing_open():
 
 
 def test_legend_is_below_axes_with_a_layout_and_inside_without():
-    with own_axes() as roomy:
+    with styled_axes() as roomy:
         plot_metric(losses(), ax=roomy)
         roomy.figure.draw_without_rendering()
         legend, axes = roomy.get_legend().get_window_extent(), roomy.get_window_extent()
@@ -386,7 +386,7 @@ def test_nothing_overlaps_or_is_cut_off_with_ten_schemes(ax):
     assert not any(one.overlaps(other) for place, one in enumerate(texts) for other in texts[place + 1 :])
     # The figure has grown by the height of the legend, so that the axes are as high as with few schemes.
     assert ax.figure.get_figheight() > new_figure().get_figheight()
-    with own_axes() as few:
+    with styled_axes() as few:
         plot_metric(runs, schemes=schemes[:2], ax=few)
         few.figure.draw_without_rendering()
         assert few.figure.get_figheight() == new_figure().get_figheight()

@@ -10,7 +10,7 @@ from sample_results import ROOT, losses, traced
 from written_traces import packet_row, path_row, write_trace
 
 from anabranch.errors import FigureError
-from anabranch.figures import own_axes, path_looks, plot_cwnd, plot_out_of_order, plot_throughput, plot_tsn
+from anabranch.figures import path_looks, plot_cwnd, plot_out_of_order, plot_throughput, plot_tsn, styled_axes
 from anabranch.scenario import Scenario
 from anabranch.series import read_trace
 from anabranch.simulation import run
@@ -21,7 +21,7 @@ LOOKS = path_looks(["path-1", "path-2"])
 
 @pytest.fixture
 def ax():
-    with own_axes("page") as axes:
+    with styled_axes("page") as axes:
         yield axes
 
 
@@ -155,7 +155,7 @@ def test_offsets_are_drawn_with_their_peak(ax):
 @pytest.mark.parametrize("plot", PLOTS)
 def test_traces_read_from_a_folder_are_drawn_like_the_run(plot, ax):
     plot(traced().series, ax=ax)
-    with own_axes("page") as other:
+    with styled_axes("page") as other:
         plot(traced(), ax=other)
         assert names(ax) == names(other)
 
@@ -212,7 +212,7 @@ def test_traces_of_real_sockets_are_drawn_without_a_seed(tmp_path, ax):
     manifest.write_text(manifest.read_text().replace("seed = 1\n", ""))
     plot_cwnd(read_trace(folder), ax=ax)
     assert ax.get_legend().get_title().get_text() == "cmt"
-    with own_axes("page") as other:
+    with styled_axes("page") as other:
         plot_throughput(read_trace(folder), ax=other)
         assert max(line_of(other, "path-1").get_ydata()) == 24.0
 

@@ -11,11 +11,11 @@ from PIL import Image
 from sample_results import losses
 
 from anabranch.errors import FigureError
-from anabranch.figures import new_figure, own_axes, plot_metric, save
+from anabranch.figures import new_figure, plot_metric, save, styled_axes
 
 
 def drawn():
-    with own_axes() as axes:
+    with styled_axes() as axes:
         return plot_metric(losses(), schemes=["cmt"], ax=axes)
 
 

@@ -21,8 +21,8 @@ from book import run_chapter
 from identity_variations import HELPER, HONEST, VARIATIONS
 
 import anabranch as ab
-from anabranch.policy.given import given_scheme
 from anabranch.policy.identity import Identity, identity_of
+from anabranch.policy.python_scheme import resolve_scheme
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_version_that_is_no_short_text_is_refused(version: object) -> None:
     scheme = Reading()
     scheme.version = version  # type: ignore[assignment]
     with pytest.raises(ab.errors.SchemeError, match="`version` of Reading is"):
-        given_scheme(scheme)
+        resolve_scheme(scheme)
 
 
 def test_attributes_beyond_all_bounds_leave_runs_uncached() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from studies.kernel import transfers
-from studies.kernel.bridge import MOST_WAITING, OUTGOING, Direction
+from studies.kernel.bridge import MAX_WAITING, OUTGOING, Direction
 from studies.kernel.links import Link
 from studies.kernel.transfers import Setting
 
@@ -95,11 +95,11 @@ def test_a_frame_that_finds_a_full_queue_is_lost() -> None:
 
 
 def test_what_is_under_way_is_bounded() -> None:
-    source, sink = Interface(*[(b"a", INCOMING)] * (MOST_WAITING + 10)), Interface()
+    source, sink = Interface(*[(b"a", INCOMING)] * (MAX_WAITING + 10)), Interface()
     way = direction(source, sink)
     way.take(now=1.0)
     way.give(now=2.0)
-    assert len(sink.sent) == MOST_WAITING
+    assert len(sink.sent) == MAX_WAITING
 
 
 def test_times_are_shown_with_their_range_and_with_what_did_not_arrive() -> None:

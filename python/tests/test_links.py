@@ -12,7 +12,7 @@ from pathlib import Path
 from namespaces import Namespace, finish, first_line, two_links
 
 from anabranch import video
-from anabranch.video import Reading
+from anabranch.video import ReadOptions
 
 # Maximum pause while another pair of addresses works.
 LONGEST_PAUSE_MS = 1000
@@ -74,7 +74,7 @@ def test_association_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> No
 
 
 def test_clip_goes_through_the_loss_of_each_carrier(tmp_path: Path) -> None:
-    reading = Reading(frames=100, size=(64, 48), rate=Fraction(15))
+    reading = ReadOptions(frames=100, size=(64, 48), rate=Fraction(15))
     clip = video.write_coded("synthetic", tmp_path / "clip", reading=reading)
     played = tmp_path / "played"
     playing = ["-m", "anabranch", "video", "play", "--out", str(played), "--json"]

@@ -19,7 +19,7 @@ from anabranch.policy import (
     SendAsk,
     View,
 )
-from anabranch.policy.given import given_scheme
+from anabranch.policy.python_scheme import resolve_scheme
 
 TWO_LINKS = """
 [run]
@@ -395,7 +395,7 @@ class Limited(ab.Scheduler):
 
 def test_a_scheme_is_called_after_its_class_and_parameters() -> None:
     def name(policy: ab.policy.Policy) -> str:
-        scheme = given_scheme(policy)
+        scheme = resolve_scheme(policy)
         assert not isinstance(scheme, str)
         return scheme.name
 

@@ -71,7 +71,7 @@ def quality_of(trace: Path) -> list[float]:
 def test_video_quality_is_computed_from_the_clip_named_by_the_trace(
     coded_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anabranch.video.kept.kept_clip", lambda name: coded_clip)
+    monkeypatch.setattr("anabranch.video.clip_cache.cached_clip", lambda name: coded_clip)
     trace = shutil.copy(coded_clip.folder / "trace.csv", tmp_path / "of-tests.csv")
     whole, frozen = quality_of(Path(trace))
     assert 30 < frozen < whole < 50
@@ -80,7 +80,7 @@ def test_video_quality_is_computed_from_the_clip_named_by_the_trace(
 def test_quality_of_a_trace_that_the_encoder_does_not_make_has_no_value(
     coded_clip: CodedClip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("anabranch.video.kept.kept_clip", lambda name: coded_clip)
+    monkeypatch.setattr("anabranch.video.clip_cache.cached_clip", lambda name: coded_clip)
     trace = tmp_path / "synthetic.csv"
     trace.write_text("number,type,size_bytes,time_ms,display\n0,I,9,0.0,0\n", encoding="utf-8")
     assert all(math.isnan(value) for value in quality_of(trace))

@@ -7,7 +7,7 @@ import pytest
 from anabranch.estimate import Estimate
 from anabranch.experiments.verdicts.finding import Finding
 from anabranch.experiments.verdicts.grades import Direction
-from anabranch.experiments.verdicts.power import MOST_SEEDS, detectable, seeds_needed
+from anabranch.experiments.verdicts.power import MAX_SEEDS, detectable, seeds_needed
 from anabranch.experiments.verdicts.sizes import Size
 
 
@@ -33,8 +33,8 @@ def test_what_is_detectable_scales_with_the_scatter() -> None:
 
 
 def test_more_than_the_most_seeds_are_not_asked_for() -> None:
-    least = detectable(1.0, MOST_SEEDS)
-    assert seeds_needed(1.0, least) == MOST_SEEDS
+    least = detectable(1.0, MAX_SEEDS)
+    assert seeds_needed(1.0, least) == MAX_SEEDS
     assert seeds_needed(1.0, 0.99 * least) is None
 
 

@@ -17,7 +17,7 @@ from anabranch.errors import ExperimentError
 from anabranch.estimate import mean_interval
 from anabranch.experiments.reading.seeds import SEEDS_FILE
 from anabranch.experiments.study import read_study
-from anabranch.experiments.verdicts.power import MOST_SEEDS, seeds_needed
+from anabranch.experiments.verdicts.power import MAX_SEEDS, seeds_needed
 from anabranch.papers.catalogue import keys, read_key
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_difference_in_percent_asks_for_no_seeds(papers: Path, tmp_pa
 
 def test_no_experiment_gets_more_than_a_thousand_seeds(papers: Path, tmp_path: Path) -> None:
     plan_seeds.write_plans(pilot(tmp_path / "pilot", {"loss-higher": [part(500.0)]}), papers, 2.0)
-    assert planned(papers) == MOST_SEEDS == 1000
+    assert planned(papers) == MAX_SEEDS == 1000
 
 
 def test_a_plan_is_not_changed_after_results_were_seen(
@@ -154,7 +154,7 @@ def test_a_plan_that_is_wrong_is_refused(text: str, problem: str, papers: Path) 
 
 @pytest.mark.parametrize("key", keys())
 def test_no_paper_has_more_seeds_than_the_most(key: str) -> None:
-    assert all(experiment.seeds <= MOST_SEEDS for experiment in read_key(key).experiments)
+    assert all(experiment.seeds <= MAX_SEEDS for experiment in read_key(key).experiments)
 
 
 def test_simulated_pairs_are_detected_as_often_as_planned() -> None:

@@ -45,7 +45,7 @@ def test_a_plan_says_all_that_the_function_can_be_told(tmp_path: Path) -> None:
 
         [until]
         within = 0.1
-        most = 20
+        max_seeds = 20
         """,
     )
     assert plan == Plan(
@@ -57,7 +57,7 @@ def test_a_plan_says_all_that_the_function_can_be_told(tmp_path: Path) -> None:
         },
         overrides={"run.duration": "2 s", "path.path-1.loss": {"model": "bernoulli", "rate": 0.1}},
         seeds=[3, 1],
-        until=Precision(within=0.1, most=20),
+        until=Precision(within=0.1, max_seeds=20),
     )
 
 

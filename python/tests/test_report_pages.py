@@ -250,7 +250,7 @@ def test_several_swept_keys_give_a_figure_for_each_further_value(tmp_path: Path)
 
 
 def test_more_figures_than_there_is_room_for_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "MOST_FIGURES", 1)
+    monkeypatch.setattr(charts, "MAX_FIGURES", 1)
     drawn = charts_of(swept(tmp_path, over=GRID, seeds=1), None)
     assert len(drawn.figures) == len(drawn.code) == 1
     (note,) = drawn.notes
@@ -287,7 +287,7 @@ def test_failures_are_listed(tmp_path: Path) -> None:
 def test_points_that_tables_have_no_room_for_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = swept(tmp_path, over={"path.path-2.loss": [0, 0.01, 0.02], "scheme": ["cmt", "sctp"]}, seeds=2)
     everything = {table.title: table.rows for table in result_tables(results, "cmt")}
-    monkeypatch.setattr(tables, "MOST_ROWS", 5)
+    monkeypatch.setattr(tables, "MAX_ROWS", 5)
     for table in result_tables(results, "cmt"):
         if not table.title.startswith("Goodput over"):
             kept = len(everything[table.title]) * 2 // 3
@@ -429,7 +429,7 @@ def test_runs_of_several_points_and_seeds_are_on_one_timeline(results: Results, 
 
 @pytest.mark.usefixtures("undrawn")
 def test_runs_that_have_no_room_are_named(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results_page, "MOST_CHOSEN", 2)
+    monkeypatch.setattr(results_page, "MAX_CHOSEN", 2)
     with pytest.warns(ReportWarning, match="sctp, seed 1, path.path-2.loss = 0"):
         page = read(results, tmp_path, timeline=["all"])
     assert page.labels == ["cmt", "cmt-pf"]
@@ -445,7 +445,7 @@ def test_an_index_says_which_runs_were_never_made(results: Results, tmp_path: Pa
 
 
 def test_points_beyond_what_a_page_lists_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_index, "MOST_POINTS", 2)
+    monkeypatch.setattr(run_index, "MAX_POINTS", 2)
     points = [{"k": str(value)} for value in range(6)]
     made = [(point, "cmt", 1) for point in points]
     index = run_index.index_of(["anabranch"], [], points, {"run": (points[4], "cmt", 1)}, made)
@@ -522,9 +522,9 @@ def test_text_from_traces_is_text_on_the_page_and_in_its_data(traces: Path, tmp_
 
 def test_a_report_of_ten_runs_fits_its_size_by_its_budgets(traces: Path, tmp_path: Path) -> None:
     # For any runs: 8 bytes a point, 9 an event, 8 a span, and Base64 makes four of three.
-    size = (payload_module.MOST_POINTS * 8 + payload_module.MOST_EVENTS * 9 + payload_module.MOST_SPANS * 8) * 4 / 3
+    size = (payload_module.MAX_POINTS * 8 + payload_module.MAX_EVENTS * 9 + payload_module.MAX_SPANS * 8) * 4 / 3
     assert size < 3.5 * MEGABYTE
-    assert size * payload_module.MOST_TRACKS / 10 < 14 * MEGABYTE
+    assert size * payload_module.MAX_TRACKS / 10 < 14 * MEGABYTE
     page = report(traces, tmp_path / "report.html")
     with_data = page.stat().st_size
     data = len(json.dumps(Reading(page.read_text(encoding="utf-8")).timeline))

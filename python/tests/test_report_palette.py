@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anabranch.figures.style import looks, path_looks
-from anabranch.reporting.palette import DARK, LEAST_CONTRAST, LIGHT, contrast, readable, style_of, variable
+from anabranch.reporting.palette import DARK, LIGHT, MIN_CONTRAST, contrast, readable, style_of, variable
 
 SERIES = [
     *(look.color for look in looks(["sctp", "cmt", "a-cmt", "cmt-dfr", "mptcp-ns2", "bonded", "cmt+rack"]).values()),
@@ -16,7 +16,7 @@ SERIES = [
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_every_series_stands_out_from_its_paper(palette: dict[str, str]) -> None:
     for colour in SERIES:
-        assert contrast(readable(colour, palette["paper"], palette["ink"]), palette["paper"]) >= LEAST_CONTRAST
+        assert contrast(readable(colour, palette["paper"], palette["ink"]), palette["paper"]) >= MIN_CONTRAST
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])

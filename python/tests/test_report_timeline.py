@@ -341,9 +341,9 @@ def test_runs_of_more_than_an_hour_have_coarser_ticks() -> None:
 
 
 def test_what_does_not_fit_is_left_out_and_said(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload_module, "MOST_POINTS", 200)
-    monkeypatch.setattr(payload_module, "MOST_EVENTS", 40)
-    monkeypatch.setattr(payload_module, "MOST_SPANS", 12)
+    monkeypatch.setattr(payload_module, "MAX_POINTS", 200)
+    monkeypatch.setattr(payload_module, "MAX_EVENTS", 40)
+    monkeypatch.setattr(payload_module, "MAX_SPANS", 12)
     content = payload(timeline)
     assert sum(len(numbers(line["times"], "u4")) for line in content["lines"]) <= 200
     events = {(each["kind"], each["path"]): len(numbers(each["times"], "u4")) for each in content["events"]}
@@ -358,7 +358,7 @@ def test_what_does_not_fit_is_left_out_and_said(timeline: Timeline, monkeypatch:
 
 @pytest.mark.parametrize(("tracks", "points"), [(1, 100), (10, 100), (20, 200), (40, 400), (90, 400)])
 def test_more_runs_have_more_room_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, tracks: int, points: int) -> None:
-    monkeypatch.setattr(payload_module, "MOST_POINTS", 100)
+    monkeypatch.setattr(payload_module, "MAX_POINTS", 100)
     many = [Track(f"run {place}", None, "cmt", "flow-1", "forward", ("path-1",), 9.0) for place in range(tracks)]
     times = np.linspace(0, 9, 1000)
     line = Line("cwnd", (0,), ("path-1",), times, np.sin(1000 * times).astype(np.float32), 1000)
@@ -372,7 +372,7 @@ def test_of_spans_the_longest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     starts = np.array([0.0, 2.0, 4.0, 6.0])
     ends = starts + np.array([0.1, 1.0, 0.2, 1.5])
     spans = Spans("blocked", 0, "path-1", starts, ends, 4, float((ends - starts).sum()))
-    monkeypatch.setattr(payload_module, "MOST_SPANS", 2)
+    monkeypatch.setattr(payload_module, "MAX_SPANS", 2)
     content = payload(Timeline([track], spans=[spans]))
     assert list(numbers(content["spans"][0]["starts"], "u4")) == [2_000_000, 6_000_000]
     assert content["notes"] == [

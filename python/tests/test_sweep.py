@@ -229,7 +229,7 @@ def test_a_grid_without_faults_is_run_and_one_with_many_names_them_all(two: Path
         ({"seeds": [1.5]}, "expected whole numbers, found 1.5"),
         ({"seeds": True}, "`seeds`: expected whole numbers, found True"),
         ({"seeds": "5"}, "`seeds`: expected a number such as 20"),
-        ({"seeds": 4, "until": Precision(most=5)}, "the stopping rule may use 5"),
+        ({"seeds": 4, "until": Precision(max_seeds=5)}, "the stopping rule may use 5"),
         ({"workers": 0}, "`workers`: expected a whole number, 1 or more, found 0"),
     ],
 )

@@ -36,7 +36,7 @@ def test_the_half_width_is_that_of_students_t() -> None:
 
 
 def test_seeds_are_added_until_the_mean_is_exact_enough_and_no_longer(two: Path) -> None:
-    until = Precision(within=0.15, least=3, most=60)
+    until = Precision(within=0.15, min_seeds=3, max_seeds=60)
     results = sweep(two, {"path.path-2.loss": [0, 0.05]}, until=until, cache=None)
     samples = samples_of(results)
     assert len(samples) == 4
@@ -46,14 +46,16 @@ def test_seeds_are_added_until_the_mean_is_exact_enough_and_no_longer(two: Path)
         # The first samples did not suffice, or there would be no more.
         assert len(figures) == 3 or half_width(figures[:3]) >= 0.15 * mean(figures[:3])
     assert len({len(figures) for figures in samples.values()}) > 1
-    assert results.manifest["precision"] == {"metric": "goodput_kbps", "within": 0.15, "least": 3, "most": 60}
+    assert results.manifest["precision"] == {"metric": "goodput_kbps", "within": 0.15, "min_seeds": 3, "max_seeds": 60}
     assert results.manifest["seeds"] == list(range(1, 61))
     assert results.effort is not None
     assert results.effort.capped == ()
 
 
 def test_a_point_that_is_never_exact_enough_ends_at_the_cap_and_is_named(two: Path) -> None:
-    results = sweep(two, {"path.path-2.loss": [0.01]}, until=Precision(within=1e-6, least=2, most=7), cache=None)
+    results = sweep(
+        two, {"path.path-2.loss": [0.01]}, until=Precision(within=1e-6, min_seeds=2, max_seeds=7), cache=None
+    )
     assert [len(figures) for figures in samples_of(results).values()] == [7, 7]
     assert results.effort is not None
     assert results.effort.capped == (
@@ -64,36 +66,36 @@ def test_a_point_that_is_never_exact_enough_ends_at_the_cap_and_is_named(two: Pa
 
 def test_samples_that_are_all_the_same_are_exact(two: Path) -> None:
     lossless = {"path.*.loss": 0}
-    results = sweep(two, overrides=lossless, until=Precision(within=1e-9, least=4, most=50), cache=None)
+    results = sweep(two, overrides=lossless, until=Precision(within=1e-9, min_seeds=4, max_seeds=50), cache=None)
     assert [len(figures) for figures in samples_of(results).values()] == [4, 4]
     assert results.effort is not None
     assert results.effort.capped == ()
 
 
 def test_a_figure_that_runs_do_not_have_ends_at_the_cap(two: Path) -> None:
-    results = sweep(two, until=Precision(metric="jain_index", least=2, most=3), cache=None)
+    results = sweep(two, until=Precision(metric="jain_index", min_seeds=2, max_seeds=3), cache=None)
     assert results.runs.num_rows == 2 * 3
     assert results.effort is not None
     assert len(results.effort.capped) == 2
 
 
 def test_a_mean_of_zero_is_exact_only_if_all_samples_are_zero() -> None:
-    until = Precision(within=0.5, least=2, most=9)
-    assert until.wanted([0.0, 0.0]) == 2
-    assert until.wanted([-1.0, 1.0]) == 4
-    assert until.wanted([None, None]) == 4
-    assert until.wanted([1.0]) == 2
-    assert until.wanted([float(n) for n in range(9)]) == 9
+    until = Precision(within=0.5, min_seeds=2, max_seeds=9)
+    assert until.required_seeds([0.0, 0.0]) == 2
+    assert until.required_seeds([-1.0, 1.0]) == 4
+    assert until.required_seeds([None, None]) == 4
+    assert until.required_seeds([1.0]) == 2
+    assert until.required_seeds([float(n) for n in range(9)]) == 9
 
 
 def test_rounds_grow_with_what_is_missing_and_at_most_double() -> None:
-    until = Precision(within=0.05, least=5, most=1000)
+    until = Precision(within=0.05, min_seeds=5, max_seeds=1000)
     rng = random.Random(3)
     wide = [rng.gauss(100, 80) for _ in range(5)]
-    assert until.wanted(wide) == 10
+    assert until.required_seeds(wide) == 10
     almost = [100, 100, 100, 106, 94, 105, 95, 104, 96, 110]
     assert until.is_reached(almost) is True
-    assert until.wanted(almost[:5]) in range(6, 11)
+    assert until.required_seeds(almost[:5]) in range(6, 11)
 
 
 class Backwards(ThreadPoolExecutor):
@@ -125,7 +127,7 @@ class Backwards(ThreadPoolExecutor):
 
 
 def test_the_order_in_which_runs_are_finished_decides_nothing(two: Path) -> None:
-    until = Precision(within=0.06, least=3, most=40)
+    until = Precision(within=0.06, min_seeds=3, max_seeds=40)
     over = {"path.path-2.loss": [0, 0.02]}
     expected = sweep(two, over, until=until, workers=1, cache=None)
     assert same(sweep(two, over, until=until, workers=4, cache=None), expected)
@@ -134,7 +136,7 @@ def test_the_order_in_which_runs_are_finished_decides_nothing(two: Path) -> None
 
 
 def test_a_sweep_with_a_stopping_rule_goes_on_from_the_cache(two: Path, tmp_path: Path) -> None:
-    until = Precision(within=0.06, least=3, most=40)
+    until = Precision(within=0.06, min_seeds=3, max_seeds=40)
     sweep(two, seeds=6, cache=tmp_path / "cache")
     first = sweep(two, until=until, cache=tmp_path / "cache")
     again = sweep(two, until=until, cache=tmp_path / "cache")
@@ -147,7 +149,7 @@ def test_a_sweep_with_a_stopping_rule_goes_on_from_the_cache(two: Path, tmp_path
 
 def test_seeds_are_taken_in_the_order_of_their_list(two: Path) -> None:
     seeds = [40, 7, 19, 3, 88]
-    results = sweep(two, {"scheme": ["cmt"]}, seeds, until=Precision(within=1e-6, least=2, most=4), cache=None)
+    results = sweep(two, {"scheme": ["cmt"]}, seeds, until=Precision(within=1e-6, min_seeds=2, max_seeds=4), cache=None)
     assert results.runs["seed"].to_pylist() == [40, 7, 19, 3]
 
 
@@ -159,9 +161,9 @@ def test_seeds_are_taken_in_the_order_of_their_list(two: Path) -> None:
         ({"within": 0}, "`within`: expected a fraction"),
         ({"within": "5 %"}, "`within`: expected a fraction"),
         ({"within": float("nan")}, "`within`: expected a fraction"),
-        ({"least": 1}, "`least`: expected a whole number, 2 or more, found 1"),
-        ({"most": 2.5}, "`most`: expected a whole number, 2 or more, found 2.5"),
-        ({"least": 10, "most": 5}, "`least`: 10 is more than `most`, 5"),
+        ({"min_seeds": 1}, "`min_seeds`: expected a whole number, 2 or more, found 1"),
+        ({"max_seeds": 2.5}, "`max_seeds`: expected a whole number, 2 or more, found 2.5"),
+        ({"min_seeds": 10, "max_seeds": 5}, "`min_seeds`: 10 is more than `max_seeds`, 5"),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(arguments: dict[str, object], expected: str) -> None:

@@ -18,7 +18,7 @@ from anabranch.video import bounds, ffmpeg
 from anabranch.video.clips import SOURCES, as_y4m, make_clip
 from anabranch.video.format import QCIF, FrameFormat, most_frames
 from anabranch.video.raw import RawFrames, write_frames
-from anabranch.video.user_clip import Reading
+from anabranch.video.user_clip import ReadOptions
 
 # SHA-256 of the first 20 frames. They are computed with integers only, so they are the same on all machines.
 HASHES = {
@@ -36,7 +36,7 @@ def refusal(make: Callable[[], object]) -> str:
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> RawFrames:
-    return make_clip("synthetic", tmp_path_factory.mktemp("clip") / "clip.yuv", Reading(frames=FRAMES))
+    return make_clip("synthetic", tmp_path_factory.mktemp("clip") / "clip.yuv", ReadOptions(frames=FRAMES))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def files(clip: RawFrames, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_computed_clip_has_the_same_bytes_everywhere(tmp_path: Path, name: str) -> None:
-    made = make_clip(name, tmp_path / "clip.yuv", Reading(frames=FRAMES))
+    made = make_clip(name, tmp_path / "clip.yuv", ReadOptions(frames=FRAMES))
     assert (made.count, made.format) == (FRAMES, QCIF)
     assert made.sha256() == HASHES[name]
 
@@ -64,13 +64,13 @@ def test_a_computed_clip_opens_no_connection(tmp_path: Path, name: str, monkeypa
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    make_clip(name, tmp_path / "clip.yuv", Reading(frames=2))
+    make_clip(name, tmp_path / "clip.yuv", ReadOptions(frames=2))
 
 
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("size", [(32, 32), (352, 288), (640, 36)])
 def test_a_computed_clip_has_any_size_and_moves(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
-    made = make_clip(name, tmp_path / "clip.yuv", Reading(frames=3, size=size, rate=Fraction(25)))
+    made = make_clip(name, tmp_path / "clip.yuv", ReadOptions(frames=3, size=size, rate=Fraction(25)))
     assert made.format == FrameFormat(*size, Fraction(25))
     luma = made.luma()
     assert not np.array_equal(luma[0], luma[1])
@@ -81,7 +81,7 @@ def test_a_computed_clip_has_any_size_and_moves(tmp_path: Path, name: str, size:
 
 def test_the_step_is_called_for_each_computed_frame(tmp_path: Path) -> None:
     calls: list[int] = []
-    make_clip("synthetic", tmp_path / "clip.yuv", Reading(frames=5), lambda: calls.append(1))
+    make_clip("synthetic", tmp_path / "clip.yuv", ReadOptions(frames=5), lambda: calls.append(1))
     assert len(calls) == 5
 
 
@@ -94,26 +94,26 @@ def test_a_file_is_read_frame_by_frame(clip: RawFrames, files: Path, tmp_path: P
 
 @pytest.mark.parametrize("name", ["clip_qcif.yuv", "clip.y4m", "clip.mkv"])
 def test_the_first_frames_of_a_file_are_taken(clip: RawFrames, files: Path, tmp_path: Path, name: str) -> None:
-    read = make_clip(str(files / name), tmp_path / "clip.yuv", Reading(frames=3))
+    read = make_clip(str(files / name), tmp_path / "clip.yuv", ReadOptions(frames=3))
     assert np.array_equal(read.samples(), clip.samples()[:3])
 
 
 @pytest.mark.parametrize("name", ["clip_qcif.yuv", "clip.y4m", "clip.mkv"])
 def test_a_file_is_scaled(files: Path, tmp_path: Path, name: str) -> None:
-    read = make_clip(str(files / name), tmp_path / "clip.yuv", Reading(scale=(64, 48)))
+    read = make_clip(str(files / name), tmp_path / "clip.yuv", ReadOptions(scale=(64, 48)))
     assert (read.format.size, read.count) == ("64x48", FRAMES)
 
 
 def test_a_rate_that_is_given_replaces_that_of_the_file(files: Path, tmp_path: Path) -> None:
     rate = Fraction(30_000, 1001)
-    assert make_clip(str(files / "clip.y4m"), tmp_path / "clip.yuv", Reading(rate=rate)).format.rate == rate
+    assert make_clip(str(files / "clip.y4m"), tmp_path / "clip.yuv", ReadOptions(rate=rate)).format.rate == rate
 
 
 def test_raw_frames_of_unknown_size_ask_for_it(files: Path, tmp_path: Path) -> None:
     file = tmp_path / "clip.yuv"
     file.write_bytes((files / "clip_qcif.yuv").read_bytes())
     assert refusal(lambda: make_clip(str(file), tmp_path / "out")).startswith(f"{file}: raw YUV does not say the size")
-    assert make_clip(str(file), tmp_path / "out", Reading(size=(176, 144))).count == FRAMES
+    assert make_clip(str(file), tmp_path / "out", ReadOptions(size=(176, 144))).count == FRAMES
 
 
 def test_a_raw_file_that_is_cut_off_is_refused(files: Path, tmp_path: Path) -> None:
@@ -198,17 +198,17 @@ def test_a_playlist_that_names_another_host_is_not_followed(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("reading", "message"),
     [
-        (Reading(frames=1, size=(175, 144)), "frames of 175x144 have an odd side"),
-        (Reading(frames=1, size=(176, 30)), "frames of 176x30 are outside"),
-        (Reading(frames=1, size=(4098, 64)), "frames of 4098x64 are outside"),
-        (Reading(frames=1, size=(4096, 4096)), "frames of 4096x4096 are outside"),
-        (Reading(frames=0), "holds no frame"),
-        (Reading(frames=bounds.MOST_FRAMES + 1), "more than 108000 frames"),
-        (Reading(frames=1, rate=Fraction(1001)), "a rate of 1001 frames a second"),
-        (Reading(frames=1, rate=Fraction(0)), "a rate of 0 frames a second"),
+        (ReadOptions(frames=1, size=(175, 144)), "frames of 175x144 have an odd side"),
+        (ReadOptions(frames=1, size=(176, 30)), "frames of 176x30 are outside"),
+        (ReadOptions(frames=1, size=(4098, 64)), "frames of 4098x64 are outside"),
+        (ReadOptions(frames=1, size=(4096, 4096)), "frames of 4096x4096 are outside"),
+        (ReadOptions(frames=0), "holds no frame"),
+        (ReadOptions(frames=bounds.MAX_FRAMES + 1), "more than 108000 frames"),
+        (ReadOptions(frames=1, rate=Fraction(1001)), "a rate of 1001 frames a second"),
+        (ReadOptions(frames=1, rate=Fraction(0)), "a rate of 0 frames a second"),
     ],
 )
-def test_what_is_out_of_bounds_is_refused_with_a_remedy(tmp_path: Path, reading: Reading, message: str) -> None:
+def test_what_is_out_of_bounds_is_refused_with_a_remedy(tmp_path: Path, reading: ReadOptions, message: str) -> None:
     said = refusal(lambda: make_clip("synthetic", tmp_path / "clip.yuv", reading))
     assert said.startswith(f"synthetic: {message}")
     assert ": " in said[len("synthetic: ") :]
@@ -223,14 +223,14 @@ def test_an_odd_size_of_a_file_says_how_to_scale_it(tmp_path: Path) -> None:
 
 def test_raw_frames_of_one_clip_are_bounded() -> None:
     large = FrameFormat(1920, 1088, Fraction(30))
-    assert most_frames(large) * large.frame_bytes <= bounds.MOST_RAW_BYTES
-    assert most_frames(QCIF) == bounds.MOST_FRAMES
+    assert most_frames(large) * large.frame_bytes <= bounds.MAX_RAW_BYTES
+    assert most_frames(QCIF) == bounds.MAX_FRAMES
 
 
 def test_a_file_with_too_many_frames_is_refused_while_it_is_read(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_FRAMES", FRAMES - 1)
+    monkeypatch.setattr(bounds, "MAX_FRAMES", FRAMES - 1)
     for name in ("clip_qcif.yuv", "clip.y4m", "clip.mkv"):
         said = refusal(lambda name=name: make_clip(str(files / name), tmp_path / "out"))  # type: ignore[misc]
         assert said == f"{files / name}: more than 19 frames of 176x144: take fewer with --frames 19"
@@ -242,7 +242,7 @@ def test_no_more_frames_are_taken_than_may_be_read(tmp_path: Path, monkeypatch: 
             assert number < 4, "more frames were asked for"
             yield bytes(QCIF.frame_bytes)
 
-    monkeypatch.setattr(bounds, "MOST_FRAMES", 3)
+    monkeypatch.setattr(bounds, "MAX_FRAMES", 3)
     assert "more than 3 frames" in refusal(lambda: write_frames(tmp_path / "out.yuv", QCIF, endless(), "endless"))
     assert not list(tmp_path.iterdir())
 
@@ -268,7 +268,7 @@ from pathlib import Path
 from anabranch import video
 from anabranch.errors import VideoError
 try:
-    video.write_coded("photographs", Path({str(tmp_path)!r}), reading=video.Reading(frames=2))
+    video.write_coded("photographs", Path({str(tmp_path)!r}), reading=video.ReadOptions(frames=2))
 except VideoError as error:
     print(error)
 """

@@ -16,7 +16,7 @@ import pytest
 from video_support import DEADLINE_MS, arrivals_of, random_arrivals
 
 from anabranch.errors import VideoError
-from anabranch.video import CodedClip, Coding, Reading, ffmpeg, read_coded, write_coded
+from anabranch.video import CodedClip, Coding, ReadOptions, ffmpeg, read_coded, write_coded
 from anabranch.video.clips import make_clip
 from anabranch.video.elementary import CodedFrame, split
 from anabranch.video.encoder import decode, encode
@@ -57,13 +57,13 @@ def test_groups_of_nine_have_two_b_frames_between_references(coded_clip: CodedCl
     ],
 )
 def test_other_structures_come_out_as_they_are_counted(tmp_path: Path, frames: int, coding: Coding) -> None:
-    clip = write_coded("synthetic", tmp_path, reading=Reading(frames=frames, size=(64, 48)), coding=coding)
+    clip = write_coded("synthetic", tmp_path, reading=ReadOptions(frames=frames, size=(64, 48)), coding=coding)
     assert Counter(frame.type for frame in clip.frames) == +coding.expected(frames)
     assert decode(tmp_path / "stream.m4v", clip.source, tmp_path / "decoded.yuv").count == frames
 
 
 def test_a_cut_in_the_clip_makes_no_i_frame(coded_clip: CodedClip, tmp_path: Path) -> None:
-    other = make_clip("synthetic", tmp_path / "other.yuv", Reading(frames=9))
+    other = make_clip("synthetic", tmp_path / "other.yuv", ReadOptions(frames=9))
     rows = [*coded_clip.source.samples()[:5], *other.samples()]
     clip = write_frames(tmp_path / "cut.yuv", QCIF, (row.tobytes() for row in rows), "cut")
     types = "".join(frame.type.value for frame in split(encode(clip, tmp_path / "cut.m4v"), "cut"))
@@ -114,7 +114,7 @@ def test_the_manifest_says_how_it_came_about(coded_clip: CodedClip) -> None:
 def test_a_users_clip_is_named_without_its_folder(coded_clip: CodedClip, tmp_path: Path) -> None:
     file = tmp_path / "mine_qcif.yuv"
     shutil.copyfile(coded_clip.source.path, file)
-    assert write_coded(str(file), tmp_path / "out", reading=Reading(frames=2)).manifest["clip"] == "mine_qcif.yuv"
+    assert write_coded(str(file), tmp_path / "out", reading=ReadOptions(frames=2)).manifest["clip"] == "mine_qcif.yuv"
 
 
 def test_traces_for_a_sender_lie_beside_the_bitstream(coded_clip: CodedClip) -> None:
@@ -194,9 +194,9 @@ def test_a_damaged_stream_is_refused(stream: bytes, message: str) -> None:
 
 
 def test_streams_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.video.elementary.MOST_FRAMES", 3)
+    monkeypatch.setattr("anabranch.video.elementary.MAX_FRAMES", 3)
     assert "more than 3 frames" in refusal(lambda: split(vop(0) * 5, "s"))
-    monkeypatch.setattr("anabranch.video.elementary.MOST_BITSTREAM_BYTES", 20)
+    monkeypatch.setattr("anabranch.video.elementary.MAX_BITSTREAM_BYTES", 20)
     assert "more than 20 bytes" in refusal(lambda: split(vop(0) * 5, "s"))
 
 

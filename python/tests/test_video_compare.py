@@ -278,7 +278,7 @@ def test_a_page_names_its_script_and_loads_nothing(page: Path) -> None:
 def test_clips_that_do_not_fit_are_left_out_and_it_is_said(
     comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_module, "MOST_CLIP_BYTES", 100_000)
+    monkeypatch.setattr(page_module, "MAX_CLIP_BYTES", 100_000)
     settings = Settings("clip", "command", "scenario", [])
     notes = write_page(comparison, tmp_path / PAGE, tmp_path, settings, lambda: None)
     assert len(notes) == 1

@@ -13,7 +13,7 @@ import pytest
 import anabranch
 from anabranch import _native, video
 from anabranch.command.dispatch import _guarded
-from anabranch.video import CodedClip, Reading, RunArrivals
+from anabranch.video import CodedClip, ReadOptions, RunArrivals
 from anabranch.video.metrics import METRICS
 
 PATHS = ("rate=2Mbit,delay=10ms,loss=5%", "rate=1Mbit,delay=30ms,loss=5%")
@@ -32,7 +32,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
     return video.write_coded(
         "synthetic",
         tmp_path_factory.mktemp("clip"),
-        reading=Reading(frames=46, size=(64, 48), rate=Fraction(30)),
+        reading=ReadOptions(frames=46, size=(64, 48), rate=Fraction(30)),
         payload_bytes=400,
     )
 

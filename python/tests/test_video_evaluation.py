@@ -215,7 +215,7 @@ def test_runs_are_told_apart_and_bounded(
     twice = [RunArrivals("cmt", arrivals / "none.csv"), RunArrivals("cmt", arrivals / "some.csv")]
     assert "there are two runs `cmt`" in refusal(lambda: video.evaluate(coded_clip, twice, DEADLINE_MS))
     assert "0 runs: give 1 to" in refusal(lambda: video.evaluate(coded_clip, [], DEADLINE_MS))
-    monkeypatch.setattr("anabranch.video.evaluation.MOST_RUNS", 1)
+    monkeypatch.setattr("anabranch.video.evaluation.MAX_RUNS", 1)
     assert "2 runs: give 1 to 1" in refusal(lambda: video.evaluate(coded_clip, twice, DEADLINE_MS))
 
 

@@ -137,9 +137,9 @@ def test_frames_and_packets_of_a_description_are_bounded(
     description: Description, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = replace(description, payload_bytes=1)
-    monkeypatch.setattr(description_module, "MOST_LIVE_PACKETS", 1000)
+    monkeypatch.setattr(description_module, "MAX_LIVE_PACKETS", 1000)
     assert "packets are more than 1000" in said(lambda: read_description(small.encode()))
-    monkeypatch.setattr(description_module, "MOST_FRAMES", 10)
+    monkeypatch.setattr(description_module, "MAX_FRAMES", 10)
     assert "no table of 1 to 10 frames" in said(lambda: read_description(description.encode()))
 
 

@@ -44,7 +44,7 @@ def test_figures_are_those_of_whole_clips_frame_by_frame(
 ) -> None:
     runs = [random_run(56, seed) for seed in range(6)]
     runs += [[0] * 56, [None] * 55 + [55], list(range(56))]
-    monkeypatch.setattr("anabranch.video.pair_windows._MOST_PASS_FRAMES", 25)
+    monkeypatch.setattr("anabranch.video.pair_windows._MAX_PASS_FRAMES", 25)
     pairs = PairMetrics(coded_clip.source, decoded)
     pairs.compute(runs)
     assert pairs.pairs_to_compute(runs) == 0
@@ -69,7 +69,7 @@ def test_a_pair_is_computed_once(coded_clip: CodedClip, decoded: RawFrames, monk
 def test_progress_ends_with_all_frames(
     coded_clip: CodedClip, decoded: RawFrames, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anabranch.video.pair_windows._MOST_PASS_FRAMES", 20)
+    monkeypatch.setattr("anabranch.video.pair_windows._MAX_PASS_FRAMES", 20)
     told: list[tuple[int, int]] = []
     runs = [[0] * 56, random_run(56, 1)]
     PairMetrics(coded_clip.source, decoded).compute(runs, lambda done, total: told.append((done, total)), workers=1)

@@ -12,7 +12,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from anabranch.errors import VideoError
-from anabranch.video import CodedClip, Reading, vqm
+from anabranch.video import CodedClip, ReadOptions, vqm
 from anabranch.video.clips import make_clip
 from anabranch.video.format import QCIF, FrameFormat
 from anabranch.video.metrics import IDENTICAL_PSNR_DB, METRICS, quality
@@ -76,7 +76,7 @@ def test_psnr_and_ssim_agree_with_computations_of_our_own(coded_clip: CodedClip,
 
 @pytest.mark.parametrize(("size", "noise"), [((64, 48), 3), ((130, 66), 20), ((352, 288), 60)])
 def test_psnr_and_ssim_agree_on_other_clips(tmp_path: Path, size: tuple[int, int], noise: int) -> None:
-    reference = make_clip("synthetic", tmp_path / "reference.yuv", Reading(frames=4, size=size))
+    reference = make_clip("synthetic", tmp_path / "reference.yuv", ReadOptions(frames=4, size=size))
     random = np.random.default_rng(noise)
     luma = reference.luma().astype(np.int64)
     noisy = (luma + random.integers(-noise, noise + 1, luma.shape)).clip(0, 255).astype(np.uint8)
@@ -111,7 +111,7 @@ def test_clips_that_are_not_aligned_are_refused(coded_clip: CodedClip, tmp_path:
 
 
 def test_the_smallest_clip_has_all_metrics(tmp_path: Path) -> None:
-    smallest = make_clip("synthetic", tmp_path / "clip.yuv", Reading(frames=2, size=(32, 32), rate=Fraction(1)))
+    smallest = make_clip("synthetic", tmp_path / "clip.yuv", ReadOptions(frames=2, size=(32, 32), rate=Fraction(1)))
     assert quality(smallest, smallest).mean("vmaf") > 90
 
 

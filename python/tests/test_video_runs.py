@@ -14,11 +14,11 @@ from anabranch.errors import RunError, VideoError
 from anabranch.scenario.tables import Reliability
 from anabranch.simulation import Run
 from anabranch.video import CodedClip
+from anabranch.video.clip_cache import VARIABLE, cached_clip
 from anabranch.video.encoder import decode
-from anabranch.video.kept import VARIABLE, kept_clip
 from anabranch.video.metrics import SPATIAL_METRICS
 from anabranch.video.pairs import BLACK, PairQuality, Pictures, shown_by_fates
-from anabranch.video.user_clip import Reading
+from anabranch.video.user_clip import ReadOptions
 
 DEADLINE_MS = 250
 
@@ -125,7 +125,7 @@ def test_values_of_pairs_do_not_depend_on_how_threads_divide_them(
         return [pairs.mean(shown, metric) for shown in runs for metric in SPATIAL_METRICS]
 
     whole = means()
-    monkeypatch.setattr("anabranch.video.pairs._LEAST_PAIRS", 1)
+    monkeypatch.setattr("anabranch.video.pairs._MIN_PAIRS", 1)
     monkeypatch.setattr("anabranch.video.pairs._BATCH_PAIRS", 7)
     assert means() == whole
 
@@ -160,14 +160,14 @@ def test_more_frames_than_the_clip_has_are_refused(coded_clip: CodedClip) -> Non
 
 def test_a_clip_is_encoded_once_and_again_when_it_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    first = kept_clip("synthetic", Reading(frames=10))
+    first = cached_clip("synthetic", ReadOptions(frames=10))
     stream = first.folder / "stream.m4v"
     written = stream.stat().st_mtime_ns
-    assert kept_clip("synthetic", Reading(frames=10)).folder == first.folder
+    assert cached_clip("synthetic", ReadOptions(frames=10)).folder == first.folder
     assert stream.stat().st_mtime_ns == written
-    assert kept_clip("synthetic", Reading(frames=19)).folder != first.folder
+    assert cached_clip("synthetic", ReadOptions(frames=19)).folder != first.folder
     stream.write_bytes(b"damaged")
-    assert kept_clip("synthetic", Reading(frames=10)).stream == first.stream
+    assert cached_clip("synthetic", ReadOptions(frames=10)).stream == first.stream
     assert sorted(entry.name[0] for entry in tmp_path.iterdir()).count(".") == 0
 
 

@@ -22,7 +22,7 @@ from transfer_rig import HANGS_AFTER_S, environment
 import anabranch
 from anabranch import video
 from anabranch.transfer import AssociationLostError
-from anabranch.video import CodedClip, Coding, Reading, RunArrivals
+from anabranch.video import CodedClip, Coding, ReadOptions, RunArrivals
 from anabranch.video.encoder import decode
 from anabranch.video.fates import Fate
 from anabranch.video.live.playing import LARGEST_MESSAGE_BYTES, Ending, Player
@@ -43,7 +43,7 @@ def fast_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
     return video.write_coded(
         "photographs",
         tmp_path_factory.mktemp("fast"),
-        reading=Reading(frames=19, rate=Fraction(300)),
+        reading=ReadOptions(frames=19, rate=Fraction(300)),
         coding=Coding(quantiser=4),
         payload_bytes=500,
     )
@@ -55,7 +55,7 @@ def long_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
     return video.write_coded(
         "photographs",
         tmp_path_factory.mktemp("long"),
-        reading=Reading(frames=91, rate=Fraction(300)),
+        reading=ReadOptions(frames=91, rate=Fraction(300)),
         payload_bytes=500,
     )
 
@@ -64,7 +64,7 @@ def long_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 def slow_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
     """Clip of nearly two minutes: a test that waits for its end hangs."""
     return video.write_coded(
-        "synthetic", tmp_path_factory.mktemp("slow"), reading=Reading(frames=1000, size=(64, 48), rate=Fraction(9))
+        "synthetic", tmp_path_factory.mktemp("slow"), reading=ReadOptions(frames=1000, size=(64, 48), rate=Fraction(9))
     )
 
 

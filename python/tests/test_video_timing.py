@@ -19,7 +19,7 @@ from anabranch.video.live.description import Description, read_description
 from anabranch.video.measures import delivery_measures
 from anabranch.video.timing import read_timing
 from anabranch.video.trace import read_frame_trace
-from anabranch.video.user_clip import Reading, read_clip
+from anabranch.video.user_clip import ReadOptions, read_clip
 
 # 25 frames in the first second, and then one each 400 ms.
 SLOWING = "setpts='if(lt(N,25),N/25,1.001+(N-25)*2/5)/TB'"
@@ -116,24 +116,24 @@ def test_pictures_of_varying_rate_play_as_long_as_the_clip(clip: CodedClip, tmp_
 def test_constant_rate_stays_constant_in_each_container(
     tmp_path: Path, name: str, rate: str, expected: Fraction
 ) -> None:
-    made = read_clip(make(tmp_path / name, *pattern(rate=rate)), tmp_path / "out.yuv", Reading())
+    made = read_clip(make(tmp_path / name, *pattern(rate=rate)), tmp_path / "out.yuv", ReadOptions())
     assert (made.format.rate, made.format.times_us) == (expected, None)
 
 
 def test_given_rate_plays_all_frames_at_that_rate(slowing: Path, tmp_path: Path) -> None:
-    made = read_clip(slowing, tmp_path / "out.yuv", Reading(rate=Fraction(10)))
+    made = read_clip(slowing, tmp_path / "out.yuv", ReadOptions(rate=Fraction(10)))
     assert (made.count, made.format.rate, made.format.times_us) == (50, Fraction(10), None)
 
 
 def test_fewer_frames_keep_the_times_of_the_first(slowing: Path, tmp_path: Path) -> None:
-    made = read_clip(slowing, tmp_path / "out.yuv", Reading(frames=30))
+    made = read_clip(slowing, tmp_path / "out.yuv", ReadOptions(frames=30))
     assert made.format.times_us is not None
     assert [time / 1000 for time in made.format.times_us] == pytest.approx(TIMES_MS[:30], abs=1)
 
 
 def test_offset_of_the_first_frame_is_taken_off(tmp_path: Path) -> None:
     path = make(tmp_path / "late.mkv", *pattern("setpts='(5+N*N/25)/TB'", seconds=0.4))
-    made = read_clip(path, tmp_path / "out.yuv", Reading())
+    made = read_clip(path, tmp_path / "out.yuv", ReadOptions())
     assert made.format.times_us is not None
     assert made.format.times_us[:3] == pytest.approx([0, 40_000, 160_000], abs=1000)
 
@@ -163,7 +163,7 @@ def covered_sound(folder: Path) -> Path:
 @pytest.mark.parametrize("file", [sound, covered_sound], ids=["sound", "sound with a cover"])
 def test_sound_without_moving_pictures_is_named_so(tmp_path: Path, file: Callable[[Path], Path]) -> None:
     with pytest.raises(VideoError, match=r"holds no moving pictures, but sound alone or with a cover picture"):
-        read_clip(file(tmp_path), tmp_path / "out.yuv", Reading())
+        read_clip(file(tmp_path), tmp_path / "out.yuv", ReadOptions())
 
 
 def test_cover_picture_before_the_video_is_left_out(tmp_path: Path) -> None:
@@ -171,5 +171,5 @@ def test_cover_picture_before_the_video_is_left_out(tmp_path: Path) -> None:
     video = make(tmp_path / "video.mp4", *pattern(seconds=1))
     inputs = ("-i", ffmpeg.file_url(cover), "-i", ffmpeg.file_url(video), "-map", "0:v", "-map", "1:v", "-c", "copy")
     both = make(tmp_path / "both.mp4", *inputs, "-disposition:v:0", "attached_pic")
-    made = read_clip(both, tmp_path / "out.yuv", Reading())
+    made = read_clip(both, tmp_path / "out.yuv", ReadOptions())
     assert (made.count, made.format.size) == (25, "64x64")

@@ -94,7 +94,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_trace_with_more_frames_than_a_clip_may_have_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anabranch.video.trace.MOST_FRAMES", 18)
+    monkeypatch.setattr("anabranch.video.trace.MAX_FRAMES", 18)
     write_frame_trace(tmp_path / "trace.csv", frames_of(CODING_ORDER))
     assert "has more than 18 rows" in refusal(lambda: read_frame_trace(tmp_path / "trace.csv"))
 
@@ -149,7 +149,7 @@ def test_a_payload_out_of_bounds_is_refused(payload: int) -> None:
 
 
 def test_more_packets_than_there_may_be_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anabranch.video.packets.MOST_PACKETS", 199)
+    monkeypatch.setattr("anabranch.video.packets.MAX_PACKETS", 199)
     assert "200 packets are more than 199" in refusal(lambda: packetise(frames_of("IP", size_bytes=100), 1))
 
 

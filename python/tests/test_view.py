@@ -232,10 +232,10 @@ def test_a_file_that_is_no_log_is_refused_by_its_name(tmp_path: Path, text: str,
 
 
 def test_what_is_too_large_is_refused(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "MOST_RECORD_BYTES", 300)
+    monkeypatch.setattr(records_module, "MAX_RECORD_BYTES", 300)
     with pytest.raises(QlogError, match="line 2: a record is longer than"):
         timeline_of(write(metrics(0, note="x" * 300)))
-    monkeypatch.setattr(records_module, "MOST_DOCUMENT_BYTES", 1000)
+    monkeypatch.setattr(records_module, "MAX_DOCUMENT_BYTES", 1000)
     with pytest.raises(QlogError, match="have it written as a JSON text sequence"):
         timeline_of(WRITERS["aioquic"])
 
@@ -243,12 +243,12 @@ def test_what_is_too_large_is_refused(write: Write, tmp_path: Path, monkeypatch:
 def test_more_events_and_connections_than_fit_are_left_out_and_said(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs_module, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(logs_module, "MAX_CONNECTIONS", 2)
     many = [{**metrics(time, cwnd=1024), "group_id": f"g{time}"} for time in range(5)]
     read = read_logs([write(*many)])
     assert [each.name for each in read.connections] == ["g0", "g1"]
     assert read.notes == ["Only the first 2 connections are shown; 3 more were left out"]
-    monkeypatch.setattr(logs_module, "MOST_EVENTS", 3)
+    monkeypatch.setattr(logs_module, "MAX_EVENTS", 3)
     assert "Only the first 3 events were read" in read_logs([write(*many)]).notes
 
 

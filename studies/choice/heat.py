@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from anabranch.figures.canvas import new_figure, our_style
+from anabranch.figures.canvas import new_figure, package_style
 from anabranch.figures.style import lightness
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def draw_grid(
     down, across = (list(dict.fromkeys(frame[key])) for key in (rows, columns))
     losses, ratios = (sorted(set(frame[key])) for key in ("loss_percent", "rtt_ratio"))
     figure = new_figure("page", len(down) * (len(losses) * CELL_IN + 0.24) + 0.8)
-    with our_style():
+    with package_style():
         places = figure.subplots(len(down), len(across), squeeze=False, sharex=True, sharey=True)
         for (row, column), own in frame.groupby([rows, columns], sort=False):
             axes = places[down.index(row)][across.index(column)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from anabranch.figures.canvas import marker_style, new_figure, our_style
+from anabranch.figures.canvas import marker_style, new_figure, package_style
 from anabranch.figures.style import looks
 from studies.choice.choosing import named
 from studies.choice.heat import GAIN_SHADES, LETTERS_PT, LIMIT_SHADES, SIGNED_SHADES, Square, draw_grid
@@ -78,7 +78,7 @@ def trade_off(ranked: pd.DataFrame, kept: pd.DataFrame) -> Figure:
     points = ranked[~ranked["outside"]].merge(kept, on="scheme")
     x, y = 100 * points["kept"].to_numpy(), 100 * points["of_best"].to_numpy()
     figure = new_figure("page", TRADE_OFF_IN[1] + 0.6)
-    with our_style():
+    with package_style():
         axes = figure.subplots()
         axes.errorbar(x, y, xerr=100 * points["half_width"], fmt="none", ecolor="#9a9a9a", elinewidth=0.7)
         for at, up, look in zip(x, y, looks(points["scheme"]).values(), strict=True):

@@ -15,14 +15,14 @@ from studies.degradation.setting import SUBJECT, Setting
 
 BASELINE = "cmt"
 
-MOST_ADDED_MS = 20.0
-MOST_OF_FULL = 0.5
+MAX_ADDED_MS = 20.0
+MAX_OF_FULL = 0.5
 """Of the baseline's queueing, where the baseline fills the queue."""
 
 FILLS = 0.5
 """A queue is called filled if packets wait in the mean for this part of the time that they wait in a full one."""
 
-MOST_SENT = 1.10
+MAX_SENT = 1.10
 """Wire bytes for each byte delivered, where nothing is lost."""
 
 
@@ -43,7 +43,7 @@ def check_queueing(
     schemes = dict.fromkeys((BASELINE, *plan.schemes))
     bench.run("queueing", [place.setting.trial(scheme) for scheme in schemes for place in places], plan.seeds)
     limit = (
-        f"at most {MOST_ADDED_MS:g} ms above `{BASELINE}`, and at most {100 * MOST_OF_FULL:g} % of its queueing where "
+        f"at most {MAX_ADDED_MS:g} ms above `{BASELINE}`, and at most {100 * MAX_OF_FULL:g} % of its queueing where "
         "it fills the queue"
     )
     return [
@@ -85,13 +85,13 @@ def _queueing(place: _Place, scheme: str, plan: Plan, bench: Bench) -> Iterator[
     base_mean = sum(base) / len(base)
     note = f"{mean:.1f} ms, {BASELINE} {base_mean:.1f}"
     added = [one - other for one, other in zip(ours, base, strict=True)]
-    judged = at_most(added, MOST_ADDED_MS, plan.least_seeds)
-    yield Finding(f"{place.setting.name} added ms", judged, float("-inf"), MOST_ADDED_MS, note)
+    judged = at_most(added, MAX_ADDED_MS, plan.least_seeds)
+    yield Finding(f"{place.setting.name} added ms", judged, float("-inf"), MAX_ADDED_MS, note)
     fills = place.full_ms is not None and base_mean >= FILLS * place.full_ms
     if fills and scheme != BASELINE:
         parts = [one / other for one, other in zip(ours, base, strict=True) if other > 0]
-        judged = at_most(parts, MOST_OF_FULL, plan.least_seeds)
-        yield Finding(f"{place.setting.name} of {BASELINE}", judged, 0.0, MOST_OF_FULL, note)
+        judged = at_most(parts, MAX_OF_FULL, plan.least_seeds)
+        yield Finding(f"{place.setting.name} of {BASELINE}", judged, 0.0, MAX_OF_FULL, note)
 
 
 def check_wire(points: Sequence[LimitPoint], plan: Plan, bench: Bench) -> list[CheckOutcome]:
@@ -103,9 +103,9 @@ def check_wire(points: Sequence[LimitPoint], plan: Plan, bench: Bench) -> list[C
     def finding(scheme: str, point: LimitPoint) -> Finding:
         runs = bench.of(settings[point.id].trial(scheme), plan.seeds)
         used = [wire_ratio(figures, _losses(point)) for figures in runs]
-        return Finding(point.id, at_most(used, MOST_SENT, plan.least_seeds), 0.0, MOST_SENT)
+        return Finding(point.id, at_most(used, MAX_SENT, plan.least_seeds), 0.0, MAX_SENT)
 
-    limit = f"wire bytes times (1 - loss) for each byte delivered: at most {MOST_SENT:.2f}"
+    limit = f"wire bytes times (1 - loss) for each byte delivered: at most {MAX_SENT:.2f}"
     return [
         CheckOutcome("wire", "Bytes on the wire", limit, scheme, tuple(finding(scheme, point) for point in points))
         for scheme in plan.schemes

@@ -13,12 +13,12 @@ from studies.alone import best_of, ratio
 from studies.degradation.one_link import goodputs
 from studies.degradation.setting import Setting
 
-LEAST_RATIO, SHARE_OF_SETTINGS = 0.97, 0.95
+MIN_RATIO, SHARE_OF_SETTINGS = 0.97, 0.95
 
-LEAST_MEDIAN = 1.1
+MIN_MEDIAN = 1.1
 """Of the ratios where paths lose packets or differ."""
 
-MOST_SHARES = 1.25
+MAX_SHARES = 1.25
 """Beside another flow only schemes that take no more are compared with."""
 
 _TITLE = "Never worse than the published schemes"
@@ -50,7 +50,7 @@ def best_rival(setting: Setting, rivals: Sequence[str], plan: Plan, bench: Bench
     means = {
         rival: fmean(goodputs(rival, setting, None, plan.choosing, bench))
         for rival in rivals
-        if _share(rival, setting, plan, bench) <= MOST_SHARES
+        if _share(rival, setting, plan, bench) <= MAX_SHARES
     }
     return best_of(means) if means else None
 
@@ -70,8 +70,8 @@ def _outcome(
     return CheckOutcome(
         "published",
         _TITLE,
-        f"at least {LEAST_RATIO:g} of the best in {100 * SHARE_OF_SETTINGS:g} % of settings; median above "
-        f"{LEAST_MEDIAN:g} where paths lose packets or differ",
+        f"at least {MIN_RATIO:g} of the best in {100 * SHARE_OF_SETTINGS:g} % of settings; median above "
+        f"{MIN_MEDIAN:g} where paths lose packets or differ",
         scheme,
         tuple(findings.values()),
         overall(
@@ -83,11 +83,11 @@ def _outcome(
 
 def overall(judged: Sequence[Judged], uneven: Sequence[Judged]) -> tuple[Overall, ...]:
     """What is asked of all settings together."""
-    reached = sum(each.mean >= LEAST_RATIO for each in judged)
+    reached = sum(each.mean >= MIN_RATIO for each in judged)
     share = Overall(
         "share of settings",
-        share_kept(judged, LEAST_RATIO, SHARE_OF_SETTINGS),
-        f"a mean of at least {LEAST_RATIO:g} in {reached} of {counted(len(judged), 'setting')}",
+        share_kept(judged, MIN_RATIO, SHARE_OF_SETTINGS),
+        f"a mean of at least {MIN_RATIO:g} in {reached} of {counted(len(judged), 'setting')}",
     )
     means = [each.mean for each in uneven]
     text = (
@@ -95,7 +95,7 @@ def overall(judged: Sequence[Judged], uneven: Sequence[Judged]) -> tuple[Overall
         if means
         else "no settings"
     )
-    return share, Overall("median", median_above(uneven, LEAST_MEDIAN), text)
+    return share, Overall("median", median_above(uneven, MIN_MEDIAN), text)
 
 
 def _finding(scheme: str, setting: Setting, rival: str, plan: Plan, bench: Bench) -> Finding:
@@ -103,4 +103,4 @@ def _finding(scheme: str, setting: Setting, rival: str, plan: Plan, bench: Bench
     theirs = goodputs(rival, setting, None, plan.seeds, bench)
     ratios = [ratio(one, other) for one, other in zip(ours, theirs, strict=True)]
     note = f"{fmean(ours):.0f} kbit/s, {rival} {fmean(theirs):.0f}"
-    return Finding(setting.name, at_least(ratios, LEAST_RATIO, plan.least_seeds), LEAST_RATIO, float("inf"), note)
+    return Finding(setting.name, at_least(ratios, MIN_RATIO, plan.least_seeds), MIN_RATIO, float("inf"), note)

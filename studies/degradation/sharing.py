@@ -24,9 +24,9 @@ from studies.degradation.one_link import goodputs
 from studies.degradation.setting import SUBJECT, Setting, share_of
 
 SHARES = (0.8, 1.25)
-MOST_DIFFERENCE = 0.10
-LEAST_OF_POLICED = 0.95
-MOST_DROPPED = 0.03
+MAX_DIFFERENCE = 0.10
+MIN_OF_POLICED = 0.95
+MAX_DROPPED = 0.03
 
 
 def check_shares(links: Sequence[Bottleneck], others: Sequence[str], plan: Plan, bench: Bench) -> list[CheckOutcome]:
@@ -59,9 +59,9 @@ def check_two_alike(links: Sequence[Bottleneck], plan: Plan, bench: Bench) -> li
 
     def finding(scheme: str, setting: Setting) -> Finding:
         differences = [difference(figures) for figures in bench.of(setting.trial(scheme), plan.seeds)]
-        return Finding(setting.name, at_most(differences, MOST_DIFFERENCE, plan.least_seeds), 0.0, MOST_DIFFERENCE)
+        return Finding(setting.name, at_most(differences, MAX_DIFFERENCE, plan.least_seeds), 0.0, MAX_DIFFERENCE)
 
-    limit = f"goodputs after 30 s that differ by at most {100 * MOST_DIFFERENCE:g} % of their mean"
+    limit = f"goodputs after 30 s that differ by at most {100 * MAX_DIFFERENCE:g} % of their mean"
     return [
         CheckOutcome("two-alike", "Two flows of the scheme", limit, scheme, _each(scheme, settings, finding))
         for scheme in plan.schemes
@@ -109,12 +109,12 @@ def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
         runs = bench.of(setting.trial(scheme), plan.seeds)
         allowed_kbps = POLICED_KBPS * USER_BYTES / PACKET_BYTES
         used = [figures.goodput_kbps[SUBJECT] / allowed_kbps for figures in runs]
-        judged = at_least(used, LEAST_OF_POLICED, plan.least_seeds)
-        yield Finding(f"{setting.name} goodput", judged, LEAST_OF_POLICED, float("inf"))
-        judged = at_most([dropped(figures) for figures in runs], MOST_DROPPED, plan.least_seeds)
-        yield Finding(f"{setting.name} dropped", judged, 0.0, MOST_DROPPED)
+        judged = at_least(used, MIN_OF_POLICED, plan.least_seeds)
+        yield Finding(f"{setting.name} goodput", judged, MIN_OF_POLICED, float("inf"))
+        judged = at_most([dropped(figures) for figures in runs], MAX_DROPPED, plan.least_seeds)
+        yield Finding(f"{setting.name} dropped", judged, 0.0, MAX_DROPPED)
 
-    limit = f"at least {100 * LEAST_OF_POLICED:g} % of what passes, at most {100 * MOST_DROPPED:g} % dropped"
+    limit = f"at least {100 * MIN_OF_POLICED:g} % of what passes, at most {100 * MAX_DROPPED:g} % dropped"
     return [CheckOutcome("policer", "A policer", limit, scheme, tuple(findings(scheme))) for scheme in plan.schemes]
 
 

@@ -23,7 +23,7 @@ OUTGOING = 4
 LONGEST_FRAME = 1 << 16
 BUFFER_BYTES = 8 << 20
 # Frames that may be under way: a second of 1 Gbit/s. More are dropped, as by any queue.
-MOST_WAITING = 100_000
+MAX_WAITING = 100_000
 
 
 def listen(interface: str) -> socket.socket:
@@ -63,7 +63,7 @@ class Direction:
             except BlockingIOError:
                 return
             # The socket also sees what the other direction sends.
-            if kind == OUTGOING or self._random.random() < self._loss or len(self._waiting) >= MOST_WAITING:
+            if kind == OUTGOING or self._random.random() < self._loss or len(self._waiting) >= MAX_WAITING:
                 continue
             self._waiting.append((now + self._delay_s, frame))
 

@@ -19,7 +19,7 @@ from anabranch.command import streams
 from anabranch.errors import AnabranchError, PlanError, ScenarioError, SchemeError
 
 FAILED = 1
-WRONG_INPUT = 2
+INPUT_ERROR = 2
 INTERRUPTED = 130
 
 
@@ -55,12 +55,12 @@ def _guarded(name: str, arguments: list[str]) -> int:
         return INTERRUPTED
     except (ScenarioError, SchemeError, PlanError) as error:
         print(error, file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
     except AnabranchError as error:
         print(error, file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        if not _reader_has_gone():
+        if not _is_output_closed():
             raise
         streams.abandon_output()
         return 0
@@ -83,7 +83,7 @@ def _run_python(name: str, arguments: list[str]) -> int:
         streams.raise_output_error()
 
 
-def _reader_has_gone() -> bool:
+def _is_output_closed() -> bool:
     """Returns `True` if the reader of standard output has ended, such as `head`."""
     if sys.platform == "win32":  # which has no such error
         return False

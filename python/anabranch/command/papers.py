@@ -13,7 +13,7 @@ from anabranch.command.parser import Parser
 from anabranch.errors import ExperimentError
 from anabranch.papers.catalogue import ALL, DATA, keys, read_key, select
 
-WRONG_INPUT = 2
+INPUT_ERROR = 2
 INTERRUPTED = 130
 
 _EXAMPLES = """\
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
         return int(options.run(options))
     except ExperimentError as error:
         print(error, file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
 
 
 def _parser() -> Parser:

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any, NoReturn
 
-MOST_COLUMNS = 100
+MAX_COLUMNS = 100
 
 
 class Formatter(argparse.HelpFormatter):
     """Formatter with the width of the terminal, limited to that of native commands. Examples keep their lines."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=min(shutil.get_terminal_size().columns, MOST_COLUMNS))
+        super().__init__(prog, max_help_position=28, width=min(shutil.get_terminal_size().columns, MAX_COLUMNS))
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, "Usage: " if prefix is None else prefix)

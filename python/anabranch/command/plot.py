@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anabranch.series import Series
 
 DONE = 0
-WRONG_INPUT = 2
+INPUT_ERROR = 2
 
 _EXAMPLES = """Examples:
   See which figures fit a folder:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         return _list(options.folder) if options.list else _plot(options)
     except (FigureError, StatisticsError) as error:
         print(f"{options.folder}: {error}", file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
 
 
 def _parser() -> Parser:
@@ -93,7 +93,7 @@ def _add_trace_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from anabranch.figures.canvas import own_axes
+    from anabranch.figures.canvas import styled_axes
     from anabranch.figures.saving import check_ending, save
 
     entry, data = _chosen(options.folder, options.figure)
@@ -103,7 +103,7 @@ def _plot(options: argparse.Namespace) -> int:
         check_ending(file)
     for note in _notes(data):
         print(f"{options.folder}: {note}", file=sys.stderr)
-    with own_axes(entry.width) as axes:
+    with styled_axes(entry.width) as axes:
         entry.draw(data, **given, title=options.title, ax=axes)
         for file in files:
             print(save(axes, file))
@@ -152,11 +152,11 @@ def _given(entry: Entry, options: argparse.Namespace) -> dict[str, Any]:
     """Returns the given options. Raises `FigureError` for those that the figure does not take."""
     from anabranch.figures.catalogue import FIGURES
 
-    known = sorted(frozenset().union(*(other.takes for other in FIGURES.values())))
+    known = sorted(frozenset().union(*(other.options for other in FIGURES.values())))
     given = {name: value for name in known if (value := getattr(options, name)) is not None}
     for name in given:
-        if name not in entry.takes:
-            takers = ", ".join(other.name for other in FIGURES.values() if name in other.takes)
+        if name not in entry.options:
+            takers = ", ".join(other.name for other in FIGURES.values() if name in other.options)
             raise FigureError(f"--{name.removesuffix('_s')} is not for `{entry.name}` but for {takers}")
     if "at" in given:
         given["at"] = dict(given["at"])
@@ -180,10 +180,10 @@ def _list(folder: Path) -> int:
     kind = _kind(data)
     for entry in FIGURES.values():
         if entry.input == kind:
-            misfit = entry.misfit(data)
+            mismatch = entry.mismatch(data)
             print(f"{entry.name:14} {entry.about}")
-            if misfit:
-                print(f"{'':14} not without more: {misfit}")
+            if mismatch:
+                print(f"{'':14} not without more: {mismatch}")
     for name, values in _contents(data).items():
         print(f"{name}: {', '.join(values) or 'none'}")
     return DONE

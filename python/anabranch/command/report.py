@@ -16,7 +16,7 @@ Examples:
 
 exit status: 0 written, 1 the folder cannot be read or the file not written, 2 wrong command line, 130 Ctrl-C
 """
-_WRONG_INPUT = 2
+_INPUT_ERROR = 2
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
         written = write_report(options.folder, options.out, options.timeline, options.seed, options.title, progress)
     except ChoiceError as error:
         print(f"anabranch report: {error}", file=sys.stderr)
-        return _WRONG_INPUT
+        return _INPUT_ERROR
     for warning in written.warnings:
         print(f"anabranch report: warning: {warning}", file=sys.stderr)
     if not options.quiet:

@@ -35,7 +35,7 @@ Status: 0 all went well, 1 a run failed or something could not be read or writte
 scenario is wrong, 130 Ctrl-C."""
 
 _EXECUTOR = re.compile(r"(threads|processes):[1-9]\d{0,3}|dask://\S+:\d+")
-_WRONG_INPUT = (PlanError, SweepError, ScenarioError, SchemeError)
+_INPUT_ERROR = (PlanError, SweepError, ScenarioError, SchemeError)
 
 
 def main(arguments: list[str]) -> int:
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         return _sweep(options)
     except AnabranchError as error:
         print(error, file=sys.stderr)
-        return 2 if isinstance(error, _WRONG_INPUT) else 1
+        return 2 if isinstance(error, _INPUT_ERROR) else 1
     except KeyboardInterrupt:
         print("interrupted before the first run", file=sys.stderr)
         return 130
@@ -153,7 +153,7 @@ def _sweep(options: argparse.Namespace) -> int:
             notify=_say,
         )
     except (Interrupted, StoppedError) as error:
-        return _incomplete(error, options, kept=cache is not None and not cache.unkept)
+        return _incomplete(error, options, kept=cache is not None and not cache.unstored)
     results.write(options.out, overwrite=options.force)
     print(as_json(results, options.out) if options.json else as_text(results, options.out, cache))
     return 1 if failures(results) else 0

@@ -16,9 +16,9 @@ from anabranch.command.video_values import deadline_ms, frame_rate, frame_size, 
 if TYPE_CHECKING:
     from anabranch.video.coded import CodedClip
     from anabranch.video.evaluation import Evaluation
-    from anabranch.video.user_clip import Reading
+    from anabranch.video.user_clip import ReadOptions
 
-WRONG_INPUT = 2
+INPUT_ERROR = 2
 
 _STATUS = "exit status: 0 done, 1 a file cannot be read, decoded or written, 2 wrong command line, 130 Ctrl-C"
 _EXAMPLES = f"""\
@@ -175,10 +175,10 @@ def _add_evaluate(commands: Any) -> None:
     parser.set_defaults(run=_evaluate)
 
 
-def _reading(options: argparse.Namespace) -> Reading:
-    from anabranch.video.user_clip import Reading
+def _reading(options: argparse.Namespace) -> ReadOptions:
+    from anabranch.video.user_clip import ReadOptions
 
-    return Reading(options.frames, options.size, options.rate, options.scale)
+    return ReadOptions(options.frames, options.size, options.rate, options.scale)
 
 
 def _clip(options: argparse.Namespace) -> int:
@@ -261,13 +261,13 @@ def _named(text: str) -> tuple[str, Path]:
 
 def _warn(evaluation: Evaluation, pictures: bool) -> None:
     from anabranch.video.outcome import NOTHING_DECODABLE
-    from anabranch.video.stills import MOST_COLUMNS
+    from anabranch.video.stills import MAX_COLUMNS
 
     for run in evaluation.runs:
         if run.quality is None:
             print(f"anabranch video: {run.label}: {NOTHING_DECODABLE}", file=sys.stderr)
-    if pictures and len(evaluation.runs) >= MOST_COLUMNS:
-        print(f"anabranch video: the stills show the first {MOST_COLUMNS - 1} runs", file=sys.stderr)
+    if pictures and len(evaluation.runs) >= MAX_COLUMNS:
+        print(f"anabranch video: the stills show the first {MAX_COLUMNS - 1} runs", file=sys.stderr)
 
 
 def _computed(options: argparse.Namespace) -> int:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from anabranch.video_comparison.page import Settings
     from anabranch.video_comparison.runs import Runs
 
-WRONG_INPUT = 2
+INPUT_ERROR = 2
 INTERRUPTED = 130
 # The figures of each run are kept in memory, and the tables have a row for it.
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 _DEFAULT_DEADLINE_MS = 150.0
 _CLIP = "clip"
 
@@ -89,7 +89,7 @@ def add_compare(commands: Any) -> None:
 def _compare(options: argparse.Namespace) -> int:
     if bool(options.paths) == (options.scenario is not None):
         print("error: say what the clip is sent over, with --paths or with --scenario", file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
     from anabranch.video.reliability import read_reliability
     from anabranch.video_comparison.runs import Runs
 
@@ -97,17 +97,17 @@ def _compare(options: argparse.Namespace) -> int:
         base, name = _base(options)
         seeds = _seeds(options)
     except (SweepError, VideoError) as error:
-        return _wrong(error)
+        return _input_error(error)
     try:
         reliability = read_reliability(options.reliability, options.deadline)
     except VideoError as error:
-        return _wrong(f"--reliability: {error}")
+        return _input_error(f"--reliability: {error}")
     clip = _clip(options)
     scenario = _scenario(options, clip, base, name, reliability)
     try:
         grid = _grid(options, scenario, seeds)
     except SweepError as error:
-        return _wrong(error)
+        return _input_error(error)
     runs = Runs(grid, clip, options.out)
     runs.resume()
     try:
@@ -127,9 +127,9 @@ def _compare(options: argparse.Namespace) -> int:
     return 0
 
 
-def _wrong(error: object) -> int:
+def _input_error(error: object) -> int:
     print(f"error: {error}", file=sys.stderr)
-    return WRONG_INPUT
+    return INPUT_ERROR
 
 
 def _base(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -144,13 +144,13 @@ def _base(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _clip(options: argparse.Namespace) -> CodedClip:
     from anabranch.video.coded import MANIFEST, read_coded, write_coded
-    from anabranch.video.user_clip import Reading
+    from anabranch.video.user_clip import ReadOptions
 
     if Path(options.clip, MANIFEST).exists():
         if options.frames is not None:
             raise VideoError(f"{options.clip}: is encoded already: leave --frames out, or encode fewer frames")
         return read_coded(Path(options.clip))
-    return write_coded(options.clip, options.out / _CLIP, reading=Reading(frames=options.frames))
+    return write_coded(options.clip, options.out / _CLIP, reading=ReadOptions(frames=options.frames))
 
 
 def _scenario(
@@ -182,8 +182,8 @@ def _grid(options: argparse.Namespace, scenario: Scenario, seeds: list[int]) -> 
         schemes = scenario.native.schemes_of(options.schemes)
     except SchemeError as error:
         raise SweepError(f"--schemes: {error}") from error
-    if len(schemes) * len(seeds) > MOST_RUNS:
-        raise SweepError(f"{len(schemes) * len(seeds)} runs are more than {MOST_RUNS}: give fewer --schemes or --seeds")
+    if len(schemes) * len(seeds) > MAX_RUNS:
+        raise SweepError(f"{len(schemes) * len(seeds)} runs are more than {MAX_RUNS}: give fewer --schemes or --seeds")
     return read_grid(scenario, {"scheme": [options.schemes]}, seeds, None, None)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anabranch.video.live.playing import Player
     from anabranch.video.live.sending import ClipSender, Sent
 
-WRONG_INPUT = 2
+INPUT_ERROR = 2
 INTERRUPTED = 130
 
 _DEFAULT_DEADLINE_MS = 150.0
@@ -190,14 +190,14 @@ def _send(options: argparse.Namespace) -> int:
         reliability = read_reliability(options.reliability, options.deadline)
     except VideoError as error:
         print(f"error: --reliability: {error}", file=sys.stderr)
-        return WRONG_INPUT
+        return INPUT_ERROR
     with _clip(options) as clip:
         sender = ClipSender(clip, options.deadline, reliability)
         _notice(options)
         try:
             asyncio.run(_send_all(options, sender, len(clip.frames)))
         except ArgumentError as error:
-            return _wrong(error)
+            return _input_error(error)
         finally:
             # The user gets the report after errors, too.
             _report(options, sender.sent, len(clip.frames))
@@ -245,7 +245,7 @@ def _report(options: argparse.Namespace, sent: Sent, frames: int) -> None:
 @contextlib.contextmanager
 def _clip(options: argparse.Namespace) -> Iterator[CodedClip]:
     from anabranch.video.coded import MANIFEST, read_coded, write_coded
-    from anabranch.video.user_clip import Reading
+    from anabranch.video.user_clip import ReadOptions
 
     if Path(options.clip, MANIFEST).exists():
         if options.frames is not None:
@@ -253,7 +253,7 @@ def _clip(options: argparse.Namespace) -> Iterator[CodedClip]:
         yield read_coded(Path(options.clip))
         return
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
-        yield write_coded(options.clip, Path(folder), reading=Reading(frames=options.frames))
+        yield write_coded(options.clip, Path(folder), reading=ReadOptions(frames=options.frames))
 
 
 def _play(options: argparse.Namespace) -> int:
@@ -272,7 +272,7 @@ def _play(options: argparse.Namespace) -> int:
         if player.reception is not None:
             _write(options, player, reference)
     except ArgumentError as error:
-        return _wrong(error)
+        return _input_error(error)
     finally:
         if player.reception is not None:
             player.reception.close()
@@ -281,9 +281,9 @@ def _play(options: argparse.Namespace) -> int:
     return 0 if player.ending is Ending.COMPLETE else 1
 
 
-def _wrong(error: Exception) -> int:
+def _input_error(error: Exception) -> int:
     print(f"error: {error}", file=sys.stderr)
-    return WRONG_INPUT
+    return INPUT_ERROR
 
 
 def _interrupted(options: argparse.Namespace, player: Player) -> bool:

@@ -7,21 +7,21 @@ import re
 from fractions import Fraction
 
 from anabranch.command.quantities import time_s, time_within
-from anabranch.video.bounds import MOST_DEADLINE_MS
+from anabranch.video.bounds import MAX_DEADLINE_MS
 
 _SIZE = re.compile(r"([1-9]\d{0,4})x([1-9]\d{0,4})")
 _RATE = re.compile(r"\d{1,6}(?:/\d{1,6}|\.\d{1,6})?")
 _PORT = re.compile(r"[0-9]{1,5}")
-_MOST_NUMBER = 10**9
-_LEAST_SECONDS = 0.001
-_MOST_SECONDS = 86_400
-_MOST_PORT = 65_535
+_MAX_NUMBER = 10**9
+_MIN_SECONDS = 0.001
+_MAX_SECONDS = 86_400
+_MAX_PORT = 65_535
 
 
 def whole_number(text: str) -> int:
     """Returns a number up to a billion."""
-    if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MOST_NUMBER):
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number up to {_MOST_NUMBER}")
+    if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MAX_NUMBER):
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no whole number up to {_MAX_NUMBER}")
     return int(text)
 
 
@@ -49,21 +49,21 @@ def deadline_ms(text: str) -> float:
     if text.strip()[-1:].isdigit():
         raise argparse.ArgumentTypeError(f"expected a time with its unit, as 150ms or 0.3s, found {text[:32]!r}")
     time_ms = 1000 * time_s(text)
-    if not 0 < time_ms <= MOST_DEADLINE_MS:
+    if not 0 < time_ms <= MAX_DEADLINE_MS:
         raise argparse.ArgumentTypeError(
-            f"a deadline of {time_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s"
+            f"a deadline of {time_ms:g} ms: give one above 0, up to {MAX_DEADLINE_MS / 1000:g} s"
         )
     return time_ms
 
 
 def seconds(text: str) -> float:
     """Returns a waiting time in seconds."""
-    return time_within(text, _LEAST_SECONDS, _MOST_SECONDS)
+    return time_within(text, _MIN_SECONDS, _MAX_SECONDS)
 
 
 def port(text: str) -> int:
     """Returns a port from 1 to 65535."""
     number = int(text) if _PORT.fullmatch(text) else 0
-    if not 1 <= number <= _MOST_PORT:
-        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no port from 1 to {_MOST_PORT}")
+    if not 1 <= number <= _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text[:32]!r} is no port from 1 to {_MAX_PORT}")
     return number

@@ -26,13 +26,13 @@ def main(arguments: list[str]) -> int:
 
     source = Path(options.source)
     page = page_of_logs(source, options.title)
-    written = write_page(page, Path(options.out) if options.out else _beside(source))
+    written = write_page(page, Path(options.out) if options.out else _default_target(source))
     if not options.quiet:
         print(written.path)
     return 0
 
 
-def _beside(source: Path) -> Path:
+def _default_target(source: Path) -> Path:
     return source / "view.html" if source.is_dir() else source.with_name(f"{source.name}.html")
 
 

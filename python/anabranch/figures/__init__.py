@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from anabranch.figures.bars import plot_bars as plot_bars
     from anabranch.figures.canvas import new_figure as new_figure
-    from anabranch.figures.canvas import own_axes as own_axes
+    from anabranch.figures.canvas import styled_axes as styled_axes
     from anabranch.figures.cwnd import plot_cwnd as plot_cwnd
     from anabranch.figures.metric import plot_metric as plot_metric
     from anabranch.figures.out_of_order import plot_out_of_order as plot_out_of_order
@@ -37,7 +37,7 @@ _HOMES = {
     "look_of": "style",
     "looks": "style",
     "new_figure": "canvas",
-    "own_axes": "canvas",
+    "styled_axes": "canvas",
     "path_looks": "style",
     "plot_bars": "bars",
     "plot_cwnd": "cwnd",

@@ -53,7 +53,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def our_style() -> AbstractContextManager[None]:
+def package_style() -> AbstractContextManager[None]:
     """Returns a context in which the user's settings of matplotlib do not apply."""
     return style.context(["default", STYLE])
 
@@ -73,7 +73,7 @@ def new_figure(width: Width = "column", height_in: float | None = None) -> Figur
     if width not in SIZES:
         raise FigureError(f"width={width!r}: expected one of {', '.join(map(repr, SIZES))}")
     wide, high = SIZES[width]
-    with our_style():
+    with package_style():
         return GrowingFigure(figsize=(wide, height_in or high), layout="constrained")
 
 
@@ -101,7 +101,7 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
         layout="constrained",
         FigureClass=GrowingFigure,
     )
-    with our_style():
+    with package_style():
         made = figure.subplots()
         _settle_ticks(made)
         try:
@@ -113,10 +113,10 @@ def drawing(ax: Axes | None, width: Width = "column", title: str | None = None) 
 
 
 @contextmanager
-def own_axes(width: Width = "column", height_in: float | None = None) -> Iterator[Axes]:
+def styled_axes(width: Width = "column", height_in: float | None = None) -> Iterator[Axes]:
     """Yields Axes of a figure in our style that is unknown to pyplot, for code that writes files."""
     figure = new_figure(width, height_in)
-    with our_style():
+    with package_style():
         axes = figure.subplots()
         _settle_ticks(axes)
         yield axes

@@ -28,17 +28,17 @@ Input = Literal["results", "trace"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Figure of the catalogue. `takes` are the names of the options of `draw`, besides title and Axes."""
+    """Figure of the catalogue. `options` are the names of the options of `draw`, besides title and Axes."""
 
     name: str
     about: str
     input: Input
     width: Width
     draw: Callable[..., Axes]
-    takes: frozenset[str]
+    options: frozenset[str]
     check: Callable[[Any], object] = lambda _: None
 
-    def misfit(self, data: Any) -> str | None:
+    def mismatch(self, data: Any) -> str | None:
         """Returns why this data does not suit the figure, or needs further options; None if it suits."""
         try:
             self.check(data)

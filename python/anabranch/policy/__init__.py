@@ -30,7 +30,7 @@ from anabranch._native import (
     Wait,
     Window,
 )
-from anabranch.policy import pristine as pristine
+from anabranch.policy import allowed_objects as allowed_objects
 from anabranch.policy.slots import CongestionControl, Policy, Retransmit, Scheduler
 
 __all__ = [

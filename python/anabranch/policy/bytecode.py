@@ -88,13 +88,13 @@ Reference = Name | Builtin | Caught | Unknown
 
 # Code that was read, with its text and its references. Code objects are immutable, and are read before each run.
 _read: dict[int, tuple[CodeType, str, list[Reference]]] = {}
-_MOST_READ = 10_000
+_MAX_READ = 10_000
 
 
 def read(code: CodeType) -> tuple[str, list[Reference]]:
     """Returns the code as text, and the unique names that it refers to, including those of nested functions."""
     if id(code) not in _read:
-        if len(_read) >= _MOST_READ:
+        if len(_read) >= _MAX_READ:
             _read.clear()
         _read[id(code)] = (code, text_of(code), list(dict.fromkeys(_references(code))))
     _, text, references = _read[id(code)]

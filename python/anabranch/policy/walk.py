@@ -26,7 +26,7 @@ from types import (
 from typing import Any, TypeAlias
 
 from anabranch.policy import bytecode, generated
-from anabranch.policy.pristine import PRISTINE, SLOTS
+from anabranch.policy.allowed_objects import ALLOWED_OBJECTS, SLOTS
 from anabranch.policy.randomness import Randomness
 from anabranch.policy.slots import Policy
 
@@ -60,8 +60,8 @@ _CATCHABLE = (
 )
 # Classes whose instances have no content except their attributes.
 _ROOTS = (object, *SLOTS)
-_MOST_VALUES = 200_000
-_MOST_REASONS = 20
+_MAX_VALUES = 200_000
+_MAX_REASONS = 20
 _ABSENT = object()
 
 
@@ -98,7 +98,7 @@ class Walk:
 
     def of_policy(self, policy: Policy) -> Tree:
         """Reads a policy: its class, its attributes, its randomness, and the classes of the package that it meets."""
-        for changed in PRISTINE.changed():
+        for changed in ALLOWED_OBJECTS.changed():
             self._unknown(f"`{changed}` of anabranch was changed")
         randomness = Randomness()
         for unreadable in randomness.unreadable:
@@ -108,8 +108,8 @@ class Walk:
     def of(self, value: Any, place: str) -> Tree:
         """Reads a value that `place` refers to."""
         self._count += 1
-        if self._count > _MOST_VALUES:
-            return self._unknown(f"it has more than {_MOST_VALUES} values")
+        if self._count > _MAX_VALUES:
+            return self._unknown(f"it has more than {_MAX_VALUES} values")
         kind = type(value)
         if kind in _PLAIN:
             return [kind.__name__, repr(value)]
@@ -118,7 +118,7 @@ class Walk:
             return ["int", f"{value:x}"]
         if kind is object:
             return self._unknown(f"{place}, an object of `object` whose content cannot be read")
-        if name := PRISTINE.name_of(value):
+        if name := ALLOWED_OBJECTS.name_of(value):
             return ["allowed", name]
         if id(value) in self._numbers:
             return ["again", self._numbers[id(value)]]
@@ -132,7 +132,7 @@ class Walk:
 
     def _unknown(self, reason: str) -> Tree:
         reasons = self.code_reasons if self._depth else self.value_reasons
-        if reason not in reasons and len(reasons) < _MOST_REASONS:
+        if reason not in reasons and len(reasons) < _MAX_REASONS:
             reasons.append(reason)
         return ["unknown"]
 
@@ -190,7 +190,7 @@ class Walk:
     def _caught(self, function: FunctionType, name: str, called: str) -> Tree:
         """Checks a caught exception. Others than these may depend on the machine, the caller or filters of warnings."""
         of = function.__globals__.get(name, _builtins_of(function).get(name))
-        if type(of) is type and (issubclass(of, _CATCHABLE) or PRISTINE.name_of(of) is None):
+        if type(of) is type and (issubclass(of, _CATCHABLE) or ALLOWED_OBJECTS.name_of(of) is None):
             return []
         return self._unknown(f"{called} catches `{name}`, which may depend on the machine: name other exceptions")
 
@@ -200,7 +200,7 @@ class Walk:
         value = function.__globals__.get(read, _ABSENT)
         if value is _ABSENT:
             value = _builtins_of(function).get(read, _ABSENT)
-            if value is not _ABSENT and PRISTINE.name_of(value) is None:
+            if value is not _ABSENT and ALLOWED_OBJECTS.name_of(value) is None:
                 return self._unknown(f"{called} uses the built-in `{read}`")
         while isinstance(value, ModuleType) and rest:
             read, value = f"{read}.{rest[0]}", _of_module(value, rest.pop(0))
@@ -270,7 +270,7 @@ def _of_module(module: ModuleType, name: str) -> Any:
 
 
 def _is_of_library(value: Any) -> bool:
-    """Returns `True` for objects of Python's library or of this package, of which only pristine ones are known."""
+    """Returns `True` for objects of Python's library or of this package, of which only the allowed ones are known."""
     return str(value.__module__).partition(".")[0] in (*sys.stdlib_module_names, "anabranch")
 
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from anabranch.results import Results
 
-MOST_FIGURES = 12
+MAX_FIGURES = 12
 """Maximum number of figures of a report."""
 
 # Higher than the default of figures: legends with many schemes go below the axes.
 _HEIGHT_IN = 2.9
 
 # Bars of more points than this are too thin to compare.
-_MOST_GROUPS = 8
+_MAX_GROUPS = 8
 
 _METRICS = ("goodput_kbps", "transfer_s", "retransmissions", "rwnd_blocked_s")
 
@@ -67,13 +67,13 @@ def charts_of(results: Results, baseline: str | None) -> Charts:
     swept key, schemes are drawn side by side. Each combination of values of further swept keys has its own figure of
     goodput; the other metrics are drawn at the first combination.
     """
-    from anabranch.figures import own_axes
+    from anabranch.figures import styled_axes
 
     plans = list(_plans(results, baseline))
     figures, code, notes = [], [], []
-    for number, plan in enumerate(plans[:MOST_FIGURES], 1):
+    for number, plan in enumerate(plans[:MAX_FIGURES], 1):
         try:
-            with own_axes(height_in=_HEIGHT_IN) as axes:
+            with styled_axes(height_in=_HEIGHT_IN) as axes:
                 plan.draw(results, axes)
                 figure = inline_svg(axes, f"figure-{number}", plan.caption)
         except (FigureError, StatisticsError) as error:
@@ -81,8 +81,8 @@ def charts_of(results: Results, baseline: str | None) -> Charts:
         else:
             figures.append(figure)
             code.append(plan.code)
-    if len(plans) > MOST_FIGURES:
-        left = len(plans) - MOST_FIGURES
+    if len(plans) > MAX_FIGURES:
+        left = len(plans) - MAX_FIGURES
         notes.append(
             f"{left} more figures would be like these, for other values of the swept keys: anabranch plot draws them."
         )
@@ -100,7 +100,7 @@ def _plans(results: Results, baseline: str | None) -> Iterator[Plan]:
     groups = len({point[along] for point in points}) if along is not None else 1
     metrics = _metrics(results)
     yield _plan(results, metrics[0], along, places[0], points)
-    if baseline is not None and groups <= _MOST_GROUPS:
+    if baseline is not None and groups <= _MAX_GROUPS:
         caption = _captioned(f"goodput compared with {baseline}, under the same seeds", places[0])
         yield Plan(caption, "plot_bars", "goodput_kbps", {"x": along, "baseline": baseline, "at": places[0]})
     for metric in metrics[1:]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from anabranch.errors import ReportError
 
-MOST_RUNS = 10
+MAX_RUNS = 10
 """Default number of runs of a timeline."""
 
-MOST_CHOSEN = 40
+MAX_CHOSEN = 40
 """Maximum number of runs of a timeline, so that the choice of runs does not determine the size of a report."""
 
 _SEED = "seed"
@@ -85,7 +85,7 @@ def left_out(runs: Sequence[str]) -> list[str]:
     few = "; ".join(runs[:_FEW])
     more = f"; and {len(runs) - _FEW} more" if len(runs) > _FEW else ""
     return [
-        f"A timeline has {MOST_CHOSEN} runs at the most. Left out of those that were asked for: {few}{more}. A second "
+        f"A timeline has {MAX_CHOSEN} runs at the most. Left out of those that were asked for: {few}{more}. A second "
         "report has room for them."
     ]
 

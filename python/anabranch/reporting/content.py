@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-MOST_UNFOLDED_ROWS = 16
+MAX_UNFOLDED_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Table:
 
     @property
     def is_folded(self) -> bool:
-        return len(self.rows) > MOST_UNFOLDED_ROWS
+        return len(self.rows) > MAX_UNFOLDED_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ DARK = {
     "warn": "#43330f",
 }
 
-LEAST_CONTRAST = 3.2
+MIN_CONTRAST = 3.2
 """Minimum contrast of a series with its paper. WCAG 2.1 demands 3 for graphics (success criterion 1.4.11)."""
 
 _STEPS = 10
@@ -66,7 +66,7 @@ def readable(colour: str, paper: str, ink: str) -> str:
     """
     drawn = colour
     for step in range(1, _STEPS + 1):
-        if contrast(drawn, paper) >= LEAST_CONTRAST:
+        if contrast(drawn, paper) >= MIN_CONTRAST:
             break
         drawn = _mixed(colour, ink, step / _STEPS)
     return drawn

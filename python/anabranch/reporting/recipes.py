@@ -10,7 +10,7 @@ import tomli_w
 
 from anabranch.reporting.content import Document, Recipe
 from anabranch.reporting.points import value_text
-from anabranch.reporting.rerun import Wanted
+from anabranch.reporting.rerun import RunKey
 
 if TYPE_CHECKING:
     from anabranch.results import Results
@@ -31,7 +31,7 @@ def documents_of(results: Results) -> tuple[Document, ...]:
     )
 
 
-def recipes_of(results: Results, wanted: Sequence[Wanted], figures: Sequence[str]) -> tuple[Recipe, ...]:
+def recipes_of(results: Results, wanted: Sequence[RunKey], figures: Sequence[str]) -> tuple[Recipe, ...]:
     """Returns commands and lines of Python for results, figures, a run of the timeline and the report."""
     if not wanted:
         return (_figures(figures),)
@@ -40,7 +40,7 @@ def recipes_of(results: Results, wanted: Sequence[Wanted], figures: Sequence[str
     return (_sweep(results), _figures(figures), _run(results, wanted[0]), report)
 
 
-def timeline_words(wanted: Sequence[Wanted], schemes: Sequence[str]) -> list[str]:
+def timeline_words(wanted: Sequence[RunKey], schemes: Sequence[str]) -> list[str]:
     """Returns the options of `anabranch report` for these runs. The choice `all` stands for `schemes`."""
     groups: dict[tuple[tuple[tuple[str, Any], ...], int], list[str]] = {}
     for run in wanted:
@@ -105,7 +105,7 @@ def _figures(code: Sequence[str]) -> Recipe:
     return Recipe("The figures, in Python", (), "\n".join(lines) + "\n")
 
 
-def _run(results: Results, wanted: Wanted) -> Recipe:
+def _run(results: Results, wanted: RunKey) -> Recipe:
     settings = [*map(tuple, results.manifest["set"]), *wanted.point]
     words = ["anabranch", "run", _scenario_file(results), "--schemes", wanted.scheme, "--seeds", f"{wanted.seed},"]
     for key, value in settings:

@@ -27,7 +27,7 @@ _TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunKey:
     """Run of results. `point` has pairs of key and value."""
 
     point: tuple[tuple[str, Any], ...]
@@ -40,33 +40,33 @@ class Wanted:
         )
 
 
-def make_again(
-    results: Results, wanted: Sequence[Wanted], use: Callable[[Wanted, Series], None]
-) -> dict[Wanted, list[str]]:
+def repeat_runs(
+    results: Results, wanted: Sequence[RunKey], use: Callable[[RunKey, Series], None]
+) -> dict[RunKey, list[str]]:
     """Repeats runs on all processors, and passes the traces of each to `use` when it ends, in any order.
 
     Returns the differences of each run from the results, which are empty if the engine is the same. Traces are in a
     temporary folder and are removed after use. Raises `RunError`, `ScenarioError` or `SchemeError` if a run cannot be
     made, for example because a file that a flow sends is missing.
     """
-    differences: dict[Wanted, list[str]] = {}
+    differences: dict[RunKey, list[str]] = {}
     # Traces are named by scheme and seed, so each point has its own folder.
     for point in dict.fromkeys(each.point for each in wanted):
         of_point = [each for each in wanted if each.point == point]
         with tempfile.TemporaryDirectory(prefix="anabranch-report-") as folder:
-            differences |= _make_point(results, dict(point), of_point, use, Path(folder))
+            differences |= _repeat_point(results, dict(point), of_point, use, Path(folder))
     return differences
 
 
-def _make_point(
-    results: Results, point: Point, wanted: Sequence[Wanted], use: Callable[[Wanted, Series], None], folder: Path
-) -> dict[Wanted, list[str]]:
+def _repeat_point(
+    results: Results, point: Point, wanted: Sequence[RunKey], use: Callable[[RunKey, Series], None], folder: Path
+) -> dict[RunKey, list[str]]:
     from anabranch.series import Series
 
     text, name = results.scenario_at(point), results.manifest["scenario_name"]
     scenario = Scenario.parse(text, name)
     jobs = [(_native.Prepared(text, each.scheme, "", name), each.seed) for each in wanted]
-    differences: dict[Wanted, list[str]] = {}
+    differences: dict[RunKey, list[str]] = {}
 
     def done(index: int, figures: str) -> None:
         run = run_of(scenario, json.loads(figures))
@@ -80,7 +80,7 @@ def _make_point(
     return differences
 
 
-def _differences(results: Results, wanted: Wanted, made: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def _differences(results: Results, wanted: RunKey, made: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     """Yields the differences in the rows of a run, of its paths and of its flows."""
     for table in ("runs", "paths", "flows"):
         stored = at_point(results.to_pandas(table), dict(wanted.point))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from anabranch.errors import ReportError, RunError, ScenarioError, SchemeError
 from anabranch.reporting.answer import answer
 from anabranch.reporting.charts import charts_of
-from anabranch.reporting.choice import MOST_CHOSEN, MOST_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
+from anabranch.reporting.choice import MAX_CHOSEN, MAX_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
 from anabranch.reporting.content import Page, TimelineSection
 from anabranch.reporting.numbers import counted
 from anabranch.reporting.points import Point, at_point, chosen_point, point_text, points_of, value_text, varied_keys
 from anabranch.reporting.progress import Progress
 from anabranch.reporting.recipes import REPORT_COMMAND, documents_of, recipes_of, timeline_words
-from anabranch.reporting.rerun import Wanted, make_again
+from anabranch.reporting.rerun import RunKey, repeat_runs
 from anabranch.reporting.run_index import RunIndex, index_of
 from anabranch.reporting.section import timeline_section
 from anabranch.reporting.tables import failure_tables, result_tables
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.series import Series
 
-_MOST_WARNED = 5
+_MAX_WARNED = 5
 
 
 def page_of_results(
@@ -36,8 +36,8 @@ def page_of_results(
     if results.runs.num_rows == 0:
         raise ReportError("the results have no runs, so there is nothing to report: run the sweep again")
     asked = _wanted(results, choices, seed)
-    wanted = asked[:MOST_CHOSEN]
-    warnings = [*_missing(results), *left_out(list(map(str, asked[MOST_CHOSEN:])))]
+    wanted = asked[:MAX_CHOSEN]
+    warnings = [*_missing(results), *left_out(list(map(str, asked[MAX_CHOSEN:])))]
     timeline, differing = _timeline(results, wanted, progress)
     warnings.extend(differing)
     baseline = _baseline(results)
@@ -83,7 +83,7 @@ def _missing(results: Results) -> list[str]:
     return [f"{missing} runs that were asked for are missing: the sweep was stopped. Running it again fills the holes."]
 
 
-def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[Wanted]:
+def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> list[RunKey]:
     """Returns the runs of the timeline, without schemes in Python.
 
     By default they are of the first point and seed, and at most ten.
@@ -95,7 +95,7 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
         if asked is not None and asked not in seeds:
             raise ChoiceError(f"there is no run with seed {asked}; there are: {listed(seeds)}")
     if not choices:
-        return _runs_at(results, points[0], known, seed)[:MOST_RUNS]
+        return _runs_at(results, points[0], known, seed)[:MAX_RUNS]
     runs = []
     for choice in choices:
         if choice.scheme in own:
@@ -114,44 +114,44 @@ def _wanted(results: Results, choices: Sequence[Choice], seed: int | None) -> li
     return list(dict.fromkeys(runs))
 
 
-def _runs_at(results: Results, point: Point, schemes: Sequence[str], seed: int | None) -> list[Wanted]:
+def _runs_at(results: Results, point: Point, schemes: Sequence[str], seed: int | None) -> list[RunKey]:
     """Returns a run of each scheme at a point, with this seed or the first one that it has."""
     rows = at_point(results.to_pandas("runs"), point)
     if seed is not None:
         rows = rows[rows["seed"] == seed]
     first = rows.groupby("scheme", sort=False)["seed"].first()
-    return [Wanted(tuple(point.items()), scheme, int(first[scheme])) for scheme in schemes if scheme in first]
+    return [RunKey(tuple(point.items()), scheme, int(first[scheme])) for scheme in schemes if scheme in first]
 
 
 def _timeline(
-    results: Results, wanted: Sequence[Wanted], progress: Progress
+    results: Results, wanted: Sequence[RunKey], progress: Progress
 ) -> tuple[TimelineSection | None, list[str]]:
     """Repeats these runs. Returns their timeline, and warnings about runs that differ from the results."""
     if not wanted:
         return None, ["There is no timeline, as runs of schemes in Python cannot be made again from their names."]
     labels = _labels(wanted)
-    parts: dict[Wanted, Timeline] = {}
+    parts: dict[RunKey, Timeline] = {}
     with progress.bar(len(wanted), "run") as step:
 
-        def use(run: Wanted, series: Series) -> None:
+        def use(run: RunKey, series: Series) -> None:
             parts[run] = timeline_of(series, labels[run])
             step()
 
         try:
-            differences = make_again(results, wanted, use)
+            differences = repeat_runs(results, wanted, use)
         except (RunError, ScenarioError, SchemeError) as error:
             return None, [f"There is no timeline, as a run could not be made again: {error}"]
     # The runs ended in any order.
     timeline = joined(parts[run] for run in wanted)
     warnings = [f"{run}: {'; '.join(found)}" for run, found in differences.items() if found]
     if warnings:
-        left = len(warnings) - _MOST_WARNED
+        left = len(warnings) - _MAX_WARNED
         warnings = [
             f"{len(warnings)} of {counted(len(wanted), 'run')} of the timeline, made again, "
             f"{'is' if len(warnings) == 1 else 'are'} not the same as in the results: "
             "timeline and tables do not belong together. "
             f"The results are of {_engine_of(results)}, the timeline is of {_engine_here()}.",
-            *warnings[:_MOST_WARNED],
+            *warnings[:_MAX_WARNED],
             *([f"and {left} more"] if left > 0 else []),
         ]
     if not timeline.tracks:
@@ -160,7 +160,7 @@ def _timeline(
     return timeline_section(timeline, _about(results, wanted, same=not warnings), index=index), warnings
 
 
-def _index(results: Results, wanted: Sequence[Wanted], labels: Mapping[Wanted, str]) -> RunIndex:
+def _index(results: Results, wanted: Sequence[RunKey], labels: Mapping[RunKey, str]) -> RunIndex:
     own = results.manifest.get("own_schemes", {})
     keys = list(results.over)
 
@@ -175,7 +175,7 @@ def _index(results: Results, wanted: Sequence[Wanted], labels: Mapping[Wanted, s
     return index_of(REPORT_COMMAND, timeline_words(wanted, schemes), points, runs, made)
 
 
-def _labels(wanted: Sequence[Wanted]) -> dict[Wanted, str]:
+def _labels(wanted: Sequence[RunKey]) -> dict[RunKey, str]:
     """Returns a unique label of each run: its scheme, the values of keys that differ, and the seed if it differs."""
     keys = varied_keys([dict(run.point) for run in wanted])
     several_seeds = len({run.seed for run in wanted}) > 1
@@ -186,7 +186,7 @@ def _labels(wanted: Sequence[Wanted]) -> dict[Wanted, str]:
     return labels
 
 
-def _about(results: Results, wanted: Sequence[Wanted], *, same: bool) -> tuple[str, ...]:
+def _about(results: Results, wanted: Sequence[RunKey], *, same: bool) -> tuple[str, ...]:
     points = [dict(run.point) for run in wanted]
     keys = varied_keys(points)
     where = "; ".join(f"{key} = {value_text(value)}" for key, value in points[0].items() if key not in keys)

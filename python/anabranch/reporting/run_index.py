@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anabranch.reporting.choice import MOST_CHOSEN
+from anabranch.reporting.choice import MAX_CHOSEN
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Maximum number of points in a page, in addition to those that have traces."""
 
 # Position of a run's point, scheme and seed.
@@ -48,7 +48,7 @@ class RunIndex:
             "seeds": self.seeds,
             "runs": self.runs,
             "made": self.made,
-            "most": MOST_CHOSEN,
+            "most": MAX_CHOSEN,
         }
 
 
@@ -61,7 +61,7 @@ def index_of(
 ) -> RunIndex:
     """Returns the index of the runs `made`, each a point, a scheme and a seed. Those in `runs` have traces."""
     traced = [run[0] for run in runs.values()]
-    listed = [point for at, point in enumerate(points) if at < MOST_POINTS or point in traced]
+    listed = [point for at, point in enumerate(points) if at < MAX_POINTS or point in traced]
     place = {tuple(point.values()): at for at, point in enumerate(listed)}
     schemes = list(dict.fromkeys(scheme for _, scheme, _ in made))
     seeds = sorted({seed for _, _, seed in made})

@@ -18,13 +18,13 @@ from anabranch.statistics import paired_difference, summary
 if TYPE_CHECKING:
     from anabranch.results import Results
 
-MOST_ROWS = 400
+MAX_ROWS = 400
 """Maximum number of rows of a table, one for each point and scheme. At least one point is shown."""
 
-MOST_POINTS_ASIDE = 16
+MAX_POINTS_ASIDE = 16
 """Maximum number of points side by side in the table of goodput."""
 
-MOST_FAILURES = 50
+MAX_FAILURES = 50
 
 _METRICS = (
     "goodput_kbps",
@@ -67,7 +67,7 @@ def result_tables(results: Results, baseline: str | None) -> tuple[Table, ...]:
 def _shown(results: Results) -> _Shown:
     points = points_of(results)
     keys = varied_keys(points)
-    most = max(MOST_ROWS // len(set(results.runs["scheme"].to_pylist())), 1)
+    most = max(MAX_ROWS // len(set(results.runs["scheme"].to_pylist())), 1)
     if len(points) <= most:
         return _Shown(results, keys, ())
     note = f"The first {most} of {len(points)} points. results.to_pandas() has all of them."
@@ -81,7 +81,7 @@ def failure_tables(results: Results) -> tuple[Table, ...]:
     if failed.empty:
         return ()
     keys = varied_keys(points_of(results))
-    shown = failed.head(MOST_FAILURES)
+    shown = failed.head(MAX_FAILURES)
     rows = [
         (*(value_text(row[key]) for key in keys), row["scheme"], str(row["seed"]), row["failure"])
         for row in shown.to_dict("records")
@@ -105,7 +105,7 @@ def _goodput_table(shown: _Shown) -> Table | None:
     """Returns goodput as `anabranch run --sweep` shows it: schemes by points."""
     results, keys = shown.results, shown.keys
     points = points_of(results)
-    if not 1 < len(points) <= MOST_POINTS_ASIDE:
+    if not 1 < len(points) <= MAX_POINTS_ASIDE:
         return None
     means = summary(results, "goodput_kbps", table="runs")
     common = int(means["n"].iloc[0]) if means["n"].nunique() == 1 else None

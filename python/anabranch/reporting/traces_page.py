@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import ReportError
-from anabranch.reporting.choice import MOST_CHOSEN, MOST_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
+from anabranch.reporting.choice import MAX_CHOSEN, MAX_RUNS, Choice, ChoiceError, left_out, listed, schemes_of
 from anabranch.reporting.content import Column, Document, Page, Recipe, Table
 from anabranch.reporting.numbers import NOTHING, counted, number
 from anabranch.reporting.progress import Progress
@@ -39,7 +39,7 @@ def page_of_traces(
 
     runs = sorted(map(Series, trace_folders(folder)), key=_place)
     asked = _chosen(runs, choices, seed)
-    chosen = asked[:MOST_CHOSEN]
+    chosen = asked[:MAX_CHOSEN]
     labels = _labels(runs)
     # A new `Series` for each run, so that the data of one is freed before the next is read.
     timeline = joined(timeline_of(Series(run.folder), labels[run.folder]) for run in progress.track(chosen, "trace"))
@@ -50,7 +50,7 @@ def page_of_traces(
         title=title or f"Traces in {_name(folder)}",
         lead=_lead(runs),
         tables=(_table(runs, labels),),
-        warnings=tuple(left_out([labels[run.folder] for run in asked[MOST_CHOSEN:]])),
+        warnings=tuple(left_out([labels[run.folder] for run in asked[MAX_CHOSEN:]])),
         timeline=timeline_section(
             timeline,
             tuple(about),
@@ -89,7 +89,7 @@ def _chosen(runs: Sequence[Series], choices: Sequence[Choice], seed: int | None)
             known = listed(seeds) if seeds else "none, as these are traces of real sockets"
             raise ChoiceError(f"there is no run with seed {asked}; there are: {known}")
     if not choices:
-        return _of_seed(runs, seed)[:MOST_RUNS]
+        return _of_seed(runs, seed)[:MAX_RUNS]
     found: dict[Path, Series] = {}
     for choice in choices:
         of_seed = _of_seed(runs, seed if choice.seed is None else choice.seed)

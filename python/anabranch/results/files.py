@@ -18,7 +18,7 @@ from anabranch.results.schema import DELIVERY_FIGURES, schema
 from anabranch.text_file import read_text
 
 MANIFEST = "manifest.json"
-AGAIN = "run the sweep again with the same --out, which takes finished runs from the cache"
+RESUME_HINT = "run the sweep again with the same --out, which takes finished runs from the cache"
 _KEYS = {
     "format": str,
     "version": str,
@@ -142,9 +142,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(read_text(path))
     except FileNotFoundError:
         there = "has no manifest.json" if folder.is_dir() else "does not exist"
-        raise ResultsError(f"{folder}: {there}, so it holds no complete results: {AGAIN}") from None
+        raise ResultsError(f"{folder}: {there}, so it holds no complete results: {RESUME_HINT}") from None
     except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}: {AGAIN}") from error
+        raise ResultsError(f"{path}: cannot be read: {error}: {RESUME_HINT}") from error
     if not isinstance(manifest, dict) or "format" not in manifest:
         raise ResultsError(f"{path}: is no manifest of results; name the folder that a sweep has written")
     if manifest["format"] != FORMAT:
@@ -154,7 +154,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         )
     for key, kind in _KEYS.items():
         if not isinstance(manifest.get(key), kind):
-            raise ResultsError(f"{path}: `{key}` is missing or is no {kind.__name__}: {AGAIN}")
+            raise ResultsError(f"{path}: `{key}` is missing or is no {kind.__name__}: {RESUME_HINT}")
     return manifest
 
 
@@ -165,20 +165,20 @@ def _read_table(path: Path, table: Table, manifest: dict[str, Any], rows: dict[s
             whole = pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
             read: pa.Table = whole.read(use_threads=False)
     except FileNotFoundError:
-        raise ResultsError(f"{path}: is missing: {AGAIN}") from None
+        raise ResultsError(f"{path}: is missing: {RESUME_HINT}") from None
     except (OSError, pa.ArrowException) as error:
-        raise ResultsError(f"{path}: is damaged or no Parquet file ({error}): {AGAIN}") from error
+        raise ResultsError(f"{path}: is damaged or no Parquet file ({error}): {RESUME_HINT}") from error
     expected = schema(table, manifest["over"])
     for field in DELIVERY_FIGURES if table == "flows" else ():
         if field.name not in read.column_names:
             read = read.append_column(field, pa.nulls(read.num_rows, field.type))
     missing = [name for name in expected.names if name not in read.column_names]
     if missing:
-        raise ResultsError(f"{path}: has no column `{missing[0]}`: {AGAIN}")
+        raise ResultsError(f"{path}: has no column `{missing[0]}`: {RESUME_HINT}")
     try:
         read = read.select(expected.names).cast(expected)
     except (pa.ArrowException, ValueError) as error:
-        raise ResultsError(f"{path}: a column has another type than it should: {error}: {AGAIN}") from error
+        raise ResultsError(f"{path}: a column has another type than it should: {error}: {RESUME_HINT}") from error
     if read.num_rows != rows.get(table):
-        raise ResultsError(f"{path}: has {read.num_rows} rows, manifest.json says {rows.get(table)}: {AGAIN}")
+        raise ResultsError(f"{path}: has {read.num_rows} rows, manifest.json says {rows.get(table)}: {RESUME_HINT}")
     return read

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from anabranch.results import Results
 
 # Maximum number of rows in a notebook, as in pandas.
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 
 
 def means(results: Results, metric: str) -> pandas.DataFrame:
@@ -54,9 +54,9 @@ def as_html(results: Results, metric: str) -> str:
         return f"<p><b>{name}</b>: no runs</p>"
     head = f"<p><b>{name}</b>: {escaped(metric)}, {runs}; means with 95 % intervals</p>"
     table = means(results, metric)
-    cut = len(table) - _MOST_ROWS
+    cut = len(table) - _MAX_ROWS
     more = f"<p>… and {cut} more rows: see <code>summary()</code></p>" if cut > 0 else ""
-    return head + _wide(table.head(_MOST_ROWS)) + more
+    return head + _wide(table.head(_MAX_ROWS)) + more
 
 
 def _wide(table: pandas.DataFrame) -> str:

@@ -1,6 +1,6 @@
 """Scenarios: links and paths between two hosts, flows, and settings of runs.
 
-The dataclasses here mirror scenario files both ways; the book's chapter "Scenario files" says what each key means.
+The dataclasses have the keys of scenario files, which the book's chapter "Scenario files" defines.
 """
 
 from anabranch.scenario.flow import Flow

@@ -1,4 +1,4 @@
-"""`[[flow]]`: an association, and its data."""
+"""Flow, `[[flow]]`: an association and its data."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Flow(tables.Flow):
 
     @classmethod
     def of_clip(cls, clip: str, *, frames: int | None = None, **keys: Any) -> Flow:
-        """The flow of a clip: `photographs`, `synthetic` or a file, of which the first `frames` are sent.
+        """Returns the flow of a clip: `photographs`, `synthetic` or a file, of which the first `frames` are sent.
 
-        It is encoded as `anabranch video encode` does it, and kept in the user's folder of caches. `keys` are those of
-        a flow. Needs `pip install 'anabranch[video]'`. Raises `VideoError` if it cannot be read or encoded.
+        The clip is encoded as by `anabranch video encode`, and stored in the user's cache folder. `keys` are those of a
+        flow. Needs `pip install 'anabranch[video]'`. Raises `VideoError` if the clip cannot be read or encoded.
         """
-        from anabranch.video.kept import kept_clip
-        from anabranch.video.user_clip import Reading
+        from anabranch.video.clip_cache import cached_clip
+        from anabranch.video.user_clip import ReadOptions
 
-        return cls(kind="video", trace=str(kept_clip(clip, Reading(frames=frames)).folder / "trace.csv"), **keys)
+        return cls(kind="video", trace=str(cached_clip(clip, ReadOptions(frames=frames)).folder / "trace.csv"), **keys)

@@ -1,6 +1,6 @@
-"""Scenario files as people write them: a header for each table, losses and lists in one line.
+"""Writer of scenario files, with a header for each table, and losses and lists in one line.
 
-tomli-w writes the values. Its own layout would put short paths before everything else, as a list of inline tables.
+tomli-w writes the values. Its layout would put short paths before all other tables, as a list of inline tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def document(table: Mapping[str, Any], above: str = "") -> str:
-    """The text of a table whose header is written already, and of the tables in it; `above` begins their headers."""
+    """Returns the text of a table without its header, and of its inner tables, whose headers begin with `above`."""
     lines = [f"{bare(key)} = {literal(value)}\n" for key, value in table.items() if not has_header(key, value)]
     for key, value in table.items():
         if not has_header(key, value):
@@ -31,7 +31,7 @@ def document(table: Mapping[str, Any], above: str = "") -> str:
 
 
 def has_header(key: str, value: Any) -> bool:
-    """Returns whether a value is written under headers of its own."""
+    """Returns `True` if a value has one or more headers of its own."""
     if key == "loss":
         return False
     return isinstance(value, dict) or (isinstance(value, list) and value != [] and all(map(is_table, value)))
@@ -42,12 +42,12 @@ def is_table(value: Any) -> bool:
 
 
 def bare(key: str) -> str:
-    """A key, in quotes if it needs them."""
+    """Returns a key, in quotes if it needs them."""
     return key if BARE_KEY.fullmatch(key) else literal(key)
 
 
 def literal(value: Any) -> str:
-    """A value in one line."""
+    """Returns a value in one line."""
     if isinstance(value, Mapping):
         inner = ", ".join(f"{bare(key)} = {literal(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"

@@ -1,4 +1,4 @@
-"""A scenario as a notebook shows it."""
+"""View of a scenario in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from anabranch.html import escaped, table_of
 
 
 def as_html(name: str, table: Mapping[str, Any]) -> str:
-    """Returns the duration and the schemes, and a row for each path and flow, of a table with every default."""
+    """Returns HTML with duration and schemes, and a row for each path and flow, of a table with every default."""
     run = table["run"]
     schemes = ", ".join(run["schemes"])
     seeds = run["seeds"] if isinstance(run["seeds"], int) else len(run["seeds"])
@@ -23,7 +23,7 @@ def as_html(name: str, table: Mapping[str, Any]) -> str:
 
 
 def _rows(name: str, rows: list[dict[str, Any]]) -> str:
-    """Tables of a list, side by side: a column for each key that one of them has as text or number."""
+    """Returns a table with a row for each entry, and a column for each key with text or a number."""
     keys = list(dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, (dict, list))))
     keys = sorted(keys, key=lambda key: key != "name")
     more = [", ".join(key for key, value in row.items() if isinstance(value, (dict, list))) for row in rows]

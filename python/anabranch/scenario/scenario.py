@@ -1,4 +1,4 @@
-"""A scenario as a whole."""
+"""Scenario with all of its tables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from anabranch.scenario.tables import AssociationSettings, Link, Path, RunSettin
 class Scenario(Table):
     """Links between two hosts, their flows, and the runs.
 
-    Values are kept as a scenario file has them: text with units such as `"10 Mbit/s"`, numbers where it has numbers,
-    and `None` or `()` for what is left to its default. The book's chapter "Scenario files" says what each means.
+    Values are those of a scenario file: text with units such as `"10 Mbit/s"`, numbers, and `None` or `()` for omitted
+    keys. The book's chapter "Scenario files" defines each key.
 
-    A scenario is checked when it is made, in whatever way: `ScenarioError` has everything that is wrong with it. Two
-    are equal if their files say the same; `name` and `folder` do not count.
+    The constructor and all other methods that return a scenario check it, and raise `ScenarioError` with all errors.
+    Two scenarios are equal if their files have the same values; `name` and `folder` do not count.
 
     >>> two = Scenario(
     ...     run=RunSettings(duration="5 s", schemes=["cmt"]),
@@ -51,21 +51,21 @@ class Scenario(Table):
     association: AssociationSettings = field(default_factory=AssociationSettings)
     """Settings of every association."""
     schemes: Sequence[Scheme] = ()
-    """Schemes that it defines for itself."""
+    """Named schemes of this scenario."""
     links: Sequence[Link] = ()
     """Links that paths share."""
     paths: Sequence[Path]
-    """Paths between the hosts; the first is the primary path of flows that do not name theirs."""
+    """Paths between the hosts. The first is the primary path of flows without `paths`."""
     flows: Sequence[Flow] = ()
-    """Flows; without any, one bulk flow over all paths."""
+    """Flows; the default is one bulk flow over all paths."""
     name: str = field(default="scenario", compare=False)
-    """Name in messages: the file that it was read from."""
+    """Name in messages, such as that of its file."""
     folder: FilePath = field(default=FilePath(), compare=False)
-    """Folder of the files that its flows send; an absolute path."""
+    """Absolute path of the folder with the files that its flows send."""
     native: _native.Scenario = field(init=False, repr=False, compare=False)
-    """The native object, which sweeps and runs share."""
+    """Native object, which sweeps and runs share."""
     read_from: InitVar[_native.Scenario | None] = None
-    """The native object that the tables come from. Without one they are read."""
+    """Native object with the same values as the tables. The default parses the tables."""
 
     def __post_init__(self, read_from: _native.Scenario | None) -> None:
         Table.__post_init__(self)
@@ -75,7 +75,7 @@ class Scenario(Table):
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> Scenario:
-        """Reads a scenario file. Raises `ScenarioError` if it cannot be read, or with all that is wrong in it."""
+        """Reads a scenario file. Raises `ScenarioError` if it cannot be read, or with all of its errors."""
         path = FilePath(file)
         name = printable(path)
         try:
@@ -86,9 +86,9 @@ class Scenario(Table):
 
     @classmethod
     def parse(cls, text: str, name: str = "scenario", folder: str | os.PathLike[str] = "") -> Scenario:
-        """Reads the text of a scenario; `name` stands for the file in messages, and `folder` for the one it is in.
+        """Parses the text of a scenario. `name` is its name in messages, and `folder` that of files that flows send.
 
-        Raises `ScenarioError` with all that is wrong in the text.
+        Raises `ScenarioError` with all errors.
         """
         return cls._of(_native.Scenario(text, name), name, folder)
 
@@ -96,30 +96,30 @@ class Scenario(Table):
     def from_dict(
         cls, table: Mapping[str, Any], name: str = "scenario", folder: str | os.PathLike[str] = ""
     ) -> Scenario:
-        """The scenario of a dictionary with the keys of a scenario file: `{"run": {...}, "path": [{...}], ...}`.
+        """Reads a dictionary with the keys of a scenario file: `{"run": {...}, "path": [{...}], ...}`.
 
-        Raises `ScenarioError` with all that is wrong, as if it were a file.
+        Raises `ScenarioError` with all errors, as `read` does.
         """
         text = tomli_w.dumps(written(plain(table, name)))
         return cls._of(_native.Scenario(text, f"{name} (as TOML)"), name, folder)
 
     @classmethod
     def _of(cls, native: _native.Scenario, name: str, folder: str | os.PathLike[str]) -> Scenario:
-        """The scenario with the keys that were given to the native one."""
+        """Returns the scenario with the given keys of a native one."""
         table = native.table()
         named = [{"name": scheme, **inner} for scheme, inner in table.get("scheme", {}).items()]
         arguments = cls.arguments({**table, "scheme": named})
         return cls(**arguments, name=name, folder=FilePath(folder), read_from=native)
 
     def to_table(self) -> dict[str, Any]:
-        """The keys that were given, as a dictionary of plain values."""
+        """Returns the given keys as a dictionary of plain values."""
         table = {key: value for key, value in Table.to_table(self).items() if value != {}}
         if "scheme" in table:
             table["scheme"] = self._by_name(table["scheme"])
         return table
 
     def _by_name(self, schemes: Any) -> dict[str, Any]:
-        """Definitions as a file has them, where the name is part of the header."""
+        """Returns definitions of schemes by name, which is part of the header in a file."""
         tables: dict[str, Any] = {}
         if not isinstance(schemes, list) or not all(isinstance(scheme, dict) for scheme in schemes):
             raise ScenarioError(
@@ -129,7 +129,7 @@ class Scenario(Table):
         for scheme in schemes:
             name = scheme["name"]
             if name in tables:
-                raise ScenarioError(f"{self.name}: two schemes are called `{name}`: give each a name of its own")
+                raise ScenarioError(f"{self.name}: two schemes are called `{name}`: give each another name")
             tables[name] = {key: value for key, value in scheme.items() if key != "name"}
         return tables
 
@@ -140,34 +140,34 @@ class Scenario(Table):
         return as_html(self.name, self.resolved().to_table())
 
     def to_toml(self, *, resolved: bool = False) -> str:
-        """The text of a file that says the same: what was given, or with `resolved` everything.
+        """Returns the text of a scenario file with the given keys, or with all of them if `resolved`.
 
-        The resolved text is canonical: scenarios that mean the same have the same one.
+        The resolved text is canonical: scenarios with equal values have equal texts.
         """
         return self.native.to_toml() if resolved else document(self.to_table())
 
     def resolved(self) -> Scenario:
-        """The scenario with every default in it."""
+        """Returns the scenario with every default in it."""
         return Scenario.parse(self.to_toml(resolved=True), self.name, self.folder)
 
     def with_values(self, values: Mapping[str, Any]) -> Scenario:
-        """The scenario with other values, as `--set` puts them in: by dotted key, later ones over earlier ones.
+        """Returns the scenario with other values, by dotted key as with `--set`. Later values replace earlier ones.
 
-        An element of a list goes by its name, by its index from 0, or by `*` for all of them. What follows from a value
-        by default follows from the new one.
+        The key of a list's element has its name, its index from 0, or `*` for all elements. Defaults that follow from a
+        value follow from the new one.
 
         >>> scenario = Scenario.parse('[run]\\nduration = "5 s"\\n[[path]]\\nrate = "1 Mbit/s"\\ndelay = "10 ms"')
         >>> scenario.with_values({"path.*.loss": 0.02, "run.seeds": 20}).paths[0].loss
         0.02
 
-        Raises `ScenarioError` if a key matches nothing, or the scenario is wrong with these values.
+        Raises `ScenarioError` if a key matches nothing, or the scenario is invalid with these values.
         """
         given = [(key, literal(written(plain(value, key)))) for key, value in values.items()]
         return Scenario._of(self.native.with_values(given), self.name, self.folder)
 
 
 def decoded(data: bytes, name: str) -> str:
-    """The text of a file."""
+    """Returns the text of a file. Raises `ScenarioError` with the place if it is not in UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -177,15 +177,15 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def printable(path: FilePath) -> str:
-    """A path for messages. Names of files may have bytes that are no text, and characters that break a line."""
+    """Returns a path for messages. File names may have bytes that are no text, and characters that break a line."""
     text = os.fsencode(path).decode(errors="replace")
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def load(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
-    """A scenario as it is, or read from the file that a path leads to.
+    """Returns a scenario, or reads it from the file of a path.
 
-    Raises `ScenarioError`; for text in place of a path, with what to do about it.
+    Raises `ScenarioError`. For text in place of a path it names the remedy.
     """
     if isinstance(scenario, Scenario):
         return scenario

@@ -1,4 +1,4 @@
-"""Dataclasses that stand for the tables of a scenario file."""
+"""Base of the dataclasses for tables of a scenario file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ AnyTable = TypeVar("AnyTable", bound="Table")
 
 
 class Table:
-    """A table of a scenario file. Fields are the keys that it can have; those that are not given are `None` or `()`."""
+    """Table of a scenario file. Fields are its possible keys; omitted ones are `None` or `()`."""
 
     __slots__ = ()
 
     KEYS: ClassVar[Mapping[str, str]] = {}
-    """Fields that are called otherwise in a file."""
+    """Keys of fields that have another name in a file."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {}
-    """Fields that hold tables, and what these are read as."""
+    """Classes of fields that contain tables."""
 
     UNITS: ClassVar[Mapping[str, str]] = {}
-    """Fields whose values have units, with the one that they are usually given in."""
+    """Usual units of fields whose values need one."""
 
     def __post_init__(self) -> None:
         for field in self.file_fields():
@@ -52,7 +52,7 @@ class Table:
         return f"{type(self).__name__}({', '.join(pairs)})"
 
     def to_table(self) -> dict[str, Any]:
-        """The keys that were given, as `tomli_w` takes them."""
+        """Returns the given keys in the form of `tomli_w`."""
         table = {}
         for field in self.file_fields():
             value = getattr(self, field.name)
@@ -64,13 +64,13 @@ class Table:
     def from_table(cls: type[AnyTable], table: Mapping[str, Any]) -> AnyTable:
         """Reads a table of a file.
 
-        Raises `ScenarioError` if it has a key that means nothing here.
+        Raises `ScenarioError` for an unknown key.
         """
         return cls(**cls.arguments(table))
 
     @classmethod
     def arguments(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of a table of a file by the fields that hold them."""
+        """Returns the values of a table of a file by field."""
         names = cls.fields_by_key()
         for key in table:
             if key not in names:
@@ -79,12 +79,12 @@ class Table:
 
     @classmethod
     def fields_by_key(cls) -> dict[str, str]:
-        """The keys of a file with the fields that hold their values."""
+        """Returns the field of each key."""
         return {cls.key_of(field): field.name for field in cls.file_fields()}
 
     @classmethod
     def file_fields(cls) -> list[dataclasses.Field[Any]]:
-        """The fields that a file has; those that do not count when objects are compared are not among them."""
+        """Returns the fields with keys in a file, which are those that count in comparisons."""
         return [field for field in dataclasses.fields(cls) if field.compare]  # type: ignore[arg-type]
 
     @classmethod
@@ -94,7 +94,7 @@ class Table:
 
 
 def _without_unit(of: str, name: str, value: float, unit: str) -> ScenarioError:
-    """The error for a number where a unit is needed, with the unit that a number of this size is most likely in."""
+    """Returns the error for a number without a unit, with the most likely unit for a number of this size."""
     if value < 0:
         return ScenarioError(f'{of}({name}={value!r}): `{name}` is not negative, and needs a unit: {name}="1 {unit}"')
     given, unit = _with_unit(value, unit)
@@ -104,7 +104,7 @@ def _without_unit(of: str, name: str, value: float, unit: str) -> ScenarioError:
     )
 
 
-# Numbers that are too large for the usual unit of their key are likely in a smaller one, of which so many make it up.
+# Numbers from here on are too large for the usual unit. They are likely in the smaller one, with this factor.
 _LARGE = 100_000
 _SMALLER = {"Mbit/s": ("bit/s", 1_000_000), "KiB": ("B", 1024), "MB": ("B", 1_000_000)}
 
@@ -118,14 +118,14 @@ def _with_unit(value: float, unit: str) -> tuple[str, str]:
 
 
 def unknown_key(key: object, where: str, known: list[str]) -> ScenarioError:
-    """The error for a key that means nothing."""
+    """Returns the error for an unknown key."""
     close = difflib.get_close_matches(str(key), known, 1)
     hint = f"; did you mean `{close[0]}`?" if close else ""
     return ScenarioError(f"unknown key `{key}` of {where}: expected one of: {', '.join(known)}{hint}")
 
 
 def read_inner(of: type[Table] | None, value: Any) -> Any:
-    """A value in which mappings have become tables of this class."""
+    """Returns a value with its mappings converted to tables of this class."""
     if of is None:
         return value
     if isinstance(value, Mapping):
@@ -136,7 +136,7 @@ def read_inner(of: type[Table] | None, value: Any) -> Any:
 
 
 def written(value: Any) -> Any:
-    """A value as a TOML writer takes it."""
+    """Returns a value in the form of a TOML writer."""
     if isinstance(value, Table):
         return value.to_table()
     if isinstance(value, tuple):
@@ -147,9 +147,9 @@ def written(value: Any) -> Any:
 
 
 def plain(value: Any, key: str) -> Any:
-    """A value made of Python's own types, which cannot be changed from outside: lists and arrays become tuples.
+    """Returns an immutable value of Python's built-in types: lists and arrays become tuples.
 
-    Raises `ScenarioError` if no file could hold it.
+    Raises `ScenarioError` if a file cannot contain it.
     """
     if isinstance(value, (bool, Table)):
         return value
@@ -166,11 +166,13 @@ def plain(value: Any, key: str) -> Any:
     if isinstance(value, os.PathLike):
         return text(os.fsdecode(value), key)
     found = "None" if value is None else f"a {type(value).__name__}"
-    raise ScenarioError(f"`{key}` is {found}, which no scenario file can hold: give text or a number, or leave it out")
+    raise ScenarioError(
+        f"`{key}` is {found}, which no scenario file can contain: give text or a number, or leave it out"
+    )
 
 
 def text(value: str, key: str) -> str:
-    """Text that can be written to a file."""
+    """Returns text unchanged. Raises `ScenarioError` if it cannot be written to a file."""
     try:
         value.encode()
     except UnicodeEncodeError as error:

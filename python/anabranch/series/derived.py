@@ -14,7 +14,7 @@ import pandas
 from numpy.typing import NDArray
 
 NANOSECONDS = 1_000_000_000
-MOST_ROWS = 20_000_000
+MAX_ROWS = 20_000_000
 """Maximum number of rows of a regular grid: more than any figure can show."""
 
 LINE = ["flow", "direction", "path"]
@@ -37,8 +37,8 @@ def grid_step(every_s: float, end_s: float, lines: int) -> int:
     """Returns the step of a grid in nanoseconds. Raises `ValueError` if it is invalid or the grid has too many rows."""
     if not (math.isfinite(every_s) and round(every_s * NANOSECONDS) > 0):
         raise ValueError(f"every_s is {every_s}: expected seconds, more than 0")
-    if end_s / every_s * lines > MOST_ROWS:
-        raise ValueError(f"every_s is {every_s}: {lines} lines of {end_s} s would take more than {MOST_ROWS} rows")
+    if end_s / every_s * lines > MAX_ROWS:
+        raise ValueError(f"every_s is {every_s}: {lines} lines of {end_s} s would take more than {MAX_ROWS} rows")
     return round(every_s * NANOSECONDS)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from anabranch.results import Results
     from anabranch.sweeps.axis import Over
     from anabranch.sweeps.executors import ExecutorLike
-    from anabranch.sweeps.given_scenario import ScenarioLike
+    from anabranch.sweeps.scenario_source import ScenarioLike
     from anabranch.sweeps.seeds import Seeds
 
 __all__ = ["CacheWarning", "Precision", "sweep"]
@@ -43,7 +43,7 @@ def sweep(
     of tuples of values is swept side by side. The key `"scheme"` has a list of schemes (default: the scenario's own).
     `overrides` has values for all points, as `--set` has. `seeds` is a number, where 20 stands for 1 to 20, or a list
     (default: the scenario's own). With `until`, seeds are added to each point and scheme until the mean has the
-    requested `Precision`: 1 to `most`, or in the order of the list.
+    requested `Precision`: 1 to `max_seeds`, or in the order of the list.
 
     Native threads make the runs, `workers` of them or one per processor. Alternatives are any
     `concurrent.futures.Executor`, a `distributed.Client`, `"processes:N"` and `"dask://HOST:PORT"`. Only text and

@@ -35,7 +35,7 @@ class Cache:
         self.folder = folder
         self.damaged = 0
         self.first_damage = ""
-        self.unkept = 0
+        self.unstored = 0
         self.first_failure = ""
         self._own = f"{os.getpid()}-{secrets.token_hex(4)}"
 
@@ -91,7 +91,7 @@ class Cache:
                 self._write(beside, _header(key, content) + b"\n" + content)
             beside.replace(path)
         except OSError as error:
-            self.unkept += 1
+            self.unstored += 1
             self.first_failure = self.first_failure or f"{path}: {error.strerror or error}"
             _remove(beside)
             return False

@@ -1,4 +1,4 @@
-"""The grid of a sweep: points, schemes and seeds, all checked before the first run."""
+"""Grid of a sweep: points, schemes and seeds, all checked before the first run."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dataclasses import dataclass
 
 from anabranch import _native
 from anabranch.errors import AnabranchError, ScenarioError, SchemeError
-from anabranch.policy.given import OwnScheme
+from anabranch.policy.python_scheme import PythonScheme
 from anabranch.sweeps.axis import Axis, in_words
 from anabranch.sweeps.faults import Faults
 from anabranch.sweeps.files import Files
-from anabranch.sweeps.given_scenario import GivenScenario
 from anabranch.sweeps.key import CellKey
+from anabranch.sweeps.scenario_source import ScenarioSource
 from anabranch.values import Value, literal
 from anabranch.version import Engine
 
-# Runs are told their scheme and seed apart, so that both are no part of what the scenario says.
+# Runs get scheme and seed as arguments, so that texts of scenarios contain neither.
 _ONE_RUN = [("run.schemes", '["cmt"]'), ("run.seeds", "1")]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One choice of a value for each swept key, and the canonical scenario that it makes.
+    """One choice of a value for each swept key, with its canonical scenario.
 
-    `files` has the SHA-256 of each file that a flow sends, by the path that the scenario gives. `native` is the same
-    scenario, if it has been read.
+    `files` has the SHA-256 of each file that a flow sends, by its path in the scenario. `native` is the parsed
+    scenario, if it has been parsed.
     """
 
     values: tuple[Value, ...]
@@ -43,31 +43,31 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A point with a scheme: runs that differ in their seeds only. `label` is the scheme as results name it.
+    """Point with a scheme: runs that differ in their seeds only. `label` is the name of the scheme in results.
 
-    A scheme in Python is `own`, and `scheme` what it is based on. Its runs have an `unfinished_key` too, which holds
-    what could be read of it: they are kept under that one until the sweep is complete if `key` may not be used.
+    `scheme` is the base of a scheme in Python. Its runs have an `unfinished_key` too, from the readable part of the
+    scheme. If the runs are not cacheable, they are stored under that key until the sweep is complete.
     """
 
     point: int
     scheme: str
     label: str
     key: CellKey
-    own: OwnScheme | None = None
+    python_scheme: PythonScheme | None = None
     unfinished_key: CellKey | None = None
     prepared: _native.Prepared | None = None
 
     @property
-    def is_kept(self) -> bool:
+    def is_cacheable(self) -> bool:
         """Returns `True` if later sweeps may use its runs: the key has all that they depend on."""
-        return self.own is None or self.own.keeping.is_allowed
+        return self.python_scheme is None or self.python_scheme.cache_permission.is_allowed
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Every run of a sweep, by its position: (point, scheme, seed), the last of which goes fastest."""
+    """Runs of a sweep in the order of point, scheme and seed. The position in this order identifies a run."""
 
-    given: GivenScenario
+    given: ScenarioSource
     overrides: tuple[tuple[str, Value], ...]
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
@@ -77,63 +77,63 @@ class Grid:
 
     @property
     def keys(self) -> list[str]:
-        """The swept keys, in order."""
+        """Swept keys, in order."""
         return [key for axis in self.axes for key in axis.keys]
 
     @property
     def schemes(self) -> list[str]:
-        """The schemes as results name them, in order."""
+        """Names of the schemes in results, in order."""
         return list(dict.fromkeys(cell.label for cell in self.cells))
 
     @property
-    def own_schemes(self) -> dict[str, OwnScheme]:
-        """The schemes in Python among them."""
-        return {cell.label: cell.own for cell in self.cells if cell.own}
+    def python_schemes(self) -> dict[str, PythonScheme]:
+        """Schemes in Python by their names."""
+        return {cell.label: cell.python_scheme for cell in self.cells if cell.python_scheme}
 
     @property
     def over(self) -> dict[str, list[Value]]:
-        """The values of each swept key, in order."""
+        """Values of each swept key, in order."""
         return {key: [step[at] for step in axis.steps] for axis in self.axes for at, key in enumerate(axis.keys)}
 
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)
 
     def cell_of(self, position: int) -> Cell:
-        """The cell of the run at this position."""
+        """Returns the cell of the run at this position."""
         return self.cells[position // len(self.seeds)]
 
     def seed_of(self, position: int) -> int:
-        """The seed of the run at this position."""
+        """Returns the seed of the run at this position."""
         return self.seeds[position % len(self.seeds)]
 
     def key_of(self, position: int) -> str:
-        """The key of the run at this position."""
+        """Returns the key of the run at this position."""
         return self.cell_of(position).key.of(self.seed_of(position))
 
     def prepare(self, cell: Cell) -> _native.Prepared:
-        """The cell as the native module wants it."""
+        """Returns the cell in the form of the native module."""
         if cell.prepared is not None:
             return cell.prepared
         scenario = self.points[cell.point].scenario
-        own = cell.own.native() if cell.own else None
+        own = cell.python_scheme.native() if cell.python_scheme else None
         return _native.Prepared(scenario, cell.scheme, self.given.folder, self.given.file, own)
 
     def in_words(self, cell: Cell) -> str:
-        """The cell in words, for messages."""
+        """Returns a description of the cell for messages."""
         return f"{in_words(self.keys, self.points[cell.point].values)}, scheme {cell.label}"
 
 
 def make_grid(
-    given: GivenScenario,
+    given: ScenarioSource,
     axes: Sequence[Axis],
     overrides: Mapping[str, Value],
-    schemes: Sequence[str | OwnScheme] | None,
+    schemes: Sequence[str | PythonScheme] | None,
     seeds: Sequence[int] | None,
     engine: Engine,
 ) -> Grid:
     """Checks every point with every scheme. `schemes` and `seeds` are those of the scenario if not given.
 
-    Raises `SweepError` with everything that is wrong in the grid.
+    Raises `SweepError` with all errors of the grid.
     """
     maker = _Points(given, axes, overrides)
     points = maker.checked()
@@ -160,9 +160,9 @@ def _point_values(axes: Sequence[Axis], steps: Sequence[tuple[Value, ...]]) -> l
 
 
 class _Points:
-    """Makes the points, one after the other."""
+    """Creates and checks the points."""
 
-    def __init__(self, given: GivenScenario, axes: Sequence[Axis], overrides: Mapping[str, Value]) -> None:
+    def __init__(self, given: ScenarioSource, axes: Sequence[Axis], overrides: Mapping[str, Value]) -> None:
         self._source = given
         self._axes = axes
         self._overrides = overrides
@@ -175,11 +175,11 @@ class _Points:
         self.files = Files(given.folder)
 
     def first_scenario(self) -> _native.Scenario:
-        """The scenario of the first point, with its own schemes and seeds."""
+        """Returns the scenario of the first point, with its own schemes and seeds."""
         return self._text.read(_as_literals(self._values([axis.steps[0] for axis in self._axes])))
 
     def checked(self) -> tuple[Point, ...]:
-        # Each value for itself first: a grid of a thousand points has the same few faults a thousand times.
+        # Each value is checked alone first, since a thousand points would repeat the same few faults.
         first = [axis.steps[0] for axis in self._axes]
         self._resolve(first)
         for at, axis in enumerate(self._axes):
@@ -187,7 +187,7 @@ class _Points:
                 self._resolve([*first[:at], step, *first[at + 1 :]])
         self._faults.raise_if_any()
         points = [self._point(steps) for steps in itertools.product(*(axis.steps for axis in self._axes))]
-        self._check_twins([point for point in points if point])
+        self._check_duplicates([point for point in points if point])
         self._faults.raise_if_any()
         return tuple(point for point in points if point)
 
@@ -215,41 +215,43 @@ class _Points:
             self._faults.add(f"`{key}`: {self._source.folder / path}: {error.strerror}")
             return ""
 
-    def _check_twins(self, points: Sequence[Point]) -> None:
+    def _check_duplicates(self, points: Sequence[Point]) -> None:
         keys = [key for axis in self._axes for key in axis.keys]
         seen: dict[str, Point] = {}
         for point in points:
-            twin = seen.setdefault(point.scenario, point)
-            if twin is not point:
-                these = f"{in_words(keys, twin.values)} and {in_words(keys, point.values)}"
+            first = seen.setdefault(point.scenario, point)
+            if first is not point:
+                these = f"{in_words(keys, first.values)} and {in_words(keys, point.values)}"
                 self._faults.add(f"{these}: are the same scenario: leave one of them out")
 
 
 class _Cells:
-    """Puts schemes beside points."""
+    """Creates and checks the cells: each point with each scheme."""
 
-    def __init__(self, given: GivenScenario, points: Sequence[Point], keys: Sequence[str], fingerprint: str) -> None:
+    def __init__(self, given: ScenarioSource, points: Sequence[Point], keys: Sequence[str], fingerprint: str) -> None:
         self._source = given
         self._points = points
         self._keys = keys
         self._fingerprint = fingerprint
         self._faults = Faults(given.file)
 
-    def checked(self, given: Sequence[str | OwnScheme] | None, own: Sequence[str]) -> tuple[Cell, ...]:
+    def checked(self, given: Sequence[str | PythonScheme] | None, own: Sequence[str]) -> tuple[Cell, ...]:
         schemes = self._expanded(own, "run.schemes") if given is None else self._expanded(given, "scheme", unique=True)
         self._faults.raise_if_any()
         cells = [cell for at in range(len(self._points)) for cell in self._of_point(at, schemes, given is None)]
         self._faults.raise_if_any()
         return tuple(cells)
 
-    def _expanded(self, given: Sequence[str | OwnScheme], key: str, *, unique: bool = False) -> list[str | OwnScheme]:
-        """Each scheme written in full; a list in the scenario may name one twice, a list made for a sweep may not."""
-        schemes: dict[str, str | OwnScheme] = {}
+    def _expanded(
+        self, given: Sequence[str | PythonScheme], key: str, *, unique: bool = False
+    ) -> list[str | PythonScheme]:
+        """Returns the full expression of each scheme, once. With `unique`, a repeated scheme is a fault."""
+        schemes: dict[str, str | PythonScheme] = {}
         texts: dict[str, str] = {}
         for scheme in given:
-            listed = [scheme] if isinstance(scheme, OwnScheme) else self._listed(scheme, key)
+            listed = [scheme] if isinstance(scheme, PythonScheme) else self._listed(scheme, key)
             for each in listed:
-                name, text = (each.name, each.name) if isinstance(each, OwnScheme) else (each, str(scheme))
+                name, text = (each.name, each.name) if isinstance(each, PythonScheme) else (each, str(scheme))
                 if unique and name in schemes:
                     self._faults.add(f"`{key}`: has {name} twice, in `{texts[name]}` and `{text}`")
                 schemes.setdefault(name, each)
@@ -263,21 +265,21 @@ class _Cells:
             self._faults.add(f"`{key}`: {error}")
             return []
 
-    def _of_point(self, at: int, schemes: Sequence[str | OwnScheme], optional: bool) -> list[Cell]:
+    def _of_point(self, at: int, schemes: Sequence[str | PythonScheme], optional: bool) -> list[Cell]:
         cells: dict[str, Cell] = {}
         for scheme in schemes:
             cell = self._cell(at, scheme)
             if cell is None:
                 continue
-            name = scheme.name if isinstance(scheme, OwnScheme) else scheme
+            name = scheme.name if isinstance(scheme, PythonScheme) else scheme
             if cell.label != name and not optional:
                 self._faults.add(f"`scheme`: has no effect, since every flow has its own ({self._place(at)})")
             cells.setdefault(cell.label, cell)
         return list(cells.values())
 
-    def _cell(self, at: int, scheme: str | OwnScheme) -> Cell | None:
+    def _cell(self, at: int, scheme: str | PythonScheme) -> Cell | None:
         point = self._points[at]
-        own = scheme if isinstance(scheme, OwnScheme) else None
+        own = scheme if isinstance(scheme, PythonScheme) else None
         text = own.base if own else str(scheme)
         try:
             prepared = _native.Prepared(
@@ -289,9 +291,9 @@ class _Cells:
         label = prepared.scheme
         if own is None:
             return Cell(at, text, label, self._key(point, label), prepared=prepared)
-        identity = own.keeping.identity
+        identity = own.cache_permission.identity
         known = f"{label}\n{text}\n{identity.digest}"
-        # A key of an incomplete identity only tells runs apart.
+        # A key of an incomplete identity is unique, so that no later sweep finds the run.
         key = self._key(point, known if identity.is_complete else f"{known}\n{secrets.token_hex()}")
         return Cell(at, text, label, key, own, self._key(point, f"{known}\nunfinished"))
 

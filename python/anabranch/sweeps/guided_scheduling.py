@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 # Default work in a unit, in seconds.
 _USUAL_S = 1.0
 # Maximum work in a unit, even if handing one over takes long.
-_MOST_S = 4.0
+_MAX_S = 4.0
 # Minimum ratio of a unit's work to the time of its hand-over, which keeps overhead under 5 %.
-_WORTH_IT = 25
+_WORK_RATIO = 25
 # Number of further units for each worker that the remaining work is divided into.
 _SHARES = 3
 # Factor of the expected time of runs of a cell that has not been measured.
-_CAUTION = 4.0
+_UNMEASURED_FACTOR = 4.0
 
 
 class RunTimes:
@@ -33,7 +33,7 @@ class RunTimes:
     def of(self, cell: int) -> float:
         """Returns the expected time of a run of this cell in seconds."""
         seconds, runs = self._cells.get(cell, (0.0, 0))
-        return seconds / runs if runs else _CAUTION * (self.mean_s or 0.0)
+        return seconds / runs if runs else _UNMEASURED_FACTOR * (self.mean_s or 0.0)
 
     def measured(self, cells: Iterable[int], seconds: Iterable[float]) -> None:
         """Adds the times of runs of these cells."""
@@ -90,5 +90,5 @@ class GuidedScheduler:
             # Without measurements a unit is a single run, which is the smallest one.
             return -1.0
         share_s = self.left * mean_s / (_SHARES * workers)
-        worth_it_s = _WORTH_IT * self._times.handing_over_s
-        return min(max(worth_it_s, min(share_s, _USUAL_S)), _MOST_S)
+        least_unit_s = _WORK_RATIO * self._times.handing_over_s
+        return min(max(least_unit_s, min(share_s, _USUAL_S)), _MAX_S)

@@ -1,4 +1,4 @@
-"""Keys of runs: a hash of all that a run depends on."""
+"""Keys of runs: a hash of all inputs of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CellKey:
     __slots__ = ("_hash",)
 
     def __init__(self, *, fingerprint: str, scenario: str, scheme: str, files: Mapping[str, str]) -> None:
-        """`scenario` is canonical, without lists of schemes and seeds; `files` has the SHA-256 of each file sent."""
+        """Hashes the canonical `scenario`, without schemes and seeds, and `files`, the SHA-256 of each sent file."""
         content = [_FORMAT, fingerprint, scenario, scheme, sorted(files.items())]
         self._hash = hashlib.sha256(json.dumps(content).encode() + b"\n")
 

@@ -37,7 +37,7 @@ def manifest(grid: Grid, engine: Engine, until: Precision | None, missing: int) 
 
 def _own_schemes(grid: Grid) -> dict[str, Any]:
     """Returns the base of each scheme in Python. Readers need it to tell them from those of the registry."""
-    own = {name: scheme.base for name, scheme in grid.own_schemes.items()}
+    own = {name: scheme.base for name, scheme in grid.python_schemes.items()}
     return {"own_schemes": own} if own else {}
 
 

@@ -1,4 +1,4 @@
-"""Makes runs on native threads of this process, for sweeps without an executor."""
+"""Native threads of this process, for sweeps without an executor."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from anabranch import _native
 from anabranch.sweeps.grid import Grid
 from anabranch.sweeps.recorder import Recorder
 
-# Runs handed over at once. What belongs to a run while it is made takes a kilobyte, so this bounds memory; and threads
-# wait for each other once in so many runs only.
+# Runs in one batch. A run takes a kilobyte of memory, and threads wait for each other at the end of a batch.
 _BATCH = 4096
 
 
 class NativeThreads:
-    """Makes runs on so many native threads, one for each processor if `None`."""
+    """Makes runs on `threads` native threads (default: one for each processor)."""
 
     meter = None
 
@@ -22,24 +21,24 @@ class NativeThreads:
         self._threads = threads
 
     def make(self, grid: Grid, positions: Sequence[int], record: Callable[[int, str], None]) -> None:
-        """Makes the runs at these positions and hands their figures to `record`, in any order.
+        """Makes the runs at these positions and passes their figures to `record`, in any order.
 
-        Raises what the native module does; runs that were finished by then are recorded.
+        Raises the errors of the native module. Finished runs are recorded before.
         """
         for begin in range(0, len(positions), _BATCH):
             batch = positions[begin : begin + _BATCH]
             if any(point.makes_content for point in grid.points):
                 batch = _by_seed(grid, batch)
             with Recorder(batch, record) as recorder:
-                # No bytecode is run as a result is put in, so Ctrl-C cannot come in between and lose it.
+                # This method runs no bytecode, so that Ctrl-C cannot lose a result.
                 _native.run_batch(_jobs(grid, batch), recorder.finished.__setitem__, threads=self._threads)
 
 
 def _by_seed(grid: Grid, positions: Sequence[int]) -> list[int]:
-    """Runs of one seed one after the other, and of these the last cell first.
+    """Returns the positions sorted by seed, and for each seed with the last cell first.
 
-    Files that flows make up depend on the seed alone, and a file is the beginning of a longer one. A thread keeps that
-    of its latest run; sizes mostly grow along an axis.
+    Generated files depend on the seed only, and a short one is the beginning of a longer one. A thread reuses the file
+    of its latest run. Sizes mostly grow along an axis.
     """
     count = len(grid.seeds)
     return sorted(positions, key=lambda position: (position % count, -(position // count)))

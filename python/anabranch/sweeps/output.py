@@ -63,11 +63,10 @@ def _notes(results: Results, cache: Cache | None) -> list[str]:
         if effort.resumed:
             notes.append(f"{counted(effort.resumed, 'run')} from the same sweep, which had been interrupted")
         if effort.uncached:
-            notes.append(
-                f"{counted(effort.uncached, 'run is', 'runs are')} not in the cache: {'; '.join(effort.uncached_why)}"
-            )
-        if effort.unkept:
-            notes.append(f"{counted(effort.unkept, 'run')} could not be written to the cache")
+            reasons = "; ".join(effort.uncached_reasons)
+            notes.append(f"{counted(effort.uncached, 'run is', 'runs are')} not in the cache: {reasons}")
+        if effort.unstored:
+            notes.append(f"{counted(effort.unstored, 'run')} could not be written to the cache")
         if effort.overhead is not None:
             notes.append(f"{counted(effort.units, 'unit')} of work, with an overhead of {effort.overhead:.1%}")
         notes += [f"not as exact as asked for with the most seeds: {cell}" for cell in effort.capped[:_ROWS_SHOWN]]

@@ -23,7 +23,7 @@ else:
 Keys: TypeAlias = "str | tuple[str, ...]"
 
 _KEYS = ("scenario", "schemes", "seeds", "over", "until", "set")
-_UNTIL = ("metric", "within", "least", "most")
+_UNTIL = ("metric", "within", "min_seeds", "max_seeds")
 # Tables of a scenario file. Every scenario has one of them.
 _OF_SCENARIOS = {"run", "path", "link", "association"}
 

@@ -18,7 +18,7 @@ from anabranch.sweeps.workers import Workers
 from anabranch.version import Engine
 
 # Interval of checks of the workers while none of them reports.
-_LOOK_S = 0.5
+_POLL_S = 0.5
 # Number of outstanding units for each worker: one is handed over while another is computed.
 _AHEAD = 2
 
@@ -100,7 +100,7 @@ class _Units:
         try:
             while self._scheduler.left or self._under_way:
                 self._submit()
-                done, _ = wait(self._under_way, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+                done, _ = wait(self._under_way, timeout=_POLL_S, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take(future)
                 self._pool.workers.check(idle=not done)

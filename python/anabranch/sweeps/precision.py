@@ -29,19 +29,20 @@ class Precision:
     """Requested precision of means: seeds are added to a point and scheme until it is reached.
 
     It is reached when the half-width of the 95 % confidence interval of the mean of `metric`, by Student's t, is below
-    `within` times the mean. At least `least` and at most `most` seeds are run. Equal samples have no spread, so `least`
-    of them suffice. The decision depends only on the first seeds' figures, and not on the order in which runs finish.
+    `within` times the mean. From `min_seeds` to `max_seeds` seeds are run. Equal samples have no spread, so
+    `min_seeds` of them suffice. The decision depends only on the figures of the first seeds, and not on the order in
+    which runs finish.
 
     Repeated tests of the interval make it slightly too narrow: somewhat fewer than 95 % of the intervals that ended a
-    sweep contain the true mean. A larger `least` reduces this effect.
+    sweep contain the true mean. A larger `min_seeds` reduces this effect.
 
-        Precision(within=0.02, least=10, most=200)
+        Precision(within=0.02, min_seeds=10, max_seeds=200)
     """
 
     metric: str = "goodput_kbps"
     within: float = 0.05
-    least: int = 5
-    most: int = 100
+    min_seeds: int = 5
+    max_seeds: int = 100
 
     def __post_init__(self) -> None:
         faults: list[str] = []
@@ -50,31 +51,31 @@ class Precision:
             faults.append(f"`metric`: there is no figure `{self.metric}`; {hint}there are: {', '.join(METRICS)}")
         readers: dict[str, Callable[[], float]] = {
             "within": lambda: real_number("within", self.within, "a fraction of the mean more than 0, such as 0.05"),
-            "least": lambda: whole_number("least", self.least, least=2),
-            "most": lambda: whole_number("most", self.most, least=2),
+            "min_seeds": lambda: whole_number("min_seeds", self.min_seeds, least=2),
+            "max_seeds": lambda: whole_number("max_seeds", self.max_seeds, least=2),
         }
         for name, read in readers.items():
             try:
                 object.__setattr__(self, name, read())
             except SweepError as error:
                 faults.append(str(error))
-        if not faults and self.least > self.most:
-            faults.append(f"`least`: {self.least} is more than `most`, {self.most}")
+        if not faults and self.min_seeds > self.max_seeds:
+            faults.append(f"`min_seeds`: {self.min_seeds} is more than `max_seeds`, {self.max_seeds}")
         if faults:
             raise SweepError("\n".join(faults))
 
-    def wanted(self, samples: Sequence[float | None]) -> int:
-        """Returns the wanted number of seeds, given the samples of the first ones; their own number if it suffices.
+    def required_seeds(self, samples: Sequence[float | None]) -> int:
+        """Returns the required number of seeds, given the samples of the first ones; their own number if it suffices.
 
-        A sample without the figure (`None`) makes no interval, so that all `most` seeds are run.
+        A sample without the figure (`None`) makes no interval, so that all `max_seeds` seeds are run.
         """
         n = len(samples)
-        if n < self.least:
-            return self.least
-        if n >= self.most or self.is_reached(samples):
+        if n < self.min_seeds:
+            return self.min_seeds
+        if n >= self.max_seeds or self.is_reached(samples):
             return n
         # More seeds at once than needed would be wasted, and fewer would take more rounds.
-        return min(self.most, max(n + 1, min(2 * n, self._expected(samples))))
+        return min(self.max_seeds, max(n + 1, min(2 * n, self._expected(samples))))
 
     def is_reached(self, samples: Sequence[float | None]) -> bool:
         """Returns `True` if the mean of these samples is precise enough."""

@@ -11,7 +11,7 @@ from types import TracebackType
 # Maximum time until a finished run is recorded.
 _POLL_S = 0.005
 # Maximum number of unrecorded runs before their producers wait.
-_MOST_WAITING = 10_000
+_MAX_WAITING = 10_000
 
 
 class Recorder:
@@ -59,7 +59,7 @@ class Recorder:
 
     def wait_for_room(self) -> None:
         """Waits while too many runs are unrecorded."""
-        while len(self.finished) > _MOST_WAITING and self._error is None:
+        while len(self.finished) > _MAX_WAITING and self._error is None:
             time.sleep(_POLL_S)
 
     def _run(self) -> None:

@@ -41,7 +41,7 @@ class Rounds:
         positions: list[int] = []
         for cell, samples in list(self._samples.items()):
             in_order = [samples[seed] for seed in range(len(samples))]
-            wanted = until.wanted(in_order)
+            wanted = until.required_seeds(in_order)
             if wanted > len(in_order):
                 first = cell * len(self._grid.seeds)
                 positions += range(first + len(in_order), first + wanted)
@@ -52,5 +52,5 @@ class Rounds:
         return positions
 
     def capped(self) -> tuple[str, ...]:
-        """Returns points with their schemes, as text, that have reached `most` seeds but not the precision."""
+        """Returns points with their schemes, as text, that have reached `max_seeds` seeds but not the precision."""
         return tuple(self._grid.in_words(self._grid.cells[cell]) for cell in sorted(self._capped))

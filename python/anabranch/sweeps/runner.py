@@ -105,7 +105,7 @@ class Runner:
         finally:
             if self._store:
                 self._store.end(is_complete=is_complete)
-        self._tell_uncached()
+        self._warn_uncached()
         return self._results()
 
     def _look_up(self, wanted: Sequence[int], store: Store) -> Sequence[int]:
@@ -122,7 +122,7 @@ class Runner:
                 cache.count_damage(self._grid.key_of(position), "it has the figures of something else")
                 unusable.append(position)
             else:
-                is_cached = self._grid.cell_of(position).is_kept
+                is_cached = self._grid.cell_of(position).is_cacheable
                 self._cached += is_cached
                 self._resumed += not is_cached
                 self._progress.cached()
@@ -143,7 +143,7 @@ class Runner:
     def _record(self, position: int, text: str) -> None:
         """Records a run that was made."""
         self._grid.files.check_unchanged()
-        if self._store is not None and not self._store.put(position, text) and self._store.unkept == 1:
+        if self._store is not None and not self._store.put(position, text) and self._store.unstored == 1:
             self._notify(
                 f"{self._store.first_failure}: the sweep goes on and keeps finished runs in memory, but a run that "
                 "cannot be written to the cache is lost if the sweep is ended before its results are written"
@@ -163,17 +163,19 @@ class Runner:
         count = f"{done} of {'at least ' if self._until else ''}{counted(self._planned, 'run is', 'runs are')} finished"
         if self._store is None:
             return f"{count}; there is no cache that keeps them"
-        lost = f", {self._store.unkept} of them could not be kept" if self._store.unkept else ""
+        lost = f", {self._store.unstored} of them could not be kept" if self._store.unstored else ""
         return f"{count} and kept in {self._store.cache.folder}{lost}: the same sweep goes on from there"
 
     def _uncached_why(self) -> tuple[str, ...]:
         """Returns each scheme whose runs are not in the cache, with the first reason."""
         if self._store is None:
             return ()
-        schemes = self._grid.own_schemes.values()
-        return tuple(f"{own.name}: {own.keeping.reasons[0]}" for own in schemes if not own.keeping.is_allowed)
+        schemes = self._grid.python_schemes.values()
+        return tuple(
+            f"{own.name}: {own.cache_permission.reasons[0]}" for own in schemes if not own.cache_permission.is_allowed
+        )
 
-    def _tell_uncached(self) -> None:
+    def _warn_uncached(self) -> None:
         """Reports the runs that the same sweep will make again."""
         why = self._uncached_why()
         count = self._uncached()
@@ -191,9 +193,9 @@ class Runner:
             cached=self._cached,
             resumed=self._resumed,
             uncached=self._uncached(),
-            uncached_why=self._uncached_why(),
+            uncached_reasons=self._uncached_why(),
             damaged=self._store.cache.damaged if self._store else 0,
-            unkept=self._store.unkept if self._store else 0,
+            unstored=self._store.unstored if self._store else 0,
             units=meter.units if meter else 0,
             overhead=meter.overhead if meter else None,
             capped=self._rounds.capped(),

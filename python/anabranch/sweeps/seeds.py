@@ -22,15 +22,15 @@ def read_seeds(given: Seeds | None, until: Precision | None) -> list[int] | None
     With a stopping rule it returns the maximum number of seeds. Raises `SweepError`.
     """
     if given is None:
-        return list(range(1, until.most + 1)) if until else None
+        return list(range(1, until.max_seeds + 1)) if until else None
     seeds = _listed(given)
     if until is None:
         return seeds
-    if len(seeds) < until.most:
+    if len(seeds) < until.max_seeds:
         raise SweepError(
-            f"`seeds`: there are {len(seeds)}, and the stopping rule may use {until.most}: name more, or none"
+            f"`seeds`: there are {len(seeds)}, and the stopping rule may use {until.max_seeds}: name more, or none"
         )
-    return seeds[: until.most]
+    return seeds[: until.max_seeds]
 
 
 def parse_seeds(text: str) -> int | list[int]:

@@ -24,10 +24,10 @@ _COVERED = tuple(
     f"{Path(folder)}{os.sep}" for folder in (_PATHS["stdlib"], _PATHS["platstdlib"], Path(anabranch.__file__).parent)
 )
 _PACKAGES = tuple(f"{Path(_PATHS[name])}{os.sep}" for name in ("purelib", "platlib"))
-_MOST_OPENED = 10_000
+_MAX_OPENED = 10_000
 
 
-class Opened:
+class OpenedFiles:
     """Records the regular files that one thread opens while a sweep makes runs of schemes in Python."""
 
     def __init__(self) -> None:
@@ -47,18 +47,18 @@ class Opened:
         self.thread = None
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or threading.get_ident() != self.thread or len(self.paths) >= _MOST_OPENED:
+        if event != "open" or threading.get_ident() != self.thread or len(self.paths) >= _MAX_OPENED:
             return
         if isinstance(arguments[0], (str, bytes)):
             self.paths.add(os.path.abspath(os.fsdecode(arguments[0])))
 
 
-OPENED = Opened()
+OPENED_FILES = OpenedFiles()
 
 
 def stamps() -> dict[str, str]:
     """Returns a stamp of each file: modules outside Python's library, and files that schemes opened."""
-    found = {path: stamp_of(path) for path in sorted({*_modules(), *OPENED.paths}) if not _is_covered(path)}
+    found = {path: stamp_of(path) for path in sorted({*_modules(), *OPENED_FILES.paths}) if not _is_covered(path)}
     return {path: stamp for path, stamp in found.items() if stamp is not None}
 
 

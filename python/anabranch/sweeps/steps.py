@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.errors import CacheError, ExecutorError, SchemeError, SweepError
-from anabranch.policy.given import OwnScheme, given_scheme
+from anabranch.policy.python_scheme import PythonScheme, resolve_scheme
 from anabranch.policy.slots import Policy
 from anabranch.results import Results
 from anabranch.sweeps.axis import Over, read_axes
 from anabranch.sweeps.cache import Cache, default_folder
 from anabranch.sweeps.executors import ExecutorLike, native_threads, open_workers
-from anabranch.sweeps.given_scenario import ScenarioLike, read_scenario
 from anabranch.sweeps.grid import Grid, make_grid
 from anabranch.sweeps.native import NativeThreads
 from anabranch.sweeps.pool import Pool
 from anabranch.sweeps.precision import Precision
 from anabranch.sweeps.progress import Progress
 from anabranch.sweeps.runner import Backend, Runner
+from anabranch.sweeps.scenario_source import ScenarioLike, read_scenario
 from anabranch.sweeps.seeds import Seeds, read_seeds
 from anabranch.values import Value, plain, real_number, whole_number
 from anabranch.version import engine
@@ -69,14 +69,14 @@ def _plain_overrides(overrides: Mapping[str, object]) -> dict[str, Value]:
         raise SweepError(f"`overrides`: {error}") from error
 
 
-def _schemes(given: Any) -> list[str | OwnScheme]:
+def _schemes(given: Any) -> list[str | PythonScheme]:
     if isinstance(given, (str, Policy)) or not isinstance(given, Iterable):
         raise SweepError(f'`scheme`: expected a list of schemes such as ["cmt", "cmt-pf"], found {given!r}')
     schemes = list(given)
     if not schemes:
         raise SweepError(f'`scheme`: expected a list of schemes such as ["cmt", "cmt-pf"], found {schemes!r}')
     try:
-        return [given_scheme(scheme) for scheme in schemes]
+        return [resolve_scheme(scheme) for scheme in schemes]
     except SchemeError as error:
         raise SweepError(f"`scheme`: {error}") from error
 
@@ -126,7 +126,7 @@ def fill(
     native, threads = native_threads(executor, workers)
     if native:
         return run(NativeThreads(threads))
-    if own := list(grid.own_schemes):
+    if own := list(grid.python_schemes):
         raise ExecutorError(
             f"{own[0]} is a scheme in Python, which runs in this process only: leave `executor` out, or the scheme"
         )

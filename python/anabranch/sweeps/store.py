@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anabranch.sweeps.cache import Cache
 from anabranch.sweeps.grid import Grid
-from anabranch.sweeps.sources import OPENED
+from anabranch.sweeps.sources import OPENED_FILES
 from anabranch.sweeps.unfinished import Unfinished
 
 
@@ -21,12 +21,12 @@ class Store:
         cells = [cell.unfinished_key.of(0) for cell in grid.cells if cell.unfinished_key]
         self._unfinished = Unfinished(cache.folder, cells) if cells else None
         if cells:
-            OPENED.begin()
+            OPENED_FILES.begin()
 
     @property
-    def unkept(self) -> int:
+    def unstored(self) -> int:
         """Number of runs that could not be written."""
-        return self.cache.unkept + (self._unfinished.unkept if self._unfinished else 0)
+        return self.cache.unstored + (self._unfinished.unstored if self._unfinished else 0)
 
     @property
     def first_failure(self) -> str:
@@ -50,13 +50,13 @@ class Store:
 
     def end(self, *, is_complete: bool) -> None:
         """Ends the sweep. If it is complete, removes the runs that were stored for it alone."""
-        OPENED.end()
+        OPENED_FILES.end()
         if is_complete and self._unfinished:
             self._unfinished.remove()
 
     def _unfinished_key(self, position: int) -> str | None:
         """Returns the key of a run that is stored for this sweep only."""
         cell = self._grid.cell_of(position)
-        if cell.is_kept or cell.unfinished_key is None:
+        if cell.is_cacheable or cell.unfinished_key is None:
             return None
         return cell.unfinished_key.of(self._grid.seed_of(position))

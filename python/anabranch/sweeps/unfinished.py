@@ -29,7 +29,7 @@ class Unfinished:
     """Reads and writes the runs of one unfinished sweep."""
 
     def __init__(self, folder: Path, cells: Iterable[str]) -> None:
-        """`folder` is that of the cache, `cells` has a key for each point with a scheme."""
+        """Opens the runs in `folder`, that of the cache. `cells` has a key for each point with a scheme."""
         name = hashlib.sha256("\n".join(sorted(set(cells))).encode()).hexdigest()
         self._folder = folder / "unfinished" / name
         self._runs = Cache(self._folder)
@@ -38,9 +38,9 @@ class Unfinished:
             self.remove()
 
     @property
-    def unkept(self) -> int:
+    def unstored(self) -> int:
         """Number of runs that could not be written."""
-        return self._runs.unkept
+        return self._runs.unstored
 
     @property
     def first_failure(self) -> str:
@@ -74,7 +74,7 @@ class Unfinished:
 
     def _note_sources(self) -> None:
         """Writes the files that the runs depend on, if there are more than before."""
-        now = (len(sys.modules), len(sources.OPENED.paths))
+        now = (len(sys.modules), len(sources.OPENED_FILES.paths))
         if now == self._noted and self._folder.is_dir():
             return
         files = sources.stamps()

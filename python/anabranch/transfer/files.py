@@ -28,8 +28,8 @@ OnClash: TypeAlias = Literal["refuse", "rename", "overwrite"]
 # Time that the command has after Ctrl-C to end the transfer with its peer.
 _GOODBYE_S = 10.0
 # Maximum number of files named in an error, and of bytes of the command's standard error.
-_MOST_NAMED = 5
-_MOST_SAID = 4096
+_MAX_NAMED = 5
+_MAX_SAID = 4096
 # Sentences that the command writes about its options.
 _MORE = "For more information, try '--help'."
 _REFUSED = re.compile(r"invalid value '(?P<value>.*?)' for '--(?P<option>[a-z-]+)[^']*'")
@@ -83,7 +83,7 @@ class TransferredFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transferred:
+class TransferResult:
     """Result of a complete transfer."""
 
     files: tuple[TransferredFile, ...]
@@ -108,7 +108,7 @@ def send(
     keys: FilePath | None = None,
     insecure: bool = False,
     progress: ShowProgress = None,
-) -> Transferred:
+) -> TransferResult:
     """Sends files and folders to `anabranch serve` at `to`, a host or `host:port`.
 
     `paths` are the local addresses or interfaces that paths begin at (default: all usable ones). `remote` are addresses
@@ -148,7 +148,7 @@ def recv(
     keys: FilePath | None = None,
     insecure: bool = False,
     progress: ShowProgress = None,
-) -> Transferred:
+) -> TransferResult:
     """Fetches files and folders from `anabranch serve` at `source` into a folder.
 
     Without `names` it fetches everything that the peer offers.
@@ -190,7 +190,7 @@ def _options(
     return options
 
 
-def _transfer(arguments: list[str], progress: ShowProgress) -> Transferred:
+def _transfer(arguments: list[str], progress: ShowProgress) -> TransferResult:
     command = [sys.executable, "-m", "anabranch", arguments[0], "--json", *arguments[1:]]
     package = str(Path(__file__).parents[2])
     inherited = os.environ.get("PYTHONPATH")
@@ -261,16 +261,16 @@ def _progress(event: Mapping[str, Any]) -> TransferProgress:
     )
 
 
-def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], said: str) -> Transferred:
+def _outcome(status: int, files: list[TransferredFile], end: Mapping[str, Any], said: str) -> TransferResult:
     """Returns the result of a complete transfer. Raises `TransferError` with the command's error otherwise."""
     failed = [f"{file.name}: {file.error}" for file in files if file.result == "failed"]
     if failed:
-        more = [f"and {len(failed) - _MOST_NAMED} more"] if len(failed) > _MOST_NAMED else []
-        raise TransferError("\n".join(["files were left out:", *failed[:_MOST_NAMED], *more]))
+        more = [f"and {len(failed) - _MAX_NAMED} more"] if len(failed) > _MAX_NAMED else []
+        raise TransferError("\n".join(["files were left out:", *failed[:_MAX_NAMED], *more]))
     if status != 0 or not end:
         raise TransferError(end.get("error") or _of_arguments(said) or f"the command ended with status {status}")
     totals = end["totals"]
-    return Transferred(
+    return TransferResult(
         files=tuple(files),
         seconds=end["seconds"],
         moved_bytes=totals["moved_bytes"],
@@ -303,7 +303,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 def _text(said: IO[bytes]) -> str:
     """Returns the end of the command's standard error."""
     size = said.seek(0, os.SEEK_END)
-    said.seek(max(size - _MOST_SAID, 0))
+    said.seek(max(size - _MAX_SAID, 0))
     return said.read().decode(errors="replace").strip().removeprefix("error: ")
 
 

@@ -10,18 +10,18 @@ Needs `pip install 'anabranch[video]'`. Functions on frames and packets alone, s
 from __future__ import annotations
 
 from anabranch.video.arrivals import read_arrivals, write_arrivals
+from anabranch.video.clip_cache import cached_clip
 from anabranch.video.coded import CodedClip, read_coded, write_coded
 from anabranch.video.encoder import Coding
 from anabranch.video.evaluation import EvaluatedRun, Evaluation, RunArrivals, evaluate
 from anabranch.video.evalvid import read_evalvid
 from anabranch.video.fates import Delivery, Fate, Playout, deliveries
 from anabranch.video.frame import Frame, FrameType
-from anabranch.video.kept import kept_clip
 from anabranch.video.measures import DeliveryMeasures, delivery_measures
 from anabranch.video.metrics import Quality, quality
 from anabranch.video.packets import Packet, packetise
 from anabranch.video.trace import read_frame_trace, write_frame_trace
-from anabranch.video.user_clip import Reading
+from anabranch.video.user_clip import ReadOptions
 
 __all__ = [
     "CodedClip",
@@ -36,12 +36,12 @@ __all__ = [
     "Packet",
     "Playout",
     "Quality",
-    "Reading",
+    "ReadOptions",
     "RunArrivals",
+    "cached_clip",
     "deliveries",
     "delivery_measures",
     "evaluate",
-    "kept_clip",
     "packetise",
     "quality",
     "read_arrivals",

@@ -17,7 +17,7 @@ from anabranch.video.tables import Row, read_rows, time_of, whole, write_table
 
 _NEEDED = ("packet", "arrival_ms")
 # A receiver may record copies of a packet as well.
-_MOST_ROWS_PER_PACKET = 16
+_MAX_ROWS_PER_PACKET = 16
 
 
 def write_arrivals(path: Path, arrivals_ms: Mapping[int, float]) -> None:
@@ -28,7 +28,7 @@ def write_arrivals(path: Path, arrivals_ms: Mapping[int, float]) -> None:
 def read_arrivals(path: Path, frames: Sequence[Frame], packets: Sequence[Packet]) -> dict[int, float]:
     """Returns the first arrival of each received packet, in milliseconds. Raises `VideoError` about a wrong row."""
     first: dict[int, float] = {}
-    for index, row in enumerate(read_rows(path, _NEEDED, len(packets) * _MOST_ROWS_PER_PACKET)):
+    for index, row in enumerate(read_rows(path, _NEEDED, len(packets) * _MAX_ROWS_PER_PACKET)):
         where = f"{path}: row {index + 1}"
         number = whole(row, "packet", where, most=len(packets) - 1)
         if _is_absent(row):

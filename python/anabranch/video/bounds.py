@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 # Macroblocks of the encoder are 16 by 16. libvmaf halves a frame four times and needs pixels at the end.
-LEAST_SIDE_PIXELS = 32
+MIN_SIDE_PIXELS = 32
 # A side that is longer is refused before the product is computed.
-MOST_SIDE_PIXELS = 4096
-MOST_FRAME_PIXELS = 1920 * 1088
+MAX_SIDE_PIXELS = 4096
+MAX_FRAME_PIXELS = 1920 * 1088
 # Maximum size of frames of a user's file that is scaled while it is read.
-MOST_SOURCE_PIXELS = 8192 * 4352
+MAX_SOURCE_PIXELS = 8192 * 4352
 # About an hour at 30 frames a second.
-MOST_FRAMES = 108_000
+MAX_FRAMES = 108_000
 # Maximum size of the raw frames of one clip. An evaluation has three such files at a time.
-MOST_RAW_BYTES = 1 << 32
-MOST_RATE_PER_S = 1000
-MOST_DEADLINE_MS = 3_600_000.0
+MAX_RAW_BYTES = 1 << 32
+MAX_RATE_PER_S = 1000
+MAX_DEADLINE_MS = 3_600_000.0
 # A coded frame is never much larger than the raw one.
-MOST_BITSTREAM_BYTES = 1 << 30
-MOST_PACKETS = 10_000_000
+MAX_BITSTREAM_BYTES = 1 << 30
+MAX_PACKETS = 10_000_000
 # The length of a DATA chunk has 16 bits.
-MOST_PAYLOAD_BYTES = 65_000
+MAX_PAYLOAD_BYTES = 65_000
 # Maximum number of runs of one evaluation.
-MOST_RUNS = 256
+MAX_RUNS = 256
 
 # A call of ffmpeg that takes longer is stopped. VMAF, its slowest filter, takes 0.03 s for a million pixels on one
 # core. The limit allows for machines that are thirty times slower.
@@ -37,4 +37,4 @@ def time_limit_s(frame_pixels: int, frames: int) -> float:
 
 
 # A clip of one frame an hour would occupy a player for years.
-MOST_DURATION_S = 86_400
+MAX_DURATION_S = 86_400

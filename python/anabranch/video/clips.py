@@ -11,7 +11,7 @@ from anabranch.video.format import QCIF, FrameFormat, check_frame_count
 from anabranch.video.photographs import photograph_frames
 from anabranch.video.raw import RawFrames, Samples, write_frames
 from anabranch.video.synthetic import synthetic_frames
-from anabranch.video.user_clip import Reading, read_clip
+from anabranch.video.user_clip import ReadOptions, read_clip
 from anabranch.video.y4m import FRAME_LINE, header
 
 # Frames of Highway, the clip of CMT-QA's experiment.
@@ -34,12 +34,12 @@ SOURCES = {
 Step = Callable[[], object]
 
 
-def make_clip(name: str, out: Path, reading: Reading | None = None, step: Step | None = None) -> RawFrames:
+def make_clip(name: str, out: Path, reading: ReadOptions | None = None, step: Step | None = None) -> RawFrames:
     """Writes the clip of this name, or the file of this name, as raw frames to `out`.
 
     `step` is called after each computed frame. Raises `VideoError`.
     """
-    reading = reading or Reading()
+    reading = reading or ReadOptions()
     if name not in SOURCES:
         if not Path(name).exists():
             raise VideoError(f"{name}: is neither a file nor one of the clips: {', '.join(SOURCES)}")

@@ -18,7 +18,7 @@ from typing import Any
 
 from anabranch.errors import VideoError
 from anabranch.video import ffmpeg
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES
+from anabranch.video.bounds import MAX_BITSTREAM_BYTES, MAX_FRAMES
 from anabranch.video.clips import SOURCES, Step, make_clip
 from anabranch.video.elementary import CodedFrame, split
 from anabranch.video.encoder import Coding, encode
@@ -28,11 +28,11 @@ from anabranch.video.packets import DEFAULT_PAYLOAD_BYTES, Packet, check_payload
 from anabranch.video.raw import RawFrames
 from anabranch.video.tables import write_table
 from anabranch.video.trace import write_frame_trace
-from anabranch.video.user_clip import Reading
+from anabranch.video.user_clip import ReadOptions
 
 MANIFEST, SOURCE, STREAM, TRACE, PACKETS = "manifest.json", "source.yuv", "stream.m4v", "trace.csv", "packets.csv"
 FORMAT = "anabranch-video-1"
-_AGAIN = "encode the clip again with `anabranch video encode`"
+_REWRITE_HINT = "encode the clip again with `anabranch video encode`"
 # The manifest of a clip with a variable rate has the times of all frames.
 _LARGEST_MANIFEST_BYTES = 1 << 22
 _KEYS = {
@@ -63,7 +63,7 @@ def write_coded(
     name: str,
     folder: Path,
     *,
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
     coding: Coding | None = None,
     payload_bytes: int = DEFAULT_PAYLOAD_BYTES,
     step: Step | None = None,
@@ -149,12 +149,12 @@ def read_coded(folder: Path) -> CodedClip:
     """Reads a folder of `write_coded`. Raises `VideoError` about a file that is missing, damaged or changed."""
     manifest = _manifest(folder / MANIFEST)
     source = RawFrames.open(folder / SOURCE, _format(manifest, folder / MANIFEST))
-    stream = _read(folder / STREAM, MOST_BITSTREAM_BYTES)
+    stream = _read(folder / STREAM, MAX_BITSTREAM_BYTES)
     _check_hash(folder / SOURCE, source.sha256(), manifest["source_sha256"])
     _check_hash(folder / STREAM, hashlib.sha256(stream).hexdigest(), manifest["bitstream_sha256"])
     coded = split(stream, str(folder / STREAM))
     if len(coded) != source.count or len(source.format.times_us or coded) != source.count:
-        raise VideoError(f"{folder}: {len(coded)} coded frames of {source.count} in the source: {_AGAIN}")
+        raise VideoError(f"{folder}: {len(coded)} coded frames of {source.count} in the source: {_REWRITE_HINT}")
     frames = _scheduled(coded, source.format)
     return CodedClip(folder, manifest, source, stream, coded, frames, packetise(frames, manifest["payload_bytes"]))
 
@@ -163,14 +163,14 @@ def _manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(_read(path, _LARGEST_MANIFEST_BYTES))
     except (ValueError, RecursionError) as error:
-        raise VideoError(f"{path}: is damaged ({error}): {_AGAIN}") from error
+        raise VideoError(f"{path}: is damaged ({error}): {_REWRITE_HINT}") from error
     if not isinstance(manifest, dict):
-        raise VideoError(f"{path}: is no manifest of a coded clip: {_AGAIN}")
+        raise VideoError(f"{path}: is no manifest of a coded clip: {_REWRITE_HINT}")
     for key, kind in _KEYS.items():
         if type(manifest.get(key)) is not kind:
-            raise VideoError(f"{path}: `{key}` is missing or is no {kind.__name__}: {_AGAIN}")
+            raise VideoError(f"{path}: `{key}` is missing or is no {kind.__name__}: {_REWRITE_HINT}")
     if manifest["format"] != FORMAT:
-        raise VideoError(f"{path}: `format` is not `{FORMAT}`, which this version reads: {_AGAIN}")
+        raise VideoError(f"{path}: `format` is not `{FORMAT}`, which this version reads: {_REWRITE_HINT}")
     return manifest
 
 
@@ -178,7 +178,7 @@ def _format(manifest: Mapping[str, Any], path: Path) -> FrameFormat:
     try:
         rate = Fraction(manifest["rate"])
     except (ValueError, ZeroDivisionError):
-        raise VideoError(f"{path}: `rate` is no fraction: {_AGAIN}") from None
+        raise VideoError(f"{path}: `rate` is no fraction: {_REWRITE_HINT}") from None
     return FrameFormat(manifest["width"], manifest["height"], rate, _times(manifest, path)).checked(str(path))
 
 
@@ -187,12 +187,8 @@ def _times(manifest: Mapping[str, Any], path: Path) -> tuple[int, ...] | None:
     times = manifest.get("times_us")
     if times is None:
         return None
-    if (
-        not isinstance(times, list)
-        or not 1 <= len(times) <= MOST_FRAMES
-        or any(type(each) is not int for each in times)
-    ):
-        raise VideoError(f"{path}: `times_us` is no list of whole numbers: {_AGAIN}")
+    if not isinstance(times, list) or not 1 <= len(times) <= MAX_FRAMES or any(type(each) is not int for each in times):
+        raise VideoError(f"{path}: `times_us` is no list of whole numbers: {_REWRITE_HINT}")
     return tuple(times)
 
 
@@ -201,12 +197,14 @@ def _read(path: Path, most_bytes: int) -> bytes:
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)
     except OSError as error:
-        raise VideoError(f"{path}: cannot be read: {error.strerror}: {_AGAIN}") from error
+        raise VideoError(f"{path}: cannot be read: {error.strerror}: {_REWRITE_HINT}") from error
     if len(content) > most_bytes:
-        raise VideoError(f"{path}: has more than {most_bytes} bytes: {_AGAIN}")
+        raise VideoError(f"{path}: has more than {most_bytes} bytes: {_REWRITE_HINT}")
     return content
 
 
 def _check_hash(path: Path, found: str, expected: str) -> None:
     if found != expected:
-        raise VideoError(f"{path}: is not what manifest.json says it is, so it is damaged or was changed: {_AGAIN}")
+        raise VideoError(
+            f"{path}: is not what manifest.json says it is, so it is damaged or was changed: {_REWRITE_HINT}"
+        )

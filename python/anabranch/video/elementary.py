@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES
+from anabranch.video.bounds import MAX_BITSTREAM_BYTES, MAX_FRAMES
 from anabranch.video.frame import FrameType
 
 _PREFIX = b"\x00\x00\x01"
@@ -40,8 +40,8 @@ def split(stream: bytes, name: str) -> list[CodedFrame]:
 
     Raises `VideoError` about the file `name` if the stream is empty, damaged or too large.
     """
-    if len(stream) > MOST_BITSTREAM_BYTES:
-        raise VideoError(f"{name}: has more than {MOST_BITSTREAM_BYTES} bytes: encode a shorter clip")
+    if len(stream) > MAX_BITSTREAM_BYTES:
+        raise VideoError(f"{name}: has more than {MAX_BITSTREAM_BYTES} bytes: encode a shorter clip")
     if not stream.startswith(_PREFIX):
         raise VideoError(f"{name}: is no elementary stream of MPEG-4 part 2: encode the clip again")
     frames: list[CodedFrame] = []
@@ -53,8 +53,8 @@ def split(stream: bytes, name: str) -> list[CodedFrame]:
             begin, vop = at, None
         if code == _VOP:
             vop = at
-        if len(frames) > MOST_FRAMES:
-            raise VideoError(f"{name}: has more than {MOST_FRAMES} frames: encode a shorter clip")
+        if len(frames) > MAX_FRAMES:
+            raise VideoError(f"{name}: has more than {MAX_FRAMES} frames: encode a shorter clip")
     if vop is None:
         raise VideoError(f"{name}: ends without a coded frame, so it is cut off: encode the clip again")
     frames.append(_frame(stream, begin, vop, len(stream), name))

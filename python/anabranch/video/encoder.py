@@ -9,7 +9,7 @@ from pathlib import Path
 
 from anabranch.errors import VideoError
 from anabranch.video import ffmpeg
-from anabranch.video.bounds import MOST_FRAME_PIXELS, time_limit_s
+from anabranch.video.bounds import MAX_FRAME_PIXELS, time_limit_s
 from anabranch.video.elementary import split
 from anabranch.video.frame import FrameType
 from anabranch.video.raw import RawFrames
@@ -19,8 +19,8 @@ BIT_EXACT = ("-flags", "+bitexact", "-idct", "simple")
 _BIT_EXACT_ENCODER = (*BIT_EXACT, "-fflags", "+bitexact", "-dct", "fastint")
 # A cut in the clip starts no I frame, so that every clip has the same structure.
 _NO_SCENE_CUTS = ("-sc_threshold", "1000000000")
-_MOST_GOP_FRAMES = 600
-_MOST_B_FRAMES = 8
+_MAX_GOP_FRAMES = 600
+_MAX_B_FRAMES = 8
 _QUANTISERS = range(1, 32)
 
 
@@ -35,12 +35,12 @@ class Coding:
 
     def checked(self) -> Coding:
         """Returns the parameters. Raises `VideoError` for values that the encoder would refuse or silently change."""
-        if not 1 <= self.gop_frames <= _MOST_GOP_FRAMES:
-            raise VideoError(f"a GOP of {self.gop_frames} frames: give 1 to {_MOST_GOP_FRAMES} with --gop")
-        if not 0 <= self.b_frames <= _MOST_B_FRAMES or self.gop_frames % (self.b_frames + 1):
+        if not 1 <= self.gop_frames <= _MAX_GOP_FRAMES:
+            raise VideoError(f"a GOP of {self.gop_frames} frames: give 1 to {_MAX_GOP_FRAMES} with --gop")
+        if not 0 <= self.b_frames <= _MAX_B_FRAMES or self.gop_frames % (self.b_frames + 1):
             raise VideoError(
                 f"{self.b_frames} B frames between references do not divide a GOP of {self.gop_frames}: "
-                f"give 0 to {_MOST_B_FRAMES} with --b-frames, so that one more divides --gop"
+                f"give 0 to {_MAX_B_FRAMES} with --b-frames, so that one more divides --gop"
             )
         if self.quantiser not in _QUANTISERS:
             raise VideoError(f"a quantiser of {self.quantiser}: give 1 (best) to 31 with --quantiser")
@@ -114,7 +114,7 @@ def decode(stream: Path, clip: RawFrames, out: Path, frames: int | None = None) 
     ffmpeg.require("decoders", "mpeg4")
     limit_s = time_limit_s(clip.format.luma_bytes, expected)
     arguments = [
-        *("-max_pixels", str(MOST_FRAME_PIXELS), *BIT_EXACT, *ffmpeg.SINGLE_THREAD),
+        *("-max_pixels", str(MAX_FRAME_PIXELS), *BIT_EXACT, *ffmpeg.SINGLE_THREAD),
         *("-f", "m4v", "-i", ffmpeg.file_url(stream)),
         *("-fps_mode", "passthrough", "-frames:v", str(expected + 1)),
         # A stream of another host may have other frames than described, and grow as it is decoded.

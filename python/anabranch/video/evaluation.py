@@ -11,7 +11,7 @@ from typing import Literal
 
 from anabranch.errors import VideoError
 from anabranch.video.arrivals import read_arrivals
-from anabranch.video.bounds import MOST_RUNS
+from anabranch.video.bounds import MAX_RUNS
 from anabranch.video.browser_clip import write_browser_clip
 from anabranch.video.coded import STREAM, CodedClip
 from anabranch.video.encoder import decode
@@ -100,8 +100,8 @@ def steps(runs: Sequence[RunArrivals]) -> int:
 
 def check_labels(runs: Sequence[RunArrivals]) -> None:
     """Raises `VideoError` for labels that no file can have, for labels that occur twice, and for too many runs."""
-    if not 1 <= len(runs) <= MOST_RUNS:
-        raise VideoError(f"{len(runs)} runs: give 1 to {MOST_RUNS} files of arrivals")
+    if not 1 <= len(runs) <= MAX_RUNS:
+        raise VideoError(f"{len(runs)} runs: give 1 to {MAX_RUNS} files of arrivals")
     seen: set[str] = set()
     for run in runs:
         if _LABEL.fullmatch(run.label) is None or run.label == SENT:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from anabranch.errors import VideoError
 from anabranch.text_file import ENCODING
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES
+from anabranch.video.bounds import MAX_BITSTREAM_BYTES, MAX_FRAMES
 from anabranch.video.frame import Frame
 from anabranch.video.tables import Row, time_of, whole
 from anabranch.video.trace import checked, frame_type
@@ -20,7 +20,7 @@ _HEADER = "H"
 _FIELDS = ("number", "type", "size_bytes", "packets", "time_s")
 _LONGEST_LINE_CHARACTERS = 512
 # One line of headers before each frame.
-_MOST_LINES = 2 * MOST_FRAMES
+_MAX_LINES = 2 * MAX_FRAMES
 
 
 def read_evalvid(path: Path) -> list[Frame]:
@@ -29,7 +29,7 @@ def read_evalvid(path: Path) -> list[Frame]:
     header_bytes = 0
     first_s: float | None = None
     for where, row in _rows(path):
-        size_bytes = whole(row, "size_bytes", where, most=MOST_BITSTREAM_BYTES)
+        size_bytes = whole(row, "size_bytes", where, most=MAX_BITSTREAM_BYTES)
         if row["type"] == _HEADER:
             header_bytes += size_bytes
             continue
@@ -47,7 +47,7 @@ def _rows(path: Path) -> list[tuple[str, Row]]:
     rows: list[tuple[str, Row]] = []
     try:
         with path.open(encoding=ENCODING) as file:
-            lines = islice(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), _MOST_LINES + 1)
+            lines = islice(iter(lambda: file.readline(_LONGEST_LINE_CHARACTERS), ""), _MAX_LINES + 1)
             for number, line in enumerate(lines, 1):
                 where = f"{path}: line {number}"
                 words = line.split()
@@ -57,6 +57,6 @@ def _rows(path: Path) -> list[tuple[str, Row]]:
                     rows.append((where, dict(zip(_FIELDS, words, strict=True))))
     except (OSError, UnicodeDecodeError) as error:
         raise VideoError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(rows) > _MOST_LINES:
-        raise VideoError(f"{path}: has more than {_MOST_LINES} lines: give a shorter trace")
+    if len(rows) > _MAX_LINES:
+        raise VideoError(f"{path}: has more than {_MAX_LINES} lines: give a shorter trace")
     return rows

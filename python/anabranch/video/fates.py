@@ -22,7 +22,7 @@ from enum import Enum
 
 from anabranch import _native
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_DEADLINE_MS
+from anabranch.video.bounds import MAX_DEADLINE_MS
 from anabranch.video.frame import Frame
 from anabranch.video.packets import Packet
 
@@ -63,8 +63,8 @@ class Playout:
     @classmethod
     def of(cls, deadline_ms: float) -> Playout:
         """Returns the playout for a deadline. Raises `VideoError` if it is out of bounds."""
-        if not 0 < deadline_ms <= MOST_DEADLINE_MS:
-            raise VideoError(f"a deadline of {deadline_ms:g} ms: give one above 0, up to {MOST_DEADLINE_MS / 1000:g} s")
+        if not 0 < deadline_ms <= MAX_DEADLINE_MS:
+            raise VideoError(f"a deadline of {deadline_ms:g} ms: give one above 0, up to {MAX_DEADLINE_MS / 1000:g} s")
         return cls(deadline_ms)
 
     def due_ms(self, frames: Sequence[Frame]) -> list[float]:

@@ -47,9 +47,9 @@ class FrameFormat:
     def checked(self, name: str) -> FrameFormat:
         """Returns this format. Raises `VideoError`, which names the clip, if it is out of bounds or has an odd size."""
         _check_size(self, name)
-        if not 0 < self.rate <= bounds.MOST_RATE_PER_S:
+        if not 0 < self.rate <= bounds.MAX_RATE_PER_S:
             raise VideoError(
-                f"{name}: a rate of {self.rate} frames a second is outside 0 to {bounds.MOST_RATE_PER_S}: "
+                f"{name}: a rate of {self.rate} frames a second is outside 0 to {bounds.MAX_RATE_PER_S}: "
                 "give another with --rate"
             )
         _check_times(self.times_us or (0,), name)
@@ -66,11 +66,11 @@ def _check_size(frame: FrameFormat, name: str) -> None:
         raise VideoError(
             f"{name}: frames of {frame.size} have an odd side, and 4:2:0 needs even ones: scale it with --scale {even}"
         )
-    least, most = bounds.LEAST_SIDE_PIXELS, bounds.MOST_SIDE_PIXELS
+    least, most = bounds.MIN_SIDE_PIXELS, bounds.MAX_SIDE_PIXELS
     sides = (frame.width, frame.height)
-    if min(sides) < least or max(sides) > most or frame.luma_bytes > bounds.MOST_FRAME_PIXELS:
+    if min(sides) < least or max(sides) > most or frame.luma_bytes > bounds.MAX_FRAME_PIXELS:
         raise VideoError(
-            f"{name}: frames of {frame.size} are outside {least}x{least} to {bounds.MOST_FRAME_PIXELS} pixels: "
+            f"{name}: frames of {frame.size} are outside {least}x{least} to {bounds.MAX_FRAME_PIXELS} pixels: "
             "scale it with --scale 176x144"
         )
 
@@ -78,8 +78,8 @@ def _check_size(frame: FrameFormat, name: str) -> None:
 def _check_times(times_us: tuple[int, ...], name: str) -> None:
     if times_us[0] != 0 or any(after < before for before, after in pairwise(times_us)):
         raise VideoError(f"{name}: the times of its frames do not begin at 0, or go back: repair it, or give --rate")
-    if times_us[-1] > bounds.MOST_DURATION_S * 1_000_000:
-        raise VideoError(f"{name}: lasts longer than {bounds.MOST_DURATION_S} s: give a shorter clip, or --rate")
+    if times_us[-1] > bounds.MAX_DURATION_S * 1_000_000:
+        raise VideoError(f"{name}: lasts longer than {bounds.MAX_DURATION_S} s: give a shorter clip, or --rate")
 
 
 def check_frame_count(frame: FrameFormat, frames: int, name: str) -> None:
@@ -93,4 +93,4 @@ def check_frame_count(frame: FrameFormat, frames: int, name: str) -> None:
 
 def most_frames(frame: FrameFormat) -> int:
     """Returns the maximum number of frames of this size."""
-    return min(bounds.MOST_FRAMES, bounds.MOST_RAW_BYTES // frame.frame_bytes)
+    return min(bounds.MAX_FRAMES, bounds.MAX_RAW_BYTES // frame.frame_bytes)

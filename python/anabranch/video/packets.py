@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_PACKETS, MOST_PAYLOAD_BYTES
+from anabranch.video.bounds import MAX_PACKETS, MAX_PAYLOAD_BYTES
 from anabranch.video.frame import Frame
 
 # User data of a packet of 1500 bytes in ns-2: without 20 of IP, 12 of SCTP, 16 of a DATA chunk.
@@ -26,8 +26,8 @@ def packetise(frames: Sequence[Frame], payload_bytes: int = DEFAULT_PAYLOAD_BYTE
     """Returns packets that are full except the last of each frame. Raises `VideoError` for a payload out of bounds."""
     check_payload(payload_bytes)
     total = sum(packets_of(frame.size_bytes, payload_bytes) for frame in frames)
-    if total > MOST_PACKETS:
-        raise VideoError(f"{total} packets are more than {MOST_PACKETS}: give a larger --payload or a shorter clip")
+    if total > MAX_PACKETS:
+        raise VideoError(f"{total} packets are more than {MAX_PACKETS}: give a larger --payload or a shorter clip")
     packets: list[Packet] = []
     for frame in frames:
         for at in range(0, frame.size_bytes, payload_bytes):
@@ -37,8 +37,8 @@ def packetise(frames: Sequence[Frame], payload_bytes: int = DEFAULT_PAYLOAD_BYTE
 
 def check_payload(payload_bytes: int) -> None:
     """Raises `VideoError` for a payload out of bounds."""
-    if not 1 <= payload_bytes <= MOST_PAYLOAD_BYTES:
-        raise VideoError(f"a payload of {payload_bytes} bytes: give 1 to {MOST_PAYLOAD_BYTES} with --payload")
+    if not 1 <= payload_bytes <= MAX_PAYLOAD_BYTES:
+        raise VideoError(f"a payload of {payload_bytes} bytes: give 1 to {MAX_PAYLOAD_BYTES} with --payload")
 
 
 def packets_of(size_bytes: int, payload_bytes: int) -> int:

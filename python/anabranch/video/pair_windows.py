@@ -27,8 +27,8 @@ from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import rebuild
 
 # Maximum size of the raw frames of one comparison, which has two such files.
-_MOST_PASS_BYTES = 128 << 20
-_MOST_PASS_FRAMES = 2000
+_MAX_PASS_BYTES = 128 << 20
+_MAX_PASS_FRAMES = 2000
 
 Pair = tuple[int, int]
 Shown = Sequence["int | None"]
@@ -108,7 +108,7 @@ class PairMetrics:
         )
 
     def _pass_frames(self) -> int:
-        return max(min(_MOST_PASS_BYTES // self._reference.format.frame_bytes, _MOST_PASS_FRAMES), 1)
+        return max(min(_MAX_PASS_BYTES // self._reference.format.frame_bytes, _MAX_PASS_FRAMES), 1)
 
     def _compare(self, windows: list[_Window], folder: Path, number: int) -> None:
         due = [frame for window in windows for frame in window.due]

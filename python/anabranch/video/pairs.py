@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_FRAMES
+from anabranch.video.bounds import MAX_FRAMES
 from anabranch.video.metrics import SPATIAL_METRICS, SpatialMetric, psnr_and_ssim
 from anabranch.video.raw import RawFrames
 from anabranch.video.rebuild import black_frame, rebuild
@@ -27,11 +27,11 @@ from anabranch.video.vqm import Noticeable, noticeable, pooled
 # Maximum number of pairs that one thread compares at once: two temporary files of 76 MB each for QCIF. The minimum
 # makes each start of ffmpeg serve hundreds of pairs.
 _BATCH_PAIRS = 2000
-_LEAST_PAIRS = 200
+_MIN_PAIRS = 200
 # Number of frames whose coefficients are computed together.
 _AT_ONCE = 32
 # Maximum size of a clip's coefficients in memory. They take 405 MB for 2000 frames of QCIF.
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 BLACK = -1
 """Place of the black frame, which is shown before the first good frame."""
 
@@ -47,8 +47,8 @@ def shown_by_fates(fates: str) -> Shown:
     if not re.fullmatch(rf"({_RUN.pattern})*", fates):
         raise VideoError(f"frame fates are numbers of frames with g, l, t or u, not {fates[:32]!a}")
     stretches = [(int(count), letter == "g") for count, letter in _RUN.findall(fates)]
-    if (frames := sum(count for count, _ in stretches)) > MOST_FRAMES:
-        raise VideoError(f"frame fates of {frames} frames: a clip has {MOST_FRAMES} at the most")
+    if (frames := sum(count for count, _ in stretches)) > MAX_FRAMES:
+        raise VideoError(f"frame fates of {frames} frames: a clip has {MAX_FRAMES} at the most")
     good = [np.full(count, is_good) for count, is_good in stretches]
     shown = np.concatenate([np.empty(0, bool), *good])
     places = np.where(shown, np.arange(len(shown)), BLACK)
@@ -63,7 +63,7 @@ class Pictures:
         self.frames = frames
         black = np.frombuffer(black_frame(frames.format), np.uint8)[: frames.format.luma_bytes]
         self._black = noticeable(black.reshape(1, frames.format.height, frames.format.width))
-        self._noticeable = None if frames.count * self._black.nbytes > _MOST_BYTES else self._all()
+        self._noticeable = None if frames.count * self._black.nbytes > _MAX_BYTES else self._all()
 
     def noticeable(self, places: npt.NDArray[np.int64]) -> Noticeable:
         """Returns a row for each place. A place may be `BLACK`."""
@@ -101,7 +101,7 @@ class PairQuality:
         if not len(missing):
             return
         threads = os.cpu_count() or 1
-        size = min(max(-(-len(missing) // threads), _LEAST_PAIRS), _BATCH_PAIRS)
+        size = min(max(-(-len(missing) // threads), _MIN_PAIRS), _BATCH_PAIRS)
         batches = [missing[at : at + size] for at in range(0, len(missing), size)]
         with ThreadPoolExecutor(threads) as pool:
             for keys, found in zip(batches, pool.map(self._compared, batches), strict=True):

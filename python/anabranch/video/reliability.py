@@ -10,9 +10,9 @@ from enum import Enum
 from anabranch.errors import VideoError
 from anabranch.video.frame import FrameType
 
-_MOST_RETRANSMISSIONS = (1 << 16) - 1
-_MOST_LIFETIME_MS = 3_600_000.0
-_MOST_PRIORITY = (1 << 32) - 1
+_MAX_RETRANSMISSIONS = (1 << 16) - 1
+_MAX_LIFETIME_MS = 3_600_000.0
+_MAX_PRIORITY = (1 << 32) - 1
 _TEXT = re.compile(r"(?:([IPB])=)?(?:(full)|(lifetime|retransmissions|priority):(\d{1,10}(?:\.\d{1,6})?) ?(ms|s)?)")
 EXPECTED = "full, lifetime:TIME, retransmissions:N or priority:N, with I=, P= or B= before it for one type of frames"
 
@@ -72,10 +72,10 @@ def _read(text: str) -> tuple[FrameType | None, Limit]:
 def _limit(text: str, kind: LimitKind, number: float, unit: str | None) -> Limit:
     if kind is LimitKind.LIFETIME:
         lifetime_ms = number * (1000 if unit == "s" else 1)
-        if unit is None or not 0 < lifetime_ms <= _MOST_LIFETIME_MS:
+        if unit is None or not 0 < lifetime_ms <= _MAX_LIFETIME_MS:
             raise VideoError(f"{text[:32]!a}: a lifetime has a unit and is above 0, as lifetime:150ms, up to 1 h")
         return Limit(kind, lifetime_ms)
-    most = _MOST_RETRANSMISSIONS if kind is LimitKind.RETRANSMISSIONS else _MOST_PRIORITY
+    most = _MAX_RETRANSMISSIONS if kind is LimitKind.RETRANSMISSIONS else _MAX_PRIORITY
     if unit is not None or not number.is_integer() or number > most:
         raise VideoError(f"{text[:32]!a}: expected a whole number up to {most}")
     return Limit(kind, number)

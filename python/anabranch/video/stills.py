@@ -19,7 +19,7 @@ from anabranch.video.rebuild import black_frame
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MOST_COLUMNS = 12
+MAX_COLUMNS = 12
 DEFAULT_ROWS = 3
 # Minimum distance between the frames of two rows. Nearer frames show the same damage.
 _FRAMES_APART = 30
@@ -52,12 +52,12 @@ def frames_that_differ(psnr_db: Sequence[npt.NDArray[np.float64]], rows: int = D
 
 
 def write_stills(path: Path, decoded: RawFrames, columns: Sequence[Column], frames: Sequence[int]) -> None:
-    """Writes a PNG with the first `MOST_COLUMNS` columns. Raises `VideoError` if Pillow is missing."""
+    """Writes a PNG with the first `MAX_COLUMNS` columns. Raises `VideoError` if Pillow is missing."""
     try:
         from PIL import Image, ImageDraw
     except ImportError as error:
         raise VideoError(f"stills need the package pillow, which is not installed: {INSTALL}") from error
-    columns = columns[:MOST_COLUMNS]
+    columns = columns[:MAX_COLUMNS]
     shape = decoded.format
     zoom = 2 if shape.width < _SMALL_PIXELS else 1
     wide, high = shape.width * zoom + _MARGIN_PIXELS, shape.height * zoom + _MARGIN_PIXELS

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_FRAMES
+from anabranch.video.bounds import MAX_FRAMES
 
 # Unit of ffmpeg's times.
 TIME_BASE = "1:1000000"
@@ -53,7 +53,7 @@ def _times(path: Path, name: str) -> list[int]:
                 if line.startswith("#"):
                     continue
                 times.append(int(line.split(",")[_TIME_FIELD]))
-                if len(times) > MOST_FRAMES:
+                if len(times) > MAX_FRAMES:
                     break
     except (OSError, ValueError, IndexError) as error:
         raise VideoError(f"{name}: the times of its frames cannot be read: {error}") from error

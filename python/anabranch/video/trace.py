@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_FRAMES
+from anabranch.video.bounds import MAX_BITSTREAM_BYTES, MAX_FRAMES
 from anabranch.video.frame import Frame, FrameType, display_order
 from anabranch.video.tables import Row, read_rows, time_of, whole, write_table
 
@@ -39,14 +39,14 @@ def read_frame_trace(path: Path) -> list[Frame]:
 
 
 def _numbered(path: Path) -> list[tuple[int, Row]]:
-    return list(enumerate(read_rows(path, _NEEDED, MOST_FRAMES, optional=("display",))))
+    return list(enumerate(read_rows(path, _NEEDED, MAX_FRAMES, optional=("display",))))
 
 
 def _frame(row: Row, index: int, where: str) -> Frame:
-    if whole(row, "number", where, most=MOST_FRAMES) != index:
+    if whole(row, "number", where, most=MAX_FRAMES) != index:
         raise VideoError(f"{where}: `number` should be {index}: frames are numbered from 0 in coding order")
-    display = whole(row, "display", where, most=MOST_FRAMES) if "display" in row else index
-    size_bytes = whole(row, "size_bytes", where, most=MOST_BITSTREAM_BYTES)
+    display = whole(row, "display", where, most=MAX_FRAMES) if "display" in row else index
+    size_bytes = whole(row, "size_bytes", where, most=MAX_BITSTREAM_BYTES)
     return Frame(index, display, frame_type(str(row["type"]), where), size_bytes, time_of(row, "time_ms", where))
 
 

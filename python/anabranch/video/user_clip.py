@@ -12,7 +12,7 @@ from typing import IO
 
 from anabranch.errors import VideoError
 from anabranch.video import ffmpeg, y4m
-from anabranch.video.bounds import MOST_FRAMES, MOST_RAW_BYTES, MOST_SOURCE_PIXELS, READ_LIMIT_S
+from anabranch.video.bounds import MAX_FRAMES, MAX_RAW_BYTES, MAX_SOURCE_PIXELS, READ_LIMIT_S
 from anabranch.video.format import QCIF, FrameFormat
 from anabranch.video.raw import RawFrames, write_frames
 from anabranch.video.timing import TIME_BASE, Timing, read_timing
@@ -29,7 +29,7 @@ _NO_VIDEO = "holds no moving pictures, but sound alone or with a cover picture: 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """Parameters for reading a file. `size` and `rate` are for raw YUV, which does not contain them."""
 
     frames: int | None = None
@@ -38,7 +38,7 @@ class Reading:
     scale: tuple[int, int] | None = None
 
 
-def read_clip(path: Path, out: Path, reading: Reading) -> RawFrames:
+def read_clip(path: Path, out: Path, reading: ReadOptions) -> RawFrames:
     """Writes the frames of a file to `out`. Raises `VideoError`, which names the file and a remedy."""
     _check_file(path)
     if reading.scale is not None:
@@ -65,13 +65,13 @@ def _check_file(path: Path) -> None:
         raise VideoError(f"{path}: is empty: {REMEDY}")
 
 
-def _read_raw(path: Path, out: Path, reading: Reading) -> RawFrames:
+def _read_raw(path: Path, out: Path, reading: ReadOptions) -> RawFrames:
     raw = RawFrames.open(path, _raw_format(path, reading))
     frames = raw.samples()[: reading.frames]
     return write_frames(out, raw.format, (row.data for row in frames), str(path))
 
 
-def _raw_format(path: Path, reading: Reading) -> FrameFormat:
+def _raw_format(path: Path, reading: ReadOptions) -> FrameFormat:
     size = reading.size or _size_in_name(path.stem)
     if size is None:
         raise VideoError(f"{path}: raw YUV does not say the size of its frames: give it with --size WxH")
@@ -86,7 +86,7 @@ def _size_in_name(stem: str) -> tuple[int, int] | None:
     return _NAMED_SIZES[found[3]] if found[3] else (int(found[1]), int(found[2]))
 
 
-def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: Reading, timing: Timing | None = None) -> RawFrames:
+def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: ReadOptions, timing: Timing | None = None) -> RawFrames:
     given = y4m.read_header(file, str(path))
     timing = timing or Timing(given.rate)
     rate, times_us = (reading.rate, None) if reading.rate else (timing.rate, timing.times_us)
@@ -95,7 +95,7 @@ def _read_y4m(file: IO[bytes], path: Path, out: Path, reading: Reading, timing: 
     return write_frames(out, frame, frames, str(path))
 
 
-def _read_with_ffmpeg(path: Path, out: Path, reading: Reading) -> RawFrames:
+def _read_with_ffmpeg(path: Path, out: Path, reading: ReadOptions) -> RawFrames:
     with tempfile.TemporaryDirectory(prefix="anabranch-") as folder:
         converted, times = Path(folder) / "frames.y4m", Path(folder) / "times.txt"
         try:
@@ -112,9 +112,9 @@ def _read_with_ffmpeg(path: Path, out: Path, reading: Reading) -> RawFrames:
             return _read_y4m(file, path, out, reading, read_timing(times, given, str(path)))
 
 
-def _arguments(path: Path, reading: Reading, frames: Path, times: Path) -> list[str]:
+def _arguments(path: Path, reading: ReadOptions, frames: Path, times: Path) -> list[str]:
     """Returns ffmpeg's arguments. The first output has the frames, the second one the time of each."""
-    most = min(reading.frames or MOST_FRAMES, MOST_FRAMES) + (reading.frames is None)
+    most = min(reading.frames or MAX_FRAMES, MAX_FRAMES) + (reading.frames is None)
     given: list[str] = []
     if path.suffix.lower() in _RAW_ENDINGS:
         frame = _raw_format(path, reading)
@@ -127,8 +127,8 @@ def _arguments(path: Path, reading: Reading, frames: Path, times: Path) -> list[
         *("-protocol_whitelist", "file"),
         # Damage is an error: a decoder would otherwise conceal it with invented pixels.
         *("-xerror", "-err_detect", "explode"),
-        *("-max_pixels", str(MOST_SOURCE_PIXELS), *ffmpeg.SINGLE_THREAD),
+        *("-max_pixels", str(MAX_SOURCE_PIXELS), *ffmpeg.SINGLE_THREAD),
         *(*given, "-i", ffmpeg.file_url(path)),
-        *(*chosen, "-fs", str(MOST_RAW_BYTES + MOST_RAW_BYTES // 8), "-f", "yuv4mpegpipe", ffmpeg.file_url(frames)),
+        *(*chosen, "-fs", str(MAX_RAW_BYTES + MAX_RAW_BYTES // 8), "-f", "yuv4mpegpipe", ffmpeg.file_url(frames)),
         *(*chosen, "-c:v", "rawvideo", "-enc_time_base", TIME_BASE, "-f", "framecrc", ffmpeg.file_url(times)),
     ]

@@ -13,10 +13,10 @@ from typing import Any
 from anabranch.errors import VideoError
 
 EXAMPLE = "rate=2Mbit,delay=20ms,loss=2%,queue=50p"
-MOST_PATHS = 8
+MAX_PATHS = 8
 
 _KEYS = ("rate", "delay", "loss", "queue", "where", "name")
-_MOST_CHARACTERS = 4096
+_MAX_CHARACTERS = 4096
 _OUTSIDE_PARENTHESES = re.compile(r",(?![^()]*\))")
 _MODEL = re.compile(r"(bernoulli|gilbert-elliott|trace)\(([^()]*)\)")
 _SHARE = re.compile(r"\d{1,9}(?:\.\d{1,9})?\s*%?")
@@ -42,8 +42,8 @@ def read_path(text: str, number: int) -> dict[str, Any]:
 
 
 def _items(text: str, number: int) -> Mapping[str, str]:
-    if len(text) > _MOST_CHARACTERS:
-        raise VideoError(f"--paths: path {number}: more than {_MOST_CHARACTERS} characters; write it as `{EXAMPLE}`")
+    if len(text) > _MAX_CHARACTERS:
+        raise VideoError(f"--paths: path {number}: more than {_MAX_CHARACTERS} characters; write it as `{EXAMPLE}`")
     given: dict[str, str] = {}
     for item in _OUTSIDE_PARENTHESES.split(text):
         key, equals, value = (part.strip() for part in item.partition("="))

@@ -31,7 +31,7 @@ from anabranch.video_comparison.outcome import cell, cell_of_coding
 
 PAGE = "comparison.html"
 # Clips are text in the page. A larger page would be too large for mail and slow to open.
-MOST_CLIP_BYTES = 64 << 20
+MAX_CLIP_BYTES = 64 << 20
 _METRIC_TITLES: Mapping[Metric, str] = {
     "psnr_db": "PSNR, dB",
     "ssim": "SSIM",
@@ -237,8 +237,8 @@ def _clips(
         write_browser_clip(rebuild(comparison.decoded, frames, work / "shown.yuv"), path)
         size_bytes += path.stat().st_size
         step()
-        if size_bytes > MOST_CLIP_BYTES:
-            notes.append(f"The clips from {label} on are left out: a page has {MOST_CLIP_BYTES >> 20} MiB of them.")
+        if size_bytes > MAX_CLIP_BYTES:
+            notes.append(f"The clips from {label} on are left out: a page has {MAX_CLIP_BYTES >> 20} MiB of them.")
             break
         data = base64.b64encode(path.read_bytes()).decode("ascii")
         clips.append(Clip(label, about, data, _frames(frames, letters, judged)))

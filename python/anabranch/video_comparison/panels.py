@@ -24,7 +24,7 @@ HEIGHT = 100.0
 # Heights of bars in the strip of fates, which differ so that fates are distinguishable without colours.
 _FATE_HEIGHTS = {Fate.GOOD: 30.0, Fate.UNDECODABLE: 55.0, Fate.LATE: 78.0, Fate.LOST: 100.0}
 # Maximum number of points of a curve. More would be drawn over each other.
-_MOST_POINTS = 1500
+_MAX_POINTS = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def scale_of(values: Sequence[float], *, from_zero: bool = False) -> Scale:
 
 def quality_panel(values: Values, scale: Scale) -> Markup:
     """Draws a curve with the least value of each few frames, so that short damage is visible in a long clip."""
-    step = max(math.ceil(len(values) / _MOST_POINTS), 1)
+    step = max(math.ceil(len(values) / _MAX_POINTS), 1)
     points = [(at, float(values[at : at + step].min())) for at in range(0, len(values), step)]
     return _panel(len(values), [_curve(points, scale, "var(--ink)")])
 

@@ -10,7 +10,7 @@ from anabranch.errors import VideoError
 from anabranch.scenario import Scenario
 from anabranch.video.coded import TRACE, CodedClip
 from anabranch.video.reliability import Limit, LimitKind, Reliability
-from anabranch.video_comparison.links import MOST_PATHS, read_path
+from anabranch.video_comparison.links import MAX_PATHS, read_path
 
 FLOW = "video"
 # Time after the last playout in which late packets may arrive.
@@ -21,8 +21,8 @@ _HANDSHAKE_S = 5.0
 
 def paths_of(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the tables of paths in the command line. Raises `VideoError`."""
-    if not 1 <= len(texts) <= MOST_PATHS:
-        raise VideoError(f"{len(texts)} paths: give 1 to {MOST_PATHS} with --paths")
+    if not 1 <= len(texts) <= MAX_PATHS:
+        raise VideoError(f"{len(texts)} paths: give 1 to {MAX_PATHS} with --paths")
     return [read_path(text, number) for number, text in enumerate(texts, start=1)]
 
 

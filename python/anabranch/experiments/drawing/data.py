@@ -20,7 +20,7 @@ from anabranch.experiments.verdicts.estimates import CONFIDENCE, complete
 from anabranch.statistics import linear_regression, mean_interval
 from anabranch.values import Value
 
-LEAST_FOR_LINE = 3
+MIN_FOR_LINE = 3
 
 _LINE_FIGURES = {
     "n": "n",
@@ -108,7 +108,7 @@ def lines(points: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for (panel, scheme), own in points.dropna(subset=["mean"]).groupby(["panel", "scheme"], sort=False):
-        if len(own) < LEAST_FOR_LINE or own["mean"].nunique() == 1:
+        if len(own) < MIN_FOR_LINE or own["mean"].nunique() == 1:
             continue
         fit = linear_regression(own["x"].tolist(), own["mean"].tolist())
         figures = {column: getattr(fit, name) for column, name in _LINE_FIGURES.items()}

@@ -14,7 +14,7 @@ from anabranch.experiments.drawing.overlay import NEUTRAL, ON_BARS, Mark, name_p
 from anabranch.experiments.drawing.published import Published
 from anabranch.experiments.model import Figure
 from anabranch.experiments.plan import Setting
-from anabranch.figures.canvas import line_style, marker_style, new_figure, our_style
+from anabranch.figures.canvas import line_style, marker_style, new_figure, package_style
 from anabranch.figures.decimate import decimate_line, decimate_points
 from anabranch.figures.legend import legend
 from anabranch.figures.style import Look, looks, path_looks
@@ -35,10 +35,10 @@ def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Seque
         return None
     drawer, by = _KINDS[figure.kind]
     groups = list(frame.groupby(by, sort=False))
-    crowded = figure.kind == "bars" and len(frame) > MOST_BARS
+    crowded = figure.kind == "bars" and len(frame) > MAX_BARS
     wide = len(groups) > 1 or figure.kind not in _NARROW or crowded
     drawn = new_figure("page" if wide else "column", PANEL_HEIGHT_IN * len(groups) + 0.6 if wide else None)
-    with our_style():
+    with package_style():
         places = drawn.subplots(len(groups), 1, squeeze=False, sharex=True, sharey=figure.kind in _ONE_SCALE)[:, 0]
         for axes, (key, rows) in zip(places, groups, strict=True):
             note = drawer(axes, rows, figure, setting)
@@ -213,13 +213,13 @@ def _name_axes(axes: Axes, figure: Figure, over_time: str = "") -> None:
 def _ticks(axes: Axes, rows: pd.DataFrame) -> None:
     """Every value of the axis where there is room for it, by its label."""
     places = dict(zip(rows["x"], rows["label"], strict=True))
-    if len(places) <= MOST_TICKS:
+    if len(places) <= MAX_TICKS:
         axes.set_xticks(list(places), list(places.values()))
 
 
-MOST_TICKS = 12
+MAX_TICKS = 12
 
-MOST_BARS = 24
+MAX_BARS = 24
 """That fit a column."""
 
 

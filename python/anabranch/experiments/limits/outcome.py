@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from anabranch.experiments.limits.known import Broken
-from anabranch.experiments.limits.rules import LEAST_SEEDS, Judged, Verdict, worst_of
+from anabranch.experiments.limits.rules import MIN_SEEDS, Judged, Verdict, worst_of
 
 DIGITS = 6
 """Significant digits of stored means."""
@@ -93,7 +93,7 @@ class Plan:
     seeds: tuple[int, ...]
     duration_s: float
     choosing: tuple[int, ...] = ()
-    least_seeds: int = LEAST_SEEDS
+    least_seeds: int = MIN_SEEDS
 
 
 def as_json(plan: Plan, outcomes: Iterable[CheckOutcome]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
 from anabranch.experiments.limits.rules import Verdict
 from anabranch.experiments.pages.document import Block, Folded, Heading, Items, Paragraph, Table
 
-MOST_NOTES = 30
+MAX_NOTES = 30
 """Number of points above which a table has no notes of single schemes: they are in the JSON."""
 
 
@@ -72,7 +72,7 @@ def detail_table(own: Sequence[CheckOutcome]) -> Table:
     columns |= {f"`{each.scheme}`": [_cell(found.get((at, each.scheme))) for at in settings] for each in own}
     right = frozenset(range(1, len(columns)))
     notes = [_notes(at, own, found) for at in settings]
-    if any(notes) and (len(settings) <= MOST_NOTES or not any("; " in note for note in notes)):
+    if any(notes) and (len(settings) <= MAX_NOTES or not any("; " in note for note in notes)):
         columns["with"] = notes
     return Table(list(columns), list(zip(*columns.values(), strict=True)), right)
 

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-LEAST_SEEDS = 20
+MIN_SEEDS = 20
 """Number of seeds below which no limit is called kept."""
 
 CONFIDENCE = 0.95
@@ -35,7 +35,7 @@ class Judged:
     upper: float
 
 
-def at_least(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEEDS) -> Judged:
+def at_least(values: Sequence[float], limit: float, least_seeds: int = MIN_SEEDS) -> Judged:
     """Judges a lower limit: broken if even the upper bound of the mean is below it.
 
     >>> at_least([0.8, 0.82, 0.84], 0.97).verdict, at_least([0.99, 1.0], 0.97).verdict
@@ -44,12 +44,12 @@ def at_least(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEE
     return within(values, limit, math.inf, least_seeds)
 
 
-def at_most(values: Sequence[float], limit: float, least_seeds: int = LEAST_SEEDS) -> Judged:
+def at_most(values: Sequence[float], limit: float, least_seeds: int = MIN_SEEDS) -> Judged:
     """Judges an upper limit: broken if even the lower bound of the mean is above it."""
     return within(values, -math.inf, limit, least_seeds)
 
 
-def within(values: Sequence[float], low: float, high: float, least_seeds: int = LEAST_SEEDS) -> Judged:
+def within(values: Sequence[float], low: float, high: float, least_seeds: int = MIN_SEEDS) -> Judged:
     """Judges two limits, between which the mean has to lie."""
     n, mean, half_width = _mean(values)
     if mean + half_width < low or mean - half_width > high:

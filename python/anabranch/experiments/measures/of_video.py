@@ -162,12 +162,12 @@ def _pairs(trace: Path) -> dict[str, PairQuality]:
 
     Raises `VideoError` if a package is missing, or the trace is not what the encoder makes.
     """
+    from anabranch.video.clip_cache import cached_clip
     from anabranch.video.coded import STREAM, TRACE
     from anabranch.video.encoder import decode
-    from anabranch.video.kept import kept_clip
     from anabranch.video.pairs import PairQuality, Pictures
 
-    clip = kept_clip(trace.stem)
+    clip = cached_clip(trace.stem)
     if not filecmp.cmp(trace, clip.folder / TRACE, shallow=False):
         encoder = str(clip.manifest.get("encoder")).partition(" Copyright")[0]
         raise VideoError(

@@ -9,9 +9,9 @@ from pathlib import Path
 from anabranch import _native
 from anabranch.sweeps.axis import Axis
 from anabranch.sweeps.files import Files
-from anabranch.sweeps.given_scenario import GivenScenario
 from anabranch.sweeps.grid import Cell, Grid, Point
 from anabranch.sweeps.key import CellKey
+from anabranch.sweeps.scenario_source import ScenarioSource
 from anabranch.version import engine
 
 
@@ -41,7 +41,7 @@ def grid_of(trials: Sequence[Trial], seeds: Sequence[int]) -> Grid:
         key = CellKey(fingerprint=fingerprint, scenario=trial.scenario, scheme=label, files={})
         cells.append(Cell(at, trial.scheme, label, key))
     return Grid(
-        given=GivenScenario(trials[0].scenario, "points", "points", folder),
+        given=ScenarioSource(trials[0].scenario, "points", "points", folder),
         overrides=(),
         axes=(Axis(("point",), tuple(point.values for point in points)),),
         points=points,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anabranch.experiments.fields import Fields, read_toml
 from anabranch.experiments.model import Experiment
-from anabranch.experiments.verdicts.power import MOST_SEEDS
+from anabranch.experiments.verdicts.power import MAX_SEEDS
 
 SEEDS_FILE = "seeds.toml"
 
@@ -37,6 +37,6 @@ def _planned(table: Fields, experiment: Experiment) -> int:
     seeds = table.maybe(experiment.id, int)
     if seeds is None:
         return experiment.seeds
-    if not 2 <= seeds <= MOST_SEEDS:
-        raise table.error(experiment.id, f"is {seeds}; it has to be from 2 to {MOST_SEEDS}")
+    if not 2 <= seeds <= MAX_SEEDS:
+        raise table.error(experiment.id, f"is {seeds}; it has to be from 2 to {MAX_SEEDS}")
     return seeds

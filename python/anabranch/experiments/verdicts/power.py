@@ -11,7 +11,7 @@ import math
 
 POWER = 0.8
 LEVEL = 0.05
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 
 
 def detectable(std: float, seeds: int) -> float:
@@ -29,14 +29,14 @@ def detectable(std: float, seeds: int) -> float:
 
 
 def seeds_needed(std: float, difference: float) -> int | None:
-    """The least number of pairs that detect a difference, or `None` if `MOST_SEEDS` do not.
+    """The least number of pairs that detect a difference, or `None` if `MAX_SEEDS` do not.
 
     >>> seeds_needed(1.0, 0.5)
     34
     """
     if difference <= 0:
         raise ValueError(f"a difference of {difference:g} is none; it has to be above 0")
-    few, many = 2, MOST_SEEDS
+    few, many = 2, MAX_SEEDS
     if detectable(std, many) > difference:
         return None
     while few < many:

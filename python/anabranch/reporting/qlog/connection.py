@@ -11,7 +11,7 @@ from anabranch.reporting.qlog.fields import name_of, number_of, object_of, whole
 from anabranch.reporting.qlog.records import Record
 from anabranch.reporting.timeline.model import Channel, EventKind
 
-MOST_PATHS = 32
+MAX_PATHS = 32
 """Maximum number of paths of a connection. A log with more is refused."""
 
 # Names of each metric in QUIC's events, in aioquic and in our own, with the divisor that gives the unit shown.
@@ -21,7 +21,7 @@ _METRICS: tuple[tuple[Channel, tuple[str, ...], float], ...] = (
     ("outstanding", ("bytes_in_flight", "outstanding_bytes"), 1024),
     ("srtt", ("smoothed_rtt", "srtt_ms"), 1),
 )
-_MOST_WORDS = 200
+_MAX_WORDS = 200
 _OTHER = "other"
 
 
@@ -39,7 +39,7 @@ class Points:
 
 
 @dataclass(slots=True)
-class Happened:
+class EventSeries:
     """Events of one kind. A number is that of the packet or the TSN; -1 for an event that has none."""
 
     times_s: array[float] = field(default_factory=lambda: array("d"))
@@ -49,7 +49,7 @@ class Happened:
 
     def add(self, time_s: float, number: int | None, word: str) -> None:
         """Appends an event."""
-        if word not in self.known and len(self.known) >= _MOST_WORDS:
+        if word not in self.known and len(self.known) >= _MAX_WORDS:
             word = _OTHER
         self.times_s.append(time_s)
         self.numbers.append(-1 if number is None else number)
@@ -63,16 +63,16 @@ class PathLog:
     metrics: dict[Channel, Points] = field(default_factory=dict)
     sent: Points = field(default_factory=Points)
     received: Points = field(default_factory=Points)
-    happened: dict[EventKind, Happened] = field(default_factory=dict)
+    happened: dict[EventKind, EventSeries] = field(default_factory=dict)
     states: list[tuple[float, str]] = field(default_factory=list)
 
     def add(self, kind: EventKind, time_s: float, number: int | None, word: str = "") -> None:
         """Records an event."""
-        self.happened.setdefault(kind, Happened()).add(time_s, number, word)
+        self.happened.setdefault(kind, EventSeries()).add(time_s, number, word)
 
 
 @dataclass(slots=True)
-class Decided:
+class DecisionEvent:
     """Scheduling decision about new data, with the columns of `FLOW-decisions.csv`."""
 
     time_s: float
@@ -91,7 +91,7 @@ class Connection:
     scheme: str = ""
     end_s: float = 0.0
     paths: dict[str, PathLog] = field(default_factory=dict)
-    decisions: list[Decided] = field(default_factory=list)
+    decisions: list[DecisionEvent] = field(default_factory=list)
     blocked: list[tuple[float, str | None]] = field(default_factory=list)
     first_tsn: int | None = None
     _sent_tsns: set[int] = field(default_factory=set)
@@ -106,8 +106,8 @@ class Connection:
     def path_of(self, record: Record, data: Mapping[str, Any]) -> PathLog:
         """Returns the path of an event. QUIC has one, with identifier 0, unless it uses the multipath extension."""
         name = name_of(record, _path(record, data), "path")
-        if name not in self.paths and len(self.paths) >= MOST_PATHS:
-            record.refuse(f"a connection with more than {MOST_PATHS} paths is not shown")
+        if name not in self.paths and len(self.paths) >= MAX_PATHS:
+            record.refuse(f"a connection with more than {MAX_PATHS} paths is not shown")
         return self.paths.setdefault(name, PathLog())
 
     def _started(self, record: Record, data: Mapping[str, Any], time_s: float) -> None:
@@ -168,8 +168,8 @@ class Connection:
         paths = [name_of(record, path, "paths") for path in _list(data.get("paths"))]
         for path in paths:
             self.paths.setdefault(path, PathLog())
-        if len(self.paths) > MOST_PATHS:
-            record.refuse(f"an association with more than {MOST_PATHS} paths is not shown")
+        if len(self.paths) > MAX_PATHS:
+            record.refuse(f"an association with more than {MAX_PATHS} paths is not shown")
         refused = [
             f"{name_of(record, each.get('path'), 'path')}:{word_of(record, each.get('reason'), 'reason')}"
             for each in _list(data.get("refused"))
@@ -177,7 +177,7 @@ class Connection:
         ]
         decision = word_of(record, data.get("decision"), "decision")
         rule = word_of(record, data.get("rule"), "rule")
-        self.decisions.append(Decided(time_s, decision, " ".join(paths) or "wait", rule, " ".join(refused)))
+        self.decisions.append(DecisionEvent(time_s, decision, " ".join(paths) or "wait", rule, " ".join(refused)))
 
 
 _TAKERS = {

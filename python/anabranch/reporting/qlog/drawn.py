@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from anabranch.reporting.qlog.connection import Connection, Happened, PathLog, Points
+from anabranch.reporting.qlog.connection import Connection, EventSeries, PathLog, Points
 from anabranch.reporting.timeline.downsampling import evenly
-from anabranch.reporting.timeline.events import MOST_EVENTS
+from anabranch.reporting.timeline.events import MAX_EVENTS
 from anabranch.reporting.timeline.lines import bin_width_s, line_of
 from anabranch.reporting.timeline.model import Channel, EventKind, Events, Line, Timeline, Track
 from anabranch.reporting.timeline.shares import decided_shares
@@ -99,10 +99,10 @@ def _sorted(points: Points) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.flo
     return times_s[order], np.frombuffer(points.values, dtype=np.float64)[order]
 
 
-def _events(kind: EventKind, happened: Happened, index: int, path: str, track: Track) -> Events:
+def _events(kind: EventKind, happened: EventSeries, index: int, path: str, track: Track) -> Events:
     times_s = np.frombuffer(happened.times_s, dtype=np.float64)
     order = np.argsort(times_s, kind="stable")
-    kept = order[evenly(len(order), MOST_EVENTS)]
+    kept = order[evenly(len(order), MAX_EVENTS)]
     numbers = np.frombuffer(happened.numbers, dtype=np.int64)
     if track.numbered == "TSN":
         relative = (numbers - track.first_tsn) % _NUMBERS

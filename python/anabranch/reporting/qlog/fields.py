@@ -8,7 +8,7 @@ from typing import Any
 
 from anabranch.reporting.qlog.records import Record
 
-MOST_LETTERS = 80
+MAX_LETTERS = 80
 """Maximum number of letters of a name or a reason. The rest is cut off."""
 
 _LARGEST = 2**53
@@ -33,19 +33,19 @@ def whole_of(record: Record, value: Any, key: str) -> int | None:
 
 
 def word_of(record: Record, value: Any, key: str) -> str:
-    """Returns a text, cut to `MOST_LETTERS`; empty if it is missing."""
+    """Returns a text, cut to `MAX_LETTERS`; empty if it is missing."""
     if value is None:
         return ""
     if not isinstance(value, str):
         record.refuse(f"`{key}`: expected text, found {shown(value)}")
-    return value[:MOST_LETTERS]
+    return value[:MAX_LETTERS]
 
 
 def name_of(record: Record, value: Any, key: str) -> str:
     """Returns the name of a path: its own, or `path-N` for identifier N."""
     if isinstance(value, str) and value:
         # Decisions separate names by spaces.
-        return value[:MOST_LETTERS].replace(" ", "_")
+        return value[:MAX_LETTERS].replace(" ", "_")
     number = whole_of(record, value, key)
     return f"path-{number}"
 

@@ -12,10 +12,10 @@ from anabranch.reporting.qlog.connection import Connection
 from anabranch.reporting.qlog.fields import word_of
 from anabranch.reporting.qlog.records import Head, Record, read_records
 
-MOST_EVENTS = 1_000_000
+MAX_EVENTS = 1_000_000
 """Maximum number of events that are read, of all files together."""
 
-MOST_CONNECTIONS = 40
+MAX_CONNECTIONS = 40
 """Maximum number of connections that are shown. Further ones are only counted."""
 
 ENDINGS = (".qlog", ".sqlog")
@@ -73,21 +73,21 @@ def read_logs(files: Sequence[Path]) -> Logs:
     clocks: dict[tuple[Path, int], _Clock] = {}
     left: set[tuple[Path, int, str]] = set()
     for number, record in enumerate(_all(files)):
-        if number == MOST_EVENTS:
-            logs.notes.append(f"Only the first {MOST_EVENTS} events were read")
+        if number == MAX_EVENTS:
+            logs.notes.append(f"Only the first {MAX_EVENTS} events were read")
             break
         head = record.head
         clock = clocks.setdefault((head.file, head.number), _Clock(_time_format(head) in _DELTAS))
         time_s = clock.time_s(record)
         key = (head.file, head.number, _group(record))
         if key not in connections:
-            if len(connections) >= MOST_CONNECTIONS:
+            if len(connections) >= MAX_CONNECTIONS:
                 left.add(key)
                 continue
             connections[key] = Connection(_group(record), scheme=_writer(record))
         _take(connections[key], record, time_s)
     if left:
-        logs.notes.append(f"Only the first {MOST_CONNECTIONS} connections are shown; {len(left)} more were left out")
+        logs.notes.append(f"Only the first {MAX_CONNECTIONS} connections are shown; {len(left)} more were left out")
     _name(connections, len(files) > 1)
     logs.connections = list(connections.values())
     return logs

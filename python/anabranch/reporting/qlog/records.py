@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, NoReturn
 from anabranch.errors import QlogError
 from anabranch.text_file import BYTE_ORDER_MARK
 
-MOST_DOCUMENT_BYTES = 64 * 2**20
+MAX_DOCUMENT_BYTES = 64 * 2**20
 """Maximum size of a file that is one JSON document, which is read as a whole."""
 
-MOST_RECORD_BYTES = 2**20
+MAX_RECORD_BYTES = 2**20
 """Maximum size of one record of a sequence, which may have any number of records."""
 
 _SEPARATOR = b"\x1e"
@@ -69,7 +69,7 @@ def read_records(file: Path) -> Iterator[Record]:
             if start == _SEPARATOR:
                 yield from _sequence(file, _separated(file, opened))
                 return
-            first = opened.readline(MOST_RECORD_BYTES)
+            first = opened.readline(MAX_RECORD_BYTES)
             opened.seek(begin)
             if _is_object(first):
                 yield from _sequence(file, _lines(file, opened))
@@ -135,22 +135,22 @@ def _lines(file: Path, opened: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
 
 def _bounded_lines(file: Path, opened: BinaryIO) -> Iterator[tuple[int, bytes]]:
     line = 0
-    while text := opened.readline(MOST_RECORD_BYTES + 1):
+    while text := opened.readline(MAX_RECORD_BYTES + 1):
         line += 1
         yield line, _joined(file, line, b"", text)
 
 
 def _joined(file: Path, line: int, before: bytes, text: bytes) -> bytes:
-    if len(before) + len(text) > MOST_RECORD_BYTES:
-        raise QlogError(f"{file}: line {line}: a record is longer than {MOST_RECORD_BYTES // 2**20} MiB")
+    if len(before) + len(text) > MAX_RECORD_BYTES:
+        raise QlogError(f"{file}: line {line}: a record is longer than {MAX_RECORD_BYTES // 2**20} MiB")
     return before + text
 
 
 def _document(file: Path, opened: BinaryIO) -> Iterator[Record]:
-    text = opened.read(MOST_DOCUMENT_BYTES + 1)
-    if len(text) > MOST_DOCUMENT_BYTES:
+    text = opened.read(MAX_DOCUMENT_BYTES + 1)
+    if len(text) > MAX_DOCUMENT_BYTES:
         raise QlogError(
-            f"{file}: is one JSON document of more than {MOST_DOCUMENT_BYTES // 2**20} MiB: have it written as a JSON "
+            f"{file}: is one JSON document of more than {MAX_DOCUMENT_BYTES // 2**20} MiB: have it written as a JSON "
             "text sequence (JSON-SEQ), which is read event by event"
         )
     if not text.strip():

@@ -13,7 +13,7 @@ from anabranch.reporting.timeline.model import EventKind, Events
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000
 """Maximum number of events of one kind that a path keeps, before the limit of a whole report applies."""
 
 _TSNS = 2**32
@@ -27,7 +27,7 @@ def path_events(kind: EventKind, track: int, rows: pd.DataFrame, first_tsn: int)
     A time-out that declared no chunk lost names no path.
     """
     for path, own in rows.groupby("path", sort=True, observed=True, dropna=False):
-        kept = evenly(len(own), MOST_EVENTS)
+        kept = evenly(len(own), MAX_EVENTS)
         causes = own["cause"].astype(str) if "cause" in own else [""] * len(own)
         words, details = np.unique(np.asarray(causes, dtype=str), return_inverse=True)
         tsns = None

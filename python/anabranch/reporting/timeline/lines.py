@@ -14,7 +14,7 @@ from anabranch.reporting.timeline.model import Channel, Line, Seconds, Track, Va
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_POINTS = 40_000
+MAX_POINTS = 40_000
 """Maximum number of points that a line keeps, before the limit of a whole report applies."""
 
 BYTES_PER_KIB = 1024
@@ -25,13 +25,13 @@ _COLUMNS: tuple[tuple[Channel, str, int], ...] = (
     ("outstanding", "outstanding_bytes", BYTES_PER_KIB),
     ("srtt", "srtt_ms", 1),
 )
-_MOST_BINS = 300
+_MAX_BINS = 300
 _SHORTEST_BIN_S = 0.1
 
 
 def bin_width_s(end_s: float, shortest_s: float = _SHORTEST_BIN_S) -> float:
     """Returns a round width, at least `shortest_s`, that divides a run into at most 300 bins."""
-    wanted_s = max(end_s / _MOST_BINS, shortest_s)
+    wanted_s = max(end_s / _MAX_BINS, shortest_s)
     power = 10.0 ** math.floor(math.log10(wanted_s))
     # The tolerance accepts a width that equals the wanted one.
     return next(round(power * step, 9) for step in (1, 2, 5, 10) if power * step >= wanted_s * (1 - 1e-9))
@@ -77,5 +77,5 @@ def line_of(
     """Returns a line without repeated values, thinned out to the maximum number of points."""
     changed = changes(values)
     times_s, values = times_s[changed], values[changed]
-    kept = envelope(times_s, values, MOST_POINTS)
+    kept = envelope(times_s, values, MAX_POINTS)
     return Line(channel, tracks, paths, times_s[kept], values[kept], len(times_s), link)

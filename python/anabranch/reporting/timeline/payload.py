@@ -18,15 +18,15 @@ FORMAT = 1
 
 # Limits of all lines, events and spans of a report: about 2.1, 0.7 and 0.4 MB as Base64. With more than ten tracks the
 # limits grow in proportion, so that each track keeps its shape.
-MOST_POINTS = 200_000
-MOST_EVENTS = 60_000
-MOST_SPANS = 40_000
+MAX_POINTS = 200_000
+MAX_EVENTS = 60_000
+MAX_SPANS = 40_000
 
 _USUAL_TRACKS = 10
-MOST_TRACKS = 40
+MAX_TRACKS = 40
 """Maximum number of tracks for which limits grow, and whose decisions have reasons. Further ones share the limits."""
 
-_MOST_TICKS = 2**32 - 1
+_MAX_TICKS = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class _Clock:
 
     @classmethod
     def up_to(cls, end_s: float) -> _Clock:
-        return cls(1e-6 if end_s <= _MOST_TICKS * 1e-6 else 1e-3)
+        return cls(1e-6 if end_s <= _MAX_TICKS * 1e-6 else 1e-3)
 
     def encode(self, times_s: Seconds) -> str:
         # Rounded up, so that a line's value is valid at its tick. Half a nanosecond absorbs the error of floats.
-        return _base64(np.ceil((times_s - 0.5e-9) / self.tick_s).clip(0, _MOST_TICKS).astype(np.uint32))
+        return _base64(np.ceil((times_s - 0.5e-9) / self.tick_s).clip(0, _MAX_TICKS).astype(np.uint32))
 
 
 def payload(timeline: Timeline) -> dict[str, Any]:
@@ -52,10 +52,8 @@ def payload(timeline: Timeline) -> dict[str, Any]:
     """
     clock = _Clock.up_to(timeline.end_s)
     notes = list(timeline.notes)
-    if len(timeline.tracks) > MOST_TRACKS:
-        notes.append(
-            f"Only the first {MOST_TRACKS} of {len(timeline.tracks)} senders have the rules of their decisions"
-        )
+    if len(timeline.tracks) > MAX_TRACKS:
+        notes.append(f"Only the first {MAX_TRACKS} of {len(timeline.tracks)} senders have the rules of their decisions")
     return {
         "format": FORMAT,
         "tick_s": clock.tick_s,
@@ -70,7 +68,7 @@ def payload(timeline: Timeline) -> dict[str, Any]:
         # Events and spans add to the notes.
         "events": _events(timeline, clock, notes),
         "spans": _spans(timeline, clock, notes),
-        "shares": [_shares(shares, with_reasons=shares.track < MOST_TRACKS) for shares in timeline.shares],
+        "shares": [_shares(shares, with_reasons=shares.track < MAX_TRACKS) for shares in timeline.shares],
         "marks": [{"time_s": mark.time_s, "text": mark.text} for mark in timeline.marks],
         "notes": notes,
     }
@@ -91,12 +89,12 @@ def _track(track: Track, timeline: Timeline) -> dict[str, Any]:
 
 def _room(most: int, timeline: Timeline) -> int:
     """Returns the limit of a timeline, where `most` is the limit for ten tracks."""
-    return most * min(max(len(timeline.tracks), _USUAL_TRACKS), MOST_TRACKS) // _USUAL_TRACKS
+    return most * min(max(len(timeline.tracks), _USUAL_TRACKS), MAX_TRACKS) // _USUAL_TRACKS
 
 
 def _lines(timeline: Timeline, clock: _Clock) -> list[dict[str, Any]]:
     encoded = []
-    allotted = allot([len(line.times_s) for line in timeline.lines], _room(MOST_POINTS, timeline))
+    allotted = allot([len(line.times_s) for line in timeline.lines], _room(MAX_POINTS, timeline))
     for line, most in zip(timeline.lines, allotted, strict=True):
         kept = envelope(line.times_s, line.values, most)
         encoded.append(
@@ -115,7 +113,7 @@ def _lines(timeline: Timeline, clock: _Clock) -> list[dict[str, Any]]:
 
 def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[str, Any]]:
     encoded = []
-    allotted = allot([len(events.times_s) for events in timeline.events], _room(MOST_EVENTS, timeline))
+    allotted = allot([len(events.times_s) for events in timeline.events], _room(MAX_EVENTS, timeline))
     for events, most in zip(timeline.events, allotted, strict=True):
         kept = evenly(len(events.times_s), most)
         if len(kept) < events.total:
@@ -137,7 +135,7 @@ def _events(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[st
 
 def _spans(timeline: Timeline, clock: _Clock, notes: list[str]) -> list[dict[str, Any]]:
     encoded = []
-    allotted = allot([len(spans.starts_s) for spans in timeline.spans], _room(MOST_SPANS, timeline))
+    allotted = allot([len(spans.starts_s) for spans in timeline.spans], _room(MAX_SPANS, timeline))
     for spans, most in zip(timeline.spans, allotted, strict=True):
         kept = longest(spans, most)
         if len(kept.starts_s) < spans.total:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WAIT = "wait"
-_MOST_REASONS = 3
+_MAX_REASONS = 3
 # Each chunk of new data has one of these decisions when it is assigned to a path, even if it is sent later.
 _PLACES_NEW_DATA = ("schedule", "copies", "bind")
 
@@ -47,7 +47,7 @@ def _most_common(
     # Ties are broken by name, so that the order does not depend on the order of the trace.
     return [
         [
-            sorted(counters.get((way, bin_), Counter()).items(), key=lambda item: (-item[1], item[0]))[:_MOST_REASONS]
+            sorted(counters.get((way, bin_), Counter()).items(), key=lambda item: (-item[1], item[0]))[:_MAX_REASONS]
             for bin_ in range(shape[1])
         ]
         for way in range(shape[0])

@@ -13,7 +13,7 @@ from anabranch.reporting.timeline.model import Seconds, SpanKind, Spans
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_SPANS = 20_000
+MAX_SPANS = 20_000
 """Maximum number of spans of one kind that a path keeps, before the limit of a whole report applies."""
 
 
@@ -52,4 +52,4 @@ def _spans(
     kind: SpanKind, track: int, path: str | None, starts_s: Seconds, ends_s: Seconds, state: str | None = None
 ) -> Spans:
     spans = Spans(kind, track, path, starts_s, ends_s, len(starts_s), float((ends_s - starts_s).sum()), state)
-    return longest(spans, MOST_SPANS)
+    return longest(spans, MAX_SPANS)

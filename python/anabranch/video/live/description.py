@@ -20,7 +20,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from anabranch.errors import VideoError
-from anabranch.video.bounds import MOST_BITSTREAM_BYTES, MOST_DURATION_S, MOST_FRAMES, MOST_PAYLOAD_BYTES
+from anabranch.video.bounds import MAX_BITSTREAM_BYTES, MAX_DURATION_S, MAX_FRAMES, MAX_PAYLOAD_BYTES
 from anabranch.video.coded import CodedClip
 from anabranch.video.fates import Playout
 from anabranch.video.format import FrameFormat, check_frame_count
@@ -29,10 +29,10 @@ from anabranch.video.packets import Packet, packetise, packets_of
 
 FORMAT = "anabranch-video-live-2"
 # The player has an object for each packet. A hostile description may not make it allocate millions.
-MOST_LIVE_PACKETS = 1_000_000
+MAX_LIVE_PACKETS = 1_000_000
 LARGEST_DESCRIPTION_BYTES = 1 << 20
 
-_MOST_HEADER_BYTES = 4096
+_MAX_HEADER_BYTES = 4096
 _LONGEST_NAME_CHARACTERS = 128
 _LARGEST_DEADLINE_MS = 1 << 40
 _FRAME = struct.Struct("!cII")
@@ -114,25 +114,25 @@ class Description:
         check_frame_count(self.format.checked(_NAME), count, _NAME)
         if min(self.sizes_bytes) < 1:
             raise VideoError(f"{_NAME}: a frame of 0 bytes needs no packet, so it cannot be lost")
-        if self.bitstream_bytes > MOST_BITSTREAM_BYTES:
-            raise VideoError(f"{_NAME}: more than {MOST_BITSTREAM_BYTES} bytes: send a shorter clip")
+        if self.bitstream_bytes > MAX_BITSTREAM_BYTES:
+            raise VideoError(f"{_NAME}: more than {MAX_BITSTREAM_BYTES} bytes: send a shorter clip")
         packets = sum(packets_of(size, self.payload_bytes) for size in self.sizes_bytes)
-        if packets > MOST_LIVE_PACKETS:
-            raise VideoError(f"{_NAME}: {packets} packets are more than {MOST_LIVE_PACKETS}: send a shorter clip")
+        if packets > MAX_LIVE_PACKETS:
+            raise VideoError(f"{_NAME}: {packets} packets are more than {MAX_LIVE_PACKETS}: send a shorter clip")
         if len(self.format.times_us or self.types) != count:
             raise VideoError(f"{_NAME}: has other numbers of times and frames")
         times_us = self.format.times_us or (0,)
         if any(after - before > _LONGEST_GAP_US for before, after in pairwise(times_us)):
             raise VideoError(f"{_NAME}: a frame is shown for more than an hour: send another clip")
-        if self.duration_s > MOST_DURATION_S:
-            raise VideoError(f"{_NAME}: more than {MOST_DURATION_S} s: send a shorter clip")
+        if self.duration_s > MAX_DURATION_S:
+            raise VideoError(f"{_NAME}: more than {MAX_DURATION_S} s: send a shorter clip")
         self.playout()
         return self
 
 
 def read_description(message: bytes) -> Description:
     """Parses a sender's description. Raises `VideoError` about a field that is missing or out of its bounds."""
-    end = message.find(b"\n", 0, _MOST_HEADER_BYTES)
+    end = message.find(b"\n", 0, _MAX_HEADER_BYTES)
     if end < 0:
         raise VideoError(f"{_NAME}: has no header of {FORMAT}")
     header = _header(message[:end])
@@ -140,7 +140,7 @@ def read_description(message: bytes) -> Description:
     return Description(
         clip=_text(header, "clip"),
         format=FrameFormat(_number(header, "width"), _number(header, "height"), _rate(header), times_us),
-        payload_bytes=_number(header, "payload_bytes", MOST_PAYLOAD_BYTES),
+        payload_bytes=_number(header, "payload_bytes", MAX_PAYLOAD_BYTES),
         deadline_ms=_deadline(header),
         bitstream_sha256=_hash(header),
         types=types,
@@ -160,8 +160,8 @@ def _header(line: bytes) -> Mapping[str, Any]:
 
 def _frames(table: bytes) -> tuple[tuple[FrameType, ...], tuple[int, ...], tuple[int, ...] | None]:
     """Returns types, sizes and, if the rate varies, times."""
-    if not table or len(table) % _FRAME.size or len(table) // _FRAME.size > MOST_FRAMES:
-        raise VideoError(f"{_NAME}: {len(table)} bytes are no table of 1 to {MOST_FRAMES} frames")
+    if not table or len(table) % _FRAME.size or len(table) // _FRAME.size > MAX_FRAMES:
+        raise VideoError(f"{_NAME}: {len(table)} bytes are no table of 1 to {MAX_FRAMES} frames")
     known = {kind.value.encode("ascii"): kind for kind in FrameType}
     types: list[FrameType] = []
     sizes: list[int] = []

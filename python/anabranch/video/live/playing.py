@@ -28,7 +28,7 @@ from anabranch.video.live.reception import Progress, Reception
 DESCRIPTION_LIMIT_S = 30.0
 FIRST_PACKET_LIMIT_S = 30.0
 # Maximum number of senders that may describe their clips at a time. Further ones wait to be accepted.
-MOST_DESCRIBING = 8
+MAX_DESCRIBING = 8
 # Time for which packets are awaited after the last frame's playout. All of them are late.
 AFTER_PLAYOUT_LIMIT_S = 10.0
 # Interval of progress notifications and checks of time limits.
@@ -100,7 +100,7 @@ class Player:
         describing: set[asyncio.Task[tuple[Association, Description] | None]] = set()
         try:
             while True:
-                if accepting is None and len(describing) < MOST_DESCRIBING:
+                if accepting is None and len(describing) < MAX_DESCRIBING:
                     accepting = asyncio.create_task(listener.accept())
                 waiting: set[asyncio.Task[Any]] = {*describing} if accepting is None else {*describing, accepting}
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

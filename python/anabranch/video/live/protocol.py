@@ -18,7 +18,7 @@ STREAMS = 2
 LARGEST_ANSWER_BYTES = 1024
 
 _ACCEPTED, _REFUSED = b"ok", b"no "
-_MOST_REASON_CHARACTERS = 200
+_MAX_REASON_CHARACTERS = 200
 _NUMBER = struct.Struct("!I")
 NUMBER_BYTES = _NUMBER.size
 
@@ -30,7 +30,7 @@ def acceptance() -> bytes:
 
 def refusal(reason: str) -> bytes:
     """Returns the answer to a description that is refused."""
-    return _REFUSED + reason[:_MOST_REASON_CHARACTERS].encode("utf-8")
+    return _REFUSED + reason[:_MAX_REASON_CHARACTERS].encode("utf-8")
 
 
 def check_answer(message: bytes) -> None:
@@ -39,7 +39,7 @@ def check_answer(message: bytes) -> None:
         return
     if not message.startswith(_REFUSED):
         raise VideoError("the peer answers as no player does: start `anabranch video play` there")
-    said = message[len(_REFUSED) :].decode("utf-8", "replace")[:_MOST_REASON_CHARACTERS]
+    said = message[len(_REFUSED) :].decode("utf-8", "replace")[:_MAX_REASON_CHARACTERS]
     raise VideoError(f"the player refuses the clip: {escaped(said)}")
 
 

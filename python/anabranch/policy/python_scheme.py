@@ -27,7 +27,7 @@ _NO_PARAMETERS = ("name", "version")
 _NAME = re.compile(rf"(?=.{{1,{_NAME_LENGTH}}}\Z)[^\W\d][\w.+-]*(\([\w.+=,-]*\))?")
 
 
-class Keeping:
+class CachePermission:
     """Decides whether runs of a scheme may be cached: all their dependencies are known, and no run has changed them."""
 
     def __init__(self, identity: Identity) -> None:
@@ -46,14 +46,14 @@ class Keeping:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnScheme:
+class PythonScheme:
     """Scheme with policies in Python."""
 
     name: str
     base: str
     policy: Policy
     hooks: tuple[str, ...]
-    keeping: Keeping
+    cache_permission: CachePermission
 
     def native(self) -> tuple[str, Any, list[str]]:
         """Returns the scheme in the form of the native module."""
@@ -61,13 +61,13 @@ class OwnScheme:
 
     def _object(self, seed: int, association: int) -> Policy:
         """Returns the object for one association of a run."""
-        self.keeping.check(self.policy)
+        self.cache_permission.check(self.policy)
         policy = copy.deepcopy(self.policy)
         object.__setattr__(policy, "random", Random(f"{seed}/{association}"))
         return policy
 
 
-def given_scheme(scheme: object) -> str | OwnScheme:
+def resolve_scheme(scheme: object) -> str | PythonScheme:
     """Returns a scheme that is given by name or as an object. Raises `SchemeError` for anything else."""
     if isinstance(scheme, str):
         return scheme
@@ -81,7 +81,7 @@ def given_scheme(scheme: object) -> str | OwnScheme:
     hooks = _hooks(scheme)
     name = _name(scheme)
     _check_version(scheme)
-    return OwnScheme(name, scheme.base, scheme, hooks, Keeping(identity_of(scheme)))
+    return PythonScheme(name, scheme.base, scheme, hooks, CachePermission(identity_of(scheme)))
 
 
 def _hooks(policy: Policy) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from anabranch.video.clips import SOURCES
 from anabranch.video.coded import CodedClip, read_coded, write_coded
 from anabranch.video.encoder import Coding
 from anabranch.video.packets import DEFAULT_PAYLOAD_BYTES
-from anabranch.video.user_clip import Reading
+from anabranch.video.user_clip import ReadOptions
 
 VARIABLE = "ANABRANCH_CLIPS"
 
@@ -37,14 +37,14 @@ def clips_folder() -> Path:
     return Path(platformdirs.user_cache_dir("anabranch", appauthor=False)) / "clips"
 
 
-def kept_clip(
+def cached_clip(
     name: str,
-    reading: Reading | None = None,
+    reading: ReadOptions | None = None,
     coding: Coding | None = None,
     payload_bytes: int = DEFAULT_PAYLOAD_BYTES,
 ) -> CodedClip:
     """Returns the clip `name`, a computed one or a file, from the cache. Encodes it if needed. Raises `VideoError`."""
-    reading, coding = reading or Reading(), (coding or Coding()).checked()
+    reading, coding = reading or ReadOptions(), (coding or Coding()).checked()
     place = clips_folder() / _key(name, reading, coding, payload_bytes)
     # A damaged clip is encoded again.
     with contextlib.suppress(VideoError):
@@ -62,12 +62,12 @@ def kept_clip(
             shutil.rmtree(made, ignore_errors=True)
     except OSError as error:
         raise VideoError(
-            f"{place.parent}: coded clips cannot be kept here: {error.strerror}; name another folder with ${VARIABLE}"
+            f"{place.parent}: coded clips cannot be stored here: {error.strerror}; name another folder with ${VARIABLE}"
         ) from error
     return read_coded(place)
 
 
-def _key(name: str, reading: Reading, coding: Coding, payload_bytes: int) -> str:
+def _key(name: str, reading: ReadOptions, coding: Coding, payload_bytes: int) -> str:
     if name in SOURCES:
         content = [name, _version("scikit-image"), _version("numpy")]
     else:

@@ -46,7 +46,7 @@ _OF_OPERATOR = """
 """
 
 
-class Pristine:
+class AllowedObjects:
     """Set of allowed objects by their identity, and of classes whose members have to be unchanged."""
 
     def __init__(self) -> None:
@@ -105,4 +105,4 @@ def _equal(now: dict[str, object], then: dict[str, object]) -> bool:
     return now.keys() == then.keys() and all(now[name] is then[name] for name in then)
 
 
-PRISTINE = Pristine()
+ALLOWED_OBJECTS = AllowedObjects()

@@ -27,7 +27,7 @@ ScenarioLike: TypeAlias = "HasToml | str | os.PathLike[str]"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenScenario:
+class ScenarioSource:
     """Given scenario: its text, its name in messages, its short name, and the folder of its files.
 
     The text is that of the file. In the canonical text, a value that follows another by default, such as the rate of
@@ -40,12 +40,12 @@ class GivenScenario:
     folder: Path
 
 
-def read_scenario(scenario: ScenarioLike) -> GivenScenario:
+def read_scenario(scenario: ScenarioLike) -> ScenarioSource:
     """Returns the text of a scenario, given as an object or as a path. Raises `ScenarioError` if it cannot be read."""
     if isinstance(scenario, HasToml):
         folder = scenario.folder or Path()
         name = getattr(scenario, "name", None) or "scenario"
-        return GivenScenario(scenario.to_toml(), name, Path(name).stem, folder.absolute())
+        return ScenarioSource(scenario.to_toml(), name, Path(name).stem, folder.absolute())
     if not isinstance(scenario, (str, os.PathLike)) or "\n" in str(scenario):
         raise ScenarioError(f"expected a Scenario or the path of a scenario file, found {_shortened(repr(scenario))}")
     path = Path(scenario)
@@ -54,7 +54,7 @@ def read_scenario(scenario: ScenarioLike) -> GivenScenario:
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ScenarioError(f"{path}: the scenario cannot be read: {reason}") from error
-    return GivenScenario(text, str(path), path.stem, path.parent.absolute())
+    return ScenarioSource(text, str(path), path.stem, path.parent.absolute())
 
 
 def _shortened(text: str) -> str:
