@@ -42,7 +42,7 @@ def test_without_a_terminal_lines_say_how_far_it_is(capsys: pytest.CaptureFixtur
     lines.update(40)
     assert lines.text(30) == "experiments: 40 of 40 runs in 30 s; figures and pages are being made"
     lines = Lines(40, "experiments")
-    with lines.told(every_s=0.01):
+    with lines.printed(every_s=0.01):
         lines.at("planted-paper/fig1")
         lines.update(3)
         printed, until = "", time.monotonic() + 60

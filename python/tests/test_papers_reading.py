@@ -143,7 +143,12 @@ def test_claims_read_measure_and_cell_from_claim_and_quantity(paper: Study) -> N
         ("claims.toml", "percent = 60", "percent = 60\nshare = 0.9", "`share` is 0.9; it goes with `at_each`"),
         ("claims.toml", 'path = "path-1"\n', "", "`path` is missing: measure `cwnd_initial_bytes` needs it"),
         ("claims.toml", 'a = { path = "path-1" }', 'a = { path = "path-9" }', "`path` is `path-9`; did you mean"),
-        ("claims.toml", 'a = { path = "path-1" }', 'a = { path = "path-1", time_s = 3 }', "`time_s` says nothing to"),
+        (
+            "claims.toml",
+            'a = { path = "path-1" }',
+            'a = { path = "path-1", time_s = 3 }',
+            "`time_s` has no meaning for",
+        ),
         ("claims.toml", 'note = "made up"\n', "", "status `suspect` needs `contradiction` or `note`"),
         ("claims.toml", 'kind = "deferred"\nreason', 'kind = "order"\nreason', "experiment `video` is deferred"),
         ("claims.toml", 'axis = "plr2"\ndirection', 'axis = "plr"\ndirection', "`axis` is `plr`"),

@@ -1,4 +1,4 @@
-"""What a reproduction takes."""
+"""Cost of a reproduction in runs and time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Cost:
-    """Runs that were computed and taken from caches, simulated packets with DATA of those computed, and the time.
+    """Numbers of computed runs and of runs from the cache, packets with DATA of the computed ones, and the time.
 
-    None of it is in the verdicts.
+    Verdicts do not depend on it.
     """
 
     computed: int = 0
@@ -22,7 +22,7 @@ class Cost:
     seconds: float = 0.0
 
     def add(self, results: Results) -> None:
-        """Counts a sweep. Where only some of its runs were computed, they are taken to have the mean of packets."""
+        """Adds a sweep. The packets of its computed runs are estimated from the mean of all its runs."""
         import pyarrow.compute as pc
 
         effort = results.effort
@@ -34,7 +34,7 @@ class Cost:
         self.packets += packets * effort.computed / max(effort.computed + effort.cached, 1)
 
     def __str__(self) -> str:
-        """As the command prints it at its end."""
+        """Returns the line that the command prints at its end."""
         text = f"{self.computed + self.cached:,} runs, {self.cached:,} of them from the cache, in {self.seconds:.0f} s"
         if not self.computed:
             return text

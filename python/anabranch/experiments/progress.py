@@ -12,28 +12,28 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 LINE_EVERY_S = 5.0
-"""Seconds between two lines where nobody watches."""
+"""Seconds between two lines if standard error is no terminal."""
 
 
 class Progress(Protocol):
-    """Counts runs."""
+    """Counter of finished runs."""
 
     def at(self, experiment: str) -> None:
-        """The runs from here on belong to this experiment."""
+        """Sets the experiment of the following runs."""
 
     def update(self, runs: int = 1) -> None:
-        """So many runs more are done."""
+        """Adds finished runs."""
 
 
 @contextmanager
 def progress_of(runs: int, shown: bool | None, about: str) -> Iterator[Progress]:
-    """Shows progress on standard error; `shown` is `True` for a bar in any case, and `False` for nothing.
+    """Shows progress on standard error. `shown` is `True` for a bar in any case, and `False` for no output.
 
-    Lines begin with `about`, and a bar has it until it is at an experiment.
+    Lines begin with `about`. A bar has it as its description before the first experiment.
     """
     if shown is None and not sys.stderr.isatty():
         lines = Lines(runs, about)
-        with lines.told():
+        with lines.printed():
             yield lines
         return
     with tqdm(total=runs, unit="run", desc=about, disable=shown is False, dynamic_ncols=True, smoothing=0.05) as bar:
@@ -41,7 +41,7 @@ def progress_of(runs: int, shown: bool | None, about: str) -> Iterator[Progress]
 
 
 class Bar:
-    """For a terminal."""
+    """Bar on a terminal."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -54,7 +54,7 @@ class Bar:
 
 
 class Lines:
-    """For a file or a pipe."""
+    """Lines for a file or a pipe."""
 
     def __init__(self, runs: int, about: str) -> None:
         self._runs, self._about, self._done, self._experiment = runs, about, 0, ""
@@ -67,10 +67,10 @@ class Lines:
         self._done += runs
 
     @contextmanager
-    def told(self, every_s: float = LINE_EVERY_S) -> Iterator[None]:
+    def printed(self, every_s: float = LINE_EVERY_S) -> Iterator[None]:
         """Prints a line every few seconds inside the block, also while a single run takes longer."""
         ended = threading.Event()
-        thread = threading.Thread(target=self._tell, args=(ended, every_s), daemon=True)
+        thread = threading.Thread(target=self._print, args=(ended, every_s), daemon=True)
         thread.start()
         try:
             yield
@@ -78,12 +78,12 @@ class Lines:
             ended.set()
             thread.join()
 
-    def _tell(self, ended: threading.Event, every_s: float) -> None:
+    def _print(self, ended: threading.Event, every_s: float) -> None:
         while not ended.wait(every_s):
             print(self.text(time.monotonic() - self._began), file=sys.stderr, flush=True)
 
     def text(self, elapsed_s: float) -> str:
-        """How it stands after so many seconds."""
+        """Returns the line for this elapsed time."""
         done = f"{self._about}: {self._done} of {self._runs} runs in {elapsed_s:.0f} s"
         if self._done >= self._runs:
             return f"{done}; figures and pages are being made"

@@ -1,7 +1,7 @@
-"""`samples.parquet`: every measured value of an experiment, for whoever wants to compute verdicts without this package.
+"""Writer of `samples.parquet`, from which other programs can compute the verdicts.
 
-A row for each setting, scheme, value of each axis and seed, and a column for each measure. What a reader has to know
-besides stands as JSON in the metadata of the file, under the key `anabranch`.
+The table has a row for each setting, scheme, value of each axis and seed, and a column for each measure. The metadata
+of the file has a description as JSON under the key `anabranch`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMAT = "anabranch samples 1"
 
 
 def write_samples(experiment: Experiment, measured: Sequence[Measurements], file: Path) -> None:
-    """Writes what was measured under all settings of an experiment, the default one first.
+    """Writes the measurements under all settings of an experiment, the default one first.
 
     Raises `OSError` if the file cannot be written.
     """
@@ -40,7 +40,7 @@ def write_samples(experiment: Experiment, measured: Sequence[Measurements], file
 
 
 def _frame(measurements: Measurements) -> pd.DataFrame:
-    """The rows of one setting, in the order of the arrays: schemes, axes, seeds."""
+    """Returns the rows of one setting, in the order of the arrays: schemes, axes, seeds."""
     setting = measurements.setting
     names = ["scheme", *(axis.name for axis in setting.axes), "seed"]
     values = [list(setting.schemes), *(axis.values for axis in setting.axes), setting.seeds]
@@ -66,7 +66,7 @@ def _about(experiment: Experiment, measured: Sequence[Measurements]) -> dict[str
 
 
 def _setting(measurements: Measurements) -> dict[str, Any]:
-    """What kind of setting it is, and which claims it may decide: all if none are named."""
+    """Returns the kind of a setting, and the claims that it may decide (all if empty)."""
     change = measurements.setting.change
     return {
         "kind": change.kind if change else "default",

@@ -13,16 +13,15 @@ from anabranch.values import Value
 
 
 class LeftOutError(Exception):
-    """A value of an axis, or a scheme, is not among those that were run, as with `--quick`."""
+    """Error for a value of an axis, or a scheme, without runs, as with `--quick`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleGrid:
-    """The values of one measure under one setting of an experiment.
+    """Values of one measure under one setting of an experiment.
 
-    `values` has the shape (schemes, values of the first axis, ..., seeds). NaN stands for runs that have none. `whole`
-    are the axes with all values that the experiment has; `shortened` says that runs were made otherwise than it has
-    them, as `--quick` does.
+    `values` has the shape (schemes, values of the first axis, ..., seeds). A run without a value has NaN. `whole` are
+    the axes with all values of the experiment. `shortened` marks runs whose scenario `--quick` changed.
     """
 
     schemes: tuple[str, ...]
@@ -33,17 +32,17 @@ class SampleGrid:
     shortened: bool = False
 
     def sample(self, scheme: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
-        """A value for each seed: the mean over what `at` leaves open. NaN if one of them is missing.
+        """Returns a value for each seed: the mean over the axes that `at` does not fix. NaN if a value is missing.
 
-        Raises `LeftOutError` if none of the values that `at` names for an axis was run.
+        Raises `LeftOutError` if `at` names only values of an axis that were not run.
         """
         narrowed = self._narrowed(scheme, at)
         return np.asarray(narrowed.reshape(-1, len(self.seeds)).mean(axis=0))
 
     def check_whole(self, at: Mapping[str, tuple[Value, ...]]) -> None:
-        """Raises `LeftOutError` unless all was run that `at` leaves open or names.
+        """Raises `LeftOutError` unless all values were run that `at` names, or that it does not fix.
 
-        A comparison of means over fewer points says something about that over all of them; the mean itself does not.
+        A comparison of means is meaningful over fewer points too, but a single mean is not.
         """
         for own, whole in zip(self.axes, self.whole, strict=True):
             meant = at.get(own.name, whole.values)
@@ -52,19 +51,19 @@ class SampleGrid:
                 raise LeftOutError(f"of {own.name}, {missing} of {len(meant)} values were left out")
 
     def curve(self, scheme: str, axis: str, at: Mapping[str, tuple[Value, ...]]) -> NDArray[np.float64]:
-        """A row for each value of an axis, or of those that `at` names for it, and a column for each seed."""
+        """Returns a row for each value of an axis that `at` allows, and a column for each seed."""
         return np.stack([self.sample(scheme, {**at, axis: (value,)}) for value in self.values_of(axis, at)])
 
     def axis(self, name: str) -> Axis:
-        """The axis of this name, with the values that were run."""
+        """Returns the axis of this name with the values that were run."""
         return next(axis for axis in self.axes if axis.name == name)
 
     def values_of(self, axis: str, at: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
-        """The values of an axis that were run, and are among those that `at` names for it."""
+        """Returns the values of an axis that were run and that `at` allows."""
         return self._narrowed_axis(axis, at).values
 
     def positions_of(self, axis: str, at: Mapping[str, tuple[Value, ...]]) -> tuple[float, ...]:
-        """Where these values stand in the figure."""
+        """Returns the positions of these values in figures."""
         return self._narrowed_axis(axis, at).positions
 
     def _narrowed_axis(self, name: str, at: Mapping[str, tuple[Value, ...]]) -> Axis:
@@ -78,9 +77,9 @@ class SampleGrid:
         for dimension, axis in enumerate(self.axes):
             if axis.name not in at:
                 continue
-            kept = [index for value in at[axis.name] if (index := axis.index(value)) is not None]
-            if not kept:
+            indices = [index for value in at[axis.name] if (index := axis.index(value)) is not None]
+            if not indices:
                 named = ", ".join(str(value) for value in at[axis.name])
                 raise LeftOutError(f"{axis.name} = {named} was left out")
-            narrowed = narrowed.take(kept, axis=dimension)
+            narrowed = narrowed.take(indices, axis=dimension)
         return narrowed

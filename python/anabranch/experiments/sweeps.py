@@ -37,14 +37,14 @@ class SweepOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collected:
-    """The runs of a setting. `keys` has their keys in the shape (schemes, values of the first axis, ..., seeds)."""
+    """Runs of a setting. `keys` has their keys in the shape (schemes, values of the first axis, ..., seeds)."""
 
     setting: Setting
     keys: NDArray[Any]
     tables: Runs
 
     def grid(self, measure: Measure) -> SampleGrid:
-        """A measure of all runs."""
+        """Returns a measure of all runs."""
         definition = MEASURES[measure.name]
         if definition.of_runs is None:
             raise ValueError(f"{measure} takes traces")
@@ -53,12 +53,12 @@ class Collected:
 
     @property
     def failures(self) -> pd.Series:
-        """What went wrong, of the runs in which something did."""
+        """Failures of the runs that failed."""
         return self.tables.runs["failure"].dropna()
 
 
 def grid_of(setting: Setting, values: NDArray[np.float64]) -> SampleGrid:
-    """Values as samples of a setting."""
+    """Returns values as samples of a setting."""
     schemes = tuple(setting.schemes)
     return SampleGrid(schemes, setting.axes, setting.seeds, values, setting.experiment.axes, setting.shortened)
 
@@ -66,7 +66,7 @@ def grid_of(setting: Setting, values: NDArray[np.float64]) -> SampleGrid:
 def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
     """Makes every run of a setting, or takes it from the cache.
 
-    Raises what `anabranch.sweep` raises.
+    Raises the errors of `anabranch.sweep`.
     """
     keys = np.empty(setting.shape, object)
     frames: list[tuple[pd.DataFrame, ...]] = []
@@ -79,7 +79,7 @@ def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
         frames.append(tables)
         first = setting.seeds.index(seeds[0])
         keys[..., first : first + len(seeds)] = own = _keys(setting, schemes, tables[0], seeds)
-        # Schemes stand first in the shape: behind them, so that a cell is an index.
+        # The schemes are moved to the last dimension, so that a cell is an index.
         by_cell = np.moveaxis(own, 0, -1)
         places |= {key: (cell, seeds[0]) for cell in setting.cells() for key in by_cell[cell].ravel()}
 
@@ -91,7 +91,7 @@ def collect(setting: Setting, options: SweepOptions, cost: Cost) -> Collected:
 
 
 def _seed_groups(setting: Setting) -> Iterator[tuple[int, ...]]:
-    """Seeds that one sweep can make: all of them, or each for itself where values are drawn for each."""
+    """Yields the seeds of each sweep: all of them, or each alone if values are drawn for each."""
     if setting.draw:
         yield from ((seed,) for seed in setting.seeds)
     else:
@@ -118,7 +118,7 @@ def _sweep(setting: Setting, schemes: list[str], seeds: Sequence[int], options: 
 
 
 def over_of(axis: Axis) -> tuple[str | tuple[str, ...], list[Value]]:
-    """An axis as a sweep has it: a key with its values, or several keys that go through theirs side by side."""
+    """Returns an axis for `over` of a sweep: a key with its values, or several keys that vary side by side."""
     keys = tuple(axis.settings[0])
     if len(keys) == 1:
         return keys[0], [settings[keys[0]] for settings in axis.settings]
@@ -126,13 +126,13 @@ def over_of(axis: Axis) -> tuple[str | tuple[str, ...], list[Value]]:
 
 
 def _full_expressions(setting: Setting) -> list[str]:
-    """The expression of each scheme, written in full, so that equal schemes have equal expressions."""
+    """Returns the full expression of each scheme. Equal schemes have equal full expressions."""
     text = resolved(setting.experiment.scenario, setting.overrides)
     return [scheme_named(text, expression) for expression in setting.schemes.values()]
 
 
 def _keys(setting: Setting, schemes: list[str], runs: pd.DataFrame, seeds: Sequence[int]) -> NDArray[Any]:
-    """Keys of runs by scheme, axes and seed. Results are sorted by point, scheme and seed."""
+    """Returns keys of runs by scheme, axes and seed. Results are sorted by point, scheme and seed."""
     distinct = list(dict.fromkeys(schemes))
     found = runs.index.to_numpy().reshape([*setting.shape[1:-1], len(distinct), len(seeds)])
     return np.stack([found[..., distinct.index(scheme), :] for scheme in schemes])

@@ -26,9 +26,9 @@ _RELATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Compare(CellStatement):
-    """a is higher or lower than b, or about the same, if need be by so many percent.
+    """Claim that a is higher or lower than b, or about the same, with `percent` by this much.
 
-    With `each`, a and b are of the same scheme, and the claim holds for each of them.
+    With `each`, a and b have the same scheme, and the claim is about each scheme.
     """
 
     a: Quantity
@@ -74,7 +74,7 @@ class Compare(CellStatement):
 
     def _check(self, samples: PairedSamples, schemes: tuple[str, str], at: At, family: int) -> Finding:
         a, b = samples.pair(self.a, self.b, schemes, at)
-        # Where it is made in several cells, its size is that of their average.
+        # A claim about several cells has its size from their average.
         percent = self.percent if family == 1 else None
         return compare(a, b, self.relation, percent, self.convention, self.within_percent, family)
 

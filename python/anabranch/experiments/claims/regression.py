@@ -28,7 +28,7 @@ _CORRELATIONS = ("r2", "multiple_r")
 
 @dataclass(frozen=True, slots=True)
 class Regression(Statement):
-    """A figure of the least-squares line through the means at the positions of an axis."""
+    """Claim about a statistic of the least-squares line through the means at the positions of an axis."""
 
     a: Quantity
     axis: str
@@ -59,7 +59,7 @@ class Regression(Statement):
             yield Part(self.a.label(scheme), self._check(curve, positions))
 
     def _check(self, curve: Sample, positions: Sequence[float]) -> Finding:
-        """As a number; a slope that is outside with the claimed sign leaves the direction only."""
+        """Judges the statistic as a number. For a slope of another size, the claimed sign holds as the direction."""
         if curve.shape[-1] == 0:
             return no_value(self.unit)
         ours = estimate(lambda each: _statistic(self.statistic, positions, each.mean(axis=-1)), curve)
@@ -83,7 +83,7 @@ class Regression(Statement):
 
 
 def _statistic(name: Statistic, positions: Sequence[float], means: Sample) -> float:
-    """A figure of the line, by SciPy. Multiple R is the root of R² and has no sign."""
+    """Returns a statistic of the line, by SciPy. Multiple R is the root of R² and has no sign."""
     from scipy import stats
 
     fit = stats.linregress(np.asarray(positions, dtype=float), means)

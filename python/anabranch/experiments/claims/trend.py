@@ -23,7 +23,7 @@ from anabranch.experiments.verdicts.rules import change, compare, no_value, shap
 
 @dataclass(frozen=True, slots=True)
 class Trend(CellStatement):
-    """The quantity of each scheme rises or falls along an axis, or stays about the same (`flat`)."""
+    """Claim that the quantity of each scheme rises, falls or stays about the same (`flat`) along an axis."""
 
     a: Quantity
     axis: str
@@ -54,10 +54,10 @@ class Trend(CellStatement):
             yield Part(self.a.label(scheme), self.in_cells(grid, self.a.at, partial(self._check, grid, scheme)))
 
     def _check(self, grid: SampleGrid, scheme: str, cell: At, _family: int) -> Finding:
-        """Rising and falling are told as by `shape`.
+        """Judges a curve. `shape` decides about rising and falling.
 
-        The figure is the change from the first to the last in percent, or the change itself if the first is always
-        zero.
+        The figure is the change from the first to the last value in percent, or the change itself if the first is
+        always zero.
         """
         at = {**self.a.at, **cell}
         (curve,) = complete(grid.curve(scheme, self.axis, at))
@@ -77,9 +77,9 @@ def _means(curve: Sample) -> Sample:
 
 
 def _flat(curve: Sample, within_percent: float) -> Finding:
-    """Each point of a curve is within `within_percent` of the mean of all.
+    """Judges whether each point of a curve is within `within_percent` of the mean of all.
 
-    The figure is the change from the first to the last, in percent.
+    The figure is the change from the first to the last point in percent.
     """
     if curve.shape[-1] == 0:
         return no_value("%")

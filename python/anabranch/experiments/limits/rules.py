@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 
 MIN_SEEDS = 20
-"""Number of seeds below which no limit is called kept."""
+"""Minimum number of seeds for the verdict kept."""
 
 CONFIDENCE = 0.95
 """Confidence of one-sided bounds of a mean."""
@@ -62,10 +62,10 @@ def within(values: Sequence[float], low: float, high: float, least_seeds: int = 
 
 
 def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
-    """Judges a limit that has to be kept in this share of the settings.
+    """Judges a lower limit that this share of the settings has to respect.
 
-    Broken if more settings than the rest have an upper bound below it, kept if so many have a mean that is not below it
-    and all have enough seeds, and undecided between these.
+    It is broken if the upper bound is below the limit in too many settings. It is kept if the mean reaches the limit in
+    enough settings and all have enough seeds. Otherwise it is undecided.
     """
     if not judged:
         return Verdict.UNDECIDED

@@ -1,4 +1,4 @@
-"""Everything that the papers measure: each measure is a function with its unit, definition and source.
+"""Measures of the papers: functions with unit, definition and source.
 
 Those in `of_runs` and `of_video` are computed from the tables of a sweep, those in `of_trace` from traces of its runs.
 """

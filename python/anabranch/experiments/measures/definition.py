@@ -1,4 +1,4 @@
-"""What a measure is: its unit, its definition, and how it is computed."""
+"""Definition of a measure: unit, description and computation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Parameter = Literal["path", "flow", "window_s", "time_s"]
 TraceTable = Literal["paths", "packets"]
 Until: TypeAlias = "Callable[[Measure], float | None]"
-"""The last second of a run that a measure reads; `None` if it reads all."""
+"""Last second of a run that a measure reads; `None` for the whole run."""
 
 
 def _end(asked: Measure) -> float | None:
@@ -39,17 +39,17 @@ RESOLUTIONS = {
     "per run and path": 1.0,
     "s": 1.0,
 }
-"""Steps in which figures are printed, by unit: counts in ones, and the rest as the papers have it."""
+"""Steps in which figures are printed, by unit: counts in ones, the others as in the papers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A measure. Exactly one of `of_runs` and `of_trace` is there. `label` is what an axis says in front of the unit.
+    """Measure with exactly one of `of_runs` and `of_trace`. `label` is the text of an axis before the unit.
 
-    `of_runs` takes the tables of a sweep and gives a value for each run, under the run's key. `of_trace` takes one
-    traced run and gives its value. NaN stands for a run without a value. A traced measure that is computed otherwise
-    than before gets another `version`, so that no value from a cache is taken for it. Of its trace it reads `table`,
-    and nothing after the second `until`. `grows` is for counts that are the larger the longer a run lasts.
+    `of_runs` returns a value for each run of the tables of a sweep, by the run's key. `of_trace` returns the value of
+    one traced run. A run without a value has NaN. A traced measure reads `table` of the trace, up to the second
+    `until`. If its computation changes, it needs another `version`, so that cached values are not used. `grows` marks
+    counts that grow with the duration of a run.
     """
 
     name: str
@@ -68,17 +68,17 @@ class Definition:
 
     @property
     def resolution(self) -> float:
-        """The step in which figures of the measure are printed, which is the tolerance of a claimed zero."""
+        """Step in which figures of the measure are printed, which is the tolerance of a claimed zero."""
         return RESOLUTIONS[self.unit]
 
     @property
     def traced(self) -> bool:
-        """Whether it takes a trace of every run."""
+        """`True` if the measure needs a trace of every run."""
         return self.of_trace is not None
 
 
 MEASURES: dict[str, Definition] = {}
-"""All measures by name."""
+"""Measures by name."""
 
 Compute = TypeVar("Compute", bound="Callable[[Any, Measure], Any]")
 
@@ -94,9 +94,9 @@ def measure(
     reads: TraceTable | None = None,
     until: Until = _end,
 ) -> Callable[[Compute], Compute]:
-    """Makes a function a measure, which is called by the function's name and defined by its docstring.
+    """Registers a function as a measure with the function's name. Its docstring is the definition.
 
-    One that `reads` a table of a trace takes traces.
+    A measure that `reads` a table of a trace needs traces.
     """
 
     def define(compute: Compute) -> Compute:

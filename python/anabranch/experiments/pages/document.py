@@ -10,34 +10,34 @@ from typing import Protocol, TypeAlias
 
 
 class Block(Protocol):
-    """A part of a document."""
+    """Part of a document."""
 
     def markdown(self) -> str:
-        """The block as Markdown."""
+        """Returns the block as Markdown."""
 
 
 class HtmlBlock(Block, Protocol):
-    """A part of a document that pages of HTML have as well."""
+    """Part of a document that HTML pages have too."""
 
     def html(self) -> str:
-        """The block as HTML."""
+        """Returns the block as HTML."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Text that leads somewhere."""
+    """Text with the target of a link."""
 
     text: str
     target: str
 
 
 Inline: TypeAlias = "str | Link"
-"""A text may hold Markdown's `code` and **strong**, which become tags in HTML."""
+"""Text with Markdown's `code` and **strong**, which become tags in HTML."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading; level 1 is that of the document."""
+    """Heading. Level 1 is the title of the document."""
 
     level: int
     text: str
@@ -48,7 +48,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph."""
+    """Paragraph of text."""
 
     text: Inline
 
@@ -61,7 +61,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
+    """List with bullets."""
 
     items: Sequence[Inline]
 
@@ -74,7 +74,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. `right` are the columns that hold numbers."""
+    """Table. `right` are the columns with numbers."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Inline]]
@@ -118,7 +118,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in a file beside the document."""
+    """Picture in a file beside the document."""
 
     path: str
     text: str
@@ -128,7 +128,7 @@ class Image:
 
 
 def markdown(blocks: Sequence[Block]) -> str:
-    """A document as Markdown."""
+    """Returns a document as Markdown."""
     return "\n\n".join(block.markdown() for block in blocks) + "\n"
 
 
@@ -137,7 +137,7 @@ def _markdown(text: Inline) -> str:
 
 
 def inline_html(text: Inline) -> str:
-    """Text as HTML; what is no code, strong text or link of it is escaped. Links lead to pages, not to scripts."""
+    """Returns text as HTML, escaped except for code, strong text and links. A link never leads to a script."""
     if isinstance(text, Link):
         return f'<a href="{html.escape(text.target)}">{inline_html(text.text)}</a>'
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

@@ -1,4 +1,4 @@
-"""Axes of experiments, as they stand in a file."""
+"""Reader of the axes of experiments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z%/]+)")
 
 
 def read_axis(fields: Fields) -> Axis:
-    """One `[[experiment.axis]]`."""
+    """Reads one `[[experiment.axis]]`."""
     name = fields.need("name", str)
     values = fields.raw("values")
     if not isinstance(values, list):
@@ -42,10 +42,10 @@ def _settings(fields: Fields, values: list[Value]) -> tuple[Settings, ...]:
 def _positions_and_labels(
     fields: Fields, values: list[Value], scale: float
 ) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Where values stand on the axis, and what is written there.
+    """Returns the positions of values on the axis, and their labels.
 
-    Labels that are numbers are positions as well. Numbers are scaled, quantities of one unit stand at their number, and
-    anything else stands in a row.
+    Labels that are numbers are also the positions. Otherwise numbers are scaled, quantities with one unit have their
+    number as position, and all other values are numbered from 0.
     """
     row = tuple(float(index) for index in range(len(values)))
     given = fields.raw("labels")
@@ -63,8 +63,8 @@ def _positions_and_labels(
 
 
 def _scaled(values: Sequence[Any], scale: float) -> tuple[float, ...]:
-    """The values by a factor; nothing if one of them is no number."""
+    """Returns the values multiplied by a factor, or an empty tuple if one of them is no number."""
     if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return ()
-    # What binary fractions make of 0.07 * 100 is not what anybody means.
+    # Rounded, since 0.07 * 100 is 7.000000000000001 in binary fractions.
     return tuple(float(f"{value * scale:.12g}") for value in values)

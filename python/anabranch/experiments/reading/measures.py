@@ -1,4 +1,4 @@
-"""Measures and values of axes, as they stand in tables of experiments and claims."""
+"""Reader of measures and values of axes in tables of experiments and claims."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from anabranch.values import Value
 
 
 def read_measure(fields: Fields, default: Measure) -> Measure:
-    """The measure that a table names, with its parameters; what it does not say is as in `default`.
+    """Reads the measure of a table with its parameters.
 
-    The parameters of `default` hold only for the measure that it names.
+    Omitted keys have the values of `default`, whose parameters apply to the same measure only.
     """
     name = fields.choice("measure", MEASURES, default.name)
     base = default if name == default.name else Measure(name)
@@ -37,13 +37,13 @@ def check_measure(fields: Fields, measure: Measure, names: Names) -> None:
         if parameter in definition.needs and not given:
             raise fields.error(parameter, f"is missing: measure `{measure.name}` needs it")
         if given and parameter not in definition.needs | definition.allows:
-            raise fields.error(parameter, f"says nothing to measure `{measure.name}`")
+            raise fields.error(parameter, f"has no meaning for measure `{measure.name}`")
     fields.check_known("path", [measure.path] if measure.path else [], names.paths, "is `{}`")
     fields.check_known("flow", [measure.flow] if measure.flow else [], names.flows, "is `{}`")
 
 
 def read_at(fields: Fields, key: str, axes: tuple[Axis, ...]) -> dict[str, tuple[Value, ...]]:
-    """Values of axes, each of which there is."""
+    """Reads values of axes. Raises an error for an unknown axis or value."""
     table: Mapping[str, Any] = fields.get(key, dict, {})
     known = {axis.name: axis for axis in axes}
     fields.check_known(key, table, known, "names the axis `{}`")

@@ -1,1 +1,1 @@
-"""Verdicts: what samples say about claims, by rules and by nothing else."""
+"""Verdicts on claims, which follow from samples by rules only."""

@@ -1,8 +1,8 @@
-"""Figures of samples with their intervals.
+"""Statistics of samples with their intervals.
 
-A sample is an array whose last axis are the seeds. A statistic takes such an array and gives one number, usually by
-averaging over seeds first. Its interval is that of the jackknife over seeds (Quenouille, Tukey): for a statistic that
-is linear in the samples, such as a paired difference of means, it is Student's interval.
+A sample is an array whose last axis are the seeds. A statistic returns one number for such an array, usually by
+averaging over seeds first. Its interval is that of the jackknife over seeds (Quenouille, Tukey). For a statistic that
+is linear in the samples, such as a paired difference of means, this is Student's interval.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ StatisticFunction: TypeAlias = Callable[[Sample], float]
 CONFIDENCE = 0.95
 
 ROUNDING = 1e-9
-"""Differences of figures that are smaller than this part of their size are what computing them rounded off."""
+"""Relative size below which a difference of figures counts as a rounding error."""
 
 
 def complete(*samples: Sample) -> tuple[Sample, ...]:
-    """The samples of those seeds for which all of them have all values."""
+    """Returns the samples of the seeds for which every sample has every value."""
     known = np.logical_and.reduce([~np.isnan(each.reshape(-1, each.shape[-1])).any(axis=0) for each in samples])
     return tuple(each[..., known] for each in samples)
 
 
 def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = CONFIDENCE) -> Estimate:
-    """A statistic of a complete sample, with its interval over seeds.
+    """Returns a statistic of a complete sample with its interval over seeds.
 
-    Where leaving any seed out changes nothing, it is deterministic.
+    It is deterministic if it does not change when any seed is left out.
 
     >>> print(estimate(lambda each: float(each.mean()), np.array([1180.0, 1234.0, 1288.0])))
     1234 ± 134 (n = 3)
@@ -48,7 +48,7 @@ def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = C
         return mean_interval([whole])
     left_out = np.array([statistic(np.delete(sample, seed, axis=-1)) for seed in range(n)])
     pseudo = n * whole - (n - 1) * left_out
-    # What the pseudo-values are differences of, which says how far they can be trusted.
+    # Largest of the numbers whose differences the pseudo-values are, for the bound of rounding errors.
     scale = (n - 1) * max(abs(whole), float(np.nanmax(np.abs(left_out))), _largest(sample) * 1e-3)
     if np.ptp(pseudo) <= ROUNDING * scale:
         exact = 0.0 if abs(whole) <= ROUNDING * _largest(sample) else whole
@@ -57,7 +57,7 @@ def estimate(statistic: StatisticFunction, sample: Sample, confidence: float = C
 
 
 def mean_of(sample: Sample) -> Estimate:
-    """The mean of a complete sample."""
+    """Returns the mean of a complete sample."""
     return estimate(lambda each: float(each.mean()), sample)
 
 
@@ -66,7 +66,7 @@ def _largest(sample: Sample) -> float:
 
 
 def sign(of: Estimate) -> int | None:
-    """1 if it is above zero, -1 if below, 0 if it is zero in every run, `None` if that cannot be told."""
+    """Returns 1 above zero, -1 below, 0 if the estimate is zero in every run, and `None` if undecided."""
     if of.kind == "deterministic":
         return int(np.sign(of.mean))
     if of.kind != "interval":
@@ -77,7 +77,7 @@ def sign(of: Estimate) -> int | None:
 
 
 def bounds(of: Estimate) -> tuple[float, float] | None:
-    """The ends of the interval; both are the value if it is deterministic. `None` if nothing is known about it."""
+    """Returns the ends of the interval, both the value itself if it is deterministic; `None` without an interval."""
     if of.kind == "deterministic":
         return of.mean, of.mean
     return (of.low, of.high) if of.kind == "interval" else None

@@ -1,4 +1,4 @@
-"""How many of many intervals miss by chance."""
+"""Expected number of intervals that miss the true value by chance."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from anabranch.experiments.verdicts.estimates import CONFIDENCE
 
 @dataclass(frozen=True, slots=True)
 class Misses:
-    """Of so many intervals, how many miss the true value: on average, and from `low` to `high` with 95 %.
+    """Number of intervals that miss the true value: its mean, and the range from `low` to `high` with 95 %.
 
-    The average needs each interval to cover the true value as often as its confidence says. The range needs them to be
-    independent of each other as well.
+    The mean assumes that each interval has its nominal coverage. The range also assumes independent intervals.
     """
 
     expected: float
@@ -21,7 +20,7 @@ class Misses:
 
 
 def misses(intervals: int) -> Misses:
-    """What is to be expected of so many intervals of the confidence that verdicts have.
+    """Returns the expected misses of this number of intervals with the confidence of verdicts.
 
     >>> misses(100)
     Misses(expected=5.0, low=1, high=10)

@@ -1,4 +1,4 @@
-"""What a number of seeds can detect, by the power of the paired t test.
+"""Detectable difference for a number of seeds, by the power of the paired t test.
 
 Cohen, Statistical Power Analysis for the Behavioral Sciences, chapter 2: the test finds a true mean difference d, of n
 pairs whose differences have the standard deviation s, with the probability that the noncentral t distribution with the
@@ -15,7 +15,7 @@ MAX_SEEDS = 1000
 
 
 def detectable(std: float, seeds: int) -> float:
-    """The least difference that so many pairs detect, in the unit of their standard deviation.
+    """Returns the smallest difference that this number of pairs detects, in the unit of their standard deviation.
 
     >>> round(detectable(1.0, 34), 2)
     0.5
@@ -29,7 +29,7 @@ def detectable(std: float, seeds: int) -> float:
 
 
 def seeds_needed(std: float, difference: float) -> int | None:
-    """The least number of pairs that detect a difference, or `None` if `MAX_SEEDS` do not.
+    """Returns the smallest number of pairs that detects a difference, or `None` if `MAX_SEEDS` do not.
 
     >>> seeds_needed(1.0, 0.5)
     34
