@@ -2,8 +2,9 @@
 
     python3 docs/generate.py --anabranch .venv/bin/anabranch out/book-src
 
-Generated are the cards of schemes and components, the compliance with RFC 9260, and the chapters about the papers, from
-the results in docs/results. None of them is in the repository. The same sources and results give the same files.
+Generated are the cards of schemes and components, the compliance with RFC 9260, and from the results in docs/results
+the chapters about the papers and the tables of the studies. None of them is in the repository. The same sources and
+results give the same files.
 """
 
 import argparse
@@ -14,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "src"
-PAPERS = ROOT / "docs" / "results" / "papers.json.xz"
+RESULTS = ROOT / "docs" / "results"
+PAPERS = RESULTS / "papers.json.xz"
 
 
 def steps(anabranch, folder):
@@ -24,6 +26,8 @@ def steps(anabranch, folder):
         "cards of schemes and components": [anabranch, "schemes", "--markdown", str(folder)],
         "compliance with RFC 9260": compliance,
         "chapters about the papers, in about a minute": [anabranch, "papers", "book", str(PAPERS), str(folder)],
+        # The Python beside the command has the package. `-m` finds the folder `studies` in the working directory.
+        "tables of studies": [anabranch.parent / "python", "-m", "studies.results", RESULTS, folder],
     }
 
 
@@ -33,7 +37,7 @@ def generate(anabranch, folder):
     shutil.copytree(PAGES, folder)
     for name, command in steps(anabranch, folder).items():
         print(f"Generating: {name}", flush=True)
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
 
 
 def main():
@@ -42,9 +46,12 @@ def main():
     parser.add_argument("folder", type=Path, help="folder to write, which is replaced")
     options = parser.parse_args()
     try:
-        generate(options.anabranch, options.folder.resolve())
+        command = Path(shutil.which(options.anabranch) or options.anabranch).absolute()
+        generate(command, options.folder.resolve())
     except subprocess.CalledProcessError as error:
-        print(f"docs/generate.py: {' '.join(error.cmd)} ended with status {error.returncode}", file=sys.stderr)
+        print(
+            f"docs/generate.py: {' '.join(map(str, error.cmd))} ended with status {error.returncode}", file=sys.stderr
+        )
         return 1
     return 0
 

@@ -60,7 +60,7 @@ STUDIES = {
     "degradation": Study(
         "effects on one path, other flows, links and small messages", _python("studies.degradation.command")
     ),
-    "choice": Study("the best scheme for each cell of a grid of links", _python("studies.choice.__main__")),
+    "choice": Study("the best scheme for each cell of a grid of links", _python("studies.choice.command")),
     "ns2": Study("goodput beside that of ns-2 under profile ns2", _binary("anabranch", "crossval")),
     "fairness": Study("shares of a bottleneck beside an ordinary flow", _binary("fairness")),
     "kernel": Study("files and shares beside the kernel's TCP and MPTCP; needs root", _kernel),

@@ -16,11 +16,11 @@ from anabranch.experiments.limits.outcome import CheckOutcome, Plan, as_json
 from anabranch.experiments.limits.pages import blocks, conditions, limit_lines, summary_table
 from anabranch.experiments.pages.document import Table, markdown
 from anabranch.experiments.points import Bench
-from anabranch.experiments.stored import About, about_now, write_compact
+from anabranch.experiments.stored import about_now
 from anabranch.experiments.sweeps import SweepOptions
+from studies.stored import write_study
 
 FAILED = 1
-FORMAT = "anabranch study 1"
 
 _MAX_NUMBER = 100_000
 
@@ -96,11 +96,6 @@ def conclude(
     if not options.quiet:
         print(bench.cost, file=sys.stderr)
     return _status(options, outcomes)
-
-
-def write_study(file: Path, about: About, content: dict[str, object]) -> None:
-    """Writes results that the book's tables are made from."""
-    write_compact(file, {"format": FORMAT, "about": about, **content})
 
 
 def _status(options: argparse.Namespace, outcomes: Sequence[CheckOutcome]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from datetime import date
 from pathlib import Path
 
 import pandas as pd
@@ -13,25 +12,28 @@ import pytest
 from book import BOOK
 from choice_planted import PLANS, SCHEMES, planted, planted_shares
 from matplotlib.colors import to_hex
+from studies.__main__ import main
 from studies.choice import explaining, making, maps
-from studies.choice.__main__ import main
-from studies.choice.book import BookError, begin, end, refresh
 from studies.choice.choosing import ranking
 from studies.choice.explaining import CASES, Case, cell, explained
 from studies.choice.judging import METRIC, OUTSIDE, judge
-from studies.choice.making import QUICK_OVER, Made, make, quicker, run_plans, write
+from studies.choice.making import QUICK_OVER, Made, make, quicker, run_plans
 from studies.choice.naming import LETTER_IN, LINE_IN, Box, places
 from studies.choice.samples import samples
 from studies.choice.sharing import taken
 from studies.choice.wording import file_name, ratio_text, short, signed_percent
+from studies.results import MARK, parts_of
 from test_choice_judging import CLEAR
 
 import anabranch
 from anabranch.errors import RunError
+from anabranch.experiments.pages.document import markdown
+from anabranch.experiments.sweeps import SweepOptions
 from anabranch.figures import save
 from anabranch.sweeps.plan import read_plan
 
 CHAPTER = (BOOK / "which-scheme.md").read_text(encoding="utf-8")
+STORED = parts_of(BOOK.parent / "results", "choice")
 SHARES = {"sctp": 3000.0, "cmt": 1500.0, "cmt-pf": 1000.0, "mptcp-ns2": 500.0}
 # One tie, one cell where another scheme wins, and one in which what cannot win is all that differs.
 ELSEWHERE = {0: {**CLEAR, "cmt-pf": CLEAR["cmt"]}, 5: {**CLEAR, "sctp": [8000, 8080, 7960, 8040]}}
@@ -47,40 +49,44 @@ def looked_into() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def made(looked_into: pd.DataFrame) -> Made:
-    return make(planted(CLEAR, ELSEWHERE), planted_shares(SHARES), looked_into, date(2030, 1, 2))
+    return make(planted(CLEAR, ELSEWHERE), planted_shares(SHARES), looked_into)
 
 
-def line(part: str, start: str) -> str:
+def text_of(made: Made, part: str) -> str:
+    return markdown(made.parts[part]).rstrip()
+
+
+def line(text: str, start: str) -> str:
     """The one line of a table that begins so."""
-    (found,) = [line for line in part.splitlines() if line.startswith(start)]
+    (found,) = [line for line in text.splitlines() if line.startswith(start)]
     return found
 
 
 def test_the_table_of_cells_names_winners_ties_gains_and_limits(made: Made) -> None:
-    assert line(made.parts["cells"], "| 32 KiB | 1 | 1 | 0 % |") == (
+    assert line(text_of(made, "cells"), "| 32 KiB | 1 | 1 | 0 % |") == (
         "| 32 KiB | 1 | 1 | 0 % | `cmt` | 4010 ± 41 | 4010 | +0.0 % | 61 % | `cmt-pf` |"
     )
-    assert line(made.parts["cells"], "| 1 MiB | 1 | 1 | 5 % |").startswith(
+    assert line(text_of(made, "cells"), "| 1 MiB | 1 | 1 | 5 % |").startswith(
         "| 1 MiB | 1 | 1 | 5 % | `sctp` | 8020 ± 82 | 4010 | +100.0 % | 111 % | none |"
     )
 
 
 def test_the_table_of_advice_is_computed(made: Made) -> None:
-    listed = made.parts["list"].splitlines()
+    listed = text_of(made, "list").splitlines()
     assert len(listed) == len(made.frames["advice"])
     assert all(each.startswith("* ") and each.endswith(" of the best") for each in listed)
     assert any(each.startswith("* 1 MiB, round trips alike, much loss: `") for each in listed)
-    assert line(made.parts["advice"], "| 1 MiB | alike | much |") == (
+    assert line(text_of(made, "advice"), "| 1 MiB | alike | much |") == (
         "| 1 MiB | alike | much | `sctp` | none | 100 % | 100 % | 111 % | 50 % | `sctp` | 100 % | 50 % |"
     )
-    assert line(made.parts["advice"], "| 32 KiB | alike | little |").startswith(
+    assert line(text_of(made, "advice"), "| 32 KiB | alike | little |").startswith(
         "| 32 KiB | alike | little | `cmt` | `cmt-pf` | 100 % |"
     )
 
 
 def test_advice_for_shared_links_leaves_out_what_takes_too_much(made: Made) -> None:
     """Beside `cmt` the other flow keeps a third of the link, so it is `sctp` although that is slower."""
-    row = line(made.parts["advice"], "| 32 KiB | unlike | little |").split(" | ")
+    row = line(text_of(made, "advice"), "| 32 KiB | unlike | little |").split(" | ")
     assert row[3] == "`cmt`"
     assert row[-4:-1] == ["33 %", "`sctp`", "75 %"]
 
@@ -91,7 +97,7 @@ def test_a_single_run_is_looked_into_by_its_trace(looked_into: pd.DataFrame, mad
     assert cmt["goodput_kbps"] < sctp["goodput_kbps"]
     assert cmt["used_2"] > sctp["used_2"] == 0
     assert 0 < cmt["closed"] <= 1
-    assert "| 32 KiB, rate x 1/4, round trip x 10, loss 1 % | `sctp` |" in made.parts["explained"]
+    assert "| 32 KiB, rate x 1/4, round trip x 10, loss 1 % | `sctp` |" in text_of(made, "explained")
 
 
 def test_what_cannot_be_explained_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,15 +116,15 @@ def test_cases_are_cells_of_the_grid() -> None:
 
 
 def test_the_table_of_schemes_says_what_each_leaves_to_others(made: Made) -> None:
-    row = line(made.parts["schemes"], "| `cmt` |").split(" | ")
+    row = line(text_of(made, "schemes"), "| `cmt` |").split(" | ")
     assert row[1:3] == ["7", "6"]
     assert row[5:8] == ["+0.0 %", "0 %", "0 %"]
     assert row[-1] == "33.4 ± 0.1 % |"
-    assert "`mptcp-ns2` (cannot win)" in made.parts["schemes"].splitlines()[-1]
+    assert "`mptcp-ns2` (cannot win)" in text_of(made, "schemes").splitlines()[-1]
 
 
 def test_the_chapter_begins_with_the_answer_in_three_sentences(made: Made) -> None:
-    assert made.parts["short"].strip() == (
+    assert text_of(made, "short").strip() == (
         "The receive buffer decides first: with 32 KiB use `cmt` (best in 4 of 4 kinds of links), "
         "with 1 MiB use `cmt` (best in 3 of 4 kinds of links). "
         "If nothing is known of the links, `cmt` comes closest to the best scheme: it has 94 % of the best goodput on "
@@ -127,19 +133,18 @@ def test_the_chapter_begins_with_the_answer_in_three_sentences(made: Made) -> No
 
 
 def test_what_is_above_the_limit_is_said(made: Made) -> None:
-    room = made.parts["room"]
+    room = text_of(made, "room")
     assert room.startswith(
         "1 of 32 means are above the limit, and 1 above the shared limit, but for those of `mptcp-ns2`. "
     )
     assert "The highest is 110.6 % of the limit. Of single runs, 4 of 96 are above it, by 11.4 % at most." in room
-    assert "| 32 KiB | 1:1 | 61 % | 61 % | 61 % | 61 % |" in made.parts["room"]
+    assert "| 32 KiB | 1:1 | 61 % | 61 % | 61 % | 61 % |" in text_of(made, "room")
 
 
-def test_the_part_about_the_run_says_when_and_by_what(made: Made) -> None:
-    assert made.parts["made"].startswith(
-        f"Made by `make study NAME=choice` on 2030-01-02 with version {anabranch.__version__}"
+def test_extent_of_both_plans_is_counted(made: Made) -> None:
+    assert text_of(made, "grid").startswith(
+        "128 runs of 8 cells, 4 schemes and 4 seeds, and 16 runs with 4 seeds over a shared link."
     )
-    assert "128 runs of 8 cells, 4 schemes and 4 seeds, and 16 runs with 4 seeds" in made.parts["made"]
 
 
 def texts(figure: maps.Figure) -> list[str]:
@@ -246,35 +251,25 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_program_writes_tables_maps_results_and_chapter(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    book, out = tiny / "src", tiny / "out"
-    book.mkdir()
-    markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in ("short", "made", "advice"))
-    (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
-    arguments = ["--out", str(out), "--cache", str(tiny / "cache"), "--book", str(book)]
-    assert main(arguments) == 2
-    # The first missing part of `PARTS` is the one that is reported.
-    assert "needs <!-- which-scheme: list begin -->" in capsys.readouterr().err
-    markers = "\n".join(f"{begin(name)}\nold {name}\n{end(name)}" for name in making.PARTS)
-    (book / "which-scheme.md").write_text(f"# Title\n\nProse.\n\n{markers}\n\n![winners](which-scheme/winners.svg)\n")
-    (book / "which-scheme").mkdir()
-    (book / "which-scheme" / "no-more.svg").write_text("")
+def test_program_writes_tables_maps_and_stored_results(tiny: Path) -> None:
+    out, store = tiny / "out", tiny / "results" / "choice.json.xz"
+    arguments = ["choice", "--out", str(out), "--cache", str(tiny / "cache"), "--store", str(store), "--quiet"]
     assert main(arguments) == 0
-    text = (book / "which-scheme.md").read_text()
-    assert text.startswith("# Title\n\nProse.\n")
-    assert "old" not in text
-    assert "| 32 KiB | alike | little |" in text
-    assert [path.name for path in (book / "which-scheme").iterdir()] == ["winners.svg"]
     assert {path.name for path in out.iterdir()} == {
         *("grid", "sharing", "maps", "summary.md"),
         *("cells.csv", "advice.csv", "schemes.csv", "sharing.csv", "explained.csv"),
     }
-    assert "| 32 KiB | 1 | 1 | 5 % |" in (out / "summary.md").read_text()
+    assert (out / "maps" / "gain-sctp.svg").is_file()
+    summary = (out / "summary.md").read_text()
+    assert "| 32 KiB | 1 | 1 | 5 % |" in summary
+    stored = parts_of(tiny / "results", "choice")
+    assert stored["made"].endswith(": 12 runs.")
+    assert all(part in summary for name, part in stored.items() if name != "made")
 
 
 def test_the_program_takes_finished_runs_from_the_cache(tiny: Path) -> None:
-    first = [results.effort for results in run_plans(False, tiny / "cache")]
-    again = [results.effort for results in run_plans(False, tiny / "cache")]
+    first = [results.effort for results in run_plans(False, SweepOptions(tiny / "cache", progress=False))]
+    again = [results.effort for results in run_plans(False, SweepOptions(tiny / "cache", progress=False))]
     assert [(effort.computed, effort.cached) for effort in first if effort] == [(8, 0), (4, 0)]
     assert [(effort.computed, effort.cached) for effort in again if effort] == [(0, 8), (0, 4)]
 
@@ -285,39 +280,25 @@ def test_after_ctrl_c_the_program_says_how_to_go_on(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt("3 of 9 runs are finished and kept in CACHE")
 
-    monkeypatch.setattr("studies.choice.__main__.run_plans", stopped)
-    assert main(["--out", str(tmp_path / "out")]) == 130
+    monkeypatch.setattr("studies.choice.command.run_plans", stopped)
+    assert main(["choice", "--out", str(tmp_path / "out")]) == 130
     assert "3 of 9 runs are finished and kept in CACHE" in capsys.readouterr().err
 
 
-def test_the_book_takes_the_full_grid_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["--quick", "--out", str(tmp_path), "--book", str(tmp_path)]) == 2
+def test_only_the_full_grid_is_stored(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["choice", "--quick", "--out", str(tmp_path), "--store", str(tmp_path / "choice.json.xz")]) == 2
     assert "leave --quick out" in capsys.readouterr().err
 
 
-def test_a_chapter_without_a_place_or_a_picture_is_named(made: Made, tmp_path: Path) -> None:
-    with pytest.raises(BookError, match=r"which-scheme\.md: cannot be read"):
-        refresh(tmp_path, {}, tmp_path)
-    (tmp_path / "which-scheme.md").write_text("![gone](which-scheme/gone.svg)\n")
-    with pytest.raises(BookError, match=r"shows gone\.svg, which is not in"):
-        refresh(tmp_path, {}, tmp_path)
-    write(made, tmp_path / "out")
-    assert (tmp_path / "out" / "maps" / "gain-cmt-pf.svg").is_file()
-
-
-def test_chapter_has_marks_for_every_part_and_existing_pictures() -> None:
-    for name in making.PARTS:
-        assert CHAPTER.count(f"{begin(name)}\n") == CHAPTER.count(f"{end(name)}\n") == 1, name
-        assert re.search(rf"{re.escape(begin(name))}\n.+?\n{re.escape(end(name))}", CHAPTER, re.DOTALL), name
+def test_chapter_has_every_stored_part_and_existing_pictures() -> None:
+    assert {part for name, part in MARK.findall(CHAPTER) if name == "choice"} == set(STORED)
     shown = set(re.findall(r"\]\(which-scheme/([\w.+-]+\.svg)\)", CHAPTER))
     assert shown == {path.name for path in (BOOK / "which-scheme").iterdir()}
 
 
 def test_prose_quotes_only_figures_that_stand_in_a_table_of_the_chapter() -> None:
-    generated = "\n".join(re.findall(r"begin -->\n(.*?)<!-- which-scheme: \S+ end", CHAPTER, re.DOTALL))
-    tables = generated + "\n".join(line for line in CHAPTER.splitlines() if line.startswith("|"))
-    prose = re.sub(r"<!-- which-scheme: (\S+) begin -->.*?<!-- which-scheme: \1 end -->", "", CHAPTER, flags=re.DOTALL)
-    prose = "\n".join(line for line in prose.splitlines() if not line.startswith("|"))
+    tables = "\n".join([*STORED.values(), *(line for line in CHAPTER.splitlines() if line.startswith("|"))])
+    prose = "\n".join(line for line in CHAPTER.splitlines() if not line.startswith("|"))
     quoted = re.findall(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?= (?:%|kbit/s))|(?<!\w)x\d+\.\d\b", prose)
     known = set(re.findall(r"(?<![\w.])[+-]?\d+(?:\.\d+)?|x\d+\.\d", tables))
     known |= {number.lstrip("+") for number in known}

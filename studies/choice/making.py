@@ -1,10 +1,9 @@
-"""Runs the two plans, and writes what comes of them."""
+"""Runs the two plans and makes tables and figures of their results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,8 @@ import pandas as pd
 
 import anabranch
 from anabranch import Results
-from anabranch.experiments.pages.document import Heading, Paragraph, markdown
+from anabranch.experiments.pages.document import Block, Heading, Items, Paragraph, markdown
+from anabranch.experiments.sweeps import SweepOptions
 from anabranch.figures import save
 from anabranch.sweeps.plan import Plan, read_plan
 from studies.choice import maps, tables
@@ -43,15 +43,12 @@ SHOWN_GAINS = (
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was computed: the tables by name, as frames and as Markdown, and the figures."""
+    """Tables by name, as frames and as parts of the chapter, and the figures."""
 
     frames: Mapping[str, pd.DataFrame]
-    parts: Mapping[str, str]
+    parts: Mapping[str, Sequence[Block]]
     figures: Mapping[str, Figure]
 
-
-PARTS = ("short", "made", "list", "advice", "schemes", "room", "explained", "sharing", "cells")
-"""What the chapter has a place for."""
 
 QUICK_OVER: Mapping[str, list[object]] = {
     "association.recv_buffer": ["32 KiB", "128 KiB"],
@@ -65,12 +62,12 @@ QUICK_SET = {"run.duration": "15 s", "run.warmup": "5 s"}
 QUICK_SEEDS = 3
 
 
-def run_plans(quick: bool, cache: Path | bool) -> tuple[Results, Results]:
-    """Runs the grid, and the link that is shared. Finished runs are kept in the cache, and taken from there."""
+def run_plans(quick: bool, options: SweepOptions) -> tuple[Results, Results]:
+    """Runs the grid, and the link that is shared."""
     grid, shared = (read_plan(PLANS / name) for name in ("grid.toml", "sharing.toml"))
     if quick:
         grid, shared = quicker(grid), quicker(shared)
-    return _run(grid, cache), _run(shared, cache)
+    return _run(grid, options), _run(shared, options)
 
 
 def quicker(plan: Plan) -> Plan:
@@ -79,12 +76,21 @@ def quicker(plan: Plan) -> Plan:
     return Plan(plan.scenario, over, {**plan.overrides, **QUICK_SET}, QUICK_SEEDS)
 
 
-def _run(plan: Plan, cache: Path | bool) -> Results:
-    return anabranch.sweep(plan.scenario, plan.over, plan.seeds, overrides=plan.overrides, cache=cache)
+def _run(plan: Plan, options: SweepOptions) -> Results:
+    return anabranch.sweep(
+        plan.scenario,
+        plan.over,
+        plan.seeds,
+        overrides=plan.overrides,
+        cache=options.cache,
+        executor=options.executor,
+        workers=options.workers,
+        progress=options.progress,
+    )
 
 
-def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -> Made:
-    """Judges the results of both plans. `looked_into` is what `explained` gives."""
+def make(grid: Results, shared: Results, looked_into: pd.DataFrame) -> Made:
+    """Judges the results of both plans. `looked_into` is the frame that `explained` returns."""
     judged = judge(grid)
     goodputs = samples(grid.to_pandas(), grid.over, METRIC)
     shares, kept = sharing(shared), taken(shared)
@@ -100,16 +106,16 @@ def make(grid: Results, shared: Results, looked_into: pd.DataFrame, day: date) -
     for scheme in grid.schemes:
         if scheme != BASELINE:
             figures[f"gain-{file_name(scheme)}"] = maps.gain_map(judged, scheme)
-    parts = {
-        "short": markdown([Paragraph(short_text(judged, advised, ranked))]),
-        "made": markdown([Paragraph(made_text(grid, shared, day))]),
-        "advice": markdown([tables.advice_table(advised)]),
-        "list": list_text(advised),
-        "schemes": markdown([tables.ranking_table(ranked, kept)]),
-        "room": markdown([Paragraph(exceeding_text(goodputs, judged)), tables.room_table(judged)]),
-        "explained": markdown([tables.explained_table(looked_into)]),
-        "sharing": markdown([tables.sharing_table(shares)]),
-        "cells": markdown([tables.winners_table(judged)]),
+    parts: dict[str, Sequence[Block]] = {
+        "short": [Paragraph(short_text(judged, advised, ranked))],
+        "grid": [Paragraph(grid_text(grid, shared))],
+        "advice": [tables.advice_table(advised)],
+        "list": [advice_list(advised)],
+        "schemes": [tables.ranking_table(ranked, kept)],
+        "room": [Paragraph(exceeding_text(goodputs, judged)), tables.room_table(judged)],
+        "explained": [tables.explained_table(looked_into)],
+        "sharing": [tables.sharing_table(shares)],
+        "cells": [tables.winners_table(judged)],
     }
     frames = {"cells": judged, "advice": advised, "schemes": ranked.merge(kept, on="scheme"), "sharing": shares}
     frames["explained"] = looked_into
@@ -138,25 +144,19 @@ def short_text(judged: pd.DataFrame, advised: pd.DataFrame, ranked: pd.DataFrame
     )
 
 
-def list_text(advised: pd.DataFrame) -> str:
-    """The scheme to use for each kind of links as a list, for screens on which the map cannot be read."""
+def advice_list(advised: pd.DataFrame) -> Items:
+    """Returns the scheme to use for each kind of links as a list, for screens on which the map cannot be read."""
     rows = tables.advice_table(advised).rows
-    lines = [f"* {row[0]}, round trips {row[1]}, {row[2]} loss: {row[3]}, {row[5]} of the best" for row in rows]
-    return "\n".join(lines) + "\n"
+    return Items([f"{row[0]}, round trips {row[1]}, {row[2]} loss: {row[3]}, {row[5]} of the best" for row in rows])
 
 
-def made_text(grid: Results, shared: Results, day: date) -> str:
-    """By what, when and from how much."""
-    manifest = grid.manifest
-    commit = manifest["commit"]
-    place = f"commit `{commit[:12]}`" if commit != "unknown" else "an unknown commit"
-    runs, others = grid.runs.num_rows, shared.runs.num_rows
+def grid_text(grid: Results, shared: Results) -> str:
+    """Returns the extent of both plans."""
     cells = len(grid.to_pandas()[grid.over].drop_duplicates())
     return (
-        f"Made by `make study NAME=choice` on {day.isoformat()} with version {manifest['version']}, {place}: "
-        f"{runs:,} runs of {cells} cells, {len(grid.schemes)} schemes and {len(manifest['seeds'])} seeds, and "
-        f"{others:,} runs with {len(shared.manifest['seeds'])} seeds over a shared link. The same version gives the "
-        "same figures again."
+        f"{grid.runs.num_rows:,} runs of {cells} cells, {len(grid.schemes)} schemes and "
+        f"{len(grid.manifest['seeds'])} seeds, and {shared.runs.num_rows:,} runs with "
+        f"{len(shared.manifest['seeds'])} seeds over a shared link. The same version gives the same figures again."
     )
 
 
@@ -189,5 +189,5 @@ def write(made: Made, folder: Path) -> None:
         frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
     for name, figure in made.figures.items():
         save(figure, folder / "maps" / f"{name}.svg")
-    blocks = [f"{markdown([Heading(2, name)])}\n{part}" for name, part in made.parts.items()]
-    (folder / "summary.md").write_text("# Which scheme when\n\n" + "\n".join(blocks), encoding="utf-8")
+    blocks = [block for name, part in made.parts.items() for block in (Heading(2, name), *part)]
+    (folder / "summary.md").write_text(markdown([Heading(1, "Which scheme when"), *blocks]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The tables: as they are written into the book, and as they go to files."""
+"""Tables of the study."""
 
 from __future__ import annotations
 
