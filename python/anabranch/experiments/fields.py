@@ -1,5 +1,4 @@
-"""Tables of a data file, read key by key: a key that is missing, of the wrong type or unknown is an error that says
-where."""
+"""Reader of tables of a data file, key by key. A missing or unknown key or a wrong type is an error with its place."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _EXPECTED = {str: "text", int: "a whole number", float: "a number", bool: "true 
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file. Raises `ExperimentError` if it cannot be read."""
+    """Reads the tables of a file. Raises `ExperimentError` if it cannot be read."""
     try:
         return tomli.loads(read_text(path))
     except OSError as error:
@@ -30,7 +29,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """The closest of the known words, and a list of all of them."""
+    """Returns the closest known word and a list of all known words."""
     names = list(known)
     close = difflib.get_close_matches(word, names, 1)
     meant = f"did you mean `{close[0]}`? " if close else ""
@@ -50,7 +49,7 @@ class Fields:
         self.where = where
 
     def error(self, key: str, problem: str) -> ExperimentError:
-        """An error about one key."""
+        """Returns an error about one key."""
         place = f"{self.where}: " if self.where else ""
         return ExperimentError(f"{self.file}: {place}`{key}` {problem}")
 
@@ -58,7 +57,7 @@ class Fields:
         return key in self._table
 
     def need(self, key: str, kind: type[T]) -> T:
-        """The value of a key that has to be there."""
+        """Returns the value of a required key."""
         if key not in self._table:
             raise self.error(key, f"is missing; it has to be {_EXPECTED[kind]}")
         value = self.raw(key)
@@ -69,17 +68,17 @@ class Fields:
         return value
 
     def get(self, key: str, kind: type[T], default: T) -> T:
-        """The value of a key that may be missing."""
+        """Returns the value of an optional key."""
         found = self.maybe(key, kind)
         return default if found is None else found
 
     def maybe(self, key: str, kind: type[T]) -> T | None:
-        """The value of a key, or `None`."""
+        """Returns the value of a key, or `None`."""
         self._asked.add(key)
         return self.need(key, kind) if key in self._table else None
 
     def choice(self, key: str, known: Iterable[str], default: str | None = None) -> str:
-        """One of the known words."""
+        """Returns the value of a key that has to be a known word."""
         names = list(known)
         word = self.need(key, str) if default is None else self.get(key, str, default)
         self.check_known(key, [word], names, "is `{}`")
@@ -93,27 +92,27 @@ class Fields:
                 raise self.error(key, f"{problem.format(word)}; {hint(word, names)}")
 
     def raw(self, key: str) -> Any:
-        """The value of a key as it is, or `None`."""
+        """Returns the unchecked value of a key, or `None`."""
         self._asked.add(key)
         return self._table.get(key)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or one text, or nothing."""
+        """Returns a list of texts. A single text counts as a list, and a missing key as an empty one."""
         return self._list(key, "text", (str,))
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """A list of numbers, or one number, or nothing."""
+        """Returns a list of numbers. A single number counts as a list, and a missing key as an empty one."""
         return tuple(float(value) for value in self._list(key, "a number", (int, float)))
 
     def positive(self, key: str, default: float) -> float:
-        """A number above zero."""
+        """Returns a number above zero."""
         value = self.get(key, float, default)
         if value <= 0:
             raise self.error(key, f"is {value:g}; it has to be above 0")
         return value
 
     def pair(self, key: str) -> tuple[float, float] | None:
-        """Two numbers of which the second is not smaller, or `None`."""
+        """Returns two numbers in ascending order, or `None`."""
         values = self.numbers(key)
         if key not in self._table:
             return None
@@ -122,12 +121,12 @@ class Fields:
         return values[0], values[1]
 
     def inner(self, key: str) -> Fields | None:
-        """A table inside, or `None`."""
+        """Returns an inner table, or `None`."""
         table = self.maybe(key, dict)
         return None if table is None else self._inside(table, key)
 
     def tables(self, key: str) -> list[dict[str, Any]]:
-        """A list of tables, or one table, or nothing."""
+        """Returns a list of tables. A single table counts as a list, and a missing key as an empty one."""
         value = self.raw(key)
         items = value if isinstance(value, list) else [] if value is None else [value]
         if not all(isinstance(item, dict) for item in items):
@@ -135,7 +134,7 @@ class Fields:
         return items
 
     def each(self, key: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
-        """What `read` makes of each table of a list, or one error with the faults of all of them."""
+        """Applies `read` to each table of a list. Raises one error with all of their faults."""
         found: list[T] = []
         faults: list[str] = []
         for number, table in enumerate(self.tables(key), start=1):
@@ -151,7 +150,7 @@ class Fields:
         return tuple(found)
 
     def fill(self, kind: type[T], /, **given: Any) -> T:
-        """A dataclass whose fields are the keys of this table, except for those that are `given`."""
+        """Returns a dataclass whose fields are the keys of this table, except for those in `given`."""
         types = get_type_hints(kind)
         for field in dataclasses.fields(kind):  # type: ignore[arg-type]
             if field.name not in given:
@@ -159,13 +158,13 @@ class Fields:
         return kind(**given)
 
     def done(self) -> None:
-        """Raises an error for keys that nobody asked for."""
+        """Raises an error for unread keys."""
         for key in self._table:
             if key not in self._asked:
                 raise self.error(key, f"means nothing here; {hint(key, sorted(self._asked))}")
 
     def _value(self, key: str, kind: Any, default: Any) -> Any:
-        """The value of a field of a dataclass, as its type says."""
+        """Returns the value of a field of a dataclass, checked against its type."""
         required = default is dataclasses.MISSING
         if get_origin(kind) is Literal:
             return self.choice(key, get_args(kind), None if required else default)
@@ -190,7 +189,7 @@ class Fields:
 
 
 def read_each(path: Path, key: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
-    """What `read` makes of each table `[[key]]` of a file that holds nothing else."""
+    """Applies `read` to each table `[[key]]` of a file with no other keys."""
     top = Fields(read_toml(path), path)
     found = top.each(key, read)
     top.done()

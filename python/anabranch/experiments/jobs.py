@@ -1,4 +1,4 @@
-"""The runs that experiments and claims need, and what is measured in them."""
+"""Runs for experiments and claims, and their measured values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anabranch.experiments.tracing import Extracted, Tracer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
-    """What was measured under one setting of an experiment. Runs themselves are not kept."""
+    """Measured values under one setting of an experiment, without the runs themselves."""
 
     setting: Setting
     grids: Mapping[Measure, SampleGrid]
@@ -41,17 +41,17 @@ class Measured:
         self._found[study.key, setting.experiment.id, setting.id] = measurements
 
     def get(self, study: Study, experiment: str, setting: str = DEFAULT) -> Measurements | None:
-        """Those of a setting, or `None` if it was not run."""
+        """Returns the measurements of a setting, or `None` if it was not run."""
         return self._found.get((study.key, experiment, setting))
 
     def of_experiment(self, study: Study, experiment: str) -> list[Measurements]:
-        """Those of all settings of an experiment, in the order in which they were run."""
+        """Returns the measurements of all settings of an experiment in the order of their runs."""
         return [found for (key, name, _), found in self._found.items() if (key, name) == (study.key, experiment)]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One setting of an experiment, with what is wanted of it."""
+    """Setting of an experiment with the measures to compute."""
 
     study: Study
     setting: Setting
@@ -59,12 +59,12 @@ class Job:
 
     @property
     def runs(self) -> int:
-        """How many runs it makes, traced ones counted as well."""
+        """Number of runs, including traced ones."""
         return (math.prod(self.setting.shape) if self.wanted.tables else 0) + len(self.wanted.traced_runs())
 
 
 def jobs_of(selections: Iterable[Selection], scope: Scope) -> list[Job]:
-    """Everything that has to be run for the experiments selected, with those that their claims compare them with."""
+    """Returns the jobs of the selected experiments, and of those that their claims compare them with."""
     jobs = []
     for selection in selections:
         study = selection.study

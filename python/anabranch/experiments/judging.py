@@ -1,4 +1,4 @@
-"""Judges the claims of studies by what was measured, and puts together what `verdicts.json` holds."""
+"""Judgement of the claims of studies from measurements, in the form of `verdicts.json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anabranch.experiments.verdicts.rules import percent_above
 def judge_study(
     selection: Selection, measured: Measured, figures: Mapping[str, list[out.FigureOutcome]]
 ) -> out.StudyOutcome:
-    """The verdicts on the claims of the experiments selected."""
+    """Returns the verdicts on the claims of the selected experiments."""
     study = selection.study
     return {
         "key": study.key,
@@ -110,7 +110,7 @@ def _claim(
 
 
 def _judged(study: Study, claim: Claim, measured: Measured, setting: str) -> Judgement:
-    """The verdict under a setting; other experiments without this setting count under their default one."""
+    """Returns the verdict under a setting. Other experiments without this setting use their default one."""
 
     def grids(experiment: str, measure: Measure) -> SampleGrid:
         found = measured.get(study, experiment, setting) or measured.get(study, experiment)

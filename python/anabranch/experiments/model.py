@@ -1,4 +1,4 @@
-"""The experiments of a source: scenario, schemes, axes, figures, variants and ablations."""
+"""Experiments of a source: scenario, schemes, axes, figures, variants and ablations."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ TRACED_FIGURES: frozenset[str] = frozenset({"cwnd", "throughput-time", "tsn", "o
 """Figures over time, which need traces of runs."""
 
 STANDARD = "rfc9260"
-"""The change that puts the rules of RFC 9260 in place of ns-2's, under which headline claims are judged once more."""
+"""Id of the change from ns-2's rules to those of RFC 9260, under which headline claims are judged again."""
 
 DEFAULT = "default"
-"""The id of the setting that has neither a variant nor an ablation in it."""
+"""Id of the setting without a variant or an ablation."""
 
 
 def settings_text(settings: Mapping[str, object]) -> str:
@@ -41,10 +41,10 @@ def settings_text(settings: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an experiment varies.
+    """Axis of an experiment.
 
-    `values` are as the data has them; `settings[i]` is what value `i` puts into the scenario, `positions[i]` where it
-    stands on the figure's axis, and `labels[i]` what is written there.
+    `values` are those of the data file. `settings[i]` are the scenario's overrides of value `i`, `positions[i]` is its
+    position on the figure's axis, and `labels[i]` its label.
     """
 
     name: str
@@ -55,21 +55,21 @@ class Axis:
     labels: tuple[str, ...]
 
     def index(self, value: Value) -> int | None:
-        """Where a value stands, or `None`. Numbers may differ by what their decimal notation rounds off."""
+        """Returns the index of a value, or `None`. Numbers are equal up to the rounding of decimal notation."""
         for index, own in enumerate(self.values):
             if same_value(own, value):
                 return index
         return None
 
     def only(self, values: tuple[Value, ...]) -> Axis:
-        """The axis with these of its values, in its own order."""
+        """Returns the axis with a part of its values, in its own order."""
         kept = [i for i, own in enumerate(self.values) if any(same_value(own, value) for value in values)]
         columns = (self.values, self.settings, self.positions, self.labels)
         return Axis(self.name, self.label, *(tuple(column[i] for i in kept) for column in columns))  # type: ignore[arg-type]
 
 
 def same_value(one: Value, other: Value) -> bool:
-    """Whether two values of an axis are the same."""
+    """Returns `True` if two values of an axis are equal."""
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
     return one == other
@@ -77,7 +77,7 @@ def same_value(one: Value, other: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure by name, with what it is asked of: see `anabranch.experiments.measures`."""
+    """Measure by name with its parameters: see `anabranch.experiments.measures`."""
 
     name: str
     path: str | None = None
@@ -86,7 +86,7 @@ class Measure:
     time_s: float | None = None
 
     def __str__(self) -> str:
-        """As tables name it: `cwnd_mean_bytes(path-1)`."""
+        """Returns the name in tables: `cwnd_mean_bytes(path-1)`."""
         given = [text for text in (self.path, self.flow) if text]
         if self.window_s:
             given.append(f"{self.window_s[0]:g} to {self.window_s[1]:g} s")
@@ -163,7 +163,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of the paths and flows of a scenario."""
+    """Names of the paths and flows of a scenario."""
 
     paths: tuple[str, ...] = ()
     flows: tuple[str, ...] = ()
@@ -199,5 +199,5 @@ class Experiment:
         return self.variants + self.readings + self.ablations
 
     def axis(self, name: str) -> Axis:
-        """The axis of this name, which there is."""
+        """Returns the axis of this name, which has to exist."""
         return next(axis for axis in self.axes if axis.name == name)

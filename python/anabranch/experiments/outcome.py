@@ -1,6 +1,6 @@
-"""The verdicts on studies, as `verdicts.json` holds them. Pages are made from nothing else.
+"""Verdicts on studies in the form of `verdicts.json`, the only input of the pages.
 
-The same runs give the same content: there are no times, versions or host names in it.
+Equal runs give equal content, without times, versions or host names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIGITS = 9
 
 
 class EstimateOutcome(TypedDict):
-    """A mean with half of its 95 % interval. `kind` is as in `anabranch.statistics.Estimate`."""
+    """Mean with half of its 95 % interval. `kind` is that of `anabranch.statistics.Estimate`."""
 
     mean: float | None
     half_width: float | None
@@ -31,8 +31,11 @@ class EstimateOutcome(TypedDict):
 
 
 class PartOutcome(TypedDict):
-    """One of the findings that a verdict rests on. `detectable` is the least difference that its seeds would detect, in
-    its unit, if the width of an interval keeps it undecided."""
+    """Finding that a verdict depends on.
+
+    `detectable` is the smallest difference that its seeds would detect, in its unit, if its interval is too wide for a
+    decision.
+    """
 
     label: str
     verdict: str
@@ -43,7 +46,7 @@ class PartOutcome(TypedDict):
 
 
 class Sensitivity(TypedDict):
-    """The verdict on a claim under a change. `decides` says whether the change may decide it."""
+    """Verdict on a claim under a change. `decides` is `True` if the change may decide it."""
 
     change: str
     kind: str
@@ -53,8 +56,10 @@ class Sensitivity(TypedDict):
 
 
 class ClaimOutcome(TypedDict):
-    """A claim with its verdict. `default` is the verdict without a look at variants; `depends_on` are those that
-    change it."""
+    """Claim with its verdict.
+
+    `default` is the verdict without variants, and `depends_on` are the variants that change it.
+    """
 
     id: str
     rank: str
@@ -74,8 +79,7 @@ class ClaimOutcome(TypedDict):
 
 
 class SchemeChange(TypedDict):
-    """What a change makes of a scheme: the mean of the experiment's measure without and with it, and the difference in
-    percent, paired by seed."""
+    """Effect of a change on a scheme: means of the experiment's measure, and their paired difference in percent."""
 
     scheme: str
     default: EstimateOutcome
@@ -84,7 +88,7 @@ class SchemeChange(TypedDict):
 
 
 class ChangeOutcome(TypedDict):
-    """A variant, a reading or an ablation. `what` says what is changed, `decided` names the question of a reading."""
+    """Variant, reading or ablation. `what` describes the change, and `decided` names the question of a reading."""
 
     id: str
     kind: str
@@ -96,7 +100,7 @@ class ChangeOutcome(TypedDict):
 
 
 class FigureOutcome(TypedDict):
-    """A figure, by the name of its files. `table` has a header and rows where the figure is one in words."""
+    """Figure with the names of its files. `table` has header and rows of a figure that is a table."""
 
     name: str
     kind: str
@@ -106,7 +110,7 @@ class FigureOutcome(TypedDict):
 
 
 class ExperimentOutcome(TypedDict):
-    """An experiment. `runs` counts those of the default setting, `failed` how many of them failed."""
+    """Experiment. `runs` counts the runs of the default setting, and `failed` the failed ones."""
 
     id: str
     title: str
@@ -132,7 +136,7 @@ class CauseOutcome(TypedDict):
 
 
 class StudyOutcome(TypedDict):
-    """A study."""
+    """Study with its experiments."""
 
     key: str
     title: str
@@ -146,7 +150,7 @@ class StudyOutcome(TypedDict):
 
 
 class Outcome(TypedDict):
-    """Everything that was reproduced, with how much of it was asked for."""
+    """Results of a reproduction with the selected scope."""
 
     format: str
     scope: Mapping[str, bool | int | None]
@@ -154,12 +158,12 @@ class Outcome(TypedDict):
 
 
 def estimate(of: Estimate) -> EstimateOutcome:
-    """An estimate as JSON has it."""
+    """Returns an estimate in the form of JSON."""
     return {"mean": _plain(of.mean), "half_width": _plain(of.half_width), "n": of.n, "kind": of.kind}
 
 
 def part(of: Part) -> PartOutcome:
-    """A finding as JSON has it."""
+    """Returns a finding in the form of JSON."""
     return {
         "label": of.label,
         "verdict": of.finding.verdict.value,

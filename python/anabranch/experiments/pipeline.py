@@ -1,4 +1,4 @@
-"""A reproduction from beginning to end: runs, verdicts, files, and what it cost."""
+"""Complete reproduction: runs, verdicts, files and cost."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _written(selection: Selection, measured: Measured, figures: _Figures, folder
 
 
 def _write_summary(outcome: out.Outcome, cost: Cost, folder: Path) -> None:
-    """The pages about everything; last of all `verdicts.json` and what says when and by what it was made."""
+    """Writes the pages of the whole reproduction, and then `verdicts.json` and the file with date and version."""
     _write(folder / "summary.md", markdown(list(summary_blocks(outcome))))
     _write(folder / "index.html", index_page(outcome))
     _write(folder / out.RUN_FILE, json.dumps(about_now(cost), indent=2) + "\n")

@@ -26,8 +26,9 @@ from anabranch.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Part of the studies that is run. `seeds` replaces the number of seeds of every experiment. `claims` leaves
-    out whatever no verdict rests on.
+    """Part of the studies that is run.
+
+    `seeds` replaces the number of seeds of every experiment. `claims` omits runs that no verdict depends on.
     """
 
     quick: bool = False
@@ -39,10 +40,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way in which an experiment is run: as the source has it, or with a change.
+    """Setting of an experiment: that of the source, or one with a change.
 
-    `schemes` are expressions by their names. `set` is put into the scenario before what the axes vary.
-    `shortened` says that `--quick` put something into it.
+    `schemes` are expressions by their names. The axes are applied to the scenario after `overrides`. `shortened` is
+    `True` if `--quick` changed the scenario.
     """
 
     experiment: Experiment
@@ -65,20 +66,20 @@ class Setting:
         return (self.change and self.change.measure) or self.experiment.measure
 
     def drawn(self, seed: int) -> dict[str, Value]:
-        """What is drawn for a seed: for each key a number of its own, evenly distributed between its ends.
+        """Returns the values drawn for a seed: for each key a number, uniformly distributed between its ends.
 
-        It depends on key and seed only, so that all schemes, axes and variants meet the same.
+        They depend on key and seed only, so that all schemes, axes and variants have the same values.
         """
         return {
             key: round(random.Random(f"{key} {seed}").uniform(low, high), 6) for key, (low, high) in self.draw.items()
         }
 
     def axis(self, name: str) -> Axis:
-        """The axis of this name, with the values that are run."""
+        """Returns the axis of this name with the values that are run."""
         return next(axis for axis in self.axes if axis.name == name)
 
     def cells(self, at: At | None = None) -> Iterator[tuple[int, ...]]:
-        """Every combination of values of the axes, by index, the last axis going fastest; `at` narrows axes down."""
+        """Yields the combinations of axis values by index, with the last axis varying fastest. `at` restricts axes."""
         at = at or {}
         for cell in itertools.product(*(range(len(axis.values)) for axis in self.axes)):
             places = zip(self.axes, cell, strict=True)
@@ -87,11 +88,11 @@ class Setting:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many schemes, values of each axis, and seeds there are."""
+        """Numbers of schemes, of values of each axis, and of seeds."""
         return (len(self.schemes), *(len(axis.values) for axis in self.axes), len(self.seeds))
 
     def settings_at(self, cell: tuple[int, ...], seed: int) -> dict[str, Value]:
-        """Everything that is put into the scenario in a cell."""
+        """Returns all overrides of the scenario in a cell."""
         settings: dict[str, Value] = {**self.overrides, **self.drawn(seed)}
         for axis, index in zip(self.axes, cell, strict=True):
             settings |= axis.settings[index]
@@ -99,7 +100,7 @@ class Setting:
 
 
 def settings_of(experiment: Experiment, scope: Scope) -> tuple[Setting, ...]:
-    """The settings of an experiment that are run: the default one first; none if it is deferred."""
+    """Returns the settings of an experiment that are run, the default one first; none if it is deferred."""
     if experiment.deferred:
         return ()
     changes: list[Change | None] = [None]
@@ -132,8 +133,10 @@ def _setting(experiment: Experiment, change: Change | None, scope: Scope) -> Set
 
 
 def narrowed(setting: Setting, claims: Iterable[Claim]) -> Setting | None:
-    """A setting with those of its schemes and values of axes that claims read, of whichever experiment, and without
-    figures; `None` if they read nothing of it."""
+    """Returns a setting with the schemes and axis values that the claims read, and without figures.
+
+    Returns `None` if the claims read none of its runs.
+    """
     experiment = setting.experiment
     read = [quantity for claim in claims for quantity in claim.quantities() if quantity.experiment == experiment.id]
     named = {scheme for quantity in read for scheme in quantity.schemes}
@@ -145,7 +148,7 @@ def narrowed(setting: Setting, claims: Iterable[Claim]) -> Setting | None:
 
 
 def _narrowed_axis(axis: Axis, read: Sequence[At]) -> Axis:
-    """What is read of an axis: all of it if something is a mean over it."""
+    """Returns the part of an axis that is read: all of it for a mean over the axis."""
     if any(axis.name not in at for at in read):
         return axis
     return axis.only(tuple(value for at in read for value in at[axis.name]))
@@ -161,31 +164,31 @@ class Curve:
 
 
 Extract: TypeAlias = "Measure | Curve"
-"""What is taken from the trace of a run."""
+"""Data from the trace of a run: the value of a measure, or a curve."""
 
 RunIndex: TypeAlias = "tuple[str, tuple[int, ...], int]"
-"""A run of a setting: a scheme, a value of each axis by index, and a seed."""
+"""Run of a setting: a scheme, the indices of the axis values, and a seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What has to be measured under one setting of an experiment.
+    """Measures to compute under one setting of an experiment.
 
-    `tables` come from the tables of its sweep. `traced` takes traces of the runs that are named.
+    `tables` come from the tables of its sweep. `traced` come from traces of the named runs.
     """
 
     tables: frozenset[Measure]
     traced: Mapping[Extract, frozenset[RunIndex]]
 
     def traced_runs(self) -> list[RunIndex]:
-        """The runs that have to be traced, each once, in a fixed order."""
+        """Returns the runs to trace, each once, in a fixed order."""
         return sorted(frozenset[RunIndex]().union(*self.traced.values()))
 
 
 def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> Wanted:
-    """What claims, of whichever experiment, and figures need of this setting; figures of the default one only.
+    """Returns the measures of this setting that claims and figures read. Figures read the default setting only.
 
-    If settings are `changed` as well, they are compared by the experiment's own measure, if that takes no traces.
+    If settings are `changed` as well, they are compared by the experiment's own measure, unless that needs traces.
     """
     experiment = setting.experiment
     measures = [
@@ -212,16 +215,16 @@ def wanted(setting: Setting, claims: Iterable[Claim], changed: bool = False) -> 
 
 
 def curve_of(figure: Figure) -> Curve:
-    """What a figure over time draws of each run."""
+    """Returns the curve of each run in a figure over time."""
     if figure.kind == "throughput-time":
         return Curve(figure.kind, None, figure.bin_s)
     return Curve(figure.kind, figure.window_s)
 
 
 def figure_runs(setting: Setting, figure: Figure) -> frozenset[RunIndex]:
-    """The runs that a figure over time draws: of one seed, or for throughput the mean over all.
+    """Returns the runs of a figure over time: those of one seed, or of all seeds for throughput.
 
-    Where an axis is neither narrowed down nor shown in panels, its first value is drawn.
+    An axis that is neither restricted nor shown in panels has its first value.
     """
     at = {axis.name: axis.values[:1] for axis in setting.axes if axis.name != figure.panels} | dict(figure.at)
     seeds = setting.seeds if figure.kind == "throughput-time" else (figure.seed,)

@@ -15,9 +15,9 @@ from anabranch.values import literal
 
 
 def resolved(path: Path, settings: Settings) -> str:
-    """The scenario of a file with these settings, as canonical TOML with every default in it.
+    """Returns the scenario of a file with these settings, as canonical TOML with every default in it.
 
-    Raises `ExperimentError` if the file cannot be read or the scenario is wrong.
+    Raises `ExperimentError` if the file cannot be read or the scenario is invalid.
     """
     try:
         text = read_text(path)
@@ -31,20 +31,20 @@ def resolved(path: Path, settings: Settings) -> str:
 
 
 def tables_of(scenario: str) -> dict[str, Any]:
-    """The tables of a canonical scenario."""
+    """Returns the tables of a canonical scenario."""
     return tomli.loads(scenario)
 
 
 def names_in(scenario: str) -> Names:
-    """The names of the paths and flows of a canonical scenario."""
+    """Returns the names of the paths and flows of a canonical scenario."""
     tables = tables_of(scenario)
     return Names(*(tuple(table["name"] for table in tables[key]) for key in ("path", "flow")))
 
 
 def scheme_named(scenario: str, expression: str) -> str:
-    """The scheme that an expression stands for, written in full.
+    """Returns the full expression of a scheme.
 
-    Raises `ExperimentError` unless there is exactly one.
+    Raises `ExperimentError` unless the expression has exactly one scheme.
     """
     try:
         found = _native.schemes_of(scenario, "scenario", expression)

@@ -15,7 +15,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A study and the selected ones of its experiments."""
+    """Study with its selected experiments."""
 
     study: Study
     experiments: tuple[Experiment, ...]

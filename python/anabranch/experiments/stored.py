@@ -1,7 +1,7 @@
 """Results of a full reproduction in one compact file: verdicts with means and intervals, and the data of figures.
 
-The pages and pictures of the book are made from it, so that neither is kept in the repository. It is JSON, compressed
-with xz, and the same results give the same bytes.
+The pages and pictures of the book are generated from it, so that the repository stores neither. The file is JSON,
+compressed with xz. Equal results give equal bytes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""A study's folder: `study.toml`, `experiments.toml`, `claims.toml`, `scenarios/`, and if they are there `seeds.toml`,
-`causes.toml` and `notes.md`."""
+"""Folder of a study: `study.toml`, `experiments.toml`, `claims.toml` and `scenarios/`.
+
+Optional files are `seeds.toml`, `causes.toml` and `notes.md`.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study with its experiments, its claims, and the causes of differences.
+    """Study with its experiments, its claims, and the causes of differences.
 
-    `decided` has the questions that its text or its data settle, and how.
+    `decided` has the questions that its text or data settle, with the answers.
     """
 
     key: str
@@ -48,19 +50,19 @@ class Study:
     doi: str = ""
 
     def experiment(self, identity: str) -> Experiment:
-        """The experiment with this id, which there is."""
+        """Returns the experiment with this id, which has to exist."""
         return next(experiment for experiment in self.experiments if experiment.id == identity)
 
     def claims_of(self, experiment: str) -> tuple[Claim, ...]:
-        """The claims of one experiment, in the order of the file."""
+        """Returns the claims of one experiment in the order of the file."""
         return tuple(claim for claim in self.claims if claim.experiment == experiment)
 
 
 def read_study(folder: Path) -> Study:
-    """Everything in the folder of a study, checked.
+    """Reads and checks the folder of a study.
 
-    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `ExperimentError` with file, table and key of
-    each fault in claims or experiments.
+    `seeds.toml`, `causes.toml` and `notes.md` may be missing. Raises `ExperimentError` with file, table and key of each
+    fault in claims or experiments.
     """
     path = folder / "study.toml"
     fields = Fields(read_toml(path), path)

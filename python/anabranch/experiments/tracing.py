@@ -1,9 +1,8 @@
-"""Measures and curves that take traces: runs are made once more with a trace, by processes of their own.
+"""Measures and curves from traces: runs are repeated with a trace by separate processes.
 
-A trace of a run takes megabytes. It is written to a temporary folder, what is asked for is taken from it, and it is
-removed before the next run begins: as many traces are on disk at one time as there are processes. Of a trace only the
-tables are written that are read, and the run ends where nothing after it is read. What was taken is kept in the cache,
-under the key of the run with the measure and its version.
+A trace of a run takes megabytes. It is written to a temporary folder and removed before the next run of the process, so
+that there are only as many traces as processes. A trace has only the tables that are read, and the run ends after the
+last time that is read. The extracted values are cached under the key of the run with the measure and its version.
 """
 
 from __future__ import annotations
@@ -38,19 +37,21 @@ CURVES_VERSION = 2
 """Of what is taken from traces for figures."""
 
 Columns: TypeAlias = "dict[str, list[Any]]"
-"""A table by its columns."""
+"""Table by columns."""
 
 
 Extracted: TypeAlias = "float | Columns"
-"""What is taken from a trace: the value of a measure, or the table of a curve."""
+"""Data from a trace: the value of a measure, or the table of a curve."""
 
 Traced: TypeAlias = "dict[Extract, dict[RunIndex, Extracted]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A run to be traced, and what is taken from its trace, which is written to a folder in `scratch`. `key` is the
-    run's key in caches."""
+    """Run to trace with the requested extracts.
+
+    The trace is written to a folder in `scratch`. `key` is the run's key in caches.
+    """
 
     run: RunIndex
     key: str
@@ -83,7 +84,7 @@ def take(task: Task) -> tuple[list[Extracted], int]:
 
 
 def _table(extract: Extract) -> str:
-    """The table of a trace that is read for it."""
+    """Returns the table of a trace that an extract reads."""
     if isinstance(extract, Curve):
         return "paths" if extract.kind == "cwnd" else "packets"
     table = MEASURES[extract.name].table
@@ -93,7 +94,7 @@ def _table(extract: Extract) -> str:
 
 
 def _until_s(extracts: Iterable[Extract]) -> float | None:
-    """When a run may end early: as soon as nothing that comes later is read."""
+    """Returns the time after which no extract reads the trace, or `None` for the whole run."""
     latest_s = 0.0
     for extract in extracts:
         if isinstance(extract, Curve):
@@ -107,11 +108,11 @@ def _until_s(extracts: Iterable[Extract]) -> float | None:
 
 
 _MARGIN_S = 0.01
-"""By which a run goes beyond what is read of it, so that it does not end within a window."""
+"""Time of a run after the last read one, so that the run does not end within a window."""
 
 
 def extracted(series: Series, extract: Extract) -> Extracted:
-    """What is taken from a trace."""
+    """Returns the requested data of a trace."""
     if isinstance(extract, Curve):
         return _CURVES[extract.kind](series, extract)
     of_trace = MEASURES[extract.name].of_trace
@@ -121,7 +122,7 @@ def extracted(series: Series, extract: Extract) -> Extracted:
 
 
 def _cwnd(series: Series, curve: Curve) -> Columns:
-    """Each change of a window, and how it stood at the end."""
+    """Returns each change of a window, and its value at the end."""
     import pandas
 
     paths = series.paths()
@@ -132,13 +133,13 @@ def _cwnd(series: Series, curve: Curve) -> Columns:
 
 
 def _throughput(series: Series, curve: Curve) -> Columns:
-    """All paths together, in bins. Each copy counts, as in a figure of what arrives."""
+    """Returns the throughput of all paths together, in bins. Copies count, as they do in a figure of arrivals."""
     rows = series.throughput(curve.bin_s).groupby("time_s", observed=True)["throughput_kbps"].sum().reset_index()
     return _columns(rows, curve, {"time_s": float, "throughput_kbps": float})
 
 
 def _tsn(series: Series, curve: Curve) -> Columns:
-    """When chunks were sent and received, with TSNs from 0 on."""
+    """Returns the times at which chunks were sent and received, with TSNs from 0 on."""
     rows = series.tsn()
     rows = rows.assign(tsn=rows["tsn"] - rows["tsn"].min())
     return _columns(rows, curve, {"time_s": float, "path": str, "event": str, "tsn": int})
@@ -171,7 +172,7 @@ class Tracer:
         self._cost = cost
 
     def trace(self, setting: Setting, wanted: Wanted, done: Callable[[], None]) -> Traced:
-        """Everything that is wanted of a setting. `done` is called for each run once it is finished or found."""
+        """Returns the requested data of a setting. `done` is called for each finished or cached run."""
         found: Traced = {extract: {} for extract in wanted.traced}
         tasks: list[Task] = []
         for run in wanted.traced_runs():
@@ -232,11 +233,11 @@ class Tracer:
 
 
 _NAN = "nan"
-"""What stands for NaN, which JSON does not have."""
+"""Text for NaN, which JSON does not have."""
 
 
 def _key(run: str, extract: Extract) -> str:
-    """The key in the cache of something that was taken from the trace of a run."""
+    """Returns the cache key of an extract from the trace of a run."""
     if isinstance(extract, Measure):
         content = ["measure", run, MEASURES[extract.name].version, asdict(extract)]
     else:

@@ -41,7 +41,7 @@ class Workers:
 
     @property
     def folder(self) -> Path:
-        """Where they may write what nobody needs afterwards."""
+        """Folder for temporary files of the workers."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="anabranch-studies-", ignore_cleanup_errors=True)
         return Path(self._folder.name)

@@ -81,13 +81,13 @@ def _load_full(results: Path) -> Stored:
 
 
 def _chapters(outcome: out.Outcome) -> str:
-    """The lines of the book's summary about the chapters."""
+    """Returns the lines of the book's summary about the chapters."""
     chapters = [f"  - [{paper['key']}]({FOLDER}/{paper['key']}.md)\n" for paper in outcome["studies"]]
     return f"\n- [{TITLE}]({PAGE})\n{''.join(chapters)}"
 
 
 def _between_marks(file: Path, marks: tuple[str, str], between: str) -> str:
-    """The text of a file with something else between its marks."""
+    """Returns the text of a file with new content between its marks."""
     begin, end = marks
     try:
         text = file.read_text(encoding="utf-8")
@@ -119,7 +119,7 @@ def _picture(paper: out.StudyOutcome, experiment: out.ExperimentOutcome, figure:
 
 
 def page_blocks(outcome: out.Outcome, about: About) -> Iterator[Block]:
-    """The summary: by what it was made, counts, and the headline claims."""
+    """Yields the summary page: version and date, counts, and the headline claims."""
     yield Heading(1, TITLE)
     yield Paragraph(_made(about))
     yield Paragraph("[The papers](papers.md) defines verdicts and measures. No verdict here was written by hand.")
@@ -158,7 +158,7 @@ def _made(about: About) -> str:
 
 
 def _by_paper(papers: Sequence[out.StudyOutcome]) -> Table:
-    """A row for each paper, a column for each verdict."""
+    """Returns a table with a row for each paper and a column for each verdict."""
     rows = []
     for paper in papers:
         claims = claims_of([paper])
@@ -169,7 +169,7 @@ def _by_paper(papers: Sequence[out.StudyOutcome]) -> Table:
 
 
 def chapter_blocks(paper: out.StudyOutcome, pictures: set[str]) -> Iterator[Block]:
-    """The chapter of a paper: every experiment with those pictures that there are."""
+    """Yields the chapter of a paper: every experiment with its existing pictures."""
     yield Heading(1, paper["key"])
     yield Paragraph(f"{paper['title']}. {reference(paper)}")
     yield counts_table(claims_of([paper]))

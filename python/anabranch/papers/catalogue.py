@@ -1,4 +1,4 @@
-"""The five papers of the package, whose experiments and claims are data."""
+"""Five papers of the package, whose experiments and claims are data."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ KINDS: dict[str, type[Statement]] = {
 RANKS = {"H": "headline", "S": "secondary", "W": "weak", "X": "inconsistent or impossible"}
 
 Rank = Literal["H", "S", "W", "X"]
-"""How much depends on it: headline, secondary, weak (reported only), and what is inconsistent or impossible."""
+"""Rank of a claim: headline, secondary, weak (reported only), and inconsistent or impossible."""
 
 Status = Literal["ok", "derived", "suspect", "inconsistent", "misprint"]
 """Reliability of the printed claim. Derived: computed from figures that the source prints."""
@@ -63,12 +63,12 @@ class Claim:
         return self.status in ("inconsistent", "misprint") or (self.status == "suspect" and self.rank == "X")
 
     def quantities(self) -> Iterator[Quantity]:
-        """Every quantity that it needs, with the experiment that measures it."""
+        """Yields the quantities of the claim with the experiments that measure them."""
         for quantity in self.statement.quantities():
             yield replace(quantity, experiment=quantity.experiment or self.experiment)
 
     def judge(self, grids: Grids) -> Judgement:
-        """The verdict under one setting."""
+        """Returns the verdict under one setting."""
         if isinstance(self.statement, Deferred):
             return Judgement(Verdict.OPEN, detail=self.statement.reason)
         parts: tuple[Part, ...] = ()
@@ -83,7 +83,7 @@ class Claim:
 
 
 def read_claims(path: Path, experiments: tuple[Experiment, ...]) -> tuple[Claim, ...]:
-    """All claims of a file about these experiments."""
+    """Reads the claims of a file about these experiments."""
     known = {experiment.id: experiment for experiment in experiments}
     claims = read_each(path, "claim", lambda fields: _read(fields, known))
     check_unique((claim.id for claim in claims), path, "the claims")

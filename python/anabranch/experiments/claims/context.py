@@ -15,8 +15,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """References of a claim's table: its experiment, all experiments of the study, and the measure and values of
-    axes that hold for all quantities of the claim."""
+    """Context of a claim's table: its experiment, all experiments of the study, default measure and axis values."""
 
     experiment: Experiment
     experiments: Mapping[str, Experiment]
@@ -24,7 +23,7 @@ class Context:
     at: At
 
     def quantity(self, fields: Fields, key: str, schemes: tuple[str, ...] = ()) -> Quantity:
-        """The quantity in the table `key`; `schemes` are those of a claim that is made for each of them."""
+        """Reads the quantity in the table `key`. `schemes` are those of a claim about each of them."""
         inner = fields.inner(key)
         if inner is None:
             raise fields.error(key, 'is missing; it has to be a table such as { scheme = "CMT" }')
@@ -41,24 +40,24 @@ class Context:
         return quantity
 
     def own_quantity(self, fields: Fields, schemes: tuple[str, ...]) -> Quantity:
-        """The quantity that measure, parameters and `at` of the claim itself describe."""
+        """Reads the quantity from measure, parameters and `at` of the claim itself."""
         check_measure(fields, self.measure, self.experiment.names)
         return Quantity(schemes, self.measure, self.at)
 
     def experiment_of(self, fields: Fields) -> tuple[Experiment, str]:
-        """The experiment that a table names, with its id, or the claim's own, with an empty text."""
+        """Returns the experiment that a table names with its id, or the claim's own experiment with an empty text."""
         if "experiment" not in fields:
             return self.experiment, fields.get("experiment", str, "")
         name = fields.choice("experiment", self.experiments)
         return self.experiments[name], name
 
     def axis(self, fields: Fields) -> Axis:
-        """The axis that the claim names."""
+        """Reads the axis that the claim names."""
         return self.experiment.axis(fields.choice("axis", [axis.name for axis in self.experiment.axes]))
 
 
 def read_schemes(fields: Fields, key: str, experiment: Experiment, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The schemes that a key names."""
+    """Reads the schemes in a key."""
     names = fields.texts(key) or default
     if not names:
         raise fields.error(key, f"is missing; {hint('', experiment.schemes)}")
@@ -69,7 +68,7 @@ def read_schemes(fields: Fields, key: str, experiment: Experiment, default: tupl
 
 
 def read_range(fields: Fields) -> tuple[float, float]:
-    """`value` of a claim: from where to where the claimed figure lies, which are the same for a single number."""
+    """Reads `value` of a claim: the range of the claimed figure, with equal ends for a single number."""
     numbers = fields.numbers("value")
     if len(numbers) not in (1, 2) or numbers[0] > numbers[-1]:
         raise fields.error("value", "has to be a number, or two of which the smaller comes first")

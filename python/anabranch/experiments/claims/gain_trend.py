@@ -24,7 +24,7 @@ from anabranch.experiments.verdicts.sizes import PERCENT, Size, Tolerance, size_
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a gain is measured."""
+    """Point at which a gain is measured."""
 
     label: str
     at: At
@@ -33,10 +33,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class GainTrend(Statement):
-    """The gain of a over b, in percent or with `difference` in the unit of the measure, rises or falls along points.
+    """Claim that the gain of a over b rises or falls along points.
 
-    `gains` are those that the source prints, one for each point. Without them only the sign of the gain is judged
-    beside its trend. With `sign = "any"` the claim is about the trend only.
+    The gain is in percent, or with `difference` in the unit of the measure. `gains` are the published ones, one for
+    each point. Without them the trend and the sign of the gain are judged. With `sign = "any"` only the trend is
+    judged.
     """
 
     a: Quantity
@@ -113,7 +114,7 @@ class GainTrend(Statement):
         return percent_above(pair, self.convention)
 
     def _positions(self, samples: PairedSamples) -> list[float]:
-        """Where the points stand, if they are values of one axis; in a row if they are not."""
+        """Returns the positions of the points on their common axis, or their indices without one."""
         row = [float(index) for index in range(len(self.points))]
         names = {tuple(point.at) for point in self.points}
         if len(names) > 1 or any(point.experiment or len(point.at) != 1 for point in self.points):

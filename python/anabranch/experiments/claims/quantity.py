@@ -17,16 +17,16 @@ At: TypeAlias = Mapping[str, tuple[Value, ...]]
 """Values of axes by the names of the axes."""
 
 Grids: TypeAlias = Callable[[str, Measure], SampleGrid]
-"""The samples of a measure in an experiment, by its id."""
+"""Function that returns the samples of a measure in an experiment, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is measured of which runs.
+    """Quantity: a measure of selected runs.
 
-    `schemes` are their names, several for a quantity that stands for each of them. `at` narrows axes down to some
-    of their values; over axes and values that it leaves open the quantity is the mean. `experiment` is another than
-    the claim's own, if not empty.
+    A quantity with several `schemes` has a value for each of them. `at` restricts axes to some of their values. The
+    quantity is the mean over all other values. `experiment` is the id of another experiment than the claim's own, or
+    empty.
     """
 
     schemes: tuple[str, ...]
@@ -35,11 +35,11 @@ class Quantity:
     experiment: str = ""
 
     def label(self, scheme: str) -> str:
-        """The name of a finding about one of the schemes: empty if there is only one."""
+        """Returns the name of a finding about one of the schemes, empty if there is only one."""
         return scheme if len(self.schemes) > 1 else ""
 
     def describe(self, experiment: Experiment, separator: str = ", ") -> str:
-        """The quantity in a claim of an experiment: `CMT (cwnd_mean_bytes(path-1), plr2 = 10)`."""
+        """Returns the quantity in words, for a claim of this experiment: `CMT (cwnd_mean_bytes(path-1), plr2 = 10)`."""
         qualified = [] if self.measure == experiment.measure else [str(self.measure)]
         if self.experiment and self.experiment != experiment.id:
             qualified.append(self.experiment)
@@ -60,11 +60,11 @@ class PairedSamples:
         self._grids = grids
 
     def grid(self, quantity: Quantity, experiment: str = "") -> SampleGrid:
-        """The samples of the quantity's measure in its experiment, or in another one."""
+        """Returns the samples of the quantity's measure in its experiment, or in this one."""
         return self._grids(experiment or quantity.experiment or self._experiment, quantity.measure)
 
     def pair(self, a: Quantity, b: Quantity, schemes: tuple[str, str], at: At) -> list[Sample]:
-        """Both quantities under the seeds that they share. `at` narrows both down further."""
+        """Returns both quantities under their common seeds. `at` restricts both further."""
         grids = [self.grid(a), self.grid(b)]
         return shared(
             [

@@ -59,7 +59,7 @@ class Regression(Statement):
             yield Part(self.a.label(scheme), self._check(curve, positions))
 
     def _check(self, curve: Sample, positions: Sequence[float]) -> Finding:
-        """Judges the statistic as a number. For a slope of another size, the claimed sign holds as the direction."""
+        """Judges the statistic as a number. A slope of another size with the claimed sign has the claimed direction."""
         if curve.shape[-1] == 0:
             return no_value(self.unit)
         ours = estimate(lambda each: _statistic(self.statistic, positions, each.mean(axis=-1)), curve)

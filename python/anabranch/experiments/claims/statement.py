@@ -1,4 +1,4 @@
-"""The interface of all kinds of claims."""
+"""Interface of all kinds of claims."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from anabranch.experiments.verdicts.rules import cells
 
 
 class Statement(ABC):
-    """The content of a claim; each kind of claim has a subclass."""
+    """Content of a claim. Each kind of claim is a subclass."""
 
     __slots__ = ()
 
     @classmethod
     @abstractmethod
     def read(cls, fields: Fields, context: Context) -> Statement:
-        """The statement in the table of a claim. Raises `ExperimentError` if something in it is wrong."""
+        """Reads the statement from the table of a claim. Raises `ExperimentError` if the table is invalid."""
 
     def quantities(self) -> Iterator[Quantity]:
-        """Every quantity that it needs; if a kind says nothing else, its fields."""
+        """Yields all quantities of the statement. The default is the fields of that type."""
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, Quantity):
@@ -38,7 +38,7 @@ class Statement(ABC):
 
     @abstractmethod
     def judge(self, samples: PairedSamples) -> Iterator[Part]:
-        """The findings that its verdict rests on. Raises `LeftOutError` if something that it needs was not run."""
+        """Yields the findings that decide the verdict. Raises `LeftOutError` if a necessary run is missing."""
 
     @abstractmethod
     def claimed(self) -> str:
@@ -46,19 +46,19 @@ class Statement(ABC):
 
     @abstractmethod
     def describe(self, experiment: Experiment) -> str:
-        """The check in one sentence: what is compared with what, where."""
+        """Returns the check in one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellStatement(Statement):
-    """A statement that can be made at each value of some axes. It then has to hold at the `share` of them."""
+    """Statement about each value of some axes, which has to be true in the `share` of them."""
 
     at_each: tuple[str, ...] = ()
     share: float = 1.0
 
     @staticmethod
     def read_cells(fields: Fields, experiment: Experiment) -> dict[str, Any]:
-        """`at_each` and `share`."""
+        """Reads `at_each` and `share`."""
         axes = fields.texts("at_each")
         fields.check_known("at_each", axes, [axis.name for axis in experiment.axes])
         share = fields.get("share", float, 1.0)
@@ -67,9 +67,9 @@ class CellStatement(Statement):
         return {"at_each": axes, "share": share}
 
     def in_cells(self, grid: SampleGrid, at: At, check: Callable[[At, int], Finding]) -> Finding:
-        """What `check` finds on average, or, if the claim is made at each value of some axes, in their cells together.
+        """Returns the finding of `check` on average, or with `at_each` that of all cells together.
 
-        `check` is given the cell, and the number of cells.
+        `check` gets the cell and the number of cells.
         """
         average = check({}, 1)
         if not self.at_each:
@@ -81,7 +81,7 @@ class CellStatement(Statement):
         return cells([check(cell, len(found)) for cell in found], average, self.share)
 
     def where(self) -> str:
-        """The cells in words, to be added to a description."""
+        """Returns the cells in words, as the end of a description."""
         if not self.at_each:
             return ""
         share = f" in {self.share:.0%} of the cells" if self.share < 1 else ""
@@ -89,10 +89,10 @@ class CellStatement(Statement):
 
 
 def number_text(value: float) -> str:
-    """A number with the digits that a source would print."""
+    """Returns a number with the digits of a publication."""
     return f"{value:.0f}" if abs(value) >= 10000 else significant(value, 6)
 
 
 def range_text(low: float, high: float) -> str:
-    """A number, or two numbers with `to` between them."""
+    """Returns a number, or two numbers with `to` between them."""
     return number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"

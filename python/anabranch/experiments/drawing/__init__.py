@@ -1,1 +1,1 @@
-"""The figures of the sources, in the sources' axes and this package's style, with the data that they show."""
+"""Figures with the axes of the sources in this package's style, and their data."""

@@ -1,4 +1,4 @@
-"""What figures show, as tidy frames: a row for each point that is drawn."""
+"""Data of figures as tidy frames with a row for each drawn point."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _LINE_FIGURES = {
     "f": "f",
     "p_value": "p_value",
 }
-"""Columns of `lines`, with the attributes of a `Regression` that they hold."""
+"""Columns of `lines` with their attributes of a `Regression`."""
 
 
 def figure_data(figure: Figure, measurements: Measurements) -> pd.DataFrame:
-    """What a figure shows, with nine significant digits."""
+    """Returns the data of a figure with nine significant digits."""
     if figure.kind in TRACED_FIGURES:
         found = _over_time(figure, measurements.setting, measurements.traced[curve_of(figure)])
     else:
@@ -47,11 +47,11 @@ def figure_data(figure: Figure, measurements: Measurements) -> pd.DataFrame:
 
 
 def _means(figure: Figure, setting: Setting, grid: SampleGrid) -> pd.DataFrame:
-    """The mean over seeds at each point of the axis, for each panel and scheme.
+    """Returns the mean over seeds at each point of the axis, for each panel and scheme.
 
-    Columns: `panel`, `scheme`, `x` (where it stands), `label` (what stands there), `n`, `mean`, `half_width` (Student's
-    95 % interval), `half_width_normal` (1.96 s / √n, as the sources have it) and `kind`. Axes that the figure neither
-    shows nor narrows down are averaged first.
+    Columns: `panel`, `scheme`, `x` (position), `label` (of the position), `n`, `mean`, `half_width` (Student's 95 %
+    interval), `half_width_normal` (1.96 s / √n, as in the sources) and `kind`. Axes that are neither shown nor
+    restricted by the figure are averaged first.
     """
     rows = []
     for panel, at in panels_of(figure, setting):
@@ -76,7 +76,7 @@ def _means(figure: Figure, setting: Setting, grid: SampleGrid) -> pd.DataFrame:
 
 
 def _points(figure: Figure, setting: Setting) -> list[tuple[float, str, Value]]:
-    """Where the points of the axis stand; a figure without an axis has one point."""
+    """Returns the positions of the points of the axis. A figure without an axis has one point."""
     if figure.x is None:
         return [(0.0, "", 0)]
     axis = shown_axis(figure, setting, figure.x)
@@ -84,13 +84,13 @@ def _points(figure: Figure, setting: Setting) -> list[tuple[float, str, Value]]:
 
 
 def shown_axis(figure: Figure, of: Setting | Experiment, name: str) -> Axis:
-    """An axis with those values that the figure shows."""
+    """Returns an axis with the values that the figure shows."""
     axis = of.axis(name)
     return axis.only(figure.at[name]) if name in figure.at else axis
 
 
 def panels_of(figure: Figure, of: Setting | Experiment) -> Iterator[tuple[str, At]]:
-    """The panels of a figure by name, each with the values of axes that it is about."""
+    """Yields the panels of a figure by name with their values of axes."""
     at = {name: values for name, values in figure.at.items() if name != figure.x}
     if figure.panels is None:
         yield "", at
@@ -101,7 +101,7 @@ def panels_of(figure: Figure, of: Setting | Experiment) -> Iterator[tuple[str, A
 
 
 def lines(points: pd.DataFrame) -> pd.DataFrame:
-    """The least-squares line through the means of each panel and scheme.
+    """Returns the least-squares line through the means of each panel and scheme.
 
     Columns: `panel`, `scheme`, `n` points, `slope`, `intercept`, `r2`, `multiple_r`, `standard_error`, `f`, `p_value`.
     Panels and schemes with fewer than three points have no row.
@@ -117,10 +117,10 @@ def lines(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over_time(figure: Figure, setting: Setting, curves: Mapping[RunIndex, Extracted]) -> pd.DataFrame:
-    """What a figure over time shows.
+    """Returns the data of a figure over time.
 
-    Columns: `panel`, `scheme`, `seed`, and those of the trace. For throughput, which is drawn as the mean over seeds,
-    there is `n` in place of `seed`, with `time_s`, `throughput_kbps` and `half_width`.
+    Columns: `panel`, `scheme`, `seed`, and those of the trace. Throughput is the mean over seeds and has `n` in place
+    of `seed`, with `time_s`, `throughput_kbps` and `half_width`.
     """
     names = {cell: name for name, at in panels_of(figure, setting) for cell in setting.cells(at)}
     cells = sorted(figure_runs(setting, figure), key=lambda each: (each[1], figure.schemes.index(each[0]), each[2]))
@@ -136,7 +136,7 @@ def _over_time(figure: Figure, setting: Setting, curves: Mapping[RunIndex, Extra
 
 
 def _mean_throughput(joined: pd.DataFrame) -> pd.DataFrame:
-    """The mean over seeds in each bin with its interval, for all bins at once."""
+    """Returns the mean over seeds in each bin with its interval."""
     grouped = joined.groupby(["panel", "scheme", "time_s"], sort=False)["throughput_kbps"]
     found = grouped.agg(n="size", throughput_kbps="mean", error="sem").reset_index()
     factors = {n: quantile("t", CONFIDENCE, n) if n > 1 else np.nan for n in found["n"].unique()}

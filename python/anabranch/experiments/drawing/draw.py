@@ -30,7 +30,7 @@ Draw = Callable[["Axes", pd.DataFrame, Figure, Setting], str]
 
 
 def draw(frame: pd.DataFrame, figure: Figure, setting: Setting, published: Sequence[Published] = ()) -> Drawn | None:
-    """The figure of a frame with what the source prints of it, or `None` if there is nothing to draw."""
+    """Draws the figure of a frame with the published numbers. Returns `None` if the frame is empty."""
     if frame.empty or figure.kind not in _KINDS:
         return None
     drawer, by = _KINDS[figure.kind]
@@ -69,12 +69,12 @@ def scheme_looks(figure: Figure, setting: Setting) -> Mapping[str, Look]:
 
 
 def _in_panel(each: Published, key: tuple[str, ...]) -> bool:
-    """Whether a number belongs to the panel of this key, which may say the scheme as well."""
+    """Returns `True` if a number belongs to the panel of this key, which may contain the scheme."""
     return (each.panel, each.scheme)[: len(key)] == key
 
 
 def _overlay(axes: Axes, published: Sequence[Published], rows: pd.DataFrame, figure: Figure, setting: Setting) -> None:
-    """The source's numbers in one panel, which look as their scheme or path does."""
+    """Draws the published numbers of one panel in the style of their scheme or path."""
     x = rows["x" if "x" in rows else "time_s"]
     span = float(x.min()), float(x.max())
     if figure.kind == "bars":
@@ -129,7 +129,7 @@ def _bars(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setting) -> s
 
 
 def _bar_places(rows: pd.DataFrame, figure: Figure) -> tuple[Callable[[str, float], float], float]:
-    """Where the bar of a scheme at a value of the axis has its middle, and the width that it has."""
+    """Returns a function for the centre of a scheme's bar at a value of the axis, and the width of bars."""
     groups = {x: place for place, x in enumerate(dict.fromkeys(rows["x"]))}
     width = 0.8 / len(figure.schemes)
     first = -(len(figure.schemes) - 1) / 2
@@ -205,13 +205,13 @@ def _out_of_order(axes: Axes, rows: pd.DataFrame, figure: Figure, setting: Setti
 
 
 def _name_axes(axes: Axes, figure: Figure, over_time: str = "") -> None:
-    """The labels of the figure. `over_time` is what a figure over time shows, if it does not say."""
+    """Sets the labels of the figure. `over_time` is the default label of the y axis."""
     axes.set_xlabel(figure.x_label or ("Time (s)" if over_time else ""))
     axes.set_ylabel(figure.y_label or over_time)
 
 
 def _ticks(axes: Axes, rows: pd.DataFrame) -> None:
-    """Every value of the axis where there is room for it, by its label."""
+    """Sets a tick with its label for every value of the axis that has room."""
     places = dict(zip(rows["x"], rows["label"], strict=True))
     if len(places) <= MAX_TICKS:
         axes.set_xticks(list(places), list(places.values()))
@@ -220,7 +220,7 @@ def _ticks(axes: Axes, rows: pd.DataFrame) -> None:
 MAX_TICKS = 12
 
 MAX_BARS = 24
-"""That fit a column."""
+"""Maximum number of bars in a column's width."""
 
 
 def _note(rows: pd.DataFrame) -> str:
@@ -243,7 +243,7 @@ _KINDS: Mapping[str, tuple[Draw, list[str]]] = {
     "tsn": (_tsn, ["panel", "scheme"]),
     "out-of-order": (_out_of_order, ["panel", "scheme"]),
 }
-"""How each kind is drawn, and what its panels are. A table is not drawn."""
+"""Drawing function and panels of each kind. A table is not drawn."""
 
 _OF_PATHS = ("cwnd", "tsn", "out-of-order")
 """Kinds whose colours are those of paths."""

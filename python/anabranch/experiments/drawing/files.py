@@ -55,7 +55,7 @@ def write_figure(
 
 
 def _table(figure: Figure, frame: pd.DataFrame) -> list[list[str]]:
-    """The figure in words, for kinds that are tables: a header, and a row for each scheme."""
+    """Returns the rows of figures that are tables: a header, and a row for each scheme."""
     if frame.empty:
         return []
     if figure.kind == "regression":
@@ -82,7 +82,7 @@ def _regression_table(frame: pd.DataFrame) -> list[list[str]]:
 
 
 def _estimate(row: Any) -> str:
-    """A mean with Student's interval and, in parentheses, the one that the sources print."""
+    """Returns a mean with Student's interval and, in parentheses, the normal interval of the sources."""
     if math.isnan(row.mean):
         return "no value"
     if math.isnan(row.half_width):

@@ -17,7 +17,7 @@ ROOM_ABOVE = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How numbers of a scheme or path are drawn; `face` is what fills a hollow mark."""
+    """Style of the published numbers of a scheme or path. `face` fills a hollow mark."""
 
     color: str
     marker: str
@@ -25,10 +25,10 @@ class Mark:
 
 
 NEUTRAL = Mark("#5f6b76", "o")
-"""For what stands for all schemes."""
+"""Mark of numbers about all schemes."""
 
 ON_BARS = Mark("#000000", "D", "#ffffff")
-"""Over bars, whose colours say the scheme."""
+"""Mark on bars, whose colours identify the scheme."""
 
 _EXTENTS: Mapping[Extent, str] = {
     "point": "value",
@@ -44,7 +44,10 @@ def overlay(
     place: Callable[[Published], float],
     span: tuple[float, float],
 ) -> None:
-    """Draws numbers into a panel. `place` says where a point stands, and `span` how far the panel's own data goes."""
+    """Draws published numbers into a panel.
+
+    `place` returns the position of a point, and `span` the range of the panel's data.
+    """
     top = axes.get_ylim()[1]
     for each in published:
         if each.extent == "point":
@@ -57,7 +60,7 @@ def overlay(
 
 
 def name_published(axes: Axes, published: Iterable[Published], mark: Mark) -> None:
-    """Entries of the legend: one for each kind of number, whatever scheme or path it is of."""
+    """Adds entries to the legend, one for each kind of number."""
     entries: dict[str, dict[str, Any]] = {}
     for each in published:
         point = each.extent == "point"
@@ -73,7 +76,7 @@ def name_published(axes: Axes, published: Iterable[Published], mark: Mark) -> No
 
 
 def _point(axes: Axes, each: Published, x: float, mark: Mark) -> None:
-    """A hollow mark with the interval that the source prints; two ends where it gives no single number."""
+    """Draws a hollow mark with the published interval, or both ends of a range."""
     style = _point_style(each, mark)
     bar = {"fmt": "none", "ecolor": mark.color, "elinewidth": 0.9, "capsize": 4, "zorder": style["zorder"]}
     if not math.isnan(each.ci_low):
@@ -87,7 +90,7 @@ def _point(axes: Axes, each: Published, x: float, mark: Mark) -> None:
 
 
 def _line(axes: Axes, each: Published, mark: Mark, span: tuple[float, float]) -> None:
-    """A dashed line as far as the number goes."""
+    """Draws a dashed line over the range of the number."""
     start = span[0] if math.isnan(each.x) else each.x
     end = span[1] if math.isnan(each.x_end) else each.x_end
     for height in sorted({each.low, each.high}):

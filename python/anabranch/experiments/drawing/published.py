@@ -18,7 +18,7 @@ from anabranch.experiments.model import TRACED_FIGURES, Axis, Figure
 from anabranch.experiments.plan import Setting
 
 Extent = Literal["point", "mean", "largest"]
-"""What a number is about: one place on the axis, the mean over a part of it, or the largest value in a part of it."""
+"""Scope of a number: one point of the axis, the mean over a range of it, or the maximum in a range."""
 
 _OVER_TIME: Mapping[tuple[str, str], Extent] = {
     ("cwnd", "cwnd_mean_bytes"): "mean",
@@ -32,10 +32,10 @@ _OVER_TIME: Mapping[tuple[str, str], Extent] = {
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A number of the source, from `low` to `high`, which are the same for a single one.
+    """Published number, from `low` to `high`, which are equal for a single number.
 
-    It stands at `x`, or from `x` to `x_end`; NaN is where the figure begins and ends. `path` is empty where a figure
-    does not tell paths apart. `ci_low` and `ci_high` are the ends of the interval that the source prints, or NaN.
+    Its position is `x`, or the range from `x` to `x_end`; NaN is the begin or end of the figure. `path` is empty in a
+    figure that does not distinguish paths. `ci_low` and `ci_high` are the ends of the published interval, or NaN.
     `status` is that of the claim, whose id is `claim`.
     """
 
@@ -54,10 +54,10 @@ class Published:
 
 
 def published_values(figure: Figure, setting: Setting, claims: Iterable[Claim]) -> list[Published]:
-    """Everything that the source prints of what a figure shows.
+    """Returns the published numbers that belong into a figure.
 
-    A number is taken only where it is about the very values that a point of the figure, or a part of a line, is made
-    of: the same measure, the same scheme, and the same values of each axis.
+    A number belongs into it if it has the measure, the scheme and the axis values of a point of the figure or of a part
+    of a line.
     """
     place = _over_time if figure.kind in TRACED_FIGURES else _along_axis
     found = []
@@ -72,7 +72,7 @@ def published_values(figure: Figure, setting: Setting, claims: Iterable[Claim]) 
 
 
 def frame_of(published: Iterable[Published]) -> pd.DataFrame:
-    """The numbers as a table: a row for each, and a column for each field."""
+    """Returns the numbers as a table with a row for each, and a column for each field."""
     return pd.DataFrame([asdict(each) for each in published], columns=[field.name for field in fields(Published)])
 
 
@@ -90,7 +90,7 @@ def _published(
 
 
 def _along_axis(figure: Figure, setting: Setting, quantity: Quantity) -> Iterator[_Spot]:
-    """Where a quantity stands in a figure along an axis of the experiment."""
+    """Yields the positions of a quantity in a figure along an axis of the experiment."""
     if quantity.measure != figure.measure:
         return
     experiment = setting.experiment
@@ -110,7 +110,7 @@ def _along_axis(figure: Figure, setting: Setting, quantity: Quantity) -> Iterato
 
 
 def _over_time(figure: Figure, setting: Setting, quantity: Quantity) -> Iterator[_Spot]:
-    """Where a quantity stands in a figure over time, which shows one cell in each panel."""
+    """Yields the positions of a quantity in a figure over time, which shows one cell in each panel."""
     measure = quantity.measure
     extent = _OVER_TIME.get((figure.kind, measure.name))
     if extent is None or measure.flow is not None or (measure.path is not None and measure.path not in figure.paths):
@@ -125,5 +125,5 @@ def _over_time(figure: Figure, setting: Setting, quantity: Quantity) -> Iterator
 
 
 def _same_values(axis: Axis, one: At, other: At) -> bool:
-    """Whether both narrow an axis down to the same values."""
+    """Returns `True` if both restrict an axis to the same values."""
     return axis.only(one.get(axis.name, axis.values)).values == axis.only(other.get(axis.name, axis.values)).values

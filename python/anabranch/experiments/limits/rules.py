@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 
 MIN_SEEDS = 20
-"""Minimum number of seeds for the verdict kept."""
+"""Minimum number of seeds for the verdict `KEPT`."""
 
 CONFIDENCE = 0.95
 """Confidence of one-sided bounds of a mean."""
@@ -64,8 +64,8 @@ def within(values: Sequence[float], low: float, high: float, least_seeds: int = 
 def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
     """Judges a lower limit that this share of the settings has to respect.
 
-    It is broken if the upper bound is below the limit in too many settings. It is kept if the mean reaches the limit in
-    enough settings and all have enough seeds. Otherwise it is undecided.
+    It is broken if the upper bound is below the limit in too many settings. It is respected if the mean reaches the
+    limit in enough settings, and all have enough seeds. Otherwise it is undecided.
     """
     if not judged:
         return Verdict.UNDECIDED
@@ -78,7 +78,7 @@ def share_kept(judged: Sequence[Judged], limit: float, share: float) -> Verdict:
 
 
 def median_above(judged: Sequence[Judged], limit: float) -> Verdict:
-    """Judges the median of the means, which has to be above the limit. It is kept if no setting lacks seeds."""
+    """Judges the median of the means, which has to be above the limit. All settings need enough seeds."""
     if not judged:
         return Verdict.UNDECIDED
     if float(np.median([each.mean for each in judged])) <= limit:
@@ -88,7 +88,7 @@ def median_above(judged: Sequence[Judged], limit: float) -> Verdict:
 
 
 def worst_of(verdicts: Sequence[Verdict]) -> Verdict:
-    """Returns broken if one is, else undecided if one is or there is none, else kept."""
+    """Returns the worst verdict; `UNDECIDED` if there is none."""
     for verdict in (Verdict.BROKEN, Verdict.UNDECIDED):
         if verdict in verdicts:
             return verdict

@@ -18,13 +18,15 @@ HEADERS_BYTES = 48
 """IP, SCTP and DATA chunk: what a full packet has beside user data."""
 
 Place: TypeAlias = tuple[tuple[int, ...], int]
-"""Where a scenario is used: a cell, and the first of the seeds that share it."""
+"""Place of a scenario: a cell, and the first of the seeds with this scenario."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """The runs of a setting: three frames indexed by the key of the run, the place of each run, and the tables of the
-    scenario at a place."""
+    """Runs of a setting: three frames by the key of the run, and the place of each run.
+
+    `scenario` returns the tables of the scenario at a place.
+    """
 
     runs: pandas.DataFrame
     paths: pandas.DataFrame
@@ -32,25 +34,25 @@ class Runs:
     places: Mapping[str, Place]
     scenario: Callable[[Place], dict[str, Any]]
     folder: Path = Path()
-    """That of the scenario file."""
+    """Folder of the scenario file."""
 
     def of_scenario(self, figure: Callable[[dict[str, Any]], float]) -> pandas.Series:
-        """A figure of the scenario of each run."""
+        """Returns a figure of the scenario of each run."""
         import pandas
 
         figures = {place: figure(self.scenario(place)) for place in set(self.places.values())}
         return pandas.Series({key: figures[place] for key, place in self.places.items()}, dtype=float)
 
     def of_flow(self, asked: Measure) -> pandas.DataFrame:
-        """The rows of the flow that the measure names, or of all flows."""
+        """Returns the rows of the flow that the measure names, or of all flows."""
         return self.flows if asked.flow is None else self.flows[self.flows["flow"] == asked.flow]
 
     def of_path(self, asked: Measure) -> pandas.DataFrame:
-        """The rows of the path that the measure names."""
+        """Returns the rows of the path that the measure names."""
         return self.paths[self.paths["path"] == asked.path]
 
     def delivered_bytes(self) -> pandas.Series:
-        """User data that was delivered, of all flows together."""
+        """Returns the delivered user data of all flows together."""
         return self.flows.groupby(level=0)["delivered_bytes"].sum()
 
 

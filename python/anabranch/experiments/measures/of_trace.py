@@ -1,4 +1,4 @@
-"""Measures that take a trace of the run. The book's chapter "Traces and captures" says what traces hold."""
+"""Measures from traces of runs, which the book's chapter "Traces and captures" defines."""
 
 from __future__ import annotations
 

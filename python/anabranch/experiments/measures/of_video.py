@@ -1,9 +1,8 @@
-"""Measures of video flows: frames that are not shown, and the quality of what is shown in their place.
+"""Measures of video flows: frames that are not shown, and the quality of the pictures shown in their place.
 
-The figures of runs have the fate of each frame. Quality is computed from these and from the clip itself, which is
-encoded again: the trace that a paper's scenario sends is called after its clip, and has to be what the encoder makes.
-Where the packages for video are missing, or the encoder is another one, quality has no values, which a message says
-once: everything else can be reproduced without.
+The figures of runs have the fate of each frame. Quality is computed from the fates and from the clip, which is encoded
+again. The trace of the scenario is named after its clip, and has to be equal to that of the encoder. Quality has no
+values if the packages for video are missing or the encoder is another one. A message reports this once.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ def _quality(runs: Runs, asked: Measure, metric: SpatialMetric, against: str) ->
 
 
 def _trace(runs: Runs, asked: Measure) -> Path:
-    """The trace that the flow sends, which is the same in all runs."""
+    """Returns the trace that the flow sends, which is the same in all runs."""
 
     def named(tables: dict[str, Any]) -> str:
         return next(str(flow["trace"]) for flow in tables["flow"] if flow["name"] == asked.flow)
@@ -158,9 +157,9 @@ def _trace(runs: Runs, asked: Measure) -> Path:
 
 @cache
 def _pairs(trace: Path) -> dict[str, PairQuality]:
-    """Quality against the source and against the clip as sent. Each pair is compared once in a process.
+    """Returns the quality against the source and against the clip as sent. Each pair is compared once in a process.
 
-    Raises `VideoError` if a package is missing, or the trace is not what the encoder makes.
+    Raises `VideoError` if a package is missing, or the trace differs from that of the encoder.
     """
     from anabranch.video.clip_cache import cached_clip
     from anabranch.video.coded import STREAM, TRACE

@@ -1,4 +1,4 @@
-"""The page of an experiment: its figures, and the verdict on each claim."""
+"""Page of an experiment: its figures, and the verdict on each claim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_RUN = "not run"
 def experiment_blocks(
     study: out.StudyOutcome, experiment: out.ExperimentOutcome, level: int, pictures: Mapping[str, str]
 ) -> Iterator[Block]:
-    """The page of an experiment, with a heading of this level. `pictures` are files, by the names of figures."""
+    """Yields the page of an experiment with a heading of this level. `pictures` are files by the names of figures."""
     yield Heading(level, f"{study['key']}/{experiment['id']}: {experiment['title']}")
     yield Paragraph(about(experiment))
     if experiment["note"]:
@@ -38,7 +38,7 @@ def experiment_blocks(
 
 
 def about(experiment: out.ExperimentOutcome) -> str:
-    """Where it is from, how much was run, and what is not known."""
+    """Returns a text with source, numbers of runs and seeds, and unknown values of an experiment."""
     if experiment["deferred"]:
         return f"{experiment['source']}. Open: {experiment['deferred']}."
     seeds = "seed" if experiment["seeds"] == 1 else "seeds"
@@ -51,7 +51,7 @@ def about(experiment: out.ExperimentOutcome) -> str:
 
 
 def pictures_of(experiment: out.ExperimentOutcome, folder: str = "") -> dict[str, str]:
-    """The pictures of an experiment's figures where they were drawn."""
+    """Returns the SVG file of each figure of an experiment, by the figure's name."""
     return {
         figure["name"]: f"{folder}{file}"
         for figure in experiment["figures"]
@@ -61,7 +61,7 @@ def pictures_of(experiment: out.ExperimentOutcome, folder: str = "") -> dict[str
 
 
 def table_of(table: list[list[str]]) -> Table:
-    """A table of a figure, without its first column if that is empty."""
+    """Returns the table of a figure, without an empty first column."""
     header, *rows = table
     if not any(row[0] for row in rows):
         header, rows = header[1:], [row[1:] for row in rows]
@@ -96,13 +96,13 @@ def is_headline(claim: out.ClaimOutcome) -> bool:
 
 
 def under_standard(claim: out.ClaimOutcome) -> str:
-    """The verdict by the rules of RFC 9260 in place of those of ns-2."""
+    """Returns the verdict by the rules of RFC 9260 instead of those of ns-2."""
     found = [each["verdict"] for each in claim["sensitivity"] if each["change"] == STANDARD]
     return found[0] if found else NOT_RUN
 
 
 def ours(parts: Sequence[out.PartOutcome], detail: str = "") -> str:
-    """Our figures, one for each part."""
+    """Returns our figures, one for each part."""
     return "; ".join(_part(part) for part in parts) or detail or "-"
 
 
@@ -114,7 +114,7 @@ def _part(part: out.PartOutcome) -> str:
 
 
 def detectable(part: out.PartOutcome) -> str:
-    """What its seeds would detect, if it is too wide."""
+    """Returns the detectable difference of a part whose interval is too wide."""
     if part["detectable"] is None:
         return ""
     least = value({**part["ours"], "mean": part["detectable"], "half_width": None}, part["unit"]).lstrip("+")
@@ -122,7 +122,7 @@ def detectable(part: out.PartOutcome) -> str:
 
 
 def value(number: out.EstimateOutcome, unit: str) -> str:
-    """A mean with its interval and unit; percentages and points with a sign."""
+    """Returns a mean with its interval and unit. Percentages and points have a sign."""
     mean, half_width = number["mean"], number["half_width"]
     if mean is None:
         return "no value"
@@ -135,7 +135,7 @@ def value(number: out.EstimateOutcome, unit: str) -> str:
 
 
 def samples(parts: Sequence[out.PartOutcome]) -> str:
-    """The number of seeds behind the figures."""
+    """Returns the number of seeds of the figures."""
     counts = sorted({part["ours"]["n"] for part in parts})
     if not counts:
         return ""
@@ -143,13 +143,13 @@ def samples(parts: Sequence[out.PartOutcome]) -> str:
 
 
 def verdict(claim: out.ClaimOutcome) -> str:
-    """The verdict with the marks that belong to it."""
+    """Returns the verdict with its marks."""
     found = marks(claim)
     return f"**{claim['verdict']}**" + (f" ({'; '.join(found)})" if found else "")
 
 
 def marks(claim: out.ClaimOutcome) -> list[str]:
-    """What a verdict has to be read with: the status of the claim, and the variants that it depends on."""
+    """Returns the marks of a verdict: the status of the claim, and the variants that change the verdict."""
     found = []
     if claim["status"] != "ok":
         found.append(f"{claim['status']} {claim['contradiction']}".rstrip())
@@ -159,7 +159,7 @@ def marks(claim: out.ClaimOutcome) -> list[str]:
 
 
 def causes_of(study: out.StudyOutcome, claim: out.ClaimOutcome) -> list[out.CauseOutcome]:
-    """Why it is not reproduced, as far as the study's data says."""
+    """Returns the known causes of a claim that is not reproduced."""
     return [study["causes"][number] for number in claim["causes"]]
 
 
@@ -171,7 +171,7 @@ _CLAIMS_UNDER = {
 
 
 def sensitivity_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
-    """What each claim comes to under each change: in full for claims that depend on one, and in short for all."""
+    """Yields the verdicts under each change: in full for claims that depend on one, and in short for all."""
     decisive = [claim for claim in experiment["claims"] if claim["depends_on"]]
     if decisive:
         yield Paragraph("**What cannot be told.** These claims hold with one plausible value and not with another.")
@@ -193,7 +193,7 @@ def _decided(claim: out.ClaimOutcome) -> Iterator[list[str]]:
 
 
 def _under(experiment: out.ExperimentOutcome, kind: str) -> Table | None:
-    """A row for each claim and a column for each change of a kind, or `None` if nothing was changed."""
+    """Returns a table with a row for each claim and a column for each change of a kind, or `None` without changes."""
     changes = [change["id"] for change in experiment["changes"] if change["kind"] == kind]
     rows = []
     for claim in experiment["claims"]:
@@ -218,14 +218,14 @@ def _figures(parts: Sequence[out.PartOutcome]) -> str:
 
 
 def change_blocks(experiment: out.ExperimentOutcome) -> Iterator[HtmlBlock]:
-    """What ablations, readings and variants make of each scheme."""
+    """Yields the effects of ablations, readings and variants on each scheme."""
     yield from _changes(experiment, "ablation", "What parts do")
     yield from _changes(experiment, "reading", "What other readings do")
     yield from _changes(experiment, "variant", "What other values do")
 
 
 def _changes(experiment: out.ExperimentOutcome, kind: str, title: str) -> Iterator[HtmlBlock]:
-    """What each change makes of each scheme."""
+    """Yields the effect of each change on each scheme."""
     changes = [change for change in experiment["changes"] if change["kind"] == kind]
     if not changes:
         return

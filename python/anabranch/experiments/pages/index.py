@@ -1,4 +1,4 @@
-"""The page about a whole reproduction, `index.html`: figures, claims with their verdicts, and a filter of claims."""
+"""Page of a whole reproduction, `index.html`: figures, claims with their verdicts, and a filter of claims."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from anabranch.html import templates
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim with its verdict, as the template shows it."""
+    """Claim with its verdict in the form of the template."""
 
     claim: out.ClaimOutcome
     verdict: Verdict
@@ -58,7 +58,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class FigureBox:
-    """A figure: its picture, if there is one, its other files, and the table that it is in words."""
+    """Figure with its picture, if there is one, its other files, and its table."""
 
     title: str
     picture: str
@@ -68,7 +68,7 @@ class FigureBox:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSection:
-    """An experiment. `more` is what changes in it do, under a heading each."""
+    """Experiment. `more` has the effects of its changes, under a heading each."""
 
     id: str
     experiment: out.ExperimentOutcome
@@ -81,7 +81,7 @@ class ExperimentSection:
 
 @dataclass(frozen=True, slots=True)
 class StudySection:
-    """A study with its experiments."""
+    """Study with its experiments."""
 
     study: out.StudyOutcome
     reference: str
@@ -91,10 +91,9 @@ class StudySection:
 
 
 def index_page(outcome: out.Outcome) -> str:
-    """The page as HTML. Pictures are files beside it; it needs no network and works without its script, too.
+    """Returns the page as HTML. Pictures are files beside it. It needs no network and works without its script.
 
-    Its Content-Security-Policy lets nothing run but that script: text that came from the data of a study cannot become
-    one even if it were not escaped.
+    Its Content-Security-Policy allows this script only, so that text from a study's data is never run, even unescaped.
     """
     environment = templates("anabranch.experiments.pages", "index")
     environment.filters["inline"] = lambda text: Markup(inline_html(text))

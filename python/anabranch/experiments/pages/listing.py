@@ -1,4 +1,4 @@
-"""What `papers list` and `papers show` print."""
+"""Output of `papers list` and `papers show`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDENT = " " * 6
 
 
 def list_studies(studies: Iterable[Study]) -> str:
-    """All studies with their experiments, a line for each."""
+    """Returns all studies with their experiments, a line for each."""
     return "\n\n".join("\n".join(_study_lines(study)) for study in studies)
 
 
@@ -43,7 +43,7 @@ def _count(number: int, word: str) -> str:
 
 
 def runs_text(experiment: Experiment) -> str:
-    """How many runs a full reproduction makes, without variants and ablations."""
+    """Returns the number of runs of a full reproduction without variants and ablations."""
     if experiment.deferred:
         return "deferred"
     cells = len(experiment.schemes) * math.prod(len(axis.values) for axis in experiment.axes)
@@ -57,7 +57,7 @@ def runs_text(experiment: Experiment) -> str:
 
 
 def show_study(study: Study) -> str:
-    """A study: what it is, its schemes and conventions, and its experiments."""
+    """Returns a study with its description, schemes, conventions and experiments."""
     doi = f", doi:{study.doi}" if study.doi else ""
     lines = [study.title, *_wrapped(f"{', '.join(study.authors)}. {study.venue}, {study.year}{doi}")]
     lines += ["", "Schemes", *_pairs(study.schemes.items())]
@@ -71,7 +71,7 @@ def show_study(study: Study) -> str:
 
 
 def show_experiment(study: Study, experiment: Experiment) -> str:
-    """An experiment: its setting, what is unknown about it, what is changed in it, and its claims."""
+    """Returns an experiment with its setting, unknown values, changes and claims."""
     lines = [f"{study.key}/{experiment.id}: {experiment.title}"]
     lines += [*_wrapped(f"{experiment.source} of {study.title!r}"), *_wrapped(experiment.note), ""]
     lines += _wrapped(f"Not run: {experiment.deferred}") if experiment.deferred else _setting(experiment)

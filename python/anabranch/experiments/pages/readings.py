@@ -15,7 +15,7 @@ _NOT_JUDGED = (Verdict.OPEN.value, Verdict.CONTRADICTORY.value)
 
 
 def reading_blocks(study: out.StudyOutcome) -> Iterator[HtmlBlock]:
-    """Decided questions, and a table of readings by experiments; nothing for a study without them."""
+    """Yields the decided questions, and a table of readings by experiments. A study without them has no blocks."""
     if not study["decided"]:
         return
     yield Paragraph("**Decided from the texts.** No verdict depends on the other answers, which are *readings* below.")
@@ -38,7 +38,7 @@ def reading_blocks(study: out.StudyOutcome) -> Iterator[HtmlBlock]:
 
 
 def _readings(study: out.StudyOutcome) -> dict[str, dict[str, list[str]]]:
-    """The verdicts under each reading, by experiment."""
+    """Returns the verdicts under each reading, by experiment."""
     found: dict[str, dict[str, list[str]]] = {}
     for experiment in study["experiments"]:
         for change in experiment["changes"]:
@@ -73,7 +73,7 @@ def _cell(verdicts: list[str] | None) -> str:
 
 
 def _sentence(verdicts: Mapping[str, Mapping[str, list[str]]]) -> str:
-    """Whether one reading gives all figures that it was run on."""
+    """Returns a sentence about the readings that give all figures of their experiments."""
     whole = [name for name, found in verdicts.items() if all(_near(each) == len(each) for each in found.values())]
     if whole:
         return f"Every claim of the figures that it was run on comes out about right with: {', '.join(whole)}."

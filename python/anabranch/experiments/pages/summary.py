@@ -1,4 +1,4 @@
-"""The pages about a whole reproduction: counts of verdicts by rank, and the claims of each experiment."""
+"""Pages of a whole reproduction: counts of verdicts by rank, and the claims of each experiment."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ _LEFT_OUT = {
 
 
 def claims_of(studies: Iterable[out.StudyOutcome]) -> list[out.ClaimOutcome]:
-    """All claims."""
+    """Returns the claims of all experiments."""
     return [claim for study in studies for experiment in study["experiments"] for claim in experiment["claims"]]
 
 
 def verdicts_of(claims: Iterable[out.ClaimOutcome]) -> list[Verdict]:
-    """The verdicts that some claim got, in the order of the table of grades."""
+    """Returns the verdicts that occur, in the order of the table of grades."""
     found = {claim["verdict"] for claim in claims}
     return [verdict for verdict in Verdict if verdict.value in found]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many claims got each verdict, none among them: a row for each rank that there is, by letter and word, and one
-    for all."""
+    """Number of claims with each verdict: a row for each rank that occurs, by letter and word, and one for all."""
 
     verdicts: Sequence[Verdict]
     rows: Sequence[tuple[str, str, Sequence[int]]]
 
 
 def counts_of(claims: Sequence[out.ClaimOutcome]) -> Counts:
-    """The counts of these claims."""
+    """Returns the counts of these claims."""
     verdicts = list(Verdict)
     counted = Counter((claim["rank"], claim["verdict"]) for claim in claims)
     rows = [(rank, word, [counted[rank, verdict.value] for verdict in verdicts]) for rank, word in RANKS.items()]
@@ -52,7 +51,7 @@ def counts_of(claims: Sequence[out.ClaimOutcome]) -> Counts:
 
 
 def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
-    """A row for each rank, a column for each verdict."""
+    """Returns a table with a row for each rank and a column for each verdict."""
     counts = counts_of(claims)
     rows = [
         [f"{rank} ({word})" if rank else word, *map(str, numbers), str(sum(numbers))]
@@ -63,7 +62,7 @@ def counts_table(claims: Sequence[out.ClaimOutcome]) -> Table:
 
 
 def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
-    """How many of the intervals that verdicts rest on miss the true value by chance."""
+    """Returns a text about the number of intervals that miss the true value by chance."""
     resting = sum(any(part["ours"]["kind"] == "interval" for part in claim["parts"]) for claim in claims)
     of_all, expected = misses(len(claims)), misses(resting)
     return (
@@ -76,7 +75,7 @@ def chance_text(claims: Sequence[out.ClaimOutcome]) -> str:
 
 
 def counts_text(outcome: out.Outcome) -> str:
-    """The counts as plain text, for a terminal."""
+    """Returns the counts as plain text for a terminal."""
     table = counts_table(claims_of(outcome["studies"]))
     rows = [list(map(str, row)) for row in (table.header, *table.rows)]
     first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -87,7 +86,7 @@ def counts_text(outcome: out.Outcome) -> str:
 
 
 def scope_text(outcome: out.Outcome) -> str:
-    """What was left out, if anything was."""
+    """Returns a text about omitted parts, empty if there are none."""
     scope = outcome["scope"]
     said = []
     if scope["quick"]:

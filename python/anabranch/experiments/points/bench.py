@@ -24,10 +24,10 @@ class Bench:
         self.cost = Cost()
 
     def run(self, about: str, trials: Iterable[Trial], seeds: Sequence[int]) -> None:
-        """Makes the runs of these trials that were not made yet. Progress shows `about`.
+        """Makes the missing runs of these trials. Progress shows `about`.
 
         A finished run is stored in the cache at once. Raises the errors of `anabranch.sweep`, and `KeyboardInterrupt`
-        with a message that says how to resume.
+        with a message on how to resume.
         """
         missing = [
             trial for trial in dict.fromkeys(trials) if any((trial, seed) not in self._figures for seed in seeds)

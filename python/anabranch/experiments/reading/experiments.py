@@ -35,7 +35,7 @@ _NO_SCENARIO = Path()
 
 
 def read_experiments(path: Path, schemes: Mapping[str, str]) -> tuple[Experiment, ...]:
-    """All experiments of a file. `schemes` are those of `study.toml`."""
+    """Reads the experiments of a file. `schemes` are those of `study.toml`."""
     found = read_each(path, "experiment", lambda fields: _experiment(fields, schemes))
     check_unique((experiment.id for experiment in found), path, "the experiments")
     return found

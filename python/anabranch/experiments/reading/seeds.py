@@ -13,9 +13,9 @@ SEEDS_FILE = "seeds.toml"
 
 
 def with_planned_seeds(path: Path, experiments: tuple[Experiment, ...]) -> tuple[Experiment, ...]:
-    """The experiments with the seeds that the file has for them; as they are if there is no file.
+    """Returns the experiments with the numbers of seeds in the file, or unchanged without a file.
 
-    `tools/plan_seeds.py` writes it. Raises `ExperimentError` if something in it is wrong.
+    `tools/plan_seeds.py` writes the file. Raises `ExperimentError` if it is invalid.
     """
     if not path.exists():
         return experiments

@@ -16,17 +16,16 @@ _OF_SIZES = {
     Size.OFF: Verdict.DIRECTION_ONLY,
     Size.WIDE: Verdict.CANNOT_TELL,
 }
-"""The verdict on a claim whose direction holds."""
+"""Verdicts on a claim with the claimed direction, by size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the samples say about one comparison, number or trend.
+    """Result of the samples for one comparison, number or trend.
 
-    `ours` is the figure beside the one that the source has, in `unit`. `size` is how large it is beside that;
-    `Size.FITS` for a claim without a size. `detail` says in words what the figure does not: the means that were
-    compared, a ratio, steps against a trend. `undecided` is the figure, in the same unit, whose interval is too wide,
-    where that is not `ours`.
+    `ours` is the figure to compare with the source's, in `unit`. `size` compares both; it is `Size.FITS` for a claim
+    without a size. `detail` has further numbers in words: the compared means, a ratio, steps against a trend.
+    `undecided` is the figure with a too wide interval, in the same unit, if that is not `ours`.
     """
 
     direction: Direction
@@ -38,7 +37,7 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that follows from it alone."""
+        """Verdict that follows from this finding alone."""
         if self.direction is Direction.AGAINST:
             return Verdict.DIFFERS
         if self.direction is Direction.UNCLEAR:
@@ -47,7 +46,7 @@ class Finding:
 
     @property
     def detectable(self) -> float | None:
-        """The least difference that the seeds would detect, if the width of an interval keeps this undecided."""
+        """Smallest difference that the seeds would detect, if a wide interval leaves this undecided."""
         wide = self.undecided or self.ours
         if self.verdict is not Verdict.CANNOT_TELL or wide.kind != "interval":
             return None
@@ -64,7 +63,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a claim under one setting, and what it rests on. `detail` says why there are no parts."""
+    """Verdict on a claim under one setting with its parts. `detail` has the reason if there are no parts."""
 
     verdict: Verdict
     parts: tuple[Part, ...] = ()
@@ -72,12 +71,12 @@ class Judgement:
 
     @property
     def direction(self) -> Direction:
-        """What it says about the direction."""
+        """Direction that follows from the verdict."""
         return self.verdict.grade.direction
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on a claim of several parts, which is as good as the worst of them."""
+    """Returns the verdict on a claim of several parts, which is that of the worst part."""
     return max(verdicts, key=_severity, default=Verdict.CANNOT_TELL)
 
 
@@ -89,10 +88,10 @@ def _severity(verdict: Verdict) -> int:
 
 
 def decided(default: Judgement, variants: Mapping[str, Judgement]) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict in view of variants, and those variants on which it depends.
+    """Returns the verdict in view of variants, and the variants on which it depends.
 
-    What holds with one plausible value and not with another cannot be told. A variant that cannot tell changes nothing,
-    nor does one in which only the size differs.
+    A claim that is true for one plausible value and false for another is undecided. An undecided variant changes
+    nothing, nor does one with another size only.
     """
     directions = {name: variant.direction for name, variant in variants.items()}
     told = {default.direction, *directions.values()} - {Direction.UNCLEAR}

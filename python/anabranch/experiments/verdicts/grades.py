@@ -1,6 +1,6 @@
-"""The grades that a claim can get: the one table from which rules, pages, figures and tests read them.
+"""Grades of claims, in one table for rules, pages, figures and tests.
 
-It needs nothing but the standard library, so that what draws the book's figures can read it without the package.
+This module imports the standard library only, so that the figures of the book can use it without the package.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 class Direction(enum.Enum):
-    """What the samples say about the direction of a claim, or, for a number, whether it lies in its band."""
+    """Result of the samples about the direction of a claim, or about the band of a number."""
 
     HOLDS = "holds"
     AGAINST = "against"
@@ -19,11 +19,11 @@ class Direction(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What belongs to a verdict.
+    """Properties of a verdict.
 
-    `symbol` tells verdicts apart where colours do not; `light` and `dark` are the colours on a page of that kind, as
-    `#rrggbb`. `severity` orders the verdicts that parts of a claim can get, the largest being the worst; it is `None`
-    for those that only a whole claim gets. A `settled` verdict does not depend on variants. `when` is Markdown.
+    `symbol` distinguishes verdicts without colours. `light` and `dark` are the colours on a page of that kind, as
+    `#rrggbb`. `severity` orders the verdicts of parts of a claim, and the worst has the largest; it is `None` for
+    verdicts on whole claims only. A `settled` verdict does not depend on variants. `when` is Markdown.
     """
 
     symbol: str
@@ -36,7 +36,7 @@ class Grade:
 
 
 class Verdict(enum.Enum):
-    """The verdict on a claim; its value is how it is called. They are shown in this order."""
+    """Verdict on a claim, with its name as the value. Members are in the order of display."""
 
     _value_: str
     grade: Grade
@@ -138,5 +138,5 @@ class Verdict(enum.Enum):
 
     @property
     def key(self) -> str:
-        """The verdict as a word in addresses and style sheets: `direction-only`."""
+        """Verdict as a word in addresses and style sheets: `direction-only`."""
         return "-".join("".join(letter if letter.isalnum() else " " for letter in self.value).split())

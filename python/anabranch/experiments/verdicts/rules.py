@@ -1,8 +1,8 @@
-"""The rules by which samples decide about claims.
+"""Rules for the judgement of claims from samples.
 
-Pure functions over arrays of paired samples, whose last axis are the seeds: index by index, runs with one seed met the
-same channel. All intervals are of 95 %, over seeds. Where several comparisons stand for one claim, one of them speaks
-against it only if it does so at the level that makes all of them together 95 % (Bonferroni).
+The rules are pure functions of arrays of paired samples. The last axis are the seeds, and samples with the same seed
+had the same channel. All intervals are of 95 %, over seeds. If a claim has several comparisons, one of them is against
+it only at the level at which all of them together have 95 % (Bonferroni).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anabranch.experiments.verdicts.sizes import PERCENT, Size, Tolerance, size_
 Relation = Literal["higher", "lower", "about", "not-lower", "not-higher"]
 
 Convention = Literal["of_b", "of_a", "drop"]
-"""What a percentage divides by: 100 |a - b| / b, 100 |a - b| / a, or 100 (first - last) / first with b as the first."""
+"""Divisor of a percentage: 100 |a - b| / b, 100 |a - b| / a, or 100 (first - last) / first with b as the first."""
 
 _SIGNS = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
 
@@ -37,13 +37,13 @@ def compare(
     within_percent: float = 5.0,
     family: int = 1,
 ) -> Finding:
-    """a is higher or lower than b, or about the same, seed by seed.
+    """Judges whether a is higher or lower than b, or about the same, with a value of both for each seed.
 
-    `a` and `b` have a value for each seed. The direction is that of the mean paired difference: it holds if its
-    interval is on the claimed side of zero, and does not if it is on the other side, or if both are the same in every
-    run. The size is that of the means, as the claim divides them, by `size_of`. About the same is what lies
-    within `within_percent` of b with its whole interval; not lower, what lies above the lower end of that.
-    `family` is how many such comparisons stand for the claim.
+    The direction is that of the mean paired difference. It has the claimed direction if its interval is on the claimed
+    side of zero. It is against the claim if the interval is on the other side, or if both are equal in every run.
+    `size_of` judges the size from the means, divided as the claim divides them. "About the same" needs the whole
+    interval within `within_percent` of b, and "not lower" needs it above the lower end of this range. `family` is the
+    number of such comparisons of the claim.
     """
     a, b = complete(a, b)
     if a.shape[-1] == 0:
@@ -62,10 +62,10 @@ def compare(
 
 
 def number(ours: Estimate, low: float, high: float, unit: str, tolerance: Tolerance) -> Finding:
-    """A figure is as large as the source's, which lies from `low` to `high`.
+    """Judges whether a figure is as large as the source's, which is between `low` and `high`.
 
-    A number has no direction: it holds if its size fits or is about right, and does not if its whole interval is
-    outside what is about right.
+    A number has no direction. The claim is true if the size fits or is about right, and false if the whole interval is
+    outside the band of "about right".
     """
     size = size_of(ours, low, high, tolerance)
     detail = ratio(ours.mean, (low + high) / 2)
@@ -82,11 +82,11 @@ def shape(
     points: Callable[[Sample], Sample],
     relative: bool,
 ) -> Finding:
-    """What `points` makes of a sample, one value for each position, rises or falls.
+    """Judges whether the points of a sample, one for each position, rise or fall.
 
-    It does if both the difference of the ends and the slope of the least-squares line have the claimed sign; it does
-    not if one of them has the other one, or is zero in every run. A step between neighbours that goes significantly
-    the other way leaves the direction only; noise does not.
+    They do if both the difference of the ends and the slope of the least-squares line have the claimed sign. They do
+    not if one of these has the other sign, or is zero in every run. A significant step of neighbours in the other
+    direction gives the direction only.
     """
     unit = PERCENT if relative else "points"
     if sample.shape[-1] == 0:
@@ -108,9 +108,9 @@ def shape(
 def gain_sign(both: Sample, gains: Callable[[Sample], Sample], claimed: Sequence[float], largest: int) -> Finding:
     """Judges the signs of the gains at several points.
 
-    The claim holds if the gain at the point `largest`, where the trend has it largest, and the mean of the gains both
-    have the claimed sign. A gain of zero in every run is none. A gain at another point that is significantly the other
-    way leaves the direction only. A claimed zero has no sign.
+    The claim is true if the gain at the point `largest`, with the largest gain of the trend, and the mean gain both
+    have the claimed sign. A gain of zero in every run has no sign. A gain at another point that is significantly of the
+    other sign gives the direction only. A claimed zero has no sign.
     """
     wanted = np.sign(claimed)
     signs = []
@@ -148,7 +148,7 @@ def _step(points: Callable[[Sample], Sample], wanted: int, step: int, sample: Sa
 
 
 def change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -> Estimate:
-    """The change of `points` from the first to the last, in percent if it is relative."""
+    """Returns the change of `points` from the first to the last, in percent if it is relative."""
 
     def difference(each: Sample) -> float:
         values = points(each)
@@ -159,11 +159,11 @@ def change(sample: Sample, points: Callable[[Sample], Sample], relative: bool) -
 
 
 def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
-    """Judges a claim that is made in several cells, of which it has to hold in the `share`.
+    """Judges a claim about several cells, of which the `share` has to agree with it.
 
-    Cells are ranked by their verdicts; the worst of the best `share` decides. Where that one does not hold, `together`
-    judges by the counts and by the average over the cells. The figure is that of the average. No cell that gets worse
-    makes the verdict better.
+    Cells are sorted by their verdicts, and the worst of the best `share` decides. If that is not enough, `together`
+    judges by the counts and by the average over the cells. The figure is that of the average. A worse cell never gives
+    a better verdict.
     """
     count = len(each)
     needed = math.ceil(share * count - ROUNDING)
@@ -182,10 +182,11 @@ def cells(each: Sequence[Finding], average: Finding, share: float) -> Finding:
 
 
 def together(each: Sequence[Direction], needed: int, overall: Direction) -> tuple[Direction, Size]:
-    """Judges a claim by the directions of its parts, of which `needed` have to hold, and by the overall direction.
+    """Judges a claim by the directions of its parts, of which `needed` have to agree, and by the overall direction.
 
-    If too few hold, the claim holds in its direction only where the overall direction and at least half of the parts
-    do. It does not hold if too many parts speak against it, unless the overall direction holds and at most half do.
+    If too few agree, the claim has its direction only if the overall direction and at least half of the parts agree. It
+    is contradicted if too many parts are against it, unless the overall direction agrees and at most half are against
+    it.
     """
     holds, against = each.count(Direction.HOLDS), each.count(Direction.AGAINST)
     if holds >= needed:
@@ -199,7 +200,7 @@ def together(each: Sequence[Direction], needed: int, overall: Direction) -> tupl
 
 
 def widest(each: Iterable[Finding]) -> Estimate | None:
-    """Of the figures that are too wide to tell a direction, the widest."""
+    """Returns the widest of the estimates without a clear direction."""
     wide = [finding.ours for finding in each if finding.direction is Direction.UNCLEAR]
     return max((ours for ours in wide if ours.kind == "interval"), key=lambda ours: ours.std, default=None)
 
@@ -244,7 +245,10 @@ def inside(ours: Estimate, low: float, high: float) -> Direction:
 
 
 def percent_above(pair: Sample, convention: Convention = "of_b") -> float:
-    """How far the first is above the second, in percent of what the convention says: below zero if it is below."""
+    """Returns the difference of the first from the second in percent, by the convention.
+
+    It is negative if the first is smaller.
+    """
     a, b = float(pair[0].mean()), float(pair[1].mean())
     return _divided(100 * (a - b), a if convention == "of_a" else b)
 

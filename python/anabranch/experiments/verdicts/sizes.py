@@ -86,11 +86,12 @@ class Tolerance:
 
 
 def size_of(ours: Estimate, low: float, high: float, tolerance: Tolerance) -> Size:
-    """Returns how our figure compares with the source's, which lies from `low` to `high`, equal for a single number.
+    """Compares our figure with the source's, which is between `low` and `high`, equal for a single number.
 
-    It fits if the interval overlaps `near_band`; it is about as large if the mean is in `about_band`. Either counts
-    only where our interval is not wider than that range. An interval that is too wide for both and contains the claimed
-    figure tells nothing about the size. An undefined figure, as a percentage of zero, has another size than any number.
+    It fits if the interval overlaps `near_band`, and is about as large if the mean is in `about_band`. Both need an
+    interval that is not wider than the band. An interval that is too wide for both bands and contains the claimed
+    figure leaves the size undecided. An undefined figure, such as a percentage of zero, has another size than any
+    number.
     """
     if math.isnan(ours.mean):
         return Size.OFF
