@@ -165,8 +165,8 @@ def quick(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
 
 def test_directions_of_quick_verdicts_agree_with_samples(quick: tuple[Path, out.Outcome]) -> None:
     found = list(check_verdicts.checked(quick[0], DATA))
-    assert len(found) > 20
-    assert [each for each in found if not each[-1]] == []
+    assert len(found) > 300
+    assert [each for each in found if each[1]] == []
 
 
 def test_quick_and_full_reproduction_agree_on_headline_directions(
