@@ -7,7 +7,7 @@ use crate::rig::craft::{ABORT, packet};
 use crate::{Scene, assert_same, kinds, without};
 
 /// Where a rendered association tells its present opportunity to send.
-const OPPORTUNITY: &str = "opportunity: SendOpportunity {";
+const OPPORTUNITY: &str = "transmission: Transmission {";
 
 /// What an honest SACK would say, but for its blocks.
 fn honest(scene: &Scene) -> SackRepr {

@@ -6,7 +6,6 @@
 //! way while its path is silent. Room in the send buffer is made when a message asks for it.
 
 use crate::association::{Association, AssociationEvent};
-use crate::path_id::PathId;
 use crate::policy::{Event, OpportunityCause, Reason, Refused};
 use crate::send::{AbandonCause, AbandonedChunk, ChunkState, MessageKey, Reliability, SendOptions, Support};
 use crate::trace::Decided;
@@ -92,7 +91,7 @@ impl Association {
     fn abandon_chunk(&mut self, tsn: u64) -> u64 {
         let Some(chunk) = self.update_sender(|sender| sender.abandon_chunk(tsn)) else { return 0 };
         let AbandonedChunk { was, path, bytes, payload_bytes } = chunk;
-        self.peer_window_block.probe.take_if(|probe| probe.tsn == tsn);
+        self.sender.end_window_probe_of(tsn);
         match was {
             ChunkState::Bound { placed: true } => self.dispatch_event(&Event::Unbound { path, tsn, bytes }),
             ChunkState::InFlight | ChunkState::Lost(_) => {
@@ -107,44 +106,11 @@ impl Association {
     }
 
     fn after_abandonment(&mut self) {
-        self.stop_t3_if_nothing_flies();
+        self.dispatcher().stop_t3_of_empty_paths();
         self.consider_forward_tsn();
         self.open_opportunity(OpportunityCause::Application, true);
         self.consider_writable();
         self.advance_shutdown();
-    }
-
-    /// Looks at chunks that were abandoned in flight: those that the SACK at hand covers have arrived, and of the others the loss
-    /// policy says whether they are lost. `judged` asks it; windows answer what it finds.
-    pub(crate) fn judge_watched(&mut self, limit: u64, mut judged: impl FnMut(&mut Self, u64) -> bool) {
-        let mut index = 0;
-        while let Some(tsn) = self.sender.watched().get(index) {
-            let covered = crate::intervals::holds(&self.sack.blocks, tsn, tsn);
-            if covered {
-                self.sender.unwatch(tsn);
-            } else if tsn >= limit {
-                return;
-            } else if judged(self, tsn) {
-                self.sender.unwatch(tsn);
-                if let Some(path) = self.sender.outstanding().get(tsn).map(|chunk| chunk.path) {
-                    self.sack.note_abandoned_loss(path, tsn);
-                }
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    /// T3 has answered what was in flight on a path, abandoned or not.
-    pub(crate) fn unwatch_path(&mut self, id: PathId) {
-        let mut index = 0;
-        while let Some(tsn) = self.sender.watched().get(index) {
-            if self.sender.outstanding().get(tsn).is_none_or(|chunk| chunk.path == id) {
-                self.sender.unwatch(tsn);
-            } else {
-                index += 1;
-            }
-        }
     }
 }
 

@@ -1,25 +1,11 @@
 //! Our addresses: new ones come into use and old ones go out of it while the association is up.
 
 use crate::address::{LocalEnd, PathAddress};
+use crate::association::address_manager::AddressManager;
 use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path_id::PathId;
-
-/// A local end that the association is not to use any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gone {
-    pub(crate) end: LocalEnd,
-    pub(crate) stage: Stage,
-}
-
-/// How far the removal of a local address is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// Its paths are the only ones: they stay until another address has come.
-    Needed,
-    /// Its paths are retired, and the peer has been or is being told.
-    Retired,
-}
+use crate::paths::Paths;
 
 impl Association {
     /// Takes a new local address into use: a path from it to the peer's address that fewest paths lead to, the primary one's
@@ -44,7 +30,7 @@ impl Association {
         }
         let address = self.address_from(local).ok_or(PathError::Family)?;
         let id = self.new_path(address)?;
-        self.addressing.gone.retain(|gone| gone.end != local);
+        self.addresses.forget_removal(local);
         if !self.is_opening() {
             self.outputs.report(AssociationEvent::PathAdded { path: id });
         }
@@ -92,17 +78,16 @@ impl Association {
         if !self.paths.live().any(|id| self.paths[id].address.local_end() == local) {
             return self.withdraw_advertised(local);
         }
-        self.addressing.local.retain(|end| *end != local);
-        self.addressing.gone.retain(|gone| gone.end != local);
-        self.addressing.gone.push(Gone { end: local, stage: Stage::Needed });
+        self.addresses.begin_removal(local);
         self.drop_gone_addresses();
         Ok(())
     }
 
     /// An address that went and whose paths are still there is back: they are tried at once.
     fn come_back(&mut self, local: LocalEnd) -> Option<PathId> {
-        let at = self.addressing.gone.iter().position(|g| g.end == local && g.stage == Stage::Needed)?;
-        self.addressing.gone.remove(at);
+        if !self.addresses.revert_removal(local) {
+            return None;
+        }
         let paths: Vec<PathId> =
             self.paths.live().filter(|id| self.paths[*id].address.local_end() == local).collect();
         for &id in &paths {
@@ -113,7 +98,7 @@ impl Association {
 
     /// The addresses of a path that begins at this one.
     fn address_from(&self, local: LocalEnd) -> Option<PathAddress> {
-        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[*id].address.local_end());
+        let stays = |id: &PathId| !self.addresses.is_gone(self.paths[*id].address.local_end());
         let served = |remote| {
             self.paths.live().filter(stays).filter(|id| self.paths[*id].address.remote == remote).count()
         };
@@ -126,42 +111,35 @@ impl Association {
 
     /// Retires the paths of addresses that have gone, as far as there are others.
     pub(crate) fn drop_gone_addresses(&mut self) {
-        for index in 0..self.addressing.gone.len() {
-            let Gone { end, stage } = self.addressing.gone[index];
-            if stage == Stage::Needed && self.can_do_without(end) {
-                self.addressing.gone[index].stage = Stage::Retired;
-                self.retire_local(end);
-                self.announce_removed(end);
-            }
+        while let Some(end) = self.next_needless_address() {
+            self.retire_local(end);
+            self.announce_removed(end);
         }
     }
 
-    /// Whether a path of another address, which is not about to go as well, has answered.
-    fn can_do_without(&self, end: LocalEnd) -> bool {
-        self.paths.live().any(|id| {
-            let local = self.paths[id].address.local_end();
-            local != end && !self.addressing.is_gone(local) && self.paths.was_confirmed(id)
-        })
+    fn next_needless_address(&mut self) -> Option<LocalEnd> {
+        let paths = &self.paths;
+        self.addresses.take_needless(|addresses, end| can_do_without(addresses, paths, end))
     }
 
     /// If an address has gone and nothing else is in use yet: a path of another one that the peer knows. DATA waits until it has
     /// answered, but acknowledgements may go where what they acknowledge came from.
     pub(crate) fn path_beside_gone(&self) -> Option<PathId> {
-        if self.addressing.gone.is_empty() {
+        if !self.addresses.any_gone() {
             return None;
         }
         self.paths.live().find(|id| {
-            !self.addressing.is_gone(self.paths[*id].address.local_end()) && !self.is_announcing(*id)
+            !self.addresses.is_gone(self.paths[*id].address.local_end()) && !self.is_announcing(*id)
         })
     }
 
     /// Whether nothing can come back on a path because our address has gone, while another one may still answer.
     pub(crate) fn is_silent_by_itself(&self, id: PathId) -> bool {
         let may_answer = |id: PathId| {
-            let stays = !self.addressing.is_gone(self.paths[id].address.local_end());
+            let stays = !self.addresses.is_gone(self.paths[id].address.local_end());
             stays && (self.paths.was_confirmed(id) || self.is_announcing(id))
         };
-        self.addressing.is_gone(self.paths[id].address.local_end()) && self.paths.live().any(may_answer)
+        self.addresses.is_gone(self.paths[id].address.local_end()) && self.paths.live().any(may_answer)
     }
 
     fn retire_local(&mut self, local: LocalEnd) {
@@ -172,4 +150,12 @@ impl Association {
             let _ = self.retire_path(id);
         }
     }
+}
+
+/// Returns `true` if a path of another address, which is not about to go as well, has answered.
+fn can_do_without(addresses: &AddressManager, paths: &Paths, end: LocalEnd) -> bool {
+    paths.live().any(|id| {
+        let local = paths[id].address.local_end();
+        local != end && !addresses.is_gone(local) && paths.was_confirmed(id)
+    })
 }

@@ -10,7 +10,6 @@ use arrayvec::ArrayVec;
 
 use crate::address::LocalEnd;
 use crate::association::Association;
-use crate::association::addresses::Stage;
 use crate::association::asconf_in::{Inbound, LONGEST_CHUNK, chunk_value};
 use crate::association::control::Control;
 use crate::error::{AbortReason, PathError};
@@ -155,7 +154,7 @@ impl Asconf {
 impl Association {
     /// Whether both sides do ASCONF.
     pub fn does_asconf(&self) -> bool {
-        self.addressing.asconf.as_ref().is_some_and(|asconf| !asconf.refused)
+        self.addresses.asconf().is_some_and(|asconf| !asconf.refused)
     }
 
     /// Asks the peer to send to this address of ours rather than to others (RFC 5061 section 4.2.4). Nothing happens if the two
@@ -170,7 +169,7 @@ impl Association {
         }
         let begins_here = |id: PathId| {
             let end = self.paths[id].address.local_end();
-            end.address == local && !self.addressing.is_gone(end)
+            end.address == local && !self.addresses.is_gone(end)
         };
         if !self.paths.live().any(begins_here) {
             return Err(PathError::Unknown);
@@ -185,7 +184,7 @@ impl Association {
 
     /// Queues requests, and sends as many as one ASCONF takes unless another one is outstanding.
     pub(super) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) {
-        let Some(asconf) = self.addressing.asconf.as_mut().filter(|asconf| !asconf.refused) else { return };
+        let Some(asconf) = self.addresses.asconf_mut().filter(|asconf| !asconf.refused) else { return };
         for request in requests {
             // A request under way does not count: one that reverts it may wait behind it.
             if asconf.queue.len() < LONGEST_QUEUE && !asconf.queue.contains(&request) {
@@ -213,7 +212,7 @@ impl Association {
     /// nothing from an unknown address through until the peer has sent something there.
     fn announce_again(&mut self, id: PathId) {
         let local = self.paths[id].address.local;
-        if let Some(asconf) = &mut self.addressing.asconf {
+        if let Some(asconf) = self.addresses.asconf_mut() {
             // An address that is back before the peer heard of its end.
             asconf.queue.retain(|request| *request != Request::Delete { local });
         }
@@ -234,7 +233,7 @@ impl Association {
             && path.announcements < MOST_ANNOUNCEMENTS
             && self.does_asconf()
         {
-            let adding = self.addressing.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id));
+            let adding = self.addresses.asconf().is_some_and(|asconf| asconf.is_adding(id));
             if !adding {
                 self.announce_again(id);
             }
@@ -245,39 +244,39 @@ impl Association {
     pub(crate) fn announce_removed(&mut self, end: LocalEnd) {
         let local = end.address;
         let paths = self.paths.live().map(|id| self.paths[id].address.local_end());
-        let mut others = paths.chain(self.addressing.local.iter().copied());
+        let mut others = paths.chain(self.addresses.local().iter().copied());
         let has_other =
-            others.any(|other| other.address == local && other != end && !self.addressing.is_gone(other));
+            others.any(|other| other.address == local && other != end && !self.addresses.is_gone(other));
         drop(others);
         if has_other {
             return;
         }
-        self.addressing.advertised.retain(|advertised| *advertised != local);
+        self.addresses.forget_advertised(local);
         self.ask(Request::Delete { local });
     }
 
     /// A path is retired: its address need not be added any more.
     pub(crate) fn cease_announcing(&mut self, id: PathId) {
-        if let Some(asconf) = &mut self.addressing.asconf {
+        if let Some(asconf) = self.addresses.asconf_mut() {
             asconf.queue.retain(|request| request.added_path().is_none_or(|(path, _)| path != id));
         }
     }
 
     /// Whether nothing may leave from a path's address yet but the ASCONF that adds it (RFC 5061 section 5.3 F1).
     pub(crate) fn is_announcing(&self, id: PathId) -> bool {
-        self.addressing.asconf.as_ref().is_some_and(|asconf| asconf.is_adding(id))
+        self.addresses.asconf().is_some_and(|asconf| asconf.is_adding(id))
     }
 
     /// Sends the next ASCONF unless one waits for its answer (RFC 5061 section 5.1 A3).
     pub(crate) fn advance_asconf(&mut self) {
         let up = self.state.takes_sacks();
-        let idle = self.addressing.asconf.as_ref().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
+        let idle = self.addresses.asconf().is_some_and(|a| a.sent.is_none() && !a.queue.is_empty());
         // Keys come first: requests go in records, or behind an AUTH where there are none.
         if !up || !idle || !self.protection.admits_user_messages() {
             return;
         }
         let default = self.path_for_asconf(0);
-        let Some(asconf) = &mut self.addressing.asconf else { return };
+        let Some(asconf) = self.addresses.asconf_mut() else { return };
         let Some(first) = asconf.queue.pop_front() else { return };
         let path = match first {
             Request::AddSource { path, .. } => path,
@@ -310,7 +309,7 @@ impl Association {
 
     fn send_asconf(&mut self, path: PathId) {
         let t4 = self.now + self.paths.facts(path).rto;
-        if let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
+        if let Some(sent) = self.addresses.asconf_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.t4 = Some(t4);
         }
         self.outputs.statistics.asconfs_sent += 1;
@@ -319,12 +318,12 @@ impl Association {
     }
 
     pub(super) fn write_asconf(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
-        let sent = self.addressing.asconf.as_ref().and_then(|asconf| asconf.sent.as_ref());
+        let sent = self.addresses.asconf().and_then(|asconf| asconf.sent.as_ref());
         let Some(sent) = sent else { return Ok(()) };
         if self.protection.is_required() {
             return writer.raw_parts(ChunkType::ASCONF, 0, &sent.value);
         }
-        let Some(keys) = &self.addressing.keys else { return Ok(()) };
+        let Some(keys) = self.addresses.keys() else { return Ok(()) };
         let (repr, code_len) = keys.repr();
         let pending = writer.auth(repr, code_len)?;
         writer.raw_parts(ChunkType::ASCONF, 0, &sent.value)?;
@@ -334,7 +333,7 @@ impl Association {
 
     /// T4: the same ASCONF again, elsewhere if possible (RFC 5061 section 5.1 B1 to B5).
     pub(crate) fn handle_t4(&mut self) {
-        let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) else {
+        let Some(sent) = self.addresses.asconf_mut().and_then(|asconf| asconf.sent.as_mut()) else {
             return;
         };
         sent.tries += 1;
@@ -345,17 +344,17 @@ impl Association {
         };
         if !self.paths[before].removed {
             self.paths.back_off(before);
-            let unanswered = self.liveness.errors + 1;
+            let unanswered = self.reachability.errors() + 1;
             self.count_error(before, true);
             // Section 5.1 B2: that the address may not have answered yet does not matter here.
-            self.liveness.errors = self.liveness.errors.max(unanswered);
+            self.reachability.count_errors_to(unanswered);
         }
         if self.is_closed() {
             return;
         }
         let serves = |(path, local): &(PathId, IpAddr)| {
             let begins = self.begins_at(*path, *local);
-            begins && !self.addressing.is_gone(self.paths[*path].address.local_end())
+            begins && !self.addresses.is_gone(self.paths[*path].address.local_end())
         };
         let new = new.filter(serves).map(|(path, _)| path);
         let path = match new {
@@ -363,7 +362,7 @@ impl Association {
             Some(_) => self.path_for_asconf(0),
             None => self.path_for_asconf(tries),
         };
-        if let Some(sent) = self.addressing.asconf.as_mut().and_then(|asconf| asconf.sent.as_mut()) {
+        if let Some(sent) = self.addresses.asconf_mut().and_then(|asconf| asconf.sent.as_mut()) {
             sent.path = path;
         }
         self.send_asconf(path);
@@ -373,7 +372,7 @@ impl Association {
     /// may come even from an address that the peer does not know yet (RFC 5061 section 5.3 F1).
     fn path_for_asconf(&self, n: u32) -> PathId {
         let first = self.control_path(None);
-        let stays = |id: &PathId| !self.addressing.is_gone(self.paths[*id].address.local_end());
+        let stays = |id: &PathId| !self.addresses.is_gone(self.paths[*id].address.local_end());
         let staying: ArrayVec<PathId, MAX_PATHS> = self.paths.live().filter(stays).collect();
         let chosen = if stays(&first) {
             Some(self.path_in_turn(first, n)).filter(stays)
@@ -390,7 +389,7 @@ impl Association {
 
     /// ASCONF-ACK: what became of the requests.
     pub(crate) fn handle_asconf_ack(&mut self, ack: &AsconfAckView<'_>) -> Result<(), Discard> {
-        let Some(asconf) = &mut self.addressing.asconf else { return Err(Discard::Unexpected) };
+        let Some(asconf) = self.addresses.asconf_mut() else { return Err(Discard::Unexpected) };
         // RFC 5061 section 5.3 F0.
         if ack.serial().wrapping_sub(asconf.next_serial) as i32 >= 0 {
             self.refuse_asconf_ack();
@@ -398,7 +397,7 @@ impl Association {
         }
         let sent = asconf.sent.take_if(|sent| sent.serial == ack.serial()).ok_or(Discard::Unexpected)?;
         self.control.retain(|control| !matches!(control, Control::Asconf { .. }));
-        self.liveness.errors = 0;
+        self.reachability.note_answer();
         let mut failed = false;
         for (correlation, request) in sent.requests {
             let outcome = outcome_of(ack, correlation, failed);
@@ -419,7 +418,7 @@ impl Association {
     fn settle_request(&mut self, request: Request, outcome: Result<(), Option<CauseCode>>) {
         // RFC 5061 section 5.3 F3: what the peer does not understand it is not asked again.
         if outcome == Err(Some(CauseCode::UNRECOGNIZED_PARAMETERS))
-            && let Some(asconf) = &mut self.addressing.asconf
+            && let Some(asconf) = self.addresses.asconf_mut()
         {
             asconf.refused |= !matches!(request, Request::SetPrimary { .. });
         }
@@ -454,8 +453,7 @@ impl Association {
         let Some(first) = left.next() else { return };
         let only = left.all(|other| other == first);
         drop(left);
-        let retired =
-            self.addressing.gone.iter().any(|gone| gone.end.address == local && gone.stage == Stage::Retired);
+        let retired = self.addresses.is_retired(local);
         if only && retired {
             self.ask(Request::DeleteOthers { family: first });
         }
@@ -463,7 +461,7 @@ impl Association {
 
     /// The peer has reported ASCONF as a chunk that it does not know (RFC 5061 section 5.1 A9).
     pub(crate) fn asconf_is_unknown_to_peer(&mut self) {
-        let Some(asconf) = &mut self.addressing.asconf else { return };
+        let Some(asconf) = self.addresses.asconf_mut() else { return };
         asconf.refused = true;
         let waiting = std::mem::take(&mut asconf.queue);
         let sent = asconf.sent.take().map(|sent| sent.requests).unwrap_or_default();

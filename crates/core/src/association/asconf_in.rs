@@ -11,6 +11,7 @@ use arrayvec::ArrayVec;
 
 use crate::address::{LocalEnd, Origin, PathAddress};
 use crate::association::control::Control;
+use crate::association::packets::PacketContext;
 use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthFailure, Keys};
 use crate::config::ListedAddresses;
@@ -112,7 +113,7 @@ impl Association {
     /// Checks an AUTH; `covered` is the packet from it on.
     pub(crate) fn check_auth(&mut self, auth: &AuthView<'_>, covered: &[u8]) -> Result<Proof, Discard> {
         // Without an agreement it is a chunk that nobody knows, and whose type says to drop the packet.
-        let keys = self.addressing.keys.as_ref().ok_or(Discard::Unexpected)?;
+        let keys = self.addresses.keys().ok_or(Discard::Unexpected)?;
         match keys.verify(auth, covered) {
             Ok(()) => Ok(Proof::Authenticated),
             Err(AuthFailure::UnsupportedHmac(hmac_id)) => {
@@ -133,7 +134,7 @@ impl Association {
         cover: Cover,
         discards: &mut Discards,
     ) -> bool {
-        if self.addressing.asconf.is_none() || !self.state.takes_sacks() {
+        if self.addresses.asconf().is_none() || !self.state.takes_sacks() {
             return false;
         }
         let (mut proof, mut any) = (Proof::of(cover), false);
@@ -163,15 +164,15 @@ impl Association {
 
     /// An authenticated ASCONF (RFC 5061 section 5.2).
     pub(crate) fn handle_asconf(&mut self, origin: Origin, view: &AsconfView<'_>) -> Result<(), Discard> {
-        let inbound = &mut self.addressing.asconf.as_mut().ok_or(Discard::Unexpected)?.inbound;
+        let inbound = &mut self.addresses.asconf_mut().ok_or(Discard::Unexpected)?.inbound;
         let ahead = view.serial().wrapping_sub(inbound.latest) as i32;
         if ahead > 1 {
             // E5: stale, or from an attacker.
             return Err(Discard::Unexpected);
         }
         // Whoever can make this is the peer, and there, even if every path that is known has died.
-        self.liveness.errors = 0;
-        self.liveness.silent_since = self.now;
+        self.reachability.note_answer();
+        self.reachability.note_packet(self.now);
         if ahead < 1 {
             // E2: it came before, and so did its answer.
             if !inbound.kept.iter().any(|(serial, _)| *serial == view.serial()) {
@@ -198,7 +199,7 @@ impl Association {
                 let first = answers.params().take(MOST_SAID);
                 chunk_value(|writer| writer.asconf_ack(view.serial(), first))
             });
-        let Some(inbound) = self.addressing.asconf.as_mut().map(|asconf| &mut asconf.inbound) else {
+        let Some(inbound) = self.addresses.asconf_mut().map(|asconf| &mut asconf.inbound) else {
             return Ok(());
         };
         inbound.latest = view.serial();
@@ -248,7 +249,7 @@ impl Association {
         if !is_of_one_host(address) {
             return Err(Cause::NoAuthorization(quoted));
         }
-        let known = self.addressing.peer.contains(&address) || self.has_remote(address);
+        let known = self.addresses.peer().contains(&address) || self.has_remote(address);
         let from_there = address == origin.address.remote;
         if self.takes_reports() {
             self.take_report(origin.address.remote, address);
@@ -259,10 +260,10 @@ impl Association {
         if known && !from_there {
             return Ok(());
         }
-        if !known && self.addressing.peer.try_push(address).is_err() {
+        if !known && !self.addresses.add_peer(address) {
             return Err(Cause::ResourceShortage(quoted));
         }
-        self.addressing.undelete(address);
+        self.addresses.undelete(address);
         if self.paths.find(PathAddress { remote: address, ..origin.address }).is_some() {
             return Ok(());
         }
@@ -274,7 +275,7 @@ impl Association {
         if id.is_some() || known {
             return Ok(());
         }
-        self.addressing.peer.retain(|known| *known != address);
+        self.addresses.remove_peer(address);
         Err(Cause::ResourceShortage(quoted))
     }
 
@@ -287,9 +288,9 @@ impl Association {
         let uses = |local: LocalEnd| in_use.iter().filter(|used| **used == local).count();
         // The first of several that are equally good.
         let local = std::iter::once(origin.address.local_end())
-            .chain(self.addressing.local.iter().copied())
+            .chain(self.addresses.local().iter().copied())
             .chain(in_use.iter().copied())
-            .filter(|local| local.address.is_ipv4() == address.is_ipv4() && !self.addressing.is_gone(*local))
+            .filter(|local| local.address.is_ipv4() == address.is_ipv4() && !self.addresses.is_gone(*local))
             .min_by_key(|local| uses(*local))?;
         // A ninth path is one too many.
         let id = self.new_path(PathAddress { remote: address, ..origin.address.from_end(local) }).ok()?;
@@ -309,8 +310,8 @@ impl Association {
             return self.delete_other_peer_addresses(origin, quoted);
         }
         let known = self.has_remote(address)
-            || self.addressing.peer.contains(&address)
-            || self.addressing.reported.contains(&address);
+            || self.addresses.peer().contains(&address)
+            || self.addresses.reported().contains(&address);
         if !known {
             return Err(Cause::UnresolvableAddress(quoted.get(8..).unwrap_or_default()));
         }
@@ -336,10 +337,10 @@ impl Association {
     /// RFC 5061 section 5.3 F13: nothing goes there any more, and what comes from there is out of the blue.
     fn forget_peer_addresses(&mut self, is_deleted: impl Fn(IpAddr) -> bool) {
         let live = self.paths.live().map(|id| self.paths[id].address.remote);
-        let known = self.addressing.peer.iter().chain(&self.addressing.reported).copied();
+        let known = self.addresses.peer().iter().chain(self.addresses.reported()).copied();
         let all: Vec<IpAddr> = known.chain(live).filter(|a| is_deleted(*a)).collect();
         for address in all {
-            self.addressing.delete(address);
+            self.addresses.delete(address);
         }
         let paths: Vec<PathId> =
             self.paths.live().filter(|id| is_deleted(self.paths[*id].address.remote)).collect();
@@ -360,7 +361,7 @@ impl Association {
     fn pair_again(&mut self, locals: &[LocalEnd]) {
         for &local in locals {
             let idle = !self.paths.live().any(|id| self.paths[id].address.local_end() == local);
-            if idle && !self.addressing.is_gone(local) {
+            if idle && !self.addresses.is_gone(local) {
                 // One that finds no room is done without.
                 let _ = self.add_local_address(self.now, local);
             }
@@ -390,7 +391,7 @@ impl Association {
     /// Puts the answers that the packet asked for into one of our own (RFC 5061 section 5.2 E6 and E7).
     pub(crate) fn answer_asconfs(&mut self) {
         let header = self.header();
-        let Some(asconf) = &mut self.addressing.asconf else { return };
+        let Some(asconf) = self.addresses.asconf_mut() else { return };
         let asked = std::mem::take(&mut asconf.inbound.asked);
         if asked.is_empty() {
             return;
@@ -399,15 +400,15 @@ impl Association {
         let write =
             |this: &mut Self, writer: &mut PacketWriter<'_>| this.write_answers(&asked, writer).is_ok();
         let written = self.build_packet(ANSWER_BYTES, header, &mut bytes, |_, _| (), write);
-        if let (Some(true), Some(asconf)) = (written, &mut self.addressing.asconf) {
+        if let (Some(true), Some(asconf)) = (written, self.addresses.asconf_mut()) {
             asconf.inbound.reply = Some(bytes.to_vec()).filter(|bytes| !bytes.is_empty());
         }
     }
 
     /// The answers to these serial numbers, as many as fit.
     fn write_answers(&self, asked: &[u32], writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
-        let Some(asconf) = &self.addressing.asconf else { return Ok(()) };
-        let keys = self.addressing.keys.as_ref().filter(|_| !self.protection.is_required());
+        let Some(asconf) = self.addresses.asconf() else { return Ok(()) };
+        let keys = self.addresses.keys().filter(|_| !self.protection.is_required());
         let pending = match keys.map(Keys::repr) {
             Some((repr, code_len)) => Some(writer.auth(repr, code_len)?),
             None => None,
@@ -426,7 +427,7 @@ impl Association {
 
     /// The packet that goes back to where the latest packet came from, whether that is a path or not.
     pub(crate) fn take_reply(&mut self, origin: Origin) -> Option<Vec<u8>> {
-        let reply = self.addressing.asconf.as_mut()?.inbound.reply.take()?;
+        let reply = self.addresses.asconf_mut()?.inbound.reply.take()?;
         let path = self.paths.find(origin.address);
         path.is_none_or(|path| self.may_send(path, reply.len())).then_some(reply)
     }

@@ -4,10 +4,10 @@ use anabranch_wire::{Chunk, ChunkType, Chunks, RawChunk};
 
 use crate::address::Origin;
 use crate::association::Association;
-use crate::association::acknowledgement::Acknowledgement;
 use crate::association::asconf_in::Proof;
 use crate::association::control::Control;
 use crate::association::inbound::PacketData;
+use crate::association::recovery::Acknowledgement;
 use crate::association::state::{Opening, State};
 use crate::error::AbortReason;
 use crate::path_id::PathId;
@@ -52,7 +52,7 @@ impl Association {
             }
             return;
         };
-        self.liveness.silent_since = self.now;
+        self.reachability.note_packet(self.now);
         let mut packet = Packet {
             origin,
             source,
@@ -110,7 +110,7 @@ impl Association {
                 self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
                 self.handle_sack(source, &Acknowledgement::Sack(sack))?;
             }
-            Chunk::NrSack(sack) if self.state.takes_sacks() && self.ack.uses_nr_sack => {
+            Chunk::NrSack(sack) if self.state.takes_sacks() && self.ack.uses_nr_sack() => {
                 self.check_acknowledgement(packet.cover, sack.cum_tsn())?;
                 self.handle_sack(source, &Acknowledgement::NrSack(sack))?;
             }
@@ -145,7 +145,7 @@ impl Association {
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(source, packet.cover, &forward)?,
             Chunk::Error(error) => self.handle_error(packet.cover, &error)?,
             Chunk::Auth(auth) => packet.proof = self.check_auth(&auth, packet.covered)?,
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addressing.asconf.is_some() => {
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) if self.addresses.asconf().is_some() => {
                 self.handle_reconfiguration(&chunk, packet)?;
             }
             Chunk::Confirmation(_)
@@ -195,7 +195,7 @@ impl Association {
         //# control chunks to the same destination transport address from which it received the control chunk to which it
         //# is replying.
         self.control.offer(Control::HeartbeatAck { path: source, info: copy });
-        self.yield_to_heartbeat(source);
+        self.dispatcher().yield_to_heartbeat(source);
     }
 
     /// A stale cookie starts the handshake anew (RFC 9260 section 5.2.6); other errors change nothing.
@@ -224,7 +224,7 @@ impl Association {
         {
             // A peer for whom every cookie is stale must not keep us going for ever.
             let stale_cookies = opening.stale_cookies + 1;
-            self.lose_what_went_with_cookie();
+            self.discard_data_bundled_with_cookie();
             self.restart_handshake(Opening { tries: 0, stale_cookies, ..opening });
             if stale_cookies > self.profile.max_init_retransmits {
                 self.abort_with(AbortReason::NoAnswer);

@@ -1,13 +1,11 @@
 //! Confirmation of what was learnt in the clear: in protected packets, out and in.
 
-use anabranch_wire::{
-    CONFIRMATION_LEN, Chunk, ChunkType, Chunks, Header, InitView, NoSpace, PacketView, PacketWriter,
-};
+use anabranch_wire::{Chunk, ChunkType, Chunks, Header, InitView, PacketView, PacketWriter};
 
 use crate::association::Association;
+use crate::association::packets::PacketContext;
 use crate::init::{digest_of, transcript};
-use crate::path_id::PathId;
-use crate::protection::{Confirming, Cover, MessageEnd, PlainEnds, Transcript};
+use crate::protection::{Confirming, Cover, Transcript};
 use crate::stats::Discard;
 
 /// No INIT is longer: its padding ends it earlier.
@@ -40,41 +38,6 @@ impl Association {
     /// Records the answer to an INIT of a peer that opens the association at the same time.
     pub(crate) fn note_answered(&mut self, handshake: Transcript) {
         self.protection.handshakes.note_answered(handshake);
-    }
-}
-
-/// Packets out.
-impl Association {
-    /// Bytes at the beginning of each packet that the confirmation takes.
-    pub(crate) fn confirmation_bytes(&self) -> usize {
-        let pending = self.protection.confirming.as_ref().is_some_and(|confirming| !confirming.is_done());
-        if pending && self.protection.seals() { CONFIRMATION_LEN } else { 0 }
-    }
-
-    /// Bytes of a path's packets that are left beside the confirmation.
-    pub(crate) fn packet_room(&self, id: PathId) -> usize {
-        self.paths[id].packet_bytes - self.confirmation_bytes()
-    }
-
-    /// Adds the confirmation to a packet that is going to be sealed, while the peer needs it.
-    pub(crate) fn write_confirmation(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
-        match &self.protection.confirming {
-            Some(confirming) if !confirming.is_done() => {
-                writer.confirmation(&confirming.ours(self.plain_ends()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the end of the messages sent until now.
-    pub(crate) fn end_of_sent(&self) -> MessageEnd {
-        MessageEnd { tsn: self.sender.lowest_unsent() - 1, next_ssn: self.sender.queue().next_ssn(0) }
-    }
-
-    fn plain_ends(&self) -> PlainEnds {
-        // A client has no key to send with when the server's confirmation comes, and nothing more to say in the clear.
-        let sent = self.protection.boundary.sent().unwrap_or_else(|| self.end_of_sent());
-        PlainEnds { sent: sent.to_wire(), received: self.protection.boundary.received().to_wire() }
     }
 }
 
@@ -123,8 +86,6 @@ impl Association {
         if self.sender.outstanding().cumulative() < sent.tsn {
             self.acknowledge_up_to(sent.tsn);
         }
-        if !was_done && self.protection.confirming.as_ref().is_some_and(Confirming::is_done) {
-            self.find_payload_bytes_per_chunk();
-        }
+        if !was_done && self.protection.confirming.as_ref().is_some_and(Confirming::is_done) {}
     }
 }

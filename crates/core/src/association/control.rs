@@ -8,8 +8,8 @@ use anabranch_wire::{
 };
 
 use crate::association::Association;
-use crate::association::forward_tsn::ForwardTsnState;
 use crate::association::heartbeat_info::{INFO_BYTES, write_info};
+use crate::association::packets::PacketContext;
 use crate::association::state::State;
 use crate::packet_buffer::PacketBuffer;
 use crate::path_id::{PathId, PathState};
@@ -125,8 +125,6 @@ pub(crate) struct ControlQueue {
     waiting: VecDeque<Control>,
     /// Empty, to copy the next HEARTBEAT's information into.
     spare_info: Vec<u8>,
-    /// The one chunk that waits for a place in a packet of others.
-    pub(super) forward: ForwardTsnState,
 }
 
 impl ControlQueue {
@@ -269,7 +267,7 @@ impl Association {
             self.fill_behind_cookie(path, writer);
         }
         let &Control::CookieAck { path } = control else { return };
-        if !self.addressing.guarded || self.paths.facts(path).state != PathState::Unconfirmed {
+        if !self.addresses.is_guarded() || self.paths.facts(path).state != PathState::Unconfirmed {
             return;
         }
         let Some((at, heartbeat)) = self.control.heartbeat_for(path) else { return };

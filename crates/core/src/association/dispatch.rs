@@ -3,9 +3,10 @@
 use crate::association::Association;
 use crate::association::outputs::Outputs;
 use crate::association::policies::{PolicyState, concerns_windows, view};
+use crate::association::reachability::Reachability;
 use crate::path_id::PathId;
 use crate::paths::Paths;
-use crate::policy::{Event, Pacing, Reason, Refused, Window};
+use crate::policy::{Event, Pacing, Reason, Refused, View, Window};
 use crate::send::Sender;
 use crate::time::Time;
 use crate::trace::Decided;
@@ -18,9 +19,22 @@ pub(crate) struct Dispatcher<'a> {
     pub(crate) sender: &'a mut Sender,
     pub(crate) policies: &'a mut PolicyState,
     pub(crate) outputs: &'a mut Outputs,
+    pub(crate) reachability: &'a mut Reachability,
 }
 
 impl Dispatcher<'_> {
+    /// The view of the policies, with facts as of the latest refresh.
+    #[inline]
+    pub(crate) fn view(&self) -> View<'_> {
+        view(self.now, self.paths, self.sender)
+    }
+
+    /// Asks the policies, who see the facts as of the latest refresh.
+    #[inline]
+    pub(crate) fn ask<T>(&mut self, question: impl FnOnce(&mut PolicyState, &View<'_>) -> T) -> T {
+        question(self.policies, &view(self.now, self.paths, self.sender))
+    }
+
     /// Makes a transition of the sender, and publishes its counts and window. A transition that changes neither needs no call of
     /// this.
     pub(crate) fn update_sender<T>(&mut self, transition: impl FnOnce(&mut Sender) -> T) -> T {
@@ -48,10 +62,22 @@ impl Dispatcher<'_> {
             if let Some(pacing) = pacing {
                 self.record_pacing(id, pacing);
             }
-            self.paths.adopt_estimates(id, self.policies.estimates(id));
+            if self.paths.adopt_estimates(id, self.policies.estimates(id)) {
+                self.probe_withdrawn(id);
+            }
             if changed {
                 self.record_window(id, window);
             }
+        }
+    }
+
+    /// Probes a path that the estimator has withdrawn: without new data nothing else could speak for it. Its HEARTBEAT waits in
+    /// [`Paths`] for [`follow_events`](Association::follow_events).
+    fn probe_withdrawn(&mut self, id: PathId) {
+        if self.paths.get_live(id).is_some_and(|path| path.pending_heartbeat.is_none()) {
+            let nonce = self.reachability.nonce();
+            self.paths.begin_heartbeat(id, nonce, self.now);
+            self.paths.note_unsent_heartbeat(id);
         }
     }
 
@@ -86,6 +112,7 @@ impl Association {
             sender: &mut self.sender,
             policies: &mut self.policies,
             outputs: &mut self.outputs,
+            reachability: &mut self.reachability,
         }
     }
 
@@ -106,17 +133,17 @@ impl Association {
         self.follow_events();
     }
 
-    /// Does what follows from events that were delivered: probes paths that the estimator has withdrawn, and wakes the
-    /// transmission that a changed rate may have made late.
+    /// Does what follows from events that were delivered: queues HEARTBEATs that have begun, and wakes the transmission that a
+    /// changed rate may have made late.
     pub(crate) fn follow_events(&mut self) {
-        for id in self.paths.take_withdrawn().iter() {
-            // A path without new data has nothing else that could speak for it.
-            if self.paths.get_live(id).is_some_and(|path| path.pending_heartbeat.is_none()) {
-                self.send_heartbeat(id);
+        for id in self.paths.take_unsent_heartbeats().iter() {
+            if let Some(pending) = self.paths[id].pending_heartbeat {
+                self.queue_heartbeat(id, pending.nonce);
             }
         }
-        if self.paths.take_pacing_changed() && self.opportunity.paced.at.is_some() {
-            self.resume_paced();
+        if self.paths.take_pacing_changed() {
+            let (transmission, mut outlet) = self.transmission();
+            transmission.adapt_timer(&mut outlet.d);
         }
     }
 

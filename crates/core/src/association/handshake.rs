@@ -6,13 +6,11 @@ use anabranch_wire::{COMMON_HEADER_LEN, InitRepr, InitView, NoSpace, PacketWrite
 use arrayvec::ArrayVec;
 
 use crate::address::PathAddress;
-use crate::association::asconf::Asconf;
+use crate::association::ack_state::AckState;
 use crate::association::control::Control;
-use crate::association::forward_tsn::ForwardTsnState;
-use crate::association::sack_in::SackProcessing;
-use crate::association::sack_out::AckState;
+use crate::association::recovery::LossRecovery;
 use crate::association::state::{Opening, Stagger, State};
-use crate::association::{Association, AssociationEvent, PeerWindowBlock};
+use crate::association::{Association, AssociationEvent};
 use crate::authentication::{AuthOffer, BadRandom, Keys, RANDOM_LEN};
 use crate::config::ListedAddresses;
 use crate::cookie::{CookieBody, Offers};
@@ -152,7 +150,7 @@ impl Association {
 
     pub(crate) fn write_init(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let repr = self.init_repr();
-        let listed = listed_locals(&self.addressing.local);
+        let listed = listed_locals(self.addresses.local());
         //= docs/rfc9260.txt#section-3.3.2
         //# Unless otherwise noted, each parameter MUST only be included once in the INIT chunk.
         //= docs/rfc9260.txt#section-3.3.2
@@ -161,7 +159,7 @@ impl Association {
         //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
         let params = address_params(&listed).into_iter().chain([Param::ForwardTsnSupported]);
         let sack_flags = sack_flags::param(&self.profile);
-        let auth = self.addressing.local_random.as_ref().map(AuthOffer::our_params).into_iter().flatten();
+        let auth = self.addresses.local_random().map(AuthOffer::our_params).into_iter().flatten();
         let extensions = extensions(self.announces(), self.asconf_proof());
         let params = params.chain(extensions).chain(auth).chain(sack_flags).chain(self.protection_param());
         if self.protection.offer().is_none() {
@@ -183,7 +181,7 @@ impl Association {
 
     /// The random number of our INIT, if we authenticate chunks.
     pub(crate) fn local_random(&self) -> Option<[u8; RANDOM_LEN]> {
-        self.addressing.local_random
+        self.addresses.local_random().copied()
     }
 
     pub(crate) fn init_repr(&self) -> InitRepr {
@@ -243,7 +241,7 @@ impl Association {
             //# T1-cookie timer.
             //= docs/rfc9260.txt#section-5.1.4
             //# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie timer.
-            self.lose_what_went_with_cookie();
+            self.discard_data_bundled_with_cookie();
             self.send_cookie_echo(path);
         } else {
             //= docs/rfc9260.txt#section-4
@@ -293,7 +291,7 @@ impl Association {
             );
             return;
         };
-        if self.addressing.local_random.is_some() && AuthOffer::demands_more(init) {
+        if self.addresses.local_random().is_some() && AuthOffer::demands_more(init) {
             self.refuse_init_ack(
                 init,
                 "it takes chunks only authenticated that are not here",
@@ -368,29 +366,26 @@ impl Association {
 
     /// What both sides offer for authentication, if both offer something that is of use.
     fn offers(&self, init: &InitView<'_>) -> Result<Option<Offers>, BadRandom> {
-        let Some(local_random) = self.addressing.local_random else { return Ok(None) };
+        let Some(&local_random) = self.addresses.local_random() else { return Ok(None) };
         Ok(AuthOffer::read(init)?.map(|peer| Offers { local_random, peer }))
     }
 
     /// Agrees on keys, and on ASCONF if both announce it. Numbers of ASCONFs begin anew with the association.
     fn agree_on_authentication(&mut self, peer: &Peer) {
-        self.addressing.keys =
-            peer.authentication.as_ref().and_then(|Offers { local_random, peer: theirs }| {
-                self.addressing.local_random = Some(*local_random);
-                let ours = AuthOffer::ours(*local_random);
-                Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref())
-            });
+        let keys = peer.authentication.as_ref().and_then(|Offers { local_random, peer: theirs }| {
+            self.addresses.set_local_random(*local_random);
+            let ours = AuthOffer::ours(*local_random);
+            Keys::agree(&ours, theirs, self.config.address_changes.shared_key.as_ref())
+        });
+        self.addresses.set_keys(keys);
         // Records prove as much as AUTH does.
         let by_records = peer.protection.is_some() && self.config.address_changes.asconf;
-        if !peer.announced.asconf || !(by_records || self.addressing.keys.is_some()) {
-            self.addressing.asconf = None;
+        if !peer.announced.asconf || !(by_records || self.addresses.keys().is_some()) {
+            self.addresses.end_asconf();
             return;
         }
         let ours = Tsn::from_unwrapped(self.identity.initial_tsn).get();
-        match &mut self.addressing.asconf {
-            Some(asconf) => asconf.restart(ours, peer.initial_tsn),
-            none => *none = Some(Asconf::new(ours, peer.initial_tsn)),
-        }
+        self.addresses.begin_asconf(ours, peer.initial_tsn);
     }
 
     /// Both sides do the same with what they learn of each other: a side that forgets one of these never starts properly.
@@ -406,8 +401,9 @@ impl Association {
         //# C)  If there are only IPv4/IPv6 addresses present in the received INIT or INIT ACK chunk, the receiver MUST
         //# derive and record all the transport addresses from the received chunk AND the source IP address that sent the
         //# INIT or INIT ACK chunk.
-        self.addressing.peer = peer.addresses.clone();
-        self.ack.uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
+        self.addresses.set_peer(peer.addresses.clone());
+        let uses_nr_sack = peer.announced.nr_sack && self.announces().nr_sack;
+        self.ack.agree_on_nr_sack(uses_nr_sack);
         let initial_tsn = (1 << 32) + u64::from(peer.initial_tsn);
         let start = Start {
             own_initial: self.identity.initial_tsn,
@@ -416,7 +412,6 @@ impl Association {
             transcript: peer.transcript,
         };
         self.protection.begin(peer.protection.clone(), start);
-        self.find_payload_bytes_per_chunk();
         self.agree_on_authentication(peer);
         let foreign = self.profile.sack_flags == SackFlags::Announced && !peer.announced.sack_flags;
         self.sender.set_foreign_sack_flags(foreign);
@@ -459,8 +454,8 @@ impl Association {
             if by_handshake {
                 self.paths.trust(id);
                 self.set_state(id, PathState::Active, StateCause::Proof(ProofOfLife::Heartbeat));
-                self.schedule_heartbeat(id);
-            } else if self.addressing.local.contains(&self.paths[id].address.local_end()) {
+                self.dispatcher().schedule_heartbeat(id);
+            } else if self.addresses.local().contains(&self.paths[id].address.local_end()) {
                 self.verify_path(id);
             } else {
                 // Our INIT did not know it yet.
@@ -499,12 +494,12 @@ impl Association {
     /// A path for each address that the peer listed. Which of our addresses to use is a guess until the peer's packets tell:
     /// the one of the same position if both sides have as many, else the one of the handshake.
     fn add_listed_paths(&mut self, source: PathId) {
-        let listed = self.addressing.peer.clone();
-        let paired = listed.len() == self.addressing.local.len();
+        let listed = self.addresses.peer().clone();
+        let paired = listed.len() == self.addresses.local().len();
         let from = self.paths[source].address;
         for (index, &remote) in listed.iter().enumerate() {
             let known = self.paths.iter().any(|p| p.address.remote == remote);
-            let local = if paired { self.addressing.local[index] } else { from.local_end() };
+            let local = if paired { self.addresses.local()[index] } else { from.local_end() };
             //= docs/rfc9260.txt#section-5.1.2
             //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses in an INIT or
             //# INIT ACK chunk from its peer, it MUST use all the addresses belonging to the supported address family.
@@ -520,7 +515,7 @@ impl Association {
     }
 
     pub(crate) fn send_cookie_ack(&mut self, path: PathId) {
-        if self.addressing.guarded && self.paths.facts(path).state == PathState::Unconfirmed {
+        if self.addresses.is_guarded() && self.paths.facts(path).state == PathState::Unconfirmed {
             self.send_heartbeat(path);
         }
         //= docs/rfc9260.txt#section-3.3.12
@@ -542,7 +537,7 @@ impl Association {
     pub(crate) fn collide(&mut self, source: PathId, peer: &Peer) {
         if matches!(self.state, State::CookieWait { .. } | State::CookieEchoed { .. }) {
             self.control.clear();
-            self.lose_what_went_with_cookie();
+            self.discard_data_bundled_with_cookie();
             self.adopt_peer(peer);
             self.become_established(Some(source));
         }
@@ -567,15 +562,12 @@ impl Association {
         self.identity.initial_tsn = (1 << 32) + u64::from(body.local_initial_tsn);
         let queue = SendQueue::new(self.config.streams, self.config.first_ssn);
         let awaited_room = self.sender.restart(queue, self.identity.initial_tsn);
-        self.sack = SackProcessing::new(self.identity.initial_tsn, self.paths.len());
-        self.opportunity.burst_armed = false;
-        self.peer_window_block = PeerWindowBlock { probe: None, since: None, ..self.peer_window_block };
-        self.liveness.errors = 0;
-        self.addressing.restart();
-        self.opportunity.data_allowed = false;
+        self.recovery = LossRecovery::new(self.identity.initial_tsn, self.paths.len());
+        self.transmission.restart();
+        self.reachability.note_answer();
+        self.addresses.restart();
         self.control.clear();
         self.ack = AckState::default();
-        self.control.forward = ForwardTsnState::default();
         self.policies.restart(self.config.scheme.policies());
         self.reset_paths();
         self.adopt_peer(&Peer::from(body));
@@ -596,7 +588,6 @@ impl Association {
         for id in self.paths.ids() {
             let mtu = self.new_mtu_search(self.paths[id].address);
             self.paths.restart(id, mtu);
-            self.find_payload_bytes_per_chunk();
             let now = self.now;
             self.update_sender(|sender| sender.begin_path(id, now));
             self.dispatch_event(&Event::PathAdded(id));
@@ -608,7 +599,7 @@ impl Association {
     pub(crate) fn lacks_any(&self, addresses: &[IpAddr]) -> bool {
         addresses
             .iter()
-            .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.addressing.peer.contains(a))
+            .any(|a| !self.paths.iter().any(|p| p.address.remote == *a) && !self.addresses.peer().contains(a))
     }
 
     /// Whether these are the verification tags of both sides.

@@ -4,11 +4,10 @@ use crate::association::control::Control;
 use crate::association::heartbeat_info::read_info;
 use crate::association::{Association, policies};
 use crate::path_id::{PathId, PathState};
-use crate::policy::{Life, OpportunityCause, Probing, ProofOfLife, StateCause};
+use crate::policy::{OpportunityCause, Probing, ProofOfLife};
 use crate::profile::Start;
 use crate::send::Sender;
 use crate::stats::Discard;
-use crate::time::Span;
 
 impl Association {
     /// Begins to verify a path's address (RFC 9260 section 5.4): one small HEARTBEAT at each RTO until it answers. One that failed
@@ -23,12 +22,12 @@ impl Association {
         //= docs/rfc9260.txt#section-3.3.5
         //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce of length
         //# 64 bits or longer ([RFC4086] provides some information on randomness guidelines).
-        let nonce = self.entropy.next_u64();
+        let nonce = self.reachability.nonce();
         self.paths.begin_heartbeat(id, nonce, self.now);
         self.queue_heartbeat(id, nonce);
     }
 
-    fn queue_heartbeat(&mut self, id: PathId, nonce: u64) {
+    pub(crate) fn queue_heartbeat(&mut self, id: PathId, nonce: u64) {
         self.control.retain(|c| !matches!(c, Control::Heartbeat { path, .. } if *path == id));
         self.control.push(Control::Heartbeat { path: id, nonce });
     }
@@ -49,26 +48,9 @@ impl Association {
     /// Another HEARTBEAT in the place of the one that is not answered yet. That one's RTO goes on: however many are sent, there is
     /// an error for each RTO and no more.
     fn repeat_heartbeat(&mut self, id: PathId) {
-        let nonce = self.entropy.next_u64();
+        let nonce = self.reachability.nonce();
         self.paths.repeat_heartbeat(id, nonce, self.now);
         self.queue_heartbeat(id, nonce);
-    }
-
-    /// Schedules the next HEARTBEAT of an idle path: HB.interval plus RTO, plus or minus half an RTO (section 8.3).
-    //= docs/rfc9260.txt#section-3.3.5
-    //# An endpoint SHOULD send a HEARTBEAT (HB) chunk to its peer endpoint to probe the reachability of a particular
-    //# destination transport address defined in the present association.
-    //= docs/rfc9260.txt#section-8.3
-    //# Only one heartbeat SHOULD be sent each time the heartbeat timer expires (if multiple destinations are idle).
-    pub(crate) fn schedule_heartbeat(&mut self, id: PathId) {
-        let rto = self.paths.facts(id).rto;
-        let jitter = Span::from_nanos(self.entropy.below(rto.as_nanos().max(1)));
-        //= docs/rfc9260.txt#section-8.3
-        //# On an idle destination address that is allowed to heartbeat, it is RECOMMENDED that a HEARTBEAT chunk is sent
-        //# once per RTO of that destination address plus the protocol parameter 'HB.interval', with jittering of +/- 50%
-        //# of the RTO value and exponential backoff of the RTO if the previous HEARTBEAT chunk is unanswered.
-        let at = self.next_heartbeat_at(id, rto.over(2) + jitter);
-        self.paths.schedule_heartbeat(id, at);
     }
 
     //= docs/rfc9260.txt#section-8.3
@@ -101,7 +83,7 @@ impl Association {
             //# After this, the endpoint SHOULD continue sending HEARTBEAT chunks on this destination address but SHOULD
             //# stop increasing the counter.
             Probing::EveryRto => self.send_heartbeat(id),
-            Probing::WhenIdle => self.schedule_heartbeat(id),
+            Probing::WhenIdle => self.dispatcher().schedule_heartbeat(id),
         }
         self.consider_announcing(id);
         self.check_start();
@@ -118,13 +100,13 @@ impl Association {
         }
         let id = PathId::new(index);
         if self.take_mtu_answer(id, nonce) {
-            self.liveness.errors = 0;
-            self.path_spoke(id);
+            self.reachability.note_answer();
+            self.dispatcher().path_answered(id);
             return Ok(());
         }
         let pending = self.paths.answer_heartbeat(id, nonce).ok_or(Discard::Unexpected)?;
         let before = self.paths.facts(id).state;
-        self.liveness.errors = 0;
+        self.reachability.note_answer();
         //= docs/rfc9260.txt#section-8.1
         //# When a HEARTBEAT ACK chunk is received from the peer endpoint, the counter SHOULD also be reset.
         //= docs/rfc9260.txt#section-8.3
@@ -135,7 +117,7 @@ impl Association {
         //# address using the time value carried in the HEARTBEAT ACK chunk.
         // Its RTO is set afresh by this sample, which also ends a back-off.
         let rtt = self.now.since(pending.sent_at);
-        self.path_spoke(id);
+        self.dispatcher().path_answered(id);
         //= docs/rfc9260.txt#section-8.3
         //# Whenever a HEARTBEAT ACK chunk arrives, the sender SHOULD clear the error counter of the destination that the
         //# HEARTBEAT chunk was sent to.
@@ -143,9 +125,11 @@ impl Association {
         //# Upon the receipt of the HEARTBEAT ACK chunk, the sender of the HEARTBEAT chunk SHOULD clear the error counter
         //# of the destination transport address to which the HEARTBEAT chunk was sent and mark the destination transport
         //# address as active if it is not so marked.
-        self.path_proved(id, ProofOfLife::Heartbeat);
-        self.take_rtt(id, rtt, true);
-        self.schedule_heartbeat(id);
+        let mut dispatcher = self.dispatcher();
+        dispatcher.path_proved(id, ProofOfLife::Heartbeat);
+        dispatcher.take_rtt(id, rtt, true);
+        self.follow_events();
+        self.dispatcher().schedule_heartbeat(id);
         self.path_answered(id, before);
         self.drop_gone_addresses();
         self.succeed_namesakes(id);
@@ -175,57 +159,16 @@ impl Association {
         }
     }
 
-    /// Proof that a path works may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
-    pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
-        let healthy =
-            self.paths.facts(id).error_count == 0 && self.paths.facts(id).state == PathState::Active;
-        // A removed path stays out of service even if what it still carried arrives.
-        if healthy || self.paths[id].removed {
-            return;
-        }
-        self.sender.refresh_facts();
-        let Life { state, clears_errors } =
-            self.policies.state_after_proof(id, proof, &policies::view(self.now, &self.paths, &self.sender));
-        //= docs/rfc9260.txt#section-8.2
-        //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a
-        //# HEARTBEAT ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which
-        //# the DATA chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an
-        //# inactive destination address is marked as active.
-        if clears_errors {
-            self.paths.clear_errors(id);
-        }
-        self.set_state(id, state, StateCause::Proof(proof));
-    }
-
-    /// If no path is active the failover policy may put one into service, so that data has somewhere to go.
-    pub(crate) fn promote_if_none_active(&mut self) {
-        if self.paths.any_active() {
-            return;
-        }
-        self.sender.refresh_facts();
-        let Some(decision) = self.policies.promote(&policies::view(self.now, &self.paths, &self.sender))
-        else {
-            return;
-        };
-        let id = decision.choice;
-        self.outputs.statistics.promotions += 1;
-        // T3 keeps running: a path that a HEARTBEAT found at fault may have data in flight, and no other path has a T3 running.
-        self.paths.stop_heartbeat(id);
-        self.set_state(id, PathState::Active, StateCause::Promoted(decision.reason));
-        self.schedule_heartbeat(id);
-    }
-
     /// Whether data may start (see [`Start`]).
     pub(crate) fn check_start(&mut self) {
         let up = self.state.takes_sacks();
-        if self.opportunity.data_allowed || !up {
+        if self.transmission.is_started() || !up {
             return;
         }
         let waiting = self.paths.live().any(|id| self.paths.facts(id).state == PathState::Unconfirmed);
         let wait = self.identity.initiator && self.profile.start == Start::AfterAllConfirmed && waiting;
         if !wait {
-            self.opportunity.data_allowed = true;
-            self.open_opportunity(OpportunityCause::Application, true);
+            self.transmission.start();
         }
     }
 }

@@ -148,7 +148,7 @@ impl Association {
     /// After a packet's last chunk: decides on its acknowledgement.
     pub(crate) fn packet_done(&mut self, source: PathId, packet: PacketData) {
         if packet.any {
-            self.data_passed();
+            self.dispatcher().data_passed();
             self.consider_ack(source, packet);
         }
         if packet.any && matches!(self.state, State::ShutdownSent { .. }) {

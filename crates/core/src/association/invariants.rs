@@ -22,7 +22,7 @@ impl Association {
         self.check_gap_acked();
         let primaries = self.paths.live().filter(|id| self.paths.facts(*id).primary).count();
         assert_eq!(primaries, 1, "exactly one live path is the primary");
-        let probe = self.peer_window_block.probe.map(|p| p.tsn);
+        let probe = self.sender.window_probe();
         assert!(
             probe.is_none_or(|tsn| self.sender.outstanding().get(tsn).is_some()),
             "the window probe {probe:?} is outstanding"
@@ -35,7 +35,7 @@ impl Association {
         let mut known = outstanding.gap_acked().iter().flat_map(|&(start, end)| start..=end);
         let awaited = |tsn: &u64| outstanding.get(*tsn).is_some_and(|chunk| chunk.state.is_awaited());
         assert!(
-            self.sack.names_unsent || !known.any(|tsn| awaited(&tsn)),
+            self.recovery.names_unsent() || !known.any(|tsn| awaited(&tsn)),
             "a chunk in a known block is awaited"
         );
     }
@@ -63,10 +63,9 @@ impl Association {
         } else if !self.is_closed() {
             assert_eq!(
                 path.timers.t3.is_some(),
-                !facts.in_flight.is_zero() || self.control.forward.waits_on(id),
-                "T3 of {id:?} beside {:?} in flight and {:?}",
-                facts.in_flight,
-                self.control.forward
+                !facts.in_flight.is_zero() || self.sender.awaits_forward_tsn(id),
+                "T3 of {id:?} beside {:?} in flight",
+                facts.in_flight
             );
         }
     }

@@ -4,51 +4,46 @@
 //! [`recovery`] after losses, [`heartbeat`]s and path states, [`shutdown`], [`timers`].
 
 mod abandonment;
-mod acknowledgement;
+mod ack_state;
+mod address_manager;
 mod addresses;
-mod addressing;
 mod asconf;
 mod asconf_in;
-mod binding;
 mod buffers;
 mod chunks;
 mod confirmation;
 mod control;
-mod copies;
 mod dispatch;
-mod early;
 mod forward_tsn;
-mod gap_acks;
-mod gap_blocks;
 mod handshake;
-mod head_of_line;
 mod heartbeat;
+mod heartbeat_clock;
 mod heartbeat_info;
-mod idle;
 mod inbound;
 mod invariants;
-mod limiter;
 mod loss_tasks;
-mod missing;
 mod outbound;
 mod outputs;
-mod pacing;
+mod packets;
+mod path_events;
 mod path_mtu;
 mod paths;
 mod policies;
 mod protection;
+mod reachability;
 mod recovery;
 mod refused;
-mod reneging;
 mod reported;
-mod resend;
 mod sack_in;
 mod sack_out;
-mod send_opportunity;
 mod shutdown;
 mod sources;
 mod state;
+#[cfg(test)]
+mod testing;
 mod timers;
+mod transmission;
+mod unvalidated;
 
 use std::sync::Arc;
 
@@ -61,27 +56,29 @@ use crate::contents::Contents;
 use crate::entropy::Entropy;
 use crate::error::{AbortReason, PathError, SendError};
 use crate::path_id::{PathId, PathState};
-use crate::paths::Paths;
-use crate::policy::{AssociationFacts, PathFacts, View};
+use crate::paths::{PathOptions, Paths};
+use crate::policy::{AssociationFacts, PathFacts};
 use crate::profile::Profile;
 use crate::protection::{KEY_MANAGEMENT_PPID, PacketProtection};
 use crate::recv::{ReceivedMessage, Receiver};
 use crate::send::{AbandonCause, Reliability, SendOptions, SendQueue, Sender};
 use crate::stats::Statistics;
-use crate::time::{Span, Time, earliest};
+use crate::time::{Time, earliest};
 use crate::trace::TraceEvent;
 use crate::units::WindowBytes;
 
-use addressing::Addressing;
+use ack_state::AckState;
+use address_manager::AddressManager;
 pub(crate) use asconf_in::is_of_one_host;
 use control::ControlQueue;
 pub(crate) use handshake::{CookieSource, Peer};
 use outputs::Outputs;
+use packets::PacketContext;
 use policies::PolicyState;
-use sack_in::SackProcessing;
-use sack_out::AckState;
-use send_opportunity::SendOpportunity;
+use reachability::Reachability;
+use recovery::LossRecovery;
 use state::State;
+use transmission::Transmission;
 
 /// The most chunks that may be outstanding: within reach of a SACK's 16-bit gap offsets, and few enough that the stream
 /// sequence numbers of their messages stay within half of their space.
@@ -175,52 +172,22 @@ pub(crate) struct Identity {
     contents: Contents,
 }
 
-/// Whether the peer is there.
-#[derive(Clone, Copy, Debug)]
-struct Liveness {
-    /// Consecutive errors on all paths (RFC 9260 section 8.1).
-    errors: u32,
-    /// When the peer's latest packet came, or later if it was not asked for one.
-    silent_since: Time,
-    /// When the latest DATA left or came.
-    data_at: Time,
-}
-
-/// A zero-window probe in flight: while it is answered, its time-outs are not errors.
-#[derive(Clone, Copy, Debug)]
-struct WindowProbe {
-    tsn: u64,
-    /// When the last SACK came since it was sent first.
-    answered_at: Option<Time>,
-}
-
-/// The time in which only the peer's window holds data back.
-#[derive(Clone, Copy, Debug, Default)]
-struct PeerWindowBlock {
-    probe: Option<WindowProbe>,
-    since: Option<Time>,
-    /// The path of the head of line when that was last recorded.
-    by: Option<PathId>,
-}
-
 /// One association of an [`Endpoint`](crate::Endpoint).
 #[derive(Debug)]
 pub struct Association {
     config: AssociationConfig,
     profile: Arc<Profile>,
     policies: PolicyState,
-    entropy: Entropy,
     state: State,
     now: Time,
     identity: Identity,
-    addressing: Addressing,
+    addresses: AddressManager,
     protection: PacketProtection,
     paths: Paths,
-    liveness: Liveness,
+    reachability: Reachability,
     sender: Sender,
-    opportunity: SendOpportunity,
-    peer_window_block: PeerWindowBlock,
-    sack: SackProcessing,
+    transmission: Transmission,
+    recovery: LossRecovery,
     receiver: Option<Receiver>,
     /// What is read decides how large the receive buffer gets.
     reading: buffers::Reading,
@@ -233,6 +200,11 @@ impl Association {
     pub(crate) fn new(now: Time, config: AssociationConfig, seed: AssociationSeed) -> Self {
         let entropy = seed.entropy;
         let profile = Arc::new(config.profile.clone());
+        let path_options = PathOptions {
+            default_packet_bytes: config.mtu_bytes.saturating_sub(40).max(512),
+            searches_mtu: config.mtu_search_up_to_bytes.is_some(),
+            silence_limit: config.path_silence_limit,
+        };
         let policies = PolicyState::new(config.scheme.policies(), entropy.fork("policies"));
         // AUTH and the DTLS chunk exclude each other (draft-ietf-tsvwg-sctp-dtls-chunk, section "SCTP Considerations").
         let authenticates = config.address_changes.asconf && config.protection.is_none();
@@ -243,7 +215,7 @@ impl Association {
         });
         // Unwrapped TSNs start in the second epoch, so that what lies before the first one needs no sign.
         let initial_tsn = (1 << 32) + u64::from(seed.initial_tsn);
-        let mut association = Association {
+        Association {
             sender: Sender::new(
                 Arc::clone(&profile),
                 SendQueue::new(config.streams, config.first_ssn),
@@ -251,7 +223,6 @@ impl Association {
                 config.send_buffer_bytes,
             ),
             policies,
-            entropy,
             state: State::new(),
             now,
             identity: Identity {
@@ -265,7 +236,7 @@ impl Association {
                 integrity: seed.integrity,
                 contents: if config.protection.is_some() { Contents::Carried } else { seed.contents },
             },
-            addressing: Addressing::new(
+            addresses: AddressManager::new(
                 seed.encapsulation,
                 seed.guarded,
                 seed.local_addresses,
@@ -273,21 +244,18 @@ impl Association {
                 local_random,
             ),
             protection: PacketProtection::new(offer),
-            paths: Paths::new(Arc::clone(&profile)),
+            paths: Paths::new(Arc::clone(&profile), path_options),
             profile,
-            liveness: Liveness { errors: 0, silent_since: now, data_at: now },
-            opportunity: SendOpportunity::closed(),
-            peer_window_block: PeerWindowBlock::default(),
-            sack: SackProcessing::new(initial_tsn, 0),
+            reachability: Reachability::new(now, entropy),
+            transmission: Transmission::closed(),
+            recovery: LossRecovery::new(initial_tsn, 0),
             receiver: None,
             reading: buffers::Reading { began: now, bytes: 0 },
             ack: AckState::default(),
             control: ControlQueue::default(),
             outputs: Outputs::new(config.trace),
             config,
-        };
-        association.find_payload_bytes_per_chunk();
-        association
+        }
     }
 
     /// Hands over a message at `now`, from which its lifetime counts, if it has one.
@@ -498,7 +466,7 @@ impl Association {
 
     /// Counters, with what is under way counted up to the latest call.
     pub fn statistics(&self) -> Statistics {
-        let blocked = self.peer_window_block.since.map_or(0, |since| self.now.since(since).as_nanos());
+        let blocked = self.transmission.blocked_since().map_or(0, |since| self.now.since(since).as_nanos());
         let blocked_by_peer_window_ns = self.outputs.statistics.blocked_by_peer_window_ns + blocked;
         Statistics { blocked_by_peer_window_ns, ..self.outputs.statistics }
     }
@@ -540,11 +508,6 @@ impl Association {
         self.outputs.next_event()
     }
 
-    /// Everything a policy may see, now.
-    pub(crate) fn view(&self) -> View<'_> {
-        policies::view(self.now, &self.paths, &self.sender)
-    }
-
     /// Time never runs backwards here: a late `now` is taken as the latest.
     pub(crate) fn clock(&mut self, now: Time) {
         self.now = self.now.max(now);
@@ -560,7 +523,7 @@ impl Association {
         if self.is_closed() {
             return Err(PathError::Closed);
         }
-        let id = self.new_path(self.addressing.encapsulation.complete(address.into()))?;
+        let id = self.new_path(self.addresses.encapsulation().complete(address.into()))?;
         // During the handshake the peer would not answer; its end verifies every path.
         if !self.is_opening() {
             self.outputs.report(AssociationEvent::PathAdded { path: id });
@@ -601,14 +564,14 @@ impl Association {
 
     fn become_closed(&mut self, event: AssociationEvent) {
         self.state = State::Closed { gracefully: event == AssociationEvent::Closed };
-        self.sack.reneging_at = None;
-        if let Some(asconf) = &mut self.addressing.asconf {
+        self.recovery.stop();
+        if let Some(asconf) = self.addresses.asconf_mut() {
             asconf.stop_timer();
         }
         self.paths.stop_timers();
-        self.opportunity = SendOpportunity::closed();
+        self.transmission.close();
         self.ack = AckState::default();
-        self.control.forward = forward_tsn::ForwardTsnState::default();
+        self.sender.end_forward_tsn();
         self.outputs.report(event);
     }
 
@@ -617,23 +580,17 @@ impl Association {
         if self.is_closed() {
             return None;
         }
-        let t4 = self.addressing.asconf.as_ref().and_then(asconf::Asconf::t4);
+        let t4 = self.addresses.asconf().and_then(asconf::Asconf::t4);
         earliest([
             self.state.next_timer(),
             t4,
-            self.sack.reneging_at,
-            self.ack.deadline,
-            self.opportunity.next_at,
-            self.opportunity.paced.at,
+            self.recovery.deadline(),
+            self.ack.deadline(),
+            self.transmission.deadline(),
             self.policies.deadline(),
             self.sender.next_expiry(),
             self.paths.next_timer(),
         ])
-    }
-
-    /// The time a silent path is given before it counts as failed.
-    fn silence_limit(&self) -> Option<Span> {
-        self.config.path_silence_limit
     }
 }
 

@@ -7,9 +7,7 @@ use crate::association::Association;
 use crate::association::control::Control;
 use crate::config::InterfaceMtu;
 use crate::path_id::PathId;
-use crate::paths::{LEAST_WAIT, MtuSearch, MtuStep, PendingHeartbeat, Sizes};
-use crate::policy::StateCause;
-use crate::time::Span;
+use crate::paths::{MtuSearch, MtuStep, PendingHeartbeat, Sizes};
 
 /// The IP packet size of Ethernet, which most paths carry.
 const USUAL_MTU: usize = 1500;
@@ -49,7 +47,7 @@ impl Association {
 
     /// No more than the interface of a path's local address takes, if that is known.
     fn interface_limited(&self, mtu_bytes: usize, address: PathAddress) -> usize {
-        self.addressing.interface_mtu(address.local_end()).map_or(mtu_bytes, |limit| limit.min(mtu_bytes))
+        self.addresses.interface_mtu(address.local_end()).map_or(mtu_bytes, |limit| limit.min(mtu_bytes))
     }
 
     /// The largest packet that both receive buffers hold enough of. Before the handshake the peer's is not known.
@@ -61,7 +59,7 @@ impl Association {
 
     /// The interfaces of our addresses take packets of these sizes from now on.
     pub(crate) fn set_interface_mtus(&mut self, mtus: Arc<[InterfaceMtu]>) {
-        self.addressing.set_interface_mtus(mtus);
+        self.addresses.set_interface_mtus(mtus);
         self.bound_packet_sizes();
     }
 
@@ -80,16 +78,7 @@ impl Association {
 
     /// Adopts what follows from another packet size of a path.
     fn packet_size_changed(&mut self) {
-        self.find_payload_bytes_per_chunk();
         self.adopt_windows();
-    }
-
-    /// A path came into service: it is probed from now on. One that was promoted for want of a better one has answered nothing,
-    /// and has a time-out to do so first.
-    pub(crate) fn begin_mtu_probing(&mut self, id: PathId, cause: StateCause) {
-        let promoted = matches!(cause, StateCause::Promoted(_));
-        let wait = if promoted { self.paths.facts(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
-        self.paths.begin_mtu_search(id, wait, self.now);
     }
 
     /// Handles the end of the wait for a probe, or the time of the next one.
@@ -100,7 +89,7 @@ impl Association {
     }
 
     fn probe_mtu(&mut self, id: PathId) {
-        let nonce = self.entropy.next_u64();
+        let nonce = self.reachability.nonce();
         if let MtuStep::Probe(bytes) = self.paths.begin_mtu_probe(id, nonce, self.now) {
             self.control.offer(Control::MtuProbe { path: id, nonce, bytes });
         }

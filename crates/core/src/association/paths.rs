@@ -7,13 +7,10 @@ use crate::association::{Association, AssociationEvent};
 use crate::error::PathError;
 use crate::path_id::{PathId, PathState};
 use crate::paths::NewPath;
-use crate::policy::{Event, LossCause, OpportunityCause, Reason, Refused, StateCause};
-use crate::time::Span;
-use crate::trace::Decided;
+use crate::policy::{Event, LossCause, OpportunityCause, Reason, StateCause};
 
-/// Common header, and the DATA chunk's own.
+/// Length of the common header.
 const COMMON_HEADER: usize = 12;
-const DATA_HEADER: usize = 16;
 
 impl Association {
     pub(crate) fn new_path(&mut self, address: PathAddress) -> Result<PathId, PathError> {
@@ -27,16 +24,15 @@ impl Association {
         let is_new = id.index() == self.paths.len();
         self.paths.add(id, NewPath { address, packet_bytes, mtu });
         if is_new {
-            self.sack.add_path();
+            self.recovery.add_path();
         }
         if let Some(opening) = self.state.opening_mut() {
             opening.add_path(id);
         }
-        self.find_payload_bytes_per_chunk();
         let now = self.now;
         self.update_sender(|sender| sender.begin_path(id, now));
-        self.addressing.note_change();
-        self.addressing.unbar(&address);
+        self.addresses.note_change();
+        self.addresses.unbar(&address);
         self.dispatch_event(&Event::PathAdded(id));
         Ok(id)
     }
@@ -54,42 +50,7 @@ impl Association {
     /// The headers around an SCTP packet, and what protection adds to it.
     pub(crate) fn overhead(&self, remote: IpAddr) -> usize {
         let ip_header = if remote.is_ipv4() { 20 } else { 40 };
-        ip_header + self.addressing.encapsulation.header_bytes() + self.protection.reserved_bytes()
-    }
-
-    /// The user bytes that fit one DATA chunk on every path: where sizes are searched for, every path in service, since one
-    /// that never answers would hold all others to the base size.
-    //= docs/rfc9260.txt#section-6
-    //# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
-    //= docs/rfc9260.txt#section-6.9
-    //# If its peer is multi-homed, the endpoint SHOULD choose a DATA chunk size smaller than or equal to the AMDCS.
-    //= docs/rfc9260.txt#section-6.9
-    //# The sender SHOULD choose a size of DATA chunks that is smaller than or equal to the AMDCS.
-    //= docs/rfc9260.txt#section-7.3
-    //# 2)  The sender SHOULD track an AMDCS that will be the smallest PMDCS discovered for all of the peer's destination
-    //# addresses.
-    //= docs/rfc9260.txt#section-7.3
-    //# When fragmenting messages into multiple parts, this AMDCS SHOULD be used to calculate the size of each DATA chunk.
-    pub(crate) fn payload_bytes_per_chunk(&self) -> usize {
-        debug_assert_eq!(self.addressing.payload_bytes_per_chunk, self.smallest_payload_bytes());
-        self.addressing.payload_bytes_per_chunk
-    }
-
-    /// Paths, their packet sizes or their states have changed. What follows from them is asked for several times with each packet.
-    pub(super) fn find_payload_bytes_per_chunk(&mut self) {
-        self.addressing.payload_bytes_per_chunk = self.smallest_payload_bytes();
-    }
-
-    fn smallest_payload_bytes(&self) -> usize {
-        let searched = self.config.mtu_search_up_to_bytes.is_some();
-        let in_service = self.paths.live().filter(|&id| searched && self.paths.facts(id).is_active());
-        let smallest = in_service.map(|id| self.paths[id].packet_bytes).min();
-        let smallest = smallest.or_else(|| self.paths.live().map(|id| self.paths[id].packet_bytes).min());
-        let packet = smallest.unwrap_or_else(|| self.config.mtu_bytes.saturating_sub(40).max(512));
-        //= docs/rfc9260.txt#section-6.9
-        //# When determining when to fragment, the SCTP implementation MUST take into account the SCTP packet header as
-        //# well as the DATA chunk header(s).
-        (packet - COMMON_HEADER - self.confirmation_bytes()) / 4 * 4 - DATA_HEADER
+        ip_header + self.addresses.encapsulation().header_bytes() + self.protection.reserved_bytes()
     }
 
     pub(crate) fn retire_path(&mut self, id: PathId) -> Result<(), PathError> {
@@ -104,8 +65,7 @@ impl Association {
         );
         self.mark_path_lost(id, LossCause::Timeout, true);
         self.paths.retire(id);
-        self.find_payload_bytes_per_chunk();
-        self.addressing.note_change();
+        self.addresses.note_change();
         self.control.retain(|c| c.path() != id);
         self.cease_announcing(id);
         self.dispatch_event(&Event::PathRemoved(id));
@@ -122,7 +82,7 @@ impl Association {
 
     /// How often the addresses and ports of the paths have changed.
     pub(crate) fn address_changes(&self) -> u32 {
-        self.addressing.changes()
+        self.addresses.changes()
     }
 
     /// Where the peer can be reached, in the order of the paths.
@@ -142,7 +102,7 @@ impl Association {
             let path = &self.paths[*id];
             !path.removed
                 && self.paths.facts(*id).state == PathState::Active
-                && !self.addressing.is_gone(path.address.local_end())
+                && !self.addresses.is_gone(path.address.local_end())
         };
         let primary = || self.paths.live().find(|id| self.paths.facts(*id).primary);
         preferred
@@ -165,38 +125,11 @@ impl Association {
         std::iter::once(first).chain(from_first).nth(turn).unwrap_or(first)
     }
 
+    /// Puts a path into a state. See [`Dispatcher::set_state`].
+    ///
+    /// [`Dispatcher::set_state`]: crate::association::dispatch::Dispatcher::set_state
     pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {
-        let Some(from) = self.paths.set_state(id, to, self.now) else { return };
-        self.find_payload_bytes_per_chunk();
-        let reason = match cause {
-            StateCause::Errors(reason) | StateCause::Promoted(reason) => reason,
-            StateCause::Proof(_) => Reason::rule("the path answered"),
-        };
-        self.record(Decided::State(id, to), 0, reason, &Refused::new());
-        if to == PathState::Active {
-            self.begin_mtu_probing(id, cause);
-        } else {
-            self.unbind_path(id);
-            self.withdraw_forward_tsn(id);
-        }
-        self.dispatch_event(&Event::PathState { path: id, from, to, cause });
-        //= docs/rfc9260.txt#section-8.3
-        //# The endpoint SHOULD report to the upper layer when an inactive destination address is marked as active due to
-        //# the reception of the latest HEARTBEAT ACK chunk.
-        self.outputs.report(AssociationEvent::PathState { path: id, state: to });
-    }
-
-    /// A path carried something whose answer is a round-trip sample, so that no HEARTBEAT is needed for one. A
-    /// retransmission is not (RFC 9260 section 8.3): an alternate path that carries nothing else would keep a backed-off
-    /// RTO for ever.
-    pub(crate) fn restart_heartbeat_clock(&mut self, id: PathId) {
-        if self.paths[id].timers.heartbeat.is_some() {
-            self.schedule_heartbeat(id);
-        }
-    }
-
-    pub(crate) fn take_rtt(&mut self, id: PathId, rtt: Span, heartbeat: bool) {
-        self.paths.take_rtt_sample(id, rtt);
-        self.dispatch_event(&Event::RttSample { path: id, rtt, heartbeat });
+        self.dispatcher().set_state(id, to, cause);
+        self.follow_events();
     }
 }

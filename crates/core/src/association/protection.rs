@@ -1,22 +1,19 @@
 //! Protected packets of an association, in and out, and what its driver says about keys
 //! (draft-ietf-tsvwg-sctp-dtls-chunk of July 2026, sections "DTLS Chunk Handling" and "Abstract API").
 
-use anabranch_wire::{
-    Chunk, ChunkType, DataView, Header, InitView, PacketView, PacketWriter, Param, RawParam, Tsn,
-};
+use anabranch_wire::{Chunk, ChunkType, DataView, InitView, PacketView, Param, RawParam, Tsn};
 
 use crate::association::Association;
+use crate::association::packets::PacketContext;
 use crate::association::state::State;
-use crate::config::Integrity;
 use crate::error::AbortReason;
 use crate::init::{AsconfProof, protection_parameter};
-use crate::packet_buffer::PacketBuffer;
 use crate::path_id::PathId;
 use crate::policy::{LossCause, OpportunityCause};
 use crate::protection::{
-    Agreement, Cover, ENVELOPE_BYTES, KeyError, KeyManagementRole, KeyUse, MessageEnd, Mismatch,
-    ParameterBytes, ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError,
-    TAG_BYTES, agree, contradiction, is_key_management,
+    Agreement, Cover, KeyError, KeyManagementRole, KeyUse, MessageEnd, Mismatch, ParameterBytes,
+    ParameterPair, Protection, ProtectionMode, RecordCipher, RestartContext, SealError, agree, contradiction,
+    is_key_management,
 };
 use crate::stats::Discard;
 use crate::time::Time;
@@ -71,7 +68,6 @@ impl Association {
         self.protection.install_send(epoch, cipher)?;
         let end = self.end_of_sent();
         self.protection.boundary.end_sending(end);
-        self.find_payload_bytes_per_chunk();
         Ok(())
     }
 
@@ -363,54 +359,6 @@ impl Association {
 
 /// Packets out.
 impl Association {
-    /// Writes a packet of at most `size` bytes, protected if there is a key, which adds to that. `None` if there is no room for
-    /// one. `lead` writes the chunk that has to be the first one of its packet, if there is one: it goes ahead of the confirmation.
-    pub(crate) fn build_packet<T>(
-        &mut self,
-        size: usize,
-        header: Header,
-        buf: &mut PacketBuffer,
-        lead: impl FnOnce(&mut Self, &mut PacketWriter<'_>),
-        fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
-    ) -> Option<T> {
-        if !self.protection.seals() {
-            let mut writer = PacketWriter::new(buf.room(size), header).ok()?;
-            lead(self, &mut writer);
-            let filled = fill(self, &mut writer);
-            let (length, unwritten_bytes) = match self.identity.integrity {
-                // A checksum is of all bytes, whatever they hold.
-                Integrity::Checksum => (writer.finish(), 0),
-                Integrity::Driver => {
-                    let unwritten_bytes = writer.unwritten_bytes();
-                    (writer.finish_without_checksum(), unwritten_bytes)
-                }
-            };
-            buf.keep(length, unwritten_bytes);
-            return Some(filled);
-        }
-        let room = buf.room(size + ENVELOPE_BYTES + self.confirmation_bytes());
-        let mut writer = PacketWriter::protected(room, header, TAG_BYTES).ok()?;
-        lead(self, &mut writer);
-        let leads = !writer.is_empty();
-        self.write_confirmation(&mut writer).ok()?;
-        let before = writer.len();
-        let filled = fill(self, &mut writer);
-        let length = if leads || writer.len() > before { self.seal(writer) } else { 0 };
-        buf.keep(length, 0);
-        Some(filled)
-    }
-
-    fn seal(&mut self, writer: PacketWriter<'_>) -> usize {
-        let sealed = writer.finish_protected(self.protection.seals_by(), |record| {
-            self.protection.sender().ok_or(SealError::NoSpace)?.seal(record)
-        });
-        // Without protection nothing may leave.
-        sealed.unwrap_or_else(|failure| {
-            self.protection.note_failure(failure);
-            0
-        })
-    }
-
     /// The association cannot protect packets any more, and so cannot even say that it ends.
     pub(crate) fn end_without_keys(&mut self, failure: SealError) -> Option<PathId> {
         if !self.is_closed() {

@@ -35,20 +35,17 @@ impl Association {
         let usable = |address: &IpAddr| Scope::of(*address) != Scope::Unusable;
         let all: Vec<IpAddr> = first.into_iter().chain(rest).filter(usable).take(MAX_PATHS).collect();
         for &address in &all {
-            if !self.addressing.advertised.contains(&address) {
-                // One that finds no room is reported all the same, and not withdrawn.
-                let _ = self.addressing.advertised.try_push(address);
-            }
+            self.addresses.note_advertised(address);
         }
         self.ask_all(all.into_iter().map(|local| Request::Report { local }));
     }
 
     /// Withdraws the report of an address that no path begins at.
     pub(super) fn withdraw_advertised(&mut self, local: LocalEnd) -> Result<(), PathError> {
-        if !self.addressing.advertised.contains(&local.address) {
+        if !self.addresses.is_advertised(local.address) {
             return Err(PathError::Unknown);
         }
-        self.addressing.local.retain(|end| *end != local);
+        self.addresses.withdraw_local(local);
         self.announce_removed(local);
         Ok(())
     }
@@ -70,9 +67,8 @@ impl Association {
         if is_foreign(source, address) {
             return;
         }
-        let known = self.addressing.reported.contains(&address);
-        if known || self.addressing.reported.try_push(address).is_ok() {
-            self.addressing.undelete(address);
+        if self.addresses.add_reported(address) {
+            self.addresses.undelete(address);
             // A repeated report is news too: the peer's interface may have a carrier again.
             self.outputs.report(AssociationEvent::PeerAddresses);
         }
@@ -83,7 +79,7 @@ impl Association {
     /// There are none until the peer has reported an address that a path leads to: otherwise a relay or a translator of addresses is
     /// between the two sides, which no packet is to bypass.
     pub fn reported_addresses(&self) -> impl Iterator<Item = (IpAddr, Option<u16>)> + '_ {
-        let reported = &self.addressing.reported;
+        let reported = self.addresses.reported();
         let known = self.paths.live().map(|id| self.paths[id].address).find(|a| reported.contains(&a.remote));
         let port = known.map(|address| address.udp_port);
         port.into_iter().flat_map(move |port| reported.iter().map(move |address| (*address, port)))

@@ -22,11 +22,11 @@ impl Association {
         if self.is_opening() {
             return self.answered_from_another_port(origin);
         }
-        if self.addressing.is_deleted(origin.address.remote) || !self.may_learn(origin) {
+        if self.addresses.is_deleted(origin.address.remote) || !self.may_learn(origin) {
             return None;
         }
-        let barred = self.addressing.is_barred(&origin.address);
-        if self.addressing.is_gone(origin.address.local_end()) || barred {
+        let barred = self.addresses.is_barred(&origin.address);
+        if self.addresses.is_gone(origin.address.local_end()) || barred {
             // RFC 5061 section 5.3 F4: what was on its way to an address that is being deleted counts.
             return Some(self.control_path(None));
         }
@@ -43,7 +43,7 @@ impl Association {
         };
         let id = self.paths.live().find(same)?;
         self.paths.rebind(id, origin.address);
-        self.addressing.note_change();
+        self.addresses.note_change();
         self.dispatch_event(&Event::PathRebound(id));
         Some(id)
     }
@@ -56,7 +56,7 @@ impl Association {
         match self.config.listed_addresses {
             ListedAddresses::Ignore | ListedAddresses::Protected => true,
             ListedAddresses::Use => {
-                self.addressing.peer.contains(&origin.address.remote)
+                self.addresses.peer().contains(&origin.address.remote)
                     || self.paths.live().any(|id| self.paths[id].address.remote == origin.address.remote)
             }
         }
@@ -70,7 +70,7 @@ impl Association {
             self.new_path(address)
         });
         let id = id.ok()?;
-        self.paths.mark_learned(id, self.addressing.guarded);
+        self.paths.mark_learned(id, self.addresses.is_guarded());
         self.note_received(id, bytes);
         self.outputs.report(AssociationEvent::PathAdded { path: id });
         self.unconfirm_addresses_of_peer(id);
@@ -108,7 +108,7 @@ impl Association {
         let address = self.paths[id].address;
         let namesake = self.paths.live().any(|id| self.paths[id].address.same_hosts(&address));
         if !namesake {
-            self.addressing.bar(address);
+            self.addresses.bar(address);
         }
     }
 
@@ -157,13 +157,13 @@ impl Association {
 
     /// Counts a packet that came from the far end of a path.
     fn note_received(&mut self, id: PathId, bytes: usize) {
-        self.paths.note_received(id, bytes, self.addressing.guarded);
+        self.paths.note_received(id, bytes, self.addresses.is_guarded());
     }
 
     /// Returns `true` if a packet of this length may be sent to the far end of a path, and counts it.
     pub(crate) fn may_send(&mut self, id: PathId, bytes: usize) -> bool {
         let small = SMALL_PACKET + self.protection.reserved_bytes();
-        self.paths.admit_packet(id, bytes, small, self.addressing.guarded)
+        self.paths.admit_packet(id, bytes, small, self.addresses.is_guarded())
     }
 
     /// Whether any address of the peer has proved itself, or was given by the application.

@@ -28,7 +28,7 @@ impl Association {
         if self.state.closing_mut().is_some_and(|closing| due(&mut closing.t2, now)) {
             self.handle_t2();
         }
-        if self.addressing.asconf.as_mut().is_some_and(|asconf| asconf.take_expired_t4(now)) {
+        if self.addresses.asconf_mut().is_some_and(|asconf| asconf.take_expired_t4(now)) {
             self.handle_t4();
         }
         if self.state.closing_mut().is_some_and(|closing| due(&mut closing.t5, now)) {
@@ -37,11 +37,9 @@ impl Association {
             self.send_abort("shutdown took too long");
             self.abort_with(crate::error::AbortReason::PeerUnreachable);
         }
-        if self.ack.deadline.is_some_and(|at| at <= now) {
-            self.ack_timer_expired();
-        }
-        if due(&mut self.sack.reneging_at, now) {
-            self.believe_reneging();
+        self.ack.on_deadline(now);
+        if self.recovery.deadline().is_some_and(|at| at <= now) {
+            self.handle_reneging_deadline();
         }
         for id in self.paths.ids() {
             self.handle_path_timers(id);
@@ -53,12 +51,8 @@ impl Association {
             self.open_opportunity(OpportunityCause::Policy, true);
         }
         self.abandon_due();
-        if due(&mut self.opportunity.next_at, now) {
-            self.open_opportunity(OpportunityCause::Policy, true);
-        }
-        if due(&mut self.opportunity.paced.at, now) {
-            self.resume_paced();
-        }
+        let (transmission, mut outlet) = self.transmission();
+        transmission.on_deadline(&mut outlet.d);
     }
 
     fn handle_path_timers(&mut self, id: PathId) {
@@ -103,7 +97,9 @@ impl Association {
         //# When its peer endpoint is multi-homed, an endpoint SHOULD keep an error counter for each of the destination
         //# transport addresses of the peer endpoint.
         self.paths.count_error(id);
-        self.forgive_idle_silence();
+        if self.profile.idle_heartbeats.is_some() {
+            self.reachability.forgive_idle_silence(self.profile.heartbeat_interval, self.now);
+        }
         let before = self.paths.facts(id).state;
         // RFC 9260 section 8.1: an address that never answered says nothing about the peer, nor does a HEARTBEAT on a path out of
         // service while data has another one.
@@ -118,7 +114,7 @@ impl Association {
             //# includes data retransmissions to all the destination transport addresses of the peer if it is multi-
             //# homed), including the number of unacknowledged HEARTBEAT chunks observed on the path that is currently
             //# used for data transfer.
-            self.liveness.errors += 1;
+            self.reachability.count_error();
         }
         self.sender.refresh_facts();
         let decision = self.policies.state_after_error(
@@ -135,42 +131,9 @@ impl Association {
         }
     }
 
-    /// RFC 9260 section 8.1, or by time: errors are counted over all paths, and so come the faster the more there are.
     fn is_peer_given_up(&self) -> bool {
-        match self.config.peer_silence_limit {
-            Some(limit) => self.liveness.errors > 0 && self.now.since(self.liveness.silent_since) >= limit,
-            //= docs/rfc9260.txt#section-8.1
-            //# If the value of this counter exceeds the limit indicated in the protocol parameter
-            //# 'Association.Max.Retrans', the endpoint SHOULD consider the peer endpoint unreachable and SHALL stop
-            //# transmitting any more data to it (and thus the association enters the CLOSED state).
-            None => self.liveness.errors > self.profile.association_max_retrans,
-        }
-    }
-
-    /// Data leaves on a path: the wait for an answer begins, if it has not begun before.
-    pub(crate) fn await_answer(&mut self, id: PathId) {
-        if let Some(limit) = self.silence_limit() {
-            self.paths.begin_silence(id, limit, self.now);
-        }
-        if self.paths[id].timers.silence_limit.is_none() {
-            self.begin_silence_limit(id);
-        }
-    }
-
-    /// Something that the path carried was answered: the wait begins anew.
-    pub(crate) fn path_spoke(&mut self, id: PathId) {
-        if let Some(limit) = self.silence_limit() {
-            self.paths.extend_silence(id, limit, self.now);
-        }
-        if self.paths[id].timers.silence_limit.is_some() {
-            self.begin_silence_limit(id);
-        }
-    }
-
-    fn begin_silence_limit(&mut self, id: PathId) {
-        let silence_limit =
-            self.policies.silence_limit(id, &policies::view(self.now, &self.paths, &self.sender));
-        self.paths.set_silence_limit(id, silence_limit.map(|span| self.now + span));
+        let limit = self.config.peer_silence_limit;
+        self.reachability.is_peer_unreachable(limit, self.profile.association_max_retrans, self.now)
     }
 
     /// Nothing has answered for as long as the failover policy waits: the path gets no new data and is probed. What it carries
@@ -198,7 +161,7 @@ impl Association {
         if !serves || self.paths.facts(id).in_flight.is_zero() {
             return;
         }
-        let limit = self.silence_limit().unwrap_or_default();
+        let limit = self.paths.options().silence_limit.unwrap_or_default();
         let reason = Reason::figure("silent for too long", "silence_ms", limit.as_millis_f64());
         self.set_state(id, PathState::Inactive, StateCause::Errors(reason));
         // From here on it is as if T3 had found the failure.

@@ -1,6 +1,6 @@
 //! HEARTBEATs of a path, and when they are due.
 
-use crate::path_id::PathId;
+use crate::path_id::{PathId, PathSet};
 use crate::paths::Paths;
 use crate::paths::path::{AddressValidation, PendingHeartbeat};
 use crate::time::Time;
@@ -20,6 +20,17 @@ impl Paths {
         let error_at = self[id].timers.heartbeat_timeout;
         self.begin_heartbeat(id, nonce, now);
         self.paths[id.index()].timers.heartbeat_timeout = error_at;
+    }
+
+    /// Records that the HEARTBEAT that has begun on a path is not queued yet.
+    pub(crate) fn note_unsent_heartbeat(&mut self, id: PathId) {
+        self.unsent_heartbeats.insert(id);
+    }
+
+    /// Takes the paths whose HEARTBEAT has begun and is not queued yet.
+    #[inline]
+    pub(crate) fn take_unsent_heartbeats(&mut self) -> PathSet {
+        std::mem::replace(&mut self.unsent_heartbeats, PathSet::EMPTY)
     }
 
     pub(crate) fn schedule_heartbeat(&mut self, id: PathId, at: Time) {

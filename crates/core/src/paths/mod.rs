@@ -24,7 +24,7 @@ use crate::path_id::{MAX_PATHS, PathId, PathSet, PathState};
 use crate::policy::{Estimates, Limiter, PathFacts, SendStamps, Window};
 use crate::profile::Profile;
 use crate::send::{PathBytes, Sender};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::units::ChunkBytes;
 
 pub(crate) use mtu::MtuStep;
@@ -44,10 +44,24 @@ pub(crate) struct Paths {
     paths: Vec<Path>,
     /// One for each path.
     facts: Vec<PathFacts>,
-    /// Paths that the estimator has withdrawn, and that nothing has probed for it yet.
-    withdrawn: PathSet,
+    options: PathOptions,
+    /// Length of the packets that every path carries.
+    smallest_packet_bytes: usize,
+    /// Paths whose HEARTBEAT has begun and is not queued yet.
+    unsent_heartbeats: PathSet,
     /// The pacing of a path has changed, and no timer was adapted to it yet.
     pacing_changed: bool,
+}
+
+/// The part of the configuration that concerns paths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathOptions {
+    /// Packet size before there is a path.
+    pub(crate) default_packet_bytes: usize,
+    /// Packet sizes are searched for.
+    pub(crate) searches_mtu: bool,
+    /// The time after which a path that answers nothing has failed.
+    pub(crate) silence_limit: Option<Span>,
 }
 
 /// A path that is about to be added.
@@ -60,12 +74,14 @@ pub(crate) struct NewPath {
 
 /// Lookups.
 impl Paths {
-    pub(crate) const fn new(profile: Arc<Profile>) -> Self {
+    pub(crate) const fn new(profile: Arc<Profile>, options: PathOptions) -> Self {
         Paths {
             profile,
+            options,
+            smallest_packet_bytes: options.default_packet_bytes,
             paths: Vec::new(),
             facts: Vec::new(),
-            withdrawn: PathSet::EMPTY,
+            unsent_heartbeats: PathSet::EMPTY,
             pacing_changed: false,
         }
     }
@@ -128,6 +144,12 @@ impl Paths {
         &self.profile
     }
 
+    /// The part of the configuration that concerns paths.
+    #[inline]
+    pub(crate) fn options(&self) -> &PathOptions {
+        &self.options
+    }
+
     /// Returns `true` if a live path is active.
     pub(crate) fn any_active(&self) -> bool {
         self.live().any(|id| self.facts(id).is_active())
@@ -179,6 +201,7 @@ impl Paths {
             self.paths[id.index()] = path;
             self.facts[id.index()] = facts;
         }
+        self.find_smallest_packet();
     }
 
     fn new_facts(&self, id: PathId, largest: ChunkBytes, primary: bool, ipv6: bool) -> PathFacts {
@@ -194,6 +217,7 @@ impl Paths {
         let fresh = Path::new(old.address, old.packet_bytes);
         self.paths[id.index()] = Path { removed, validation, source, mtu, ..fresh };
         self.facts[id.index()] = facts;
+        self.find_smallest_packet();
     }
 
     /// Removes a path: its timers stop, and another path becomes the primary one if this one was.
@@ -214,6 +238,7 @@ impl Paths {
         {
             self.set_primary(next);
         }
+        self.find_smallest_packet();
     }
 
     pub(crate) fn set_primary(&mut self, id: PathId) {
@@ -230,6 +255,7 @@ impl Paths {
             return None;
         }
         facts.potentially_failed_since = (to == PathState::PotentiallyFailed).then_some(now);
+        self.find_smallest_packet();
         Some(from)
     }
 
@@ -273,19 +299,12 @@ impl Paths {
         changed
     }
 
-    /// Adopts the figures of the estimator. An active path that they withdraw is kept for [`take_withdrawn`](Self::take_withdrawn).
-    pub(crate) fn adopt_estimates(&mut self, id: PathId, estimates: Estimates) {
+    /// Adopts the figures of the estimator. Returns `true` if they withdraw a path that is active and was not withdrawn before.
+    pub(crate) fn adopt_estimates(&mut self, id: PathId, estimates: Estimates) -> bool {
         let facts = &mut self.facts[id.index()];
-        if estimates.withdrawn && !facts.estimates.withdrawn && facts.is_active() {
-            self.withdrawn.insert(id);
-        }
+        let withdraws = estimates.withdrawn && !facts.estimates.withdrawn;
         facts.estimates = estimates;
-    }
-
-    /// Takes the paths that the estimator has withdrawn since the last call.
-    #[inline]
-    pub(crate) fn take_withdrawn(&mut self) -> PathSet {
-        std::mem::replace(&mut self.withdrawn, PathSet::EMPTY)
+        withdraws && facts.is_active()
     }
 
     /// Returns `true` if the pacing of a path has changed since the last call.
@@ -319,7 +338,10 @@ mod tests {
     use super::*;
     use crate::policy::Pacing;
     use crate::profile::RecoveryPoint;
-    use crate::time::{Rate, Span};
+    use crate::time::Rate;
+
+    const OPTIONS: PathOptions =
+        PathOptions { default_packet_bytes: 1_452, searches_mtu: true, silence_limit: None };
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -331,7 +353,7 @@ mod tests {
 
     /// Paths with ids from 0 on, each active.
     fn active(count: usize, profile: Profile) -> Paths {
-        let mut paths = Paths::new(Arc::new(profile));
+        let mut paths = Paths::new(Arc::new(profile), OPTIONS);
         for host in 0..count as u8 {
             let id = paths.free_id(|_| true).expect("there is a free id");
             paths.add(id, NewPath { address: address(host), packet_bytes: 1_452, mtu: None });
@@ -445,12 +467,8 @@ mod tests {
         let mut paths = active(2, Profile::rfc9260());
         paths.set_state(id(1), PathState::Inactive, at(0));
         let withdrawn = Estimates { withdrawn: true, ..Estimates::default() };
-        for path in [id(0), id(1)] {
-            paths.adopt_estimates(path, withdrawn);
-        }
-        assert_eq!(paths.take_withdrawn(), [id(0)].into_iter().collect());
-        paths.adopt_estimates(id(0), withdrawn);
-        assert_eq!(paths.take_withdrawn(), PathSet::EMPTY);
+        assert!(paths.adopt_estimates(id(0), withdrawn) && !paths.adopt_estimates(id(1), withdrawn));
+        assert!(!paths.adopt_estimates(id(0), withdrawn));
     }
 
     #[test]

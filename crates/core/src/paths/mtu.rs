@@ -1,5 +1,7 @@
 //! The packet size of a path, and the probes of larger ones (RFC 8899 section 6.2: HEARTBEAT with PAD).
 
+use anabranch_wire::DATA_HEADER_LEN;
+
 use crate::path_id::PathId;
 use crate::paths::mtu_search::{LEAST_WAIT, MtuSearch, Next, RAISE_AFTER, Sizes};
 use crate::paths::path::PendingHeartbeat;
@@ -17,6 +19,37 @@ pub(crate) enum MtuStep {
 }
 
 impl Paths {
+    /// The user bytes that fit one DATA chunk on every path, if each packet has to have room for `reserved_bytes` beside it. Where sizes
+    /// are searched for, only paths in service count: one that never answers would hold all others to the base size.
+    //= docs/rfc9260.txt#section-6
+    //# The size of each DATA chunk SHOULD be smaller than or equal to the Association Maximum DATA Chunk Size (AMDCS).
+    //= docs/rfc9260.txt#section-6.9
+    //# If its peer is multi-homed, the endpoint SHOULD choose a DATA chunk size smaller than or equal to the AMDCS.
+    //= docs/rfc9260.txt#section-6.9
+    //# The sender SHOULD choose a size of DATA chunks that is smaller than or equal to the AMDCS.
+    //= docs/rfc9260.txt#section-7.3
+    //# 2)  The sender SHOULD track an AMDCS that will be the smallest PMDCS discovered for all of the peer's destination
+    //# addresses.
+    //= docs/rfc9260.txt#section-7.3
+    //# When fragmenting messages into multiple parts, this AMDCS SHOULD be used to calculate the size of each DATA chunk.
+    #[inline]
+    pub(crate) fn payload_bytes(&self, reserved_bytes: usize) -> usize {
+        //= docs/rfc9260.txt#section-6.9
+        //# When determining when to fragment, the SCTP implementation MUST take into account the SCTP packet header as
+        //# well as the DATA chunk header(s).
+        (self.smallest_packet_bytes - COMMON_HEADER_BYTES - reserved_bytes) / 4 * 4 - DATA_HEADER_LEN
+    }
+
+    /// Finds the size that every path carries, because paths, their sizes or their states have changed: it is asked for several times
+    /// with each packet.
+    pub(super) fn find_smallest_packet(&mut self) {
+        let searches = self.options.searches_mtu;
+        let in_service = self.live().filter(|&id| searches && self.facts(id).is_active());
+        let smallest = in_service.map(|id| self[id].packet_bytes).min();
+        let smallest = smallest.or_else(|| self.live().map(|id| self[id].packet_bytes).min());
+        self.smallest_packet_bytes = smallest.unwrap_or(self.options.default_packet_bytes);
+    }
+
     /// Bounds the search of a path by other sizes. Returns `true` if the packet size has changed.
     pub(crate) fn bound_mtu(&mut self, id: PathId, sizes: Sizes, now: Time) -> bool {
         let path = &mut self.paths[id.index()];
@@ -110,6 +143,7 @@ impl Paths {
         let Some(search) = path.mtu else { return };
         path.packet_bytes = search.confirmed();
         self.facts[id.index()].largest_chunk = largest_chunk(path.packet_bytes);
+        self.find_smallest_packet();
     }
 
     /// Counts an expiry. If the path carries no large packets any more, its packets shrink to the base size, and below that to the

@@ -48,21 +48,21 @@ pub(crate) struct PendingHeartbeat {
 pub(crate) struct PathTimers {
     /// T3-rtx.
     pub(crate) t3: Option<Time>,
-    /// The next tail probe follows one that nothing has answered, and does not start T3 anew.
+    /// The next tail probe follows an unanswered one, and does not restart T3.
     pub(crate) repeats_tail_probe: bool,
     /// The next HEARTBEAT of an idle path.
     pub(crate) heartbeat: Option<Time>,
-    /// When an unanswered HEARTBEAT counts as an error.
+    /// Time at which an unanswered HEARTBEAT counts as an error.
     pub(crate) heartbeat_timeout: Option<Time>,
-    /// When a path that sent nothing counts as idle for one RTO more.
+    /// Time at which a path that sent nothing counts as idle for one RTO more.
     pub(crate) idle: Option<Time>,
-    /// How often that has expired since the path carried DATA.
+    /// Expiries of the idle timer since the path carried DATA.
     pub(crate) idle_rtos: u8,
-    /// When the path has failed unless something that it carried is answered before.
+    /// Time at which the path has failed, unless something that it carried is answered before.
     pub(crate) silence: Option<Time>,
-    /// When the time is over that the failover policy lets a path be silent.
+    /// End of the time that the failover policy lets a path be silent.
     pub(crate) silence_limit: Option<Time>,
-    /// When a probe of the packet size is lost, or the next one is due.
+    /// Time at which a probe of the packet size is lost, or the next one is due.
     pub(crate) mtu: Option<Time>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Path {
     /// A probe of it that waits for its answer, and its size.
     pub(crate) pending_mtu_probe: Option<(PendingHeartbeat, usize)>,
     pub(crate) removed: bool,
-    /// How often the peer was told of our address.
+    /// Announcements of the local address to the peer.
     pub(crate) announcements: u8,
     pub(crate) validation: AddressValidation,
     pub(crate) source: PathSource,

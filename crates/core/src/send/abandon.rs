@@ -269,11 +269,6 @@ impl Sender {
         point
     }
 
-    /// The streams that a FORWARD-TSN up to the ack point names, at most so many, and the TSN up to which it may go with them.
-    pub(crate) fn skipped_streams(&self, most: usize, streams: &mut Vec<(u16, u16)>) -> Option<u64> {
-        self.partial.skipped.streams_up_to(self.partial.ack_point, most, streams)
-    }
-
     /// Chunks that were abandoned in flight and may still turn out to be lost.
     #[inline]
     pub(crate) fn watched(&self) -> &LostList {
@@ -283,6 +278,18 @@ impl Sender {
     /// An acknowledgement covers it, or it was found lost.
     pub(crate) fn unwatch(&mut self, tsn: u64) {
         self.partial.watched.remove(tsn);
+    }
+
+    /// Forgets the chunks of a path that were abandoned in flight, because T3 has answered all that was in flight there.
+    pub(crate) fn unwatch_path(&mut self, path: PathId) {
+        let mut index = 0;
+        while let Some(tsn) = self.partial.watched.get(index) {
+            if self.outstanding.get(tsn).is_none_or(|chunk| chunk.path == path) {
+                self.partial.watched.remove(tsn);
+            } else {
+                index += 1;
+            }
+        }
     }
 
     /// Checks the records of abandoned messages against their chunks.

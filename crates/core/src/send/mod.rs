@@ -6,8 +6,10 @@ mod check;
 mod chunk_list;
 mod delivery;
 mod facts;
+mod forward_tsn;
 mod limited;
 mod lost;
+mod missing;
 mod options;
 mod outstanding;
 mod partial;
@@ -16,6 +18,7 @@ mod peer_window;
 mod queue;
 mod sender;
 mod skipped;
+mod window_probe;
 
 pub(crate) use abandon::AbandonedChunk;
 pub(crate) use bound::BoundQueues;

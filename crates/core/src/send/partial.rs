@@ -1,8 +1,10 @@
 //! What the sender knows of messages that may be given up.
 
+use crate::path_id::PathId;
 use crate::send::limited::{LimitedMessages, MessageKey};
 use crate::send::lost::LostList;
 use crate::send::skipped::SkippedMessages;
+use crate::time::Time;
 
 /// Whether the peer takes FORWARD-TSN (RFC 3758 section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,4 +65,24 @@ impl PartialReliability {
             self.watched.forget_up_to(cumulative);
         }
     }
+}
+
+/// The latest FORWARD-TSN that is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SentForwardTsn {
+    /// The TSN that it names.
+    pub(super) up_to: u64,
+    /// The ack point at that time.
+    pub(super) ack_point: u64,
+    pub(super) path: PathId,
+    pub(super) at: Time,
+}
+
+/// State of FORWARD-TSNs to the peer.
+#[derive(Debug, Default)]
+pub(super) struct ForwardTsnState {
+    pub(super) due: bool,
+    pub(super) sent: Option<SentForwardTsn>,
+    /// The streams of the next one. The memory is reused.
+    pub(super) streams: Vec<(u16, u16)>,
 }

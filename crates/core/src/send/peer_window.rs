@@ -1,6 +1,7 @@
 //! The peer's receive window as the sender estimates it, and what outstanding chunks cost of it (RFC 9260 section 6.2.1).
 
 use crate::profile::Profile;
+use crate::time::Time;
 use crate::units::WindowBytes;
 
 /// Chunks count once, however many copies of them are in flight.
@@ -159,4 +160,12 @@ impl PeerWindow {
             self.available -= cost;
         }
     }
+}
+
+/// A zero-window probe in flight: while the peer answers it, its time-outs are not errors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WindowProbe {
+    pub(super) tsn: u64,
+    /// Time of the latest SACK since the probe was sent first.
+    pub(super) answered_at: Option<Time>,
 }

@@ -18,7 +18,8 @@ use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::delivery::{Delivered, Delivery};
-use crate::send::peer_window::PeerWindow;
+use crate::send::partial::ForwardTsnState;
+use crate::send::peer_window::{PeerWindow, WindowProbe};
 use crate::send::{
     BoundQueues, Chunk, ChunkState, Draft, LostList, Outstanding, PartialReliability, PathBytes, Refused,
     SendOptions, SendQueue, Transmission,
@@ -97,6 +98,8 @@ pub(crate) struct Sender {
     /// Paths whose counts have changed since they were taken.
     pub(super) changed: PathSet,
     pub(super) facts: AssociationFacts,
+    pub(super) forward: ForwardTsnState,
+    pub(super) window_probe: Option<WindowProbe>,
 }
 
 /// What there is.
@@ -122,6 +125,8 @@ impl Sender {
             awaits_room: false,
             changed: PathSet::EMPTY,
             facts: AssociationFacts::default(),
+            forward: ForwardTsnState::default(),
+            window_probe: None,
             profile,
         }
     }
@@ -136,6 +141,8 @@ impl Sender {
         self.window.forget_costs();
         self.paths = Default::default();
         self.partial = PartialReliability::new(initial_tsn);
+        self.forward = ForwardTsnState::default();
+        self.window_probe = None;
         std::mem::take(&mut self.awaits_room)
     }
 

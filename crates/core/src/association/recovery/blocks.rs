@@ -7,9 +7,9 @@
 use anabranch_wire::{GapBlock, Item};
 use std::ops::{Deref, Range};
 
-use crate::association::Association;
-use crate::association::acknowledgement::Acknowledgement;
+use crate::association::recovery::{Acknowledgement, LossRecovery};
 use crate::intervals::{self, Interval};
+use crate::send::Sender;
 use crate::sliding::Sliding;
 
 /// Blocks that stand in the place of others. Two lists that are in order and apart, as both of these are, can be compared by what
@@ -201,22 +201,22 @@ fn low_bits((start, end): Interval) -> [u16; 2] {
     [start as u16, end as u16]
 }
 
-impl Association {
-    /// Puts the blocks in order, and finds out how many of the first are known.
-    pub(super) fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>) {
+impl LossRecovery {
+    /// Reads the blocks in order, and finds those that are known.
+    pub(super) fn read_blocks(&mut self, cumulative: u64, sack: &Acknowledgement<'_>, sender: &mut Sender) {
         let [gaps, more] = sack.gap_lists();
-        if !self.sack.blocks.has_room() && gaps.len() > 0 {
-            self.sack.make_room();
-            self.sender.make_room_for_blocks();
+        if !self.blocks.has_room() && gaps.len() > 0 {
+            self.make_room();
+            sender.make_room_for_blocks();
         }
-        let blocks = &mut self.sack.blocks;
+        let blocks = &mut self.blocks;
         blocks.forget_passed(cumulative);
         let were = blocks.len();
         let repeated = blocks.repeated(gaps.as_wire(), cumulative);
         blocks.replace_from(repeated);
         let mut reading = Reading {
             cumulative,
-            unsent: self.sender.outstanding().next_tsn(),
+            unsent: sender.outstanding().next_tsn(),
             in_order: true,
             lowest_apart: blocks.last().map_or(0, |&(_, end)| end + 2),
         };
@@ -229,9 +229,9 @@ impl Association {
         if !reading.in_order {
             blocks.sort();
         }
-        let known = intervals::above(self.sender.outstanding().gap_acked(), cumulative);
+        let known = intervals::above(sender.outstanding().gap_acked(), cumulative);
         // Where no block was missed in the SACK before, its blocks are what is known.
-        let compared = reading.in_order && one_list && self.sack.reneging_at.is_none() && were == known.len();
+        let compared = reading.in_order && one_list && self.reneging_at.is_none() && were == known.len();
         if !compared {
             blocks.change_all(intervals::common_start(blocks, known), known.len());
         }

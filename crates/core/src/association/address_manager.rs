@@ -1,0 +1,336 @@
+//! The addresses of both sides, and what the two have agreed on for changes of them (RFC 5061).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+
+use crate::address::{LocalEnd, PathAddress};
+use crate::association::asconf::Asconf;
+use crate::authentication::{Keys, RANDOM_LEN};
+use crate::config::{Encapsulation, InterfaceMtu};
+use crate::path_id::MAX_PATHS;
+
+/// A local end that the association is not to use any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Gone {
+    end: LocalEnd,
+    stage: Stage,
+}
+
+/// Progress of the removal of a local address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its paths are the only ones: they stay until another address has come.
+    Needed,
+    /// Its paths are retired, and the removal has been or is being reported to the peer.
+    Retired,
+}
+
+/// Addresses of both sides, and the agreement on changes of them.
+#[derive(Debug)]
+pub(crate) struct AddressManager {
+    encapsulation: Encapsulation,
+    /// Addresses that have not proved themselves get little: see [`Guard`](crate::Guard).
+    guarded: bool,
+    /// Ours, as far as they were not taken out of use.
+    local: Vec<LocalEnd>,
+    interface_mtus: Arc<[InterfaceMtu]>,
+    /// Local addresses that are not to be used any more.
+    gone: Vec<Gone>,
+    /// Verified and listed addresses of the peer.
+    peer: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Addresses that the peer has reported in protected packets.
+    reported: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Our addresses that the peer was told of in protected packets, without a path.
+    advertised: ArrayVec<IpAddr, MAX_PATHS>,
+    /// Addresses that the peer has deleted: what comes from there is out of the blue. No more than [`MAX_PATHS`], and mostly none,
+    /// for which an idle association needs no room.
+    deleted: Vec<IpAddr>,
+    /// Packets between these hosts, on any UDP port, do not make paths again.
+    barred: Vec<PathAddress>,
+    /// Number of times that a path was added, removed, or bound to another port.
+    changes: u32,
+    /// The random number of the offer to authenticate chunks, if there is one.
+    local_random: Option<[u8; RANDOM_LEN]>,
+    /// The keys that both sides authenticate chunks with, if they have agreed on them.
+    keys: Option<Keys>,
+    /// Both sides do ASCONF.
+    asconf: Option<Asconf>,
+}
+
+impl AddressManager {
+    pub(crate) fn new(
+        encapsulation: Encapsulation,
+        guarded: bool,
+        local: Vec<LocalEnd>,
+        interface_mtus: Arc<[InterfaceMtu]>,
+        local_random: Option<[u8; RANDOM_LEN]>,
+    ) -> Self {
+        AddressManager {
+            encapsulation,
+            guarded,
+            local,
+            interface_mtus,
+            gone: Vec::new(),
+            peer: ArrayVec::new(),
+            reported: ArrayVec::new(),
+            advertised: ArrayVec::new(),
+            deleted: Vec::new(),
+            barred: Vec::new(),
+            changes: 0,
+            local_random,
+            keys: None,
+            asconf: None,
+        }
+    }
+
+    /// Returns the largest IP packet that the interface of a local end takes, if that is known.
+    pub(crate) fn interface_mtu(&self, local: LocalEnd) -> Option<usize> {
+        self.interface_mtus.iter().find(|known| known.local == local).map(|known| known.mtu_bytes)
+    }
+
+    pub(crate) fn set_interface_mtus(&mut self, mtus: Arc<[InterfaceMtu]>) {
+        self.interface_mtus = mtus;
+    }
+
+    /// Returns how many times a path was added, removed, or bound to another port.
+    pub(crate) fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    pub(crate) fn note_change(&mut self) {
+        self.changes += 1;
+    }
+
+    #[inline]
+    pub(crate) fn encapsulation(&self) -> &Encapsulation {
+        &self.encapsulation
+    }
+
+    /// Returns `true` if addresses that have not proved themselves get little.
+    #[inline]
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
+    /// The local ends in use.
+    pub(crate) fn local(&self) -> &[LocalEnd] {
+        &self.local
+    }
+
+    /// Withdraws a local end that no path begins at.
+    pub(crate) fn withdraw_local(&mut self, end: LocalEnd) {
+        self.local.retain(|local| *local != end);
+    }
+
+    /// Takes a local end out of use. Its paths stay while they are needed.
+    pub(crate) fn begin_removal(&mut self, end: LocalEnd) {
+        self.local.retain(|local| *local != end);
+        self.gone.retain(|gone| gone.end != end);
+        self.gone.push(Gone { end, stage: Stage::Needed });
+    }
+
+    /// Takes a local end back whose paths are still there. Returns `true` if it is one.
+    pub(crate) fn revert_removal(&mut self, end: LocalEnd) -> bool {
+        let found = self.gone.iter().position(|gone| gone.end == end && gone.stage == Stage::Needed);
+        found.map(|at| self.gone.remove(at)).is_some()
+    }
+
+    /// Takes a local end into use that has a path of its own.
+    pub(crate) fn forget_removal(&mut self, end: LocalEnd) {
+        self.gone.retain(|gone| gone.end != end);
+    }
+
+    /// Takes the next local end whose paths are needed no more, as `is_needless` decides. Its paths are to be retired.
+    pub(crate) fn take_needless(
+        &mut self,
+        is_needless: impl Fn(&Self, LocalEnd) -> bool,
+    ) -> Option<LocalEnd> {
+        let waiting = |gone: &Gone| gone.stage == Stage::Needed && is_needless(self, gone.end);
+        let at = self.gone.iter().position(waiting)?;
+        self.gone[at].stage = Stage::Retired;
+        Some(self.gone[at].end)
+    }
+
+    /// Returns `true` if any local end is not to be used any more.
+    pub(crate) fn any_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Returns `true` if the paths of this local address are retired.
+    pub(crate) fn is_retired(&self, local: IpAddr) -> bool {
+        self.gone.iter().any(|gone| gone.end.address == local && gone.stage == Stage::Retired)
+    }
+
+    /// Verified and listed addresses of the peer.
+    pub(crate) fn peer(&self) -> &ArrayVec<IpAddr, MAX_PATHS> {
+        &self.peer
+    }
+
+    pub(crate) fn set_peer(&mut self, addresses: ArrayVec<IpAddr, MAX_PATHS>) {
+        self.peer = addresses;
+    }
+
+    /// Adds an address of the peer. Returns `false` if there are too many.
+    pub(crate) fn add_peer(&mut self, address: IpAddr) -> bool {
+        self.peer.try_push(address).is_ok()
+    }
+
+    pub(crate) fn remove_peer(&mut self, address: IpAddr) {
+        self.peer.retain(|known| *known != address);
+    }
+
+    /// Addresses that the peer has reported in protected packets.
+    pub(crate) fn reported(&self) -> &[IpAddr] {
+        &self.reported
+    }
+
+    /// Adds an address that the peer has reported. Returns `false` if there are too many.
+    pub(crate) fn add_reported(&mut self, address: IpAddr) -> bool {
+        self.reported.contains(&address) || self.reported.try_push(address).is_ok()
+    }
+
+    /// Returns `true` if the peer has been told of this local address, which no path begins at.
+    pub(crate) fn is_advertised(&self, local: IpAddr) -> bool {
+        self.advertised.contains(&local)
+    }
+
+    /// Records that the peer is told of a local address. One that finds no room is reported all the same, and not withdrawn.
+    pub(crate) fn note_advertised(&mut self, local: IpAddr) {
+        if !self.advertised.contains(&local) {
+            let _ = self.advertised.try_push(local);
+        }
+    }
+
+    pub(crate) fn forget_advertised(&mut self, local: IpAddr) {
+        self.advertised.retain(|advertised| *advertised != local);
+    }
+
+    /// The random number that is offered to authenticate chunks with.
+    pub(crate) fn local_random(&self) -> Option<&[u8; RANDOM_LEN]> {
+        self.local_random.as_ref()
+    }
+
+    pub(crate) fn set_local_random(&mut self, random: [u8; RANDOM_LEN]) {
+        self.local_random = Some(random);
+    }
+
+    /// The keys that both sides authenticate chunks with, if they have agreed on them.
+    #[inline]
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
+    }
+
+    pub(crate) fn set_keys(&mut self, keys: Option<Keys>) {
+        self.keys = keys;
+    }
+
+    /// The state of ASCONF, if both sides do it.
+    #[inline]
+    pub(crate) fn asconf(&self) -> Option<&Asconf> {
+        self.asconf.as_ref()
+    }
+
+    /// The same to change.
+    #[inline]
+    pub(crate) fn asconf_mut(&mut self) -> Option<&mut Asconf> {
+        self.asconf.as_mut()
+    }
+
+    pub(crate) fn end_asconf(&mut self) {
+        self.asconf = None;
+    }
+
+    /// Starts ASCONF, or starts it again after a restart.
+    pub(crate) fn begin_asconf(&mut self, our_initial_tsn: u32, peer_initial_tsn: u32) {
+        match &mut self.asconf {
+            Some(asconf) => asconf.restart(our_initial_tsn, peer_initial_tsn),
+            none => *none = Some(Asconf::new(our_initial_tsn, peer_initial_tsn)),
+        }
+    }
+
+    /// Returns `true` if a local end is not to be used any more.
+    pub(crate) fn is_gone(&self, local: LocalEnd) -> bool {
+        self.gone.iter().any(|gone| gone.end == local)
+    }
+
+    /// Packets do not make a path between these hosts again. The oldest pair makes room for a new one.
+    pub(crate) fn bar(&mut self, address: PathAddress) {
+        if self.barred.len() == MAX_PATHS {
+            self.barred.remove(0);
+        }
+        self.barred.push(address);
+    }
+
+    /// A path between these hosts was asked for.
+    pub(crate) fn unbar(&mut self, address: &PathAddress) {
+        self.barred.retain(|barred| !barred.same_hosts(address));
+    }
+
+    pub(crate) fn is_barred(&self, address: &PathAddress) -> bool {
+        self.barred.iter().any(|barred| barred.same_hosts(address))
+    }
+
+    /// The peer has deleted an address. The oldest one makes room for a new one.
+    pub(crate) fn delete(&mut self, address: IpAddr) {
+        if !self.deleted.contains(&address) {
+            if self.deleted.len() == MAX_PATHS {
+                self.deleted.remove(0);
+            }
+            self.deleted.push(address);
+        }
+        self.peer.retain(|known| *known != address);
+        self.reported.retain(|known| *known != address);
+    }
+
+    /// The peer has added an address.
+    pub(crate) fn undelete(&mut self, address: IpAddr) {
+        self.deleted.retain(|deleted| *deleted != address);
+    }
+
+    pub(crate) fn is_deleted(&self, address: IpAddr) -> bool {
+        self.deleted.contains(&address)
+    }
+
+    /// Forgets the addresses of a peer that has restarted, which names its addresses again.
+    pub(crate) fn restart(&mut self) {
+        self.deleted.clear();
+        self.reported.clear();
+        self.advertised.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oldest_deleted_address_makes_room_and_repeated_one_does_not() {
+        let mut manager = AddressManager::new(Encapsulation::None, false, Vec::new(), Arc::default(), None);
+        let address = |n: u8| IpAddr::from([192, 0, 2, n]);
+        let remembered = |manager: &AddressManager| {
+            (0..20).filter(|&n| manager.is_deleted(address(n))).collect::<Vec<_>>()
+        };
+        for n in [0, 1, 2, 3, 4, 5, 6, 7, 7, 3] {
+            manager.delete(address(n));
+        }
+        assert_eq!(remembered(&manager), [0, 1, 2, 3, 4, 5, 6, 7]);
+        manager.delete(address(8));
+        manager.undelete(address(5));
+        assert_eq!(remembered(&manager), [1, 2, 3, 4, 6, 7, 8]);
+    }
+
+    #[test]
+    fn removed_address_comes_back_only_while_its_paths_are_needed() {
+        let mut manager = AddressManager::new(Encapsulation::None, false, Vec::new(), Arc::default(), None);
+        let end = |n: u8| LocalEnd::from(IpAddr::from([192, 0, 2, n]));
+        manager.begin_removal(end(1));
+        manager.begin_removal(end(2));
+        assert!(manager.is_gone(end(1)) && !manager.is_retired(end(1).address));
+        assert_eq!(manager.take_needless(|_, gone| gone == end(2)), Some(end(2)));
+        assert_eq!(manager.take_needless(|_, gone| gone == end(2)), None, "it is taken once");
+        assert!(manager.is_retired(end(2).address) && !manager.revert_removal(end(2)));
+        assert!(manager.revert_removal(end(1)) && !manager.is_gone(end(1)));
+    }
+}

@@ -1,0 +1,169 @@
+//! Packets from their header to their seal.
+
+use anabranch_wire::{COMMON_HEADER_LEN, CONFIRMATION_LEN, Header, NoSpace, PacketWriter, padded_len};
+
+use crate::association::{Association, Identity};
+use crate::config::Integrity;
+use crate::packet_buffer::PacketBuffer;
+use crate::path_id::PathId;
+use crate::paths::Paths;
+use crate::protection::{ENVELOPE_BYTES, MessageEnd, PacketProtection, PlainEnds, SealError, TAG_BYTES};
+use crate::send::Sender;
+
+/// The parts of an association that determine the size, the header and the seal of its packets.
+pub(crate) trait PacketContext: Sized {
+    fn identity(&self) -> &Identity;
+    fn packet_protection(&self) -> &PacketProtection;
+    fn packet_protection_mut(&mut self) -> &mut PacketProtection;
+    fn sender(&self) -> &Sender;
+    fn paths(&self) -> &Paths;
+
+    //= docs/rfc9260.txt#section-3.1
+    //# On transmit, the value of the Verification Tag MUST be set to the value of the Initiate Tag received from the peer
+    //# endpoint during the association initialization, with the following exceptions:
+    //= docs/rfc9260.txt#section-8.5
+    //# When sending an SCTP packet, the endpoint MUST fill in the Verification Tag field of the outbound packet with the
+    //# tag value in the Initiate Tag parameter of the INIT or INIT ACK chunk received from its peer.
+    fn header(&self) -> Header {
+        Header {
+            source_port: self.identity().local_port,
+            destination_port: self.identity().peer_port,
+            verification_tag: self.identity().peer_tag,
+        }
+    }
+
+    /// Bytes at the beginning of each packet that the confirmation takes.
+    fn confirmation_bytes(&self) -> usize {
+        let pending =
+            self.packet_protection().confirming.as_ref().is_some_and(|confirming| !confirming.is_done());
+        if pending && self.packet_protection().seals() { CONFIRMATION_LEN } else { 0 }
+    }
+
+    /// Bytes of a path's packets that are left beside the confirmation.
+    fn packet_room(&self, id: PathId) -> usize {
+        self.paths()[id].packet_bytes - self.confirmation_bytes()
+    }
+
+    /// The user bytes that fit one DATA chunk on every path.
+    #[inline]
+    fn payload_bytes_per_chunk(&self) -> usize {
+        self.paths().payload_bytes(self.confirmation_bytes())
+    }
+
+    /// Adds the confirmation to a packet that is going to be sealed, while the peer needs it.
+    fn write_confirmation(&self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
+        match &self.packet_protection().confirming {
+            Some(confirming) if !confirming.is_done() => {
+                writer.confirmation(&confirming.ours(self.plain_ends()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the end of the messages sent until now.
+    fn end_of_sent(&self) -> MessageEnd {
+        MessageEnd { tsn: self.sender().lowest_unsent() - 1, next_ssn: self.sender().queue().next_ssn(0) }
+    }
+
+    fn plain_ends(&self) -> PlainEnds {
+        // A client has no key to send with when the server's confirmation comes, and nothing more to say in the clear.
+        let sent = self.packet_protection().boundary.sent().unwrap_or_else(|| self.end_of_sent());
+        PlainEnds { sent: sent.to_wire(), received: self.packet_protection().boundary.received().to_wire() }
+    }
+
+    /// Returns `true` if a packet of this path has room for a chunk.
+    fn fits(&self, path: PathId, tsn: u64) -> bool {
+        COMMON_HEADER_LEN + padded_len(self.sender().chunk_len(tsn)) <= self.paths()[path].packet_bytes
+    }
+
+    /// RFC 9260 section 6.9: a chunk that was cut for a larger path is not cut again, its packet is left to IP to fragment.
+    //= docs/rfc9260.txt#section-6.9
+    //# Instead, if the PMTU has been reduced, then IP fragmentation MUST be used.
+    fn packet_size_for(&self, path: PathId, tsn: u64) -> usize {
+        let bytes = self.sender().chunk_len(tsn);
+        self.packet_room(path).max(COMMON_HEADER_LEN + padded_len(bytes))
+    }
+
+    /// Writes a packet of at most `size` bytes into `buf`.
+    fn write_packet<T>(
+        &mut self,
+        size: usize,
+        buf: &mut PacketBuffer,
+        fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
+    ) -> T {
+        //= docs/rfc9260.txt#section-6.10
+        //# The total size of the resultant SCTP packet MUST be less that or equal to the current PMTU.
+        let header = self.header();
+        self.build_packet(size, header, buf, |_, _| (), fill).expect("a path's packets hold 512 B and more")
+    }
+
+    /// Writes a packet of at most `size` bytes, protected if there is a key, which adds to that. `None` if there is no room for
+    /// one. `lead` writes the chunk that has to be the first one of its packet, if there is one: it goes ahead of the confirmation.
+    fn build_packet<T>(
+        &mut self,
+        size: usize,
+        header: Header,
+        buf: &mut PacketBuffer,
+        lead: impl FnOnce(&mut Self, &mut PacketWriter<'_>),
+        fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>) -> T,
+    ) -> Option<T> {
+        if !self.packet_protection().seals() {
+            let mut writer = PacketWriter::new(buf.room(size), header).ok()?;
+            lead(self, &mut writer);
+            let filled = fill(self, &mut writer);
+            let (length, unwritten_bytes) = match self.identity().integrity {
+                // A checksum is of all bytes, whatever they hold.
+                Integrity::Checksum => (writer.finish(), 0),
+                Integrity::Driver => {
+                    let unwritten_bytes = writer.unwritten_bytes();
+                    (writer.finish_without_checksum(), unwritten_bytes)
+                }
+            };
+            buf.keep(length, unwritten_bytes);
+            return Some(filled);
+        }
+        let room = buf.room(size + ENVELOPE_BYTES + self.confirmation_bytes());
+        let mut writer = PacketWriter::protected(room, header, TAG_BYTES).ok()?;
+        lead(self, &mut writer);
+        let leads = !writer.is_empty();
+        self.write_confirmation(&mut writer).ok()?;
+        let before = writer.len();
+        let filled = fill(self, &mut writer);
+        let length = if leads || writer.len() > before { self.seal(writer) } else { 0 };
+        buf.keep(length, 0);
+        Some(filled)
+    }
+
+    fn seal(&mut self, writer: PacketWriter<'_>) -> usize {
+        let sealed = writer.finish_protected(self.packet_protection().seals_by(), |record| {
+            self.packet_protection_mut().sender().ok_or(SealError::NoSpace)?.seal(record)
+        });
+        // Without protection nothing may leave.
+        sealed.unwrap_or_else(|failure| {
+            self.packet_protection_mut().note_failure(failure);
+            0
+        })
+    }
+}
+
+impl PacketContext for Association {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn packet_protection(&self) -> &PacketProtection {
+        &self.protection
+    }
+
+    fn packet_protection_mut(&mut self) -> &mut PacketProtection {
+        &mut self.protection
+    }
+
+    fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    fn paths(&self) -> &Paths {
+        &self.paths
+    }
+}

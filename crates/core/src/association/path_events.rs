@@ -1,0 +1,126 @@
+//! Changes of a path that policies hear of: its state, its answers and its round-trip times.
+
+use crate::association::AssociationEvent;
+use crate::association::dispatch::Dispatcher;
+use crate::path_id::{PathId, PathState};
+use crate::paths::LEAST_WAIT;
+use crate::policy::{Event, Life, ProofOfLife, Reason, Refused, StateCause};
+use crate::send::Admitted;
+use crate::time::Span;
+use crate::trace::Decided;
+
+impl Dispatcher<'_> {
+    /// Puts a path into a state. One that leaves service gives back what was bound to it.
+    pub(crate) fn set_state(&mut self, id: PathId, to: PathState, cause: StateCause) {
+        let Some(from) = self.paths.set_state(id, to, self.now) else { return };
+        let reason = match cause {
+            StateCause::Errors(reason) | StateCause::Promoted(reason) => reason,
+            StateCause::Proof(_) => Reason::rule("the path answered"),
+        };
+        self.record(Decided::State(id, to), 0, reason, &Refused::new());
+        if to == PathState::Active {
+            // A path that was promoted for want of a better one has answered nothing, and has a time-out to do so first.
+            let promoted = matches!(cause, StateCause::Promoted(_));
+            let wait = if promoted { self.paths.facts(id).rto.max(LEAST_WAIT) } else { Span::ZERO };
+            self.paths.begin_mtu_search(id, wait, self.now);
+        } else {
+            self.unbind_path(id);
+            self.withdraw_forward_tsn(id);
+        }
+        self.dispatch(&Event::PathState { path: id, from, to, cause });
+        //= docs/rfc9260.txt#section-8.3
+        //# The endpoint SHOULD report to the upper layer when an inactive destination address is marked as active due to
+        //# the reception of the latest HEARTBEAT ACK chunk.
+        self.outputs.report(AssociationEvent::PathState { path: id, state: to });
+    }
+
+    /// Gives back the chunks that were bound to a path and not sent, to be placed again.
+    pub(crate) fn unbind_path(&mut self, path: PathId) {
+        while let Some(Admitted { tsn, bytes }) = self.update_sender(|sender| sender.unbind(path)) {
+            self.dispatch(&Event::Unbound { path, tsn, bytes });
+        }
+    }
+
+    /// Handles a proof that a path works, which may clear its errors and bring it back (RFC 9260 section 8.2, CMT-PF).
+    pub(crate) fn path_proved(&mut self, id: PathId, proof: ProofOfLife) {
+        let facts = self.paths.facts(id);
+        let healthy = facts.error_count == 0 && facts.state == PathState::Active;
+        // A removed path stays out of service even if what it still carried arrives.
+        if healthy || self.paths[id].removed {
+            return;
+        }
+        self.sender.refresh_facts();
+        let Life { state, clears_errors } =
+            self.ask(|policies, view| policies.state_after_proof(id, proof, view));
+        //= docs/rfc9260.txt#section-8.2
+        //# When an outstanding TSN is acknowledged or a HEARTBEAT chunk sent to that address is acknowledged with a
+        //# HEARTBEAT ACK chunk, the endpoint SHOULD clear the error counter of the destination transport address to which
+        //# the DATA chunk was last sent (or HEARTBEAT chunk was sent) and SHOULD also report to the upper layer when an
+        //# inactive destination address is marked as active.
+        if clears_errors {
+            self.paths.clear_errors(id);
+        }
+        self.set_state(id, state, StateCause::Proof(proof));
+    }
+
+    /// Starts the wait for an answer to data that leaves on a path, if it has not begun before.
+    pub(crate) fn await_answer(&mut self, id: PathId) {
+        if let Some(limit) = self.paths.options().silence_limit {
+            self.paths.begin_silence(id, limit, self.now);
+        }
+        if self.paths[id].timers.silence_limit.is_none() {
+            self.begin_silence_limit(id);
+        }
+    }
+
+    /// Starts that wait again, because something that the path carried was answered.
+    pub(crate) fn path_answered(&mut self, id: PathId) {
+        if let Some(limit) = self.paths.options().silence_limit {
+            self.paths.extend_silence(id, limit, self.now);
+        }
+        if self.paths[id].timers.silence_limit.is_some() {
+            self.begin_silence_limit(id);
+        }
+    }
+
+    fn begin_silence_limit(&mut self, id: PathId) {
+        let limit = self.ask(|policies, view| policies.silence_limit(id, view));
+        self.paths.set_silence_limit(id, limit.map(|span| self.now + span));
+    }
+
+    /// Adds a round-trip sample.
+    pub(crate) fn take_rtt(&mut self, id: PathId, rtt: Span, heartbeat: bool) {
+        self.paths.take_rtt_sample(id, rtt);
+        self.dispatch(&Event::RttSample { path: id, rtt, heartbeat });
+    }
+
+    /// Decides whether a FORWARD-TSN is due.
+    pub(crate) fn consider_forward_tsn(&mut self) {
+        let paths = &*self.paths;
+        self.sender.consider_forward_tsn(self.now, |path| {
+            let facts = paths.facts(path);
+            facts.rtt.smoothed.unwrap_or(facts.rto)
+        });
+    }
+
+    /// Handles a cumulative TSN that may acknowledge a FORWARD-TSN. The abandoned data may have arrived after all, on any path.
+    pub(crate) fn forward_tsn_acked(&mut self, cumulative: u64) {
+        if let Some(path) = self.sender.take_acked_forward_tsn(cumulative) {
+            self.stop_t3_of_empty_paths();
+            self.path_proved(path, ProofOfLife::Ambiguous);
+        }
+    }
+
+    /// Makes the FORWARD-TSN due again that waits on a path whose T3 has expired, or that is out of service.
+    pub(crate) fn withdraw_forward_tsn(&mut self, path: PathId) {
+        if self.sender.withdraw_forward_tsn(path) {
+            self.stop_t3_of_empty_paths();
+        }
+    }
+
+    /// Stops T3 of each path with nothing in flight.
+    pub(crate) fn stop_t3_of_empty_paths(&mut self) {
+        let sender = &*self.sender;
+        self.paths.stop_t3_of_empty_paths(|id| sender.awaits_forward_tsn(id));
+    }
+}

@@ -1,0 +1,90 @@
+//! Crediting what gap blocks acknowledge.
+//!
+//! Blocks repeat what earlier SACKs said, and name holes that wait for other paths. Only chunks that are newly covered are
+//! visited; what a walk over all unacknowledged chunks below them would find of each path, its list says.
+
+use crate::association::dispatch::Dispatcher;
+use crate::association::recovery::LossRecovery;
+use crate::intervals;
+use crate::path_id::PathId;
+use crate::paths::Paths;
+use crate::send::Sender;
+
+impl LossRecovery {
+    /// Credits what the blocks cover newly, in TSN order, and searches for pseudo-cumulative TSNs.
+    pub(super) fn ack_gaps(&mut self, d: &mut Dispatcher<'_>) {
+        let Some(&(_, highest)) = self.blocks.last() else { return };
+        self.find_newly_acked(d.sender);
+        for index in 0..self.difference.len() {
+            let (start, end) = self.difference[index];
+            for tsn in start..=end {
+                self.ack_gap(tsn, d);
+            }
+        }
+        // ns-2's walk includes the chunk after the last block.
+        for id in d.paths.ids() {
+            self.search_pseudo(id, highest + 1, d.paths, d.sender);
+        }
+    }
+
+    /// Finds the intervals that the blocks cover and no SACK covered before.
+    fn find_newly_acked(&mut self, sender: &Sender) {
+        let LossRecovery { blocks, difference, names_unsent, .. } = self;
+        if std::mem::take(names_unsent) {
+            difference.clear();
+            difference.extend_from_slice(blocks);
+            return;
+        }
+        let outstanding = sender.outstanding();
+        let known = intervals::above(outstanding.gap_acked(), outstanding.cumulative());
+        difference.clear();
+        for change in blocks.changes() {
+            intervals::subtract(&blocks[change.blocks.clone()], &known[change.known.clone()], difference);
+        }
+    }
+
+    fn ack_gap(&mut self, tsn: u64, d: &mut Dispatcher<'_>) {
+        let Some(chunk) = d.sender.outstanding().get(tsn).filter(|c| c.state.is_awaited()) else { return };
+        if chunk.latest.is_none() {
+            self.names_unsent = true;
+            return;
+        }
+        let path = chunk.path;
+        self.search_pseudo(path, tsn, d.paths, d.sender);
+        let credited = d.sender.credited_copy(tsn, self.source).map_or(path, |copy| copy.path);
+        if credited != path {
+            self.search_pseudo(credited, tsn, d.paths, d.sender);
+        }
+        self.see_earliest(tsn, d.sender);
+        self.credit(tsn, false, d);
+    }
+
+    /// CUC version 2's searches (Iyengar 2006, as in ns-2), on one path up to a TSN: the first chunk sent once, and the first
+    /// sent again.
+    fn search_pseudo(&self, path: PathId, last: u64, paths: &mut Paths, sender: &Sender) {
+        let from = self.pseudo_from[path.index()];
+        let outstanding = sender.outstanding();
+        paths.find_pseudo(path, |again| {
+            outstanding.earliest_sent(path, again, from).filter(|&tsn| tsn <= last)
+        });
+    }
+
+    /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several
+    /// copies are in flight that is the credited one's path; the others' earliest chunks are still on their way.
+    pub(super) fn see_earliest(&mut self, tsn: u64, sender: &Sender) {
+        let Some(chunk) = sender.outstanding().get(tsn).filter(|c| c.latest.is_some()) else { return };
+        let latest = chunk.path;
+        let credited = if chunk.transmissions > 1 {
+            sender.credited_copy(tsn, self.source).map_or(latest, |copy| copy.path)
+        } else {
+            latest
+        };
+        let seen = &mut self.earliest_seen;
+        let earlier = seen[credited.index()] || sender.outstanding().earliest_on(credited, tsn).is_some();
+        seen[credited.index()] = true;
+        seen[latest.index()] = true;
+        if !earlier {
+            self.restart_t3[credited.index()] = true;
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Loss recovery: processing a SACK.
+//!
+//! One SACK is processed in this order, which decides ties: acknowledgements in TSN order, missing reports and losses, window
+//! growth, T3, window cuts. Then the association opens a send opportunity, in which retransmissions leave before new data.
+//!
+//! [`LossRecovery`] keeps what one SACK leaves for the next ones, and the memory that processing one needs.
+
+mod acknowledgement;
+mod blocks;
+mod credit;
+mod gaps;
+mod losses;
+mod missing;
+mod reneging;
+
+use anabranch_wire::Tsn;
+
+use crate::association::dispatch::Dispatcher;
+use crate::intervals::{self, Interval};
+use crate::path_id::{MAX_PATHS, PathId};
+use crate::policy::{Event, PathAck, PathSack, SackDone};
+use crate::profile::T3Restart;
+use crate::send::{LIST_ROOM, Sender};
+use crate::time::Time;
+use crate::units::WindowBytes;
+
+pub(crate) use acknowledgement::Acknowledgement;
+use blocks::{SackBlocks, repeated};
+
+/// Processing of the current SACK, and what it leaves for the next ones. Memory is reused, so that no SACK allocates.
+#[derive(Debug)]
+pub(crate) struct LossRecovery {
+    /// The gap blocks. They stay until the next SACK, which repeats most of them.
+    blocks: SackBlocks,
+    /// The intervals that one list contains and another does not.
+    difference: Vec<Interval>,
+    /// A block named a chunk that has not left, so that known blocks do not imply acknowledged chunks.
+    names_unsent: bool,
+    /// The holes that the loss policy judges.
+    holes: Vec<u64>,
+    /// The path that the SACK came in on.
+    source: Option<PathId>,
+    /// The SACK has acknowledged a chunk.
+    acknowledges: bool,
+    /// One for each existing path, as in the list that follows: an idle association has no room for eight.
+    acks: Vec<PathAck>,
+    sacks: Vec<PathSack>,
+    /// The path's earliest chunk has been seen in this walk.
+    earliest_seen: [bool; MAX_PATHS],
+    /// The TSN at which the search for a pseudo-cumulative TSN continues on each path.
+    pseudo_from: [u64; MAX_PATHS],
+    /// T3 is to be restarted.
+    restart_t3: [bool; MAX_PATHS],
+    /// Chunks that this SACK showed to be lost.
+    newly_lost: Vec<u64>,
+    /// On each path, the highest TSN that was abandoned in flight and that this SACK showed to be lost; 0 if none.
+    lost_abandoned: [u64; MAX_PATHS],
+    /// The highest TSN newly acknowledged by this SACK, or by the latest one that acknowledged something.
+    highest_newly_acked: u64,
+    /// Time at which uncovered gap acknowledgements are taken as reneging.
+    reneging_at: Option<Time>,
+    /// The blocks of the latest SACK, for that moment, while there is one.
+    latest_blocks: Vec<Interval>,
+}
+
+/// A SACK acknowledges a TSN that was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnsentTsn;
+
+/// Losses that a SACK has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Losses {
+    None,
+    /// Chunks of messages that were abandoned: nothing is retransmitted.
+    Abandoned,
+    /// Chunks that are to be retransmitted.
+    Chunks,
+}
+
+/// Result of a SACK for the rest of the association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SackOutcome {
+    /// A later SACK overtook it. It is a send opportunity for new data, and nothing else.
+    pub(crate) overtaken: bool,
+    /// It acknowledged a chunk, so the peer is there.
+    pub(crate) acknowledged: bool,
+    /// A chunk that had been lost was acknowledged cumulatively.
+    pub(crate) recovered_loss: bool,
+    pub(crate) losses: Losses,
+}
+
+impl SackOutcome {
+    const OVERTAKEN: Self =
+        SackOutcome { overtaken: true, acknowledged: false, recovered_loss: false, losses: Losses::None };
+}
+
+impl LossRecovery {
+    pub(crate) fn new(initial_tsn: u64, paths: usize) -> Self {
+        LossRecovery {
+            blocks: SackBlocks::new(),
+            difference: Vec::new(),
+            names_unsent: false,
+            holes: Vec::new(),
+            source: None,
+            acknowledges: false,
+            acks: vec![PathAck::default(); paths],
+            sacks: vec![PathSack::default(); paths],
+            earliest_seen: [false; MAX_PATHS],
+            pseudo_from: [0; MAX_PATHS],
+            restart_t3: [false; MAX_PATHS],
+            newly_lost: Vec::new(),
+            lost_abandoned: [0; MAX_PATHS],
+            highest_newly_acked: initial_tsn - 1,
+            reneging_at: None,
+            latest_blocks: Vec::new(),
+        }
+    }
+
+    /// Returns `true` if known blocks do not imply acknowledged chunks.
+    pub(crate) fn names_unsent(&self) -> bool {
+        self.names_unsent
+    }
+
+    /// Makes room for another path.
+    pub(crate) fn add_path(&mut self) {
+        self.acks.reserve_exact(1);
+        self.sacks.reserve_exact(1);
+        self.acks.push(PathAck::default());
+        self.sacks.push(PathSack::default());
+    }
+
+    /// Makes room for gap blocks, as the first SACK with some arrives.
+    fn make_room(&mut self) {
+        self.blocks.reserve(LIST_ROOM);
+        self.difference.reserve(LIST_ROOM);
+        self.latest_blocks.reserve(LIST_ROOM);
+        self.holes.reserve(LIST_ROOM);
+        self.newly_lost.reserve(LIST_ROOM);
+    }
+
+    /// Processes a SACK.
+    ///
+    /// # Errors
+    /// [`UnsentTsn`] if it acknowledges what was not sent; the association ends.
+    pub(crate) fn on_sack(
+        &mut self,
+        source: PathId,
+        sack: &Acknowledgement<'_>,
+        d: &mut Dispatcher<'_>,
+    ) -> Result<SackOutcome, UnsentTsn> {
+        d.outputs.statistics.sacks_received += 1;
+        let cumulative = sack.cum_tsn().unwrap_near(d.sender.outstanding().cumulative());
+        if cumulative < d.sender.outstanding().cumulative() {
+            self.on_overtaken_sack(source, sack, d);
+            return Ok(SackOutcome::OVERTAKEN);
+        }
+        if cumulative >= d.sender.lowest_unsent() {
+            return Err(UnsentTsn);
+        }
+        self.source = Some(source);
+        self.read_blocks(cumulative, sack, d.sender);
+        let new_cumulative = cumulative > d.sender.outstanding().cumulative();
+        self.begin_sack(d);
+        let mut recovered_loss = false;
+        if new_cumulative {
+            self.ack_cumulative(cumulative, d);
+            recovered_loss = self.pop_acked(cumulative, d);
+        }
+        self.ack_gaps(d);
+        release_kept(cumulative, sack, d);
+        self.check_reneging(d);
+        self.note_duplicates(sack, d);
+        self.count_missing(cumulative, new_cumulative, sack, d);
+        //= docs/rfc9260.txt#section-7.2.4
+        //# Note: Before the above adjustments, if the received SACK chunk also acknowledges new DATA chunks and advances
+        //# the Cumulative TSN Ack Point, the cwnd adjustment rules defined in Sections 7.2.1 and 7.2.2 MUST be applied
+        //# first.
+        self.settle_windows(cumulative, new_cumulative, d);
+        self.settle_t3(d);
+        if self.reneging_at.is_none() {
+            // A SACK that covers less than is known was overtaken: its window is as old as the rest of it.
+            let window = WindowBytes::new(u64::from(sack.a_rwnd()));
+            d.update_sender(|sender| sender.advertise_window(window));
+        }
+        d.update_sender(Sender::estimate_window);
+        d.sender.note_probe_answer(cumulative, d.now);
+        let losses = self.answer_losses(d);
+        d.consider_forward_tsn();
+        let acknowledged = new_cumulative || self.acknowledges;
+        Ok(SackOutcome { overtaken: false, acknowledged, recovered_loss, losses })
+    }
+
+    /// Processes a SACK that a later one has overtaken: nothing in it is new (RFC 9260 section 6.2.1 D i) but the copies that it
+    /// reports as duplicates. It is a send opportunity all the same: SACKs that come back on a slow path may all be late, and the
+    /// burst limit would otherwise let that path send only as often as the fast one's arrive. ns-2 does so too.
+    fn on_overtaken_sack(&mut self, source: PathId, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
+        d.outputs.statistics.sacks_ignored += 1;
+        if d.sender.has_orphans() {
+            let cumulative = d.sender.outstanding().cumulative();
+            self.source = Some(source);
+            self.begin_sack(d);
+            self.note_duplicates(sack, d);
+            self.settle_windows(cumulative, false, d);
+            self.settle_t3(d);
+        }
+        d.paths.reset_bursts();
+    }
+
+    /// Processes a cumulative TSN, ahead of what is acknowledged and behind what was not sent, that comes without gap blocks and window.
+    pub(crate) fn on_cumulative(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) -> SackOutcome {
+        self.source = None;
+        self.begin_sack(d);
+        self.ack_cumulative(cumulative, d);
+        let recovered_loss = self.pop_acked(cumulative, d);
+        self.settle_windows(cumulative, true, d);
+        self.settle_t3(d);
+        d.sender.note_probe_answer(cumulative, d.now);
+        d.consider_forward_tsn();
+        let acknowledged = self.acknowledges;
+        SackOutcome { overtaken: false, acknowledged, recovered_loss, losses: Losses::None }
+    }
+
+    fn begin_sack(&mut self, d: &mut Dispatcher<'_>) {
+        self.acknowledges = false;
+        self.acks.fill(PathAck::default());
+        self.sacks.fill(PathSack::default());
+        self.earliest_seen = [false; MAX_PATHS];
+        self.pseudo_from = [0; MAX_PATHS];
+        self.restart_t3 = [false; MAX_PATHS];
+        self.newly_lost.clear();
+        self.lost_abandoned = [0; MAX_PATHS];
+        if !d.paths.profile().highest_newly_acked_persists {
+            self.highest_newly_acked = d.sender.outstanding().cumulative();
+        }
+        for (ack, facts) in self.acks.iter_mut().zip(d.paths.all_facts()) {
+            ack.outstanding_at_start = facts.in_flight + facts.lost_unsent;
+        }
+        d.paths.reset_bursts();
+    }
+
+    /// Credits every chunk up to `cumulative` that was not acknowledged before.
+    fn ack_cumulative(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) {
+        while let Some(tsn) = d.sender.outstanding().first_unacked().filter(|&t| t <= cumulative) {
+            self.see_earliest(tsn, d.sender);
+            self.credit(tsn, true, d);
+        }
+    }
+
+    /// Releases chunks up to `cumulative`, all of them acknowledged by now. Returns `true` if one of them had been lost.
+    fn pop_acked(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) -> bool {
+        let mut recovered_loss = false;
+        while d.sender.outstanding().cumulative() < cumulative {
+            let Some(discarded) = d.update_sender(Sender::discard) else { break };
+            recovered_loss |= discarded.recovered_before;
+            if d.paths.profile().t3_restart == T3Restart::OwnEarliestOrCumulative {
+                let pseudo = &d.paths[discarded.path].pseudo;
+                if pseudo.expected <= discarded.tsn || pseudo.expected_retransmitted <= discarded.tsn {
+                    self.restart_t3[discarded.path.index()] = true;
+                }
+            }
+        }
+        d.forward_tsn_acked(cumulative);
+        recovered_loss
+    }
+
+    /// Credits copies that the peer reports as received twice, and reports retransmissions that were needless.
+    fn note_duplicates(&mut self, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
+        for duplicate in sack.dups() {
+            d.outputs.statistics.duplicates_reported += 1;
+            let tsn = Tsn::unwrap_near(duplicate, d.sender.outstanding().cumulative());
+            if self.credit_orphan(tsn, d) {
+                continue;
+            }
+            let mut latest = d.sender.outstanding().transmissions_of(tsn).map(|sent| sent.path);
+            let (needless, before) = (latest.next(), latest.next());
+            drop(latest);
+            if let Some(path) = needless {
+                let misjudged = before.unwrap_or(path);
+                d.dispatch(&Event::Spurious { path, misjudged, tsn });
+            }
+        }
+    }
+
+    /// Reports the rates of the paths, as far as the acknowledgements of this SACK show them.
+    fn take_delivery_samples(&mut self, d: &mut Dispatcher<'_>) {
+        for id in d.paths.ids() {
+            let least_rtt = d.paths.facts(id).rtt.recent_min;
+            let sample = d.sender.delivery_sample(id, least_rtt, d.now);
+            self.acks[id.index()].sample = sample;
+            d.paths.note_delivery(id, sample);
+        }
+    }
+
+    /// Lets windows grow by what was outstanding before this SACK; then the acknowledged bytes leave the flight.
+    fn settle_windows(&mut self, cumulative: u64, new_cumulative: bool, d: &mut Dispatcher<'_>) {
+        self.take_delivery_samples(d);
+        let own = d.paths.profile().recovery_ends_per_path;
+        for id in d.paths.ids() {
+            let facts = d.paths.facts(id);
+            let ack = &mut self.acks[id.index()];
+            ack.in_flight_before = facts.in_flight;
+            ack.in_flight_after = facts.in_flight - ack.newly_acked();
+            if facts.recovery_point.is_some_and(|point| {
+                cumulative >= point || (own && d.sender.outstanding().earliest_on(id, point + 1).is_none())
+            }) {
+                d.paths.end_recovery(id);
+            }
+        }
+        let done = SackDone { paths: &self.acks, new_cumulative, cumulative };
+        d.dispatch(&Event::SackDone(&done));
+        d.update_sender(|sender| {
+            for (index, ack) in self.acks.iter().enumerate() {
+                sender.settle(PathId::new(index), ack.newly_acked());
+            }
+        });
+    }
+
+    /// RFC 9260 section 6.3.2 R2 and R3.
+    fn settle_t3(&mut self, d: &mut Dispatcher<'_>) {
+        for id in d.paths.ids() {
+            let answered = !self.acks[id.index()].newly_acked().is_zero();
+            if d.paths.facts(id).in_flight.is_zero() {
+                if !d.sender.awaits_forward_tsn(id) {
+                    d.paths.stop_t3(id);
+                }
+                if answered {
+                    d.paths.end_silence(id);
+                }
+            } else if self.restart_t3[id.index()]
+                || d.paths[id].timers.t3.is_none()
+                || (d.paths.profile().t3_restart == T3Restart::Any && answered)
+            {
+                d.paths.start_t3(id, d.now);
+            }
+        }
+    }
+}
+
+/// NR-SACK: releases what the receiver keeps for good.
+fn release_kept(cumulative: u64, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
+    let mut blocks = sack.kept();
+    let known = intervals::above(d.sender.outstanding().kept(), cumulative);
+    let repeated = repeated(blocks.as_wire(), known, cumulative);
+    if repeated > 0 {
+        blocks.nth(repeated - 1);
+    }
+    let mut at = d.sender.outstanding().kept().len() - known.len() + repeated;
+    for block in blocks {
+        let (start, end) = (cumulative + u64::from(block.start), cumulative + u64::from(block.end));
+        // Behind a hole that was filled all blocks are known, but stand one place further up.
+        if !intervals::holds_from(d.sender.outstanding().kept(), &mut at, (start, end)) {
+            d.update_sender(|sender| sender.keep(start, end));
+            let kept = d.sender.outstanding().kept();
+            at = kept.len() - intervals::above(kept, start - 1).len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

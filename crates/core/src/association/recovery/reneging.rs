@@ -1,0 +1,114 @@
+//! Reneging: chunks that one SACK covered by a gap block and a later one does not.
+
+use crate::association::dispatch::Dispatcher;
+use crate::association::recovery::LossRecovery;
+use crate::association::recovery::blocks::Change;
+use crate::intervals;
+use crate::path_id::PathId;
+use crate::policy::LossCause;
+use crate::profile::Reneging;
+use crate::send::Sender;
+use crate::time::Time;
+
+impl LossRecovery {
+    /// Compares the blocks of the current SACK with everything acknowledged by gap blocks before.
+    pub(super) fn check_reneging(&mut self, d: &mut Dispatcher<'_>) {
+        match d.paths.profile().reneging {
+            Reneging::AtOnce => self.renege_now(d),
+            Reneging::AfterLongestRto => self.suspect_reneging(d),
+        }
+    }
+
+    fn renege_now(&mut self, d: &mut Dispatcher<'_>) {
+        self.renege_uncovered(d);
+        d.sender.set_gap_acked(&self.blocks, self.blocks.unchanged());
+    }
+
+    fn suspect_reneging(&mut self, d: &mut Dispatcher<'_>) {
+        if self.covers_known(d.sender) {
+            d.sender.set_gap_acked(&self.blocks, self.blocks.unchanged());
+            self.reneging_at = None;
+        } else {
+            d.sender.add_gap_acked(&self.blocks);
+            if self.reneging_at.is_none() {
+                let longest = d.paths.all_facts().iter().map(|f| f.rto).max().unwrap_or_default();
+                self.reneging_at = Some(d.now + longest);
+            }
+        }
+        if self.reneging_at.is_some() {
+            self.latest_blocks.clear();
+            self.latest_blocks.extend_from_slice(&self.blocks);
+        }
+    }
+
+    /// Returns `true` if the blocks cover all that was acknowledged by gap blocks before.
+    fn covers_known(&self, sender: &Sender) -> bool {
+        let cumulative = sender.outstanding().cumulative();
+        let known = intervals::above(sender.outstanding().gap_acked(), cumulative);
+        let blocks = &self.blocks;
+        blocks.changes().iter().all(|Change { blocks: ours, known: theirs }| {
+            intervals::hold_above(&blocks[ours.clone()], &known[theirs.clone()], cumulative)
+        })
+    }
+
+    /// Returns the time at which uncovered gap acknowledgements are taken as reneging.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.reneging_at
+    }
+
+    /// Takes no gap acknowledgements as reneging any more, because the association is closed.
+    pub(crate) fn stop(&mut self) {
+        self.reneging_at = None;
+    }
+
+    /// Takes chunks as outstanding again that no SACK has covered for too long, if their time has come. Returns a removed path that a
+    /// chunk was outstanding on: the chunk is lost, and may leave on another path.
+    pub(crate) fn on_deadline(&mut self, d: &mut Dispatcher<'_>) -> Option<PathId> {
+        self.reneging_at.take_if(|at| *at <= d.now)?;
+        let cumulative = d.sender.outstanding().cumulative();
+        let known = intervals::above(d.sender.outstanding().gap_acked(), cumulative).len();
+        let LossRecovery { blocks, latest_blocks, .. } = self;
+        blocks.replace(intervals::above(latest_blocks, cumulative));
+        blocks.change_all(0, known);
+        let removed = self.renege_uncovered(d);
+        d.sender.set_gap_acked(&self.blocks, 0);
+        for id in d.paths.ids() {
+            if !d.paths.facts(id).in_flight.is_zero() {
+                d.paths.ensure_t3(id, d.now);
+            }
+        }
+        removed
+    }
+
+    /// Returns a removed path that a chunk was outstanding on.
+    fn renege_uncovered(&mut self, d: &mut Dispatcher<'_>) -> Option<PathId> {
+        let cumulative = d.sender.outstanding().cumulative();
+        let known = intervals::above(d.sender.outstanding().gap_acked(), cumulative);
+        let LossRecovery { blocks, difference: uncovered, .. } = self;
+        uncovered.clear();
+        for change in blocks.changes() {
+            intervals::subtract(&known[change.known.clone()], &blocks[change.blocks.clone()], uncovered);
+        }
+        let mut removed = None;
+        for &(start, end) in uncovered.iter() {
+            for tsn in start.max(cumulative + 1)..=end {
+                removed = renege(tsn, d).or(removed);
+            }
+        }
+        removed
+    }
+}
+
+/// Takes a chunk as outstanding again. If its path is removed it is lost: no timer runs there, so nothing may be in flight. Returns
+/// that path.
+fn renege(tsn: u64, d: &mut Dispatcher<'_>) -> Option<PathId> {
+    let left = d.update_sender(|sender| sender.renege(tsn))?;
+    let path = left.previous_path;
+    d.outputs.statistics.reneged += 1;
+    if !d.paths[path].removed {
+        return None;
+    }
+    d.mark_lost(tsn, LossCause::Timeout);
+    Some(path)
+}

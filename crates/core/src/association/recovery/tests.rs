@@ -1,0 +1,163 @@
+//! Loss recovery on a sender, paths and policies alone.
+
+use super::*;
+use crate::association::testing::{FIRST, Rig, at, with_sack};
+use crate::policy::LossCause;
+use crate::profile::{Profile, Reneging};
+use crate::send::ChunkState;
+use crate::time::Span;
+
+/// The path that SACKs come in on.
+fn a() -> PathId {
+    PathId::new(0)
+}
+
+/// The other path.
+fn b() -> PathId {
+    PathId::new(1)
+}
+
+/// A rig and its loss recovery.
+fn begin(profile: Profile) -> (Rig, LossRecovery) {
+    (Rig::new(2, profile), LossRecovery::new(FIRST, 2))
+}
+
+/// Takes a SACK in on path a(). TSNs count from the first one that was sent.
+fn sack(
+    (rig, recovery): (&mut Rig, &mut LossRecovery),
+    acked: u64,
+    gaps: &[(u16, u16)],
+) -> Result<SackOutcome, UnsentTsn> {
+    let outcome =
+        with_sack(FIRST - 1 + acked, gaps, &[], |sack| recovery.on_sack(a(), sack, &mut rig.dispatcher()));
+    rig.sender.check();
+    outcome
+}
+
+#[test]
+fn cumulative_ack_empties_flight_stops_t3_and_gives_round_trip() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 3);
+    rig.now = at(40);
+    let outcome = sack((&mut rig, &mut recovery), 3, &[]).expect("a valid SACK");
+    assert!(outcome.acknowledged && !outcome.overtaken && outcome.losses == Losses::None);
+    assert_eq!((rig.in_flight(a()), rig.paths[a()].timers.t3), (0, None));
+    assert_eq!(rig.paths.facts(a()).rtt.latest, Some(Span::from_millis(40)));
+    assert!(rig.sender.is_done());
+}
+
+#[test]
+fn sack_of_unsent_tsn_is_refused_and_changes_nothing() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 2);
+    assert_eq!(sack((&mut rig, &mut recovery), 3, &[]), Err(UnsentTsn));
+    assert_eq!(rig.in_flight(a()), 2);
+}
+
+#[test]
+fn overtaken_sack_is_an_opportunity_and_no_acknowledgement() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 4);
+    sack((&mut rig, &mut recovery), 2, &[]).expect("a valid SACK");
+    let outcome = sack((&mut rig, &mut recovery), 1, &[(3, 3)]).expect("a valid SACK");
+    assert!(outcome.overtaken && !outcome.acknowledged);
+    assert_eq!(rig.in_flight(a()), 2);
+}
+
+#[test]
+fn third_missing_report_loses_chunk_and_cuts_its_path_once() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 5);
+    for highest in 2..=3 {
+        let outcome = sack((&mut rig, &mut recovery), 0, &[(2, highest)]).expect("a valid SACK");
+        assert_eq!(outcome.losses, Losses::None);
+    }
+    let outcome = sack((&mut rig, &mut recovery), 0, &[(2, 4)]).expect("a valid SACK");
+    assert_eq!(outcome.losses, Losses::Chunks);
+    let state = rig.sender.outstanding().get(FIRST).map(|chunk| chunk.state);
+    assert_eq!(state, Some(ChunkState::Lost(LossCause::FastRetransmit)));
+    assert_eq!(rig.paths.facts(a()).recovery_point, Some(FIRST + 4));
+    assert_eq!((rig.paths.facts(a()).exempt_packets, rig.paths.facts(b()).exempt_packets), (1, 0));
+    assert_eq!(rig.outputs.statistics.fast_retransmit_events, 1);
+    // Another loss of the same window cuts it no more, and recovery ends with the recovery point.
+    rig.resend(FIRST, a());
+    let outcome = sack((&mut rig, &mut recovery), 5, &[]).expect("a valid SACK");
+    assert!(outcome.recovered_loss);
+    assert_eq!((rig.paths.facts(a()).recovery_point, rig.paths[a()].recovery.point), (None, FIRST + 4));
+}
+
+#[test]
+fn retransmitted_chunk_gives_no_round_trip() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 1);
+    rig.dispatcher().mark_lost(FIRST, LossCause::Timeout);
+    rig.resend(FIRST, a());
+    rig.now = at(900);
+    sack((&mut rig, &mut recovery), 1, &[]).expect("a valid SACK");
+    assert_eq!(rig.paths.facts(a()).rtt.latest, None);
+}
+
+#[test]
+fn copy_on_path_of_sack_is_credited_and_other_copy_stays_in_flight() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 1);
+    let now = rig.now;
+    rig.dispatcher().update_sender(|sender| sender.copy(FIRST, b(), now));
+    sack((&mut rig, &mut recovery), 1, &[]).expect("a valid SACK");
+    assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (0, 1));
+    // The duplicate report credits the other copy.
+    with_sack(FIRST, &[], &[FIRST], |sack| recovery.on_sack(a(), sack, &mut rig.dispatcher()))
+        .expect("a SACK");
+    assert_eq!(rig.in_flight(b()), 0);
+    rig.sender.check();
+}
+
+#[test]
+fn reneged_block_is_in_flight_again_after_longest_rto() {
+    let (mut rig, mut recovery) =
+        begin(Profile { reneging: Reneging::AfterLongestRto, ..Profile::rfc9260() });
+    rig.send(a(), 3);
+    sack((&mut rig, &mut recovery), 0, &[(2, 3)]).expect("a valid SACK");
+    assert_eq!((rig.in_flight(a()), recovery.deadline()), (1, None));
+    sack((&mut rig, &mut recovery), 0, &[]).expect("a valid SACK");
+    let deadline = recovery.deadline().expect("reneging is suspected");
+    assert_eq!(rig.in_flight(a()), 1);
+    rig.now = deadline;
+    assert_eq!(recovery.on_deadline(&mut rig.dispatcher()), None);
+    assert_eq!((rig.in_flight(a()), recovery.deadline()), (3, None));
+    rig.sender.check();
+}
+
+#[test]
+fn chunk_reneged_on_removed_path_is_lost() {
+    let (mut rig, mut recovery) = begin(Profile { reneging: Reneging::AtOnce, ..Profile::rfc9260() });
+    rig.send(b(), 2);
+    sack((&mut rig, &mut recovery), 0, &[(2, 2)]).expect("a valid SACK");
+    rig.dispatcher().mark_path_lost(b(), LossCause::Timeout, true);
+    rig.paths.retire(b());
+    sack((&mut rig, &mut recovery), 0, &[]).expect("a valid SACK");
+    assert_eq!((rig.in_flight(b()), rig.sender.lost().get(1)), (0, Some(FIRST + 1)));
+}
+
+#[test]
+fn cumulative_tsn_of_shutdown_reneges_nothing() {
+    let (mut rig, mut recovery) = begin(Profile { reneging: Reneging::AtOnce, ..Profile::rfc9260() });
+    rig.send(a(), 4);
+    sack((&mut rig, &mut recovery), 0, &[(3, 3)]).expect("a valid SACK");
+    let outcome = recovery.on_cumulative(FIRST, &mut rig.dispatcher());
+    assert!(outcome.acknowledged);
+    assert_eq!(rig.in_flight(a()), 2, "the second and the fourth");
+    rig.sender.check();
+}
+
+#[test]
+fn time_alone_loses_overdue_chunks_and_spares_fresh_ones() {
+    let (mut rig, mut recovery) = begin(Profile::rfc9260());
+    rig.send(a(), 1);
+    rig.now = at(1_500);
+    rig.send(b(), 1);
+    assert!(recovery.recheck(&mut rig.dispatcher()));
+    assert_eq!((rig.in_flight(a()), rig.in_flight(b())), (0, 1));
+    assert_eq!((rig.paths[a()].timers.t3, rig.paths[b()].timers.t3.is_some()), (None, true));
+    assert!(!recovery.recheck(&mut rig.dispatcher()), "the lost chunk is not lost again");
+}

@@ -1,0 +1,89 @@
+//! Messages of the key management ahead of user data.
+
+use anabranch_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, PacketWriter, padded_len};
+
+use crate::association::packets::PacketContext;
+use crate::association::transmission::Outlet;
+use crate::association::transmission::outlet::data_repr;
+use crate::packet_buffer::PacketBuffer;
+use crate::path_id::PathId;
+use crate::policy::{Reason, Refused, SendKind};
+use crate::send::Admitted;
+use crate::trace::Decided;
+
+/// The shortest part of a message that is worth a place.
+const LEAST_PIECE_BYTES: usize = 128;
+
+const AHEAD: Reason = Reason::rule("the key management goes ahead");
+
+impl Outlet<'_> {
+    /// The first chunk that is to leave again, if it fits.
+    fn lost_within(&self, room: usize) -> Option<u64> {
+        let first = self.d.sender.lost().at_or_after(0);
+        first.filter(|&tsn| padded_len(self.d.sender.chunk_len(tsn)) <= room)
+    }
+
+    /// User bytes of the key management's next chunk that may leave on a path, in so much room.
+    fn early_payload(&self, path: PathId, room: usize) -> Option<usize> {
+        let room = room.saturating_sub(DATA_HEADER_LEN) / 4 * 4;
+        if room < LEAST_PIECE_BYTES {
+            return None;
+        }
+        let payload = self.d.sender.queue().next_key_management(room.min(self.payload_bytes_per_chunk()))?;
+        let admitted = !self.d.sender.exceeds_window(payload) && self.d.view().admits_new_data(path);
+        admitted.then_some(payload)
+    }
+
+    /// Fills a packet with chunks of the key management. Returns `true` if there was one.
+    fn fill_with_key_management(&mut self, path: PathId, writer: &mut PacketWriter<'_>) -> bool {
+        let mut any = false;
+        while let Some(payload) = self.early_payload(path, writer.remaining()) {
+            let Some(draft) = self.d.sender.cut(payload) else { break };
+            let draft = self.finish_draft(draft, path);
+            let repr = data_repr(self.d.sender.outstanding().next_tsn(), &draft);
+            if writer.data(&repr, &draft.payload).is_err() {
+                debug_assert!(false, "early_payload promised room");
+                break;
+            }
+            let Admitted { tsn, .. } = self.d.update_sender(|sender| sender.admit(draft, path));
+            self.d.record(Decided::Schedule(path), tsn, AHEAD, &Refused::new());
+            self.first_transmission(tsn, SendKind::New);
+            any = true;
+        }
+        any
+    }
+
+    /// Returns `true` if there is something of the key management to send in so much room.
+    pub(crate) fn has_key_management(&self, path: PathId, room: usize) -> bool {
+        self.lost_within(room).is_some() || self.early_payload(path, room).is_some()
+    }
+
+    /// Puts as much of the key management behind a COOKIE ECHO as fits.
+    pub(crate) fn fill_behind_cookie(&mut self, path: PathId, writer: &mut PacketWriter<'_>) {
+        let mut any = false;
+        while let Some(tsn) = self.lost_within(writer.remaining()) {
+            let Some(chunk) = self.d.sender.prepare_retransmission(tsn, false) else { break };
+            if writer.data(&data_repr(tsn, &chunk.draft), &chunk.draft.payload).is_err() {
+                break;
+            }
+            self.resend_chunk(path, tsn);
+            any = true;
+        }
+        any |= self.d.sender.lost().is_empty() && self.fill_with_key_management(path, writer);
+        if any {
+            self.data_packet_left(path);
+        }
+    }
+
+    /// Builds a packet of the key management for a path whose address is not validated.
+    pub(crate) fn key_management_packet(&mut self, path: PathId, buf: &mut PacketBuffer) -> Option<PathId> {
+        let size = self.d.paths[path].packet_bytes;
+        let first = DATA_HEADER_LEN + self.early_payload(path, size - COMMON_HEADER_LEN)?;
+        self.write_packet(size, buf, |this, writer| {
+            this.bundle_control(path, first, writer);
+            this.fill_with_key_management(path, writer);
+        });
+        self.data_packet_left(path);
+        Some(path)
+    }
+}

@@ -1,0 +1,363 @@
+//! Transmission of DATA: the send opportunity, and the sources that packets come from.
+//!
+//! Packets are drained one at a time, and the driver may call anything between two of them. So the walk over lost chunks is a
+//! position in TSN space, not an iterator, and stays valid across other calls.
+
+mod bound;
+mod duplicates;
+mod head_of_line;
+mod key_management;
+mod limits;
+mod new_data;
+mod outlet;
+mod pacing;
+mod retransmissions;
+mod tail_probes;
+
+use crate::association::dispatch::Dispatcher;
+use crate::association::recovery::Losses;
+use crate::packet_buffer::PacketBuffer;
+use crate::path_id::{MAX_PATHS, PathId, PathSet};
+use crate::policy::{Event, OpportunityCause};
+use crate::profile::BurstArming;
+use crate::time::{Time, earliest};
+
+pub(crate) use outlet::Outlet;
+
+/// A source of packets with DATA.
+trait Source {
+    /// Builds the next packet and returns its path; `None` if the source has none in this opportunity.
+    fn next(&self, t: &mut Transmission, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId>;
+}
+
+/// The sources in the order in which they are asked for each packet.
+const SOURCES: [&dyn Source; 7] = [
+    &duplicates::Duplicates,
+    &retransmissions::Retransmissions,
+    &tail_probes::TailProbes,
+    &head_of_line::HeadOfLine,
+    &bound::BoundChunks,
+    &new_data::NewData,
+    &head_of_line::HeadOfLineAgain,
+];
+
+/// Chunks of which copies are still to leave in this opportunity.
+#[derive(Clone, Copy, Debug)]
+struct PendingCopies {
+    /// The first TSN.
+    first: u64,
+    /// The TSN after the last.
+    after: u64,
+    /// The paths that have not had theirs.
+    others: PathSet,
+}
+
+/// The time in which only the peer's window holds data back.
+#[derive(Clone, Copy, Debug, Default)]
+struct PeerWindowBlock {
+    since: Option<Time>,
+    /// The path of the head of line when that was last recorded.
+    by: Option<PathId>,
+}
+
+/// Data that pacing kept from leaving in the latest opportunity.
+#[derive(Clone, Copy, Debug, Default)]
+struct Paced {
+    /// The timer: when the first of the paths may send again for which something waits.
+    at: Option<Time>,
+    /// On each path, the first lost chunk that would have left there.
+    resends: [Option<u64>; MAX_PATHS],
+    /// Paths that are to send a tail probe.
+    probes: PathSet,
+    /// New data was to be offered to the scheduler.
+    new_data: bool,
+}
+
+impl Paced {
+    /// A lost chunk would have left on this path.
+    fn hold_resend(&mut self, path: PathId, tsn: u64) {
+        self.resends[path.index()].get_or_insert(tsn);
+    }
+
+    /// Returns `true` if a retransmission or a tail probe waits for this path.
+    fn holds_repair(&self, path: PathId) -> bool {
+        self.resends[path.index()].is_some() || self.probes.contains(path)
+    }
+
+    /// Returns the time at which a path continues. With `awaits_new_data`, new data is offered to the scheduler then, and may leave there.
+    /// A path that became free before its repairs were offered to it again continues at once. New data does not wait for a free path:
+    /// the scheduler has seen it, and declined.
+    fn release(
+        &self,
+        path: PathId,
+        paced_until: Option<Time>,
+        awaits_new_data: bool,
+        now: Time,
+    ) -> Option<Time> {
+        if self.holds_repair(path) {
+            paced_until.or(Some(now))
+        } else {
+            paced_until.filter(|_| awaits_new_data)
+        }
+    }
+}
+
+/// State of the send opportunity, and what it leaves for the next ones.
+#[derive(Debug)]
+pub(crate) struct Transmission {
+    /// Its event has been dispatched to the policies.
+    announced: bool,
+    cause: OpportunityCause,
+    /// Lost chunks from this TSN on are still to be offered to the retransmission policy.
+    resend_from: Option<u64>,
+    /// New data is still to be offered to the scheduler.
+    new_data: bool,
+    /// A fast-retransmit event opened it, and its first packet has not left.
+    after_loss_event: bool,
+    /// The latest chunk of each of these paths is to be retransmitted as a tail probe.
+    tail_probes: PathSet,
+    copies: Option<PendingCopies>,
+    /// The policy has left the head of line alone, and is not asked again before new data has left.
+    head_of_line_declined: bool,
+    /// New data has left since the policy was asked about the head of line.
+    new_data_left: bool,
+    /// The head of line that was moved in this opportunity: once is enough.
+    moved: Option<u64>,
+    /// Time at which the next one opens because a policy waits until then. One that opens before does not change this: it may end
+    /// before it has come to the chunk that waits.
+    next_at: Option<Time>,
+    /// Data that pacing kept from leaving, and when it may leave.
+    paced: Paced,
+    /// In an opportunity that continues where pacing stopped the one before: the paths that may send again. Empty in all others.
+    released: PathSet,
+    /// Opportunities may carry DATA (see [`Start`](crate::profile::Start)).
+    data_allowed: bool,
+    /// The burst limit applies in this opportunity and those to come.
+    burst_armed: bool,
+    block: PeerWindowBlock,
+}
+
+impl Transmission {
+    /// No opportunity is open.
+    pub(crate) fn closed() -> Self {
+        Transmission {
+            announced: true,
+            cause: OpportunityCause::Application,
+            resend_from: None,
+            new_data: false,
+            after_loss_event: false,
+            tail_probes: PathSet::EMPTY,
+            copies: None,
+            head_of_line_declined: false,
+            new_data_left: false,
+            moved: None,
+            next_at: None,
+            paced: Paced::default(),
+            released: PathSet::EMPTY,
+            data_allowed: false,
+            burst_armed: false,
+            block: PeerWindowBlock::default(),
+        }
+    }
+
+    /// Nothing more is to leave in this one.
+    fn end(&mut self) {
+        let Transmission { announced, cause, next_at, paced, data_allowed, burst_armed, block, .. } = *self;
+        *self = Transmission {
+            announced,
+            cause,
+            next_at,
+            paced,
+            data_allowed,
+            burst_armed,
+            block,
+            ..Transmission::closed()
+        };
+    }
+
+    /// Opens the next one at this time, or earlier if something else does; whether that lies ahead. A time that does not would
+    /// be no wait.
+    fn resume_at(&mut self, at: Time, now: Time) -> bool {
+        let ahead = at > now;
+        if ahead {
+            self.next_at = Some(self.next_at.map_or(at, |next| next.min(at)));
+        }
+        ahead
+    }
+
+    /// Forgets the opportunity, because the association is closed.
+    pub(crate) fn close(&mut self) {
+        *self = Transmission { block: self.block, ..Transmission::closed() };
+    }
+
+    /// Waits for the start of data again, because the peer has restarted.
+    pub(crate) fn restart(&mut self) {
+        self.burst_armed = false;
+        self.data_allowed = false;
+        self.block.since = None;
+    }
+
+    /// Returns `true` if opportunities may carry DATA.
+    pub(crate) fn is_started(&self) -> bool {
+        self.data_allowed
+    }
+
+    /// Lets opportunities carry DATA from now on, and opens the first one.
+    pub(crate) fn start(&mut self) {
+        self.data_allowed = true;
+        self.open(OpportunityCause::Application, true);
+    }
+
+    /// The time since which only the peer's window holds data back.
+    pub(crate) fn blocked_since(&self) -> Option<Time> {
+        self.block.since
+    }
+
+    /// The earliest time at which an opportunity opens or continues.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        earliest([self.next_at, self.paced.at])
+    }
+
+    /// Applies the burst limit from now on: RFC 9260 section 7.2.4 lets a burst follow a recovered loss.
+    pub(crate) fn arm_burst_limit(&mut self) {
+        self.burst_armed = true;
+    }
+
+    /// Notes that time alone has made chunks lost.
+    pub(crate) fn note_loss_event(&mut self) {
+        self.after_loss_event = true;
+    }
+
+    /// Adds a tail probe to the opportunity.
+    pub(crate) fn add_tail_probe(&mut self, path: PathId) {
+        self.tail_probes.insert(path);
+    }
+
+    /// Notes the result of a SACK, before the opportunity that it opens.
+    pub(crate) fn on_sack(&mut self, losses: Losses, arming: BurstArming) {
+        self.burst_armed |= matches!(arming, BurstArming::Always);
+        self.after_loss_event = losses == Losses::Chunks;
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.resend_from.is_some() || self.new_data || !self.tail_probes.is_empty()
+    }
+
+    /// Opens one in which only new data may leave.
+    pub(crate) fn open_for_new_data(&mut self, cause: OpportunityCause) {
+        self.announced = false;
+        self.cause = cause;
+        self.new_data = true;
+    }
+
+    /// Opens one, or extends the one that is open.
+    pub(crate) fn open(&mut self, cause: OpportunityCause, new_data: bool) {
+        self.announced = false;
+        self.cause = cause;
+        self.resend_from = Some(0);
+        self.new_data |= new_data;
+        self.released = PathSet::EMPTY;
+        self.paced.resends = [None; MAX_PATHS];
+    }
+
+    /// Continues where pacing stopped: these paths may send again. Lost chunks that had other reasons to wait are not offered again.
+    fn resume(&mut self, released: PathSet) {
+        // One that is open for all paths already stays so.
+        if !self.is_open() || !self.released.is_empty() {
+            self.released = self.released.iter().chain(released.iter()).collect();
+        }
+        let Paced { resends, probes, new_data, .. } = &mut self.paced;
+        let held = released.iter().filter_map(|path| resends[path.index()].take());
+        self.resend_from = held.chain(self.resend_from).min();
+        self.new_data |= std::mem::take(new_data);
+        for path in released.iter() {
+            if probes.contains(path) {
+                self.tail_probes.insert(path);
+                probes.remove(path);
+            }
+        }
+        self.head_of_line_declined = false;
+    }
+
+    /// Returns the paths that may send again, if this opportunity continues for them only.
+    fn released(&self) -> Option<PathSet> {
+        (!self.released.is_empty()).then_some(self.released)
+    }
+}
+
+impl Transmission {
+    /// Builds the next packet of the opportunity, and returns its path. Opportunities that have nothing more to send end.
+    pub(crate) fn next(&mut self, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
+        while self.is_open() {
+            let path = self.next_in_opportunity(out, buf);
+            if path.is_some() {
+                return path;
+            }
+            self.end_opportunity(out);
+            self.resume_at_once(&mut out.d);
+        }
+        None
+    }
+
+    fn next_in_opportunity(&mut self, out: &mut Outlet<'_>, buf: &mut PacketBuffer) -> Option<PathId> {
+        if !std::mem::replace(&mut self.announced, true) {
+            for id in out.d.paths.ids() {
+                out.d.paths.refresh_burst(id, self.burst_armed);
+            }
+            out.d.dispatch(&Event::SendOpportunity(self.cause));
+            bound::consider_replanning(out);
+        }
+        for source in SOURCES {
+            let path = source.next(self, out, buf);
+            if out.d.paths.take_pacing_changed() {
+                self.adapt_timer(&mut out.d);
+            }
+            if path.is_some() {
+                return path;
+            }
+        }
+        None
+    }
+
+    /// Handles the times at which an opportunity opens or continues.
+    pub(crate) fn on_deadline(&mut self, d: &mut Dispatcher<'_>) {
+        if self.next_at.take_if(|at| *at <= d.now).is_some() {
+            self.open(OpportunityCause::Policy, true);
+        }
+        if self.paced.at.take_if(|at| *at <= d.now).is_some() {
+            self.resume_paced(d);
+        }
+    }
+
+    fn end_opportunity(&mut self, out: &mut Outlet<'_>) {
+        if self.burst_held_data_back(out)
+            && matches!(out.d.paths.profile().burst_arming, BurstArming::AfterRecoveredLoss { disarms: true })
+        {
+            self.burst_armed = false;
+        }
+        self.hold_paced(&out.d);
+        self.note_limiters(out);
+        self.end();
+        let paced = &self.paced;
+        out.d.paths.end_opportunity(|id| paced.resends[id.index()].is_some());
+        self.note_blocking(out);
+    }
+
+    fn new_packet_left(&mut self, out: &mut Outlet<'_>, path: PathId) {
+        out.data_packet_left(path);
+        out.d.restart_heartbeat_clock(path);
+        out.d.sender.note_new_data_path(path);
+        self.new_data_left = true;
+        self.count_burst(out, path);
+    }
+
+    /// Counts a packet against the burst limit.
+    fn count_burst(&mut self, out: &mut Outlet<'_>, path: PathId) {
+        if self.burst_armed {
+            out.d.paths.count_burst(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
