@@ -28,7 +28,7 @@ Goodputs = Mapping[str, Sequence[float]]
 
 @cache
 def two_links() -> Results:
-    """Eight cells of the grid, really run, if only for a second each."""
+    """Returns the results of eight cells of the grid, each run for a second."""
     return anabranch.sweep(
         PLANS / "two-links.toml", {**OVER, "scheme": SCHEMES}, SEEDS, overrides=SHORT, cache=None, progress=False
     )
@@ -36,7 +36,7 @@ def two_links() -> Results:
 
 @cache
 def shared_link() -> Results:
-    """One condition of the shared link."""
+    """Returns the results of one condition of the shared link."""
     return anabranch.sweep(
         PLANS / "shared.toml",
         {"path.right.delay": ["30 ms"], "scheme": SCHEMES},
@@ -48,7 +48,7 @@ def shared_link() -> Results:
 
 
 def planted(everywhere: Goodputs, elsewhere: Mapping[int, Goodputs] | None = None) -> Results:
-    """The grid with these goodputs of the schemes, seed by seed; `elsewhere` has others for single cells."""
+    """Returns the grid with these goodputs of the schemes by seed. `elsewhere` has those of single cells."""
     results = two_links()
     cells = results.runs.num_rows // (len(SCHEMES) * SEEDS)
     goodputs = [
@@ -62,7 +62,10 @@ def planted(everywhere: Goodputs, elsewhere: Mapping[int, Goodputs] | None = Non
 
 
 def planted_shares(one_path: Mapping[str, float]) -> Results:
-    """The shared link, where the flow with one path has this beside 3000 kbit/s of the other; two seeds differ."""
+    """Returns the shared link, where the flow with one path has this goodput beside 3000 kbit/s of the other.
+
+    Two seeds differ.
+    """
     results = shared_link()
     flows = results.flows.to_pandas()
     goodputs = [

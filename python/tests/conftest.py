@@ -71,7 +71,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def coded_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """56 frames of photographs, encoded: six groups and two further frames."""
+    """Clip of 56 frames of photographs, encoded: six groups and two further frames."""
     from anabranch import video
 
     return video.write_coded("photographs", tmp_path_factory.mktemp("video"), reading=video.ReadOptions(frames=56))
@@ -79,7 +79,7 @@ def coded_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 
 @pytest.fixture(scope="session")
 def decoded_clip(coded_clip: CodedClip, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same clip, decoded as a whole."""
+    """Same clip, decoded completely."""
     from anabranch.video.encoder import decode
 
     return decode(

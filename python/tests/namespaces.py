@@ -74,10 +74,9 @@ def _stream(stream: IO[str] | None) -> IO[str]:
 
 @contextlib.contextmanager
 def two_links(folder: Path) -> Iterator[tuple[Namespace, Namespace]]:
-    """
-    A client and a server whose links 1 and 2 lead from 10.92.N.1 on `cN` to 10.92.N.2 on `sN`, at 20 Mbit/s each way.
+    """Yields a client and a server with two links of 20 Mbit/s.
 
-    The server authorises the client's key. Skips the test where namespaces are not permitted.
+    Link N goes from 10.92.N.1 on `cN` to 10.92.N.2 on `sN`. The server authorises the client's key. Skips the test where namespaces are not permitted.
     """
     client = Namespace(folder / "client")
     server = None

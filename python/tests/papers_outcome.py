@@ -1,4 +1,4 @@
-"""An outcome that is made up: a claim of every verdict and rank, in two papers."""
+"""Planted outcome with a claim of every verdict and rank, in two papers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PICTURE = (
 
 
 def claim(identity: str, verdict: Verdict, rank: str = "H", **more: Any) -> out.ClaimOutcome:
-    """A claim that rests on one figure."""
+    """Returns a claim with one figure."""
     part: out.PartOutcome = {
         "label": "",
         "verdict": verdict.value,
@@ -57,7 +57,7 @@ def claim(identity: str, verdict: Verdict, rank: str = "H", **more: Any) -> out.
 
 
 def experiment(identity: str, claims: Sequence[out.ClaimOutcome], figures: int = 1, **more: Any) -> Any:
-    """An experiment with so many figures."""
+    """Returns an experiment with this number of figures."""
     names = ["figure", *[f"figure-{number}" for number in range(2, figures + 1)]][:figures]
     drawn = [
         {"name": name, "kind": "lines", "title": "", "files": [f"{name}.svg", f"{name}.csv"], "table": []}
@@ -82,7 +82,7 @@ def experiment(identity: str, claims: Sequence[out.ClaimOutcome], figures: int =
 
 
 def outcome(first: Sequence[Any], second: Sequence[Any] = ()) -> out.Outcome:
-    """Two papers with these experiments, or one."""
+    """Returns an outcome of two papers with these experiments, or of one."""
     papers: list[Any] = [
         {
             "key": key,
@@ -103,7 +103,7 @@ def outcome(first: Sequence[Any], second: Sequence[Any] = ()) -> out.Outcome:
 
 
 def every_verdict() -> out.Outcome:
-    """In the first paper a claim of each verdict, and in the second one that is reproduced."""
+    """Returns an outcome with a claim of each verdict in the first paper, and a reproduced claim in the second."""
     claims = [claim(verdict.key, verdict, rank) for verdict, rank in _RANKS.items()]
     causes = claim("with-cause", Verdict.DIFFERS, "S", causes=[0])
     return outcome(
@@ -113,7 +113,7 @@ def every_verdict() -> out.Outcome:
 
 
 def write_page(made: out.Outcome, folder: Path) -> Path:
-    """The page with its pictures."""
+    """Writes the page with its pictures."""
     for paper in made["studies"]:
         for each in paper["experiments"]:
             for figure in each["figures"]:

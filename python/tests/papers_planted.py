@@ -19,7 +19,7 @@ LOSS = "plr"
 
 
 def axis(values: Sequence[Any] = (0.0, 0.05, 0.1), name: str = LOSS) -> Axis:
-    """An axis at whose values something is in the scenario."""
+    """Returns an axis whose values are in the scenario."""
     positions = tuple(float(100 * value) if isinstance(value, float) else float(i) for i, value in enumerate(values))
     return Axis(
         name=name,
@@ -32,7 +32,7 @@ def axis(values: Sequence[Any] = (0.0, 0.05, 0.1), name: str = LOSS) -> Axis:
 
 
 def around(mean: float, spread: float = 10.0, seeds: int = 20, seed: int = 1) -> np.ndarray:
-    """A sample with exactly this mean and standard deviation: what is planted is what is found."""
+    """Returns a sample with exactly this mean and standard deviation."""
     drawn = np.random.default_rng(seed).normal(size=seeds)
     drawn = (drawn - drawn.mean()) / drawn.std(ddof=1)
     return mean + spread * drawn
@@ -47,10 +47,10 @@ def grid(samples: Mapping[str, Sequence[np.ndarray]], along: Axis | None = None,
 
 
 def of(*schemes: str, **more: Any) -> Quantity:
-    """A quantity of these schemes."""
+    """Returns a quantity of these schemes."""
     return Quantity(schemes, GOODPUT, **more)
 
 
 def claim(statement: Any, rank: Any = "H", status: Any = "ok", kind: str = "compare") -> Claim:
-    """A claim about the only experiment there is."""
+    """Returns a claim about the only experiment."""
     return Claim("planted", "only", rank, "what was planted", kind, statement, status, note="made up")

@@ -29,7 +29,7 @@ class Maker:
         self.random = random.Random(seed)
 
     def maybe(self, table: dict[str, Any], **makers: Any) -> dict[str, Any]:
-        """A table with each of these keys or without."""
+        """Returns a table with some of these keys."""
         for key, make in makers.items():
             if self.random.random() < 0.5:
                 table[key] = make()
@@ -113,7 +113,7 @@ class Maker:
         return [make(index) for index in range(self.random.randint(0, most))]
 
     def link(self, table: dict[str, Any]) -> dict[str, Any]:
-        """The keys of a link, put into a table that may have others."""
+        """Adds the keys of a link to a table."""
         table.update(rate=self.rate(), delay=self.time())
         # A loss that is directed back cannot stand beside one in `reverse`.
         if self.flag():
@@ -185,7 +185,7 @@ class Maker:
         return {name: self.maybe({"is": self.random.choice(bases)}, about=self.text) for name in names}
 
     def scenario(self) -> dict[str, Any]:
-        """A whole one."""
+        """Returns a complete scenario."""
         links = [
             self.link(self.maybe({}, name=lambda index=index: self.name(index)))
             for index in range(self.random.randint(0, 2))
@@ -203,5 +203,5 @@ class Maker:
 
 
 def random_scenario(seed: int) -> dict[str, Any]:
-    """The dictionary of a valid scenario file, another one for each seed."""
+    """Returns the dictionary of a valid scenario file, another one for each seed."""
     return Maker(seed).scenario()

@@ -44,7 +44,7 @@ def made(
 
 @cache
 def losses() -> Results:
-    """Three schemes at four losses with five seeds each."""
+    """Returns three schemes at four losses with five seeds each."""
     return made(
         "two-path.toml",
         {LOSS: [0.0, 0.02, 0.05, 0.1]},
@@ -56,13 +56,13 @@ def losses() -> Results:
 
 @cache
 def transfers() -> Results:
-    """Two schemes and three sizes of file."""
+    """Returns two schemes and three file sizes."""
     return made("file.toml", {"flow.flow-1.size": ["100 kB", "400 kB", "1 MB"]}, ("sctp", "cmt"), 4)
 
 
 @cache
 def two_flows() -> Results:
-    """Two flows that share a bottleneck."""
+    """Returns two flows that share a bottleneck."""
     return made("shared-bottleneck.toml", {}, (), 4, run__duration="3 s", run__warmup="0 s")
 
 

@@ -12,7 +12,7 @@ SMALL = '[run]\nduration = "5 s"\n\n[[path]]\nrate = "1 Mbit/s"\ndelay = "10 ms"
 
 
 def two_paths() -> Scenario:
-    """One that was made in Python."""
+    """Returns a scenario made in Python."""
     return Scenario(
         run=RunSettings(duration="5 s", schemes=["cmt"]),
         paths=[Path(rate="10 Mbit/s", delay="45 ms", loss=0.01), Path(rate="2 Mbit/s", delay="90 ms")],

@@ -1,4 +1,4 @@
-"""Bounds of goodput, against independent figures and against what can be said without computing."""
+"""Bounds of goodput, compared with independent figures and with known results."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_goals_are_those_of_every_point() -> None:
 
 
 def of_point(**keys: str) -> str:
-    """A class with the same point twice, whose keys have these values."""
+    """Returns a class with the same point twice, whose keys have these values."""
     given = {"id": '"x"', "goal_percent": "90", "paths": "[{ rate_kbps = 10, delay_ms = 1, loss = 0 }]", **keys}
     point = ", ".join(f"{key} = {value}" for key, value in given.items())
     return f'[[class]]\nname = "a"\nabout = "b"\npoint = [{{ {point} }}, {{ {point} }}]\n'

@@ -1,4 +1,4 @@
-"""The studies bounds and degradation from the command line."""
+"""Commands of the studies bounds and degradation."""
 
 from __future__ import annotations
 

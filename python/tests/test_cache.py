@@ -1,4 +1,4 @@
-"""The cache: valid and damaged entries, and independence of the results from it."""
+"""Cache: valid and damaged entries, and independence of the results from it."""
 
 from __future__ import annotations
 

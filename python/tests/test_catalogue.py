@@ -1,4 +1,4 @@
-"""The cards of schemes and components."""
+"""Cards of schemes and components."""
 
 from __future__ import annotations
 

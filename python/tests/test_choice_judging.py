@@ -1,4 +1,4 @@
-"""Which scheme when: who wins a cell, who is as good, what is gained, and what the links could carry."""
+"""Study choice: winner of a cell, equally good schemes, gains, and capacity of the links."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_difference_that_may_be_chance_is_a_tie() -> None:
 
 
 def test_a_difference_that_is_sure_is_none_even_if_intervals_overlap() -> None:
-    """Seed by seed it is always 5 % behind, though seeds differ by far more."""
+    """Compares seeds that differ by more than the scheme's constant deficit of 5 %."""
     wide = [2000.0, 4000.0, 6000.0, 8000.0]
     judged = judge(planted({**CLEAR, "cmt": wide, "sctp": [0.95 * value for value in wide]}))
     assert "sctp" not in tied_in(judged)
@@ -130,7 +130,7 @@ def test_the_shared_limit_takes_the_quickest_way_back_of_any_path() -> None:
 
 
 def test_really_run_no_mean_of_what_can_win_is_above_either_limit() -> None:
-    """Counted from the start, nothing waits in the buffer when counting begins."""
+    """Counts from the start, when the buffer is empty."""
     judged = judge(two_links())
     judged = judged[judged["scheme"] != "mptcp-ns2"]
     assert judged["of_limit"].between(0.01, 1).all()
@@ -174,7 +174,7 @@ def test_what_is_above_the_limit_is_named() -> None:
 
 
 def test_advice_is_the_scheme_that_comes_closest_on_average() -> None:
-    """`cmt` wins one cell by far and `sctp` the other by little: on average it is `cmt`."""
+    """Compares `cmt`, which wins one cell by far, with `sctp`, which wins the other by little."""
     results = planted({**CLEAR, "sctp": [4200, 4250, 4180, 4240]}, {1: {**CLEAR, "sctp": [1000, 1010, 990, 1000]}})
     goodputs, judged = samples(results.to_pandas(), results.over, METRIC), judge(results)
     advised = advice(goodputs, judged, KEPT).set_index(["buffer_kib", "round_trips", "loss"])
@@ -210,7 +210,7 @@ def test_of_all_that_tie_the_simplest_stands_for_the_cell() -> None:
 
 
 def test_what_is_far_behind_stands_for_no_cell_even_if_that_may_be_chance() -> None:
-    """`sctp` scatters so much that a tenth less may be chance."""
+    """Gives `sctp` a variance that makes a deficit of a tenth insignificant."""
     judged = judge(planted({**CLEAR, "sctp": [4600, 2600, 4500, 2700]}))
     assert tied_in(judged) == ["sctp", "cmt"]
     assert set(named(judged)) == {"cmt"}

@@ -1,4 +1,4 @@
-"""Which scheme when: the tables, maps and files that are made, and the chapter that shows them."""
+"""Study choice: its tables, maps and files, and the chapter about it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def text_of(made: Made, part: str) -> str:
 
 
 def line(text: str, start: str) -> str:
-    """The one line of a table that begins so."""
+    """Returns the only line of a table that begins with this text."""
     (found,) = [line for line in text.splitlines() if line.startswith(start)]
     return found
 
@@ -85,7 +85,7 @@ def test_the_table_of_advice_is_computed(made: Made) -> None:
 
 
 def test_advice_for_shared_links_leaves_out_what_takes_too_much(made: Made) -> None:
-    """Beside `cmt` the other flow keeps a third of the link, so it is `sctp` although that is slower."""
+    """Expects `sctp`, although it is slower, since the other flow keeps a third of the link beside `cmt`."""
     row = line(text_of(made, "advice"), "| 32 KiB | unlike | little |").split(" | ")
     assert row[3] == "`cmt`"
     assert row[-4:-1] == ["33 %", "`sctp`", "75 %"]

@@ -1,4 +1,4 @@
-"""The `anabranch` command in real processes: output and exit status."""
+"""Command `anabranch` in real processes: output and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parser of the Python commands."""
+"""Parser of the Python commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each check on made-up figures: where it is kept, where it is broken, and where too little was seen."""
+"""Checks of the study degradation on planted figures: kept, broken, and too few samples."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def two_links(name: str = "made-up") -> Setting:
 
 
 def way_of(trial: Trial) -> str:
-    """The paths of the subject in a trial's scenario."""
+    """Returns the paths of the subject in a trial's scenario."""
     return next(line for line in trial.scenario.splitlines() if line.startswith("paths = "))
 
 
@@ -138,7 +138,7 @@ def rival_goodputs(**goodputs: float) -> Callable[[Trial, int], Figures]:
 
 
 def published(count: int, worse: int, uneven: bool = True) -> CheckOutcome:
-    """So many settings, in some of which the scheme is worse than the best rival."""
+    """Returns this number of settings, in some of which the scheme is worse than the best rival."""
     names = [f"setting-{number}" for number in range(count)]
 
     def made(trial: Trial, seed: int) -> Figures:

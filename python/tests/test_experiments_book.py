@@ -1,4 +1,4 @@
-"""The tutorial on an experiment with a claim: its folder runs, and verdicts follow the claims."""
+"""Tutorial on an experiment with a claim: its folder runs, and verdicts follow the claims."""
 
 from __future__ import annotations
 

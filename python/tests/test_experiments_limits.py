@@ -1,4 +1,4 @@
-"""Verdicts on made-up samples: kept, broken, and not to be told."""
+"""Verdicts on planted samples: kept, broken and undecided."""
 
 from __future__ import annotations
 

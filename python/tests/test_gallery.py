@@ -1,4 +1,4 @@
-"""The gallery: its scripts run, and the book shows their figures."""
+"""Gallery: its scripts run, and the book shows their figures."""
 
 from __future__ import annotations
 

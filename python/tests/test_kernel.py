@@ -19,7 +19,7 @@ INCOMING = 0
 
 
 class Interface:
-    """What a packet socket does, with frames made by hand."""
+    """Packet socket with planted frames."""
 
     def __init__(self, *frames: tuple[bytes, int]) -> None:
         self.frames = list(frames)

@@ -1,4 +1,4 @@
-"""The native module: scenarios and schemes as text, and runs in batches."""
+"""Native module: scenarios and schemes as text, and runs in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebook: from a scenario to a figure in ten cells."""
+"""Notebook: from a scenario to a figure in ten cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a reproduction, opened in headless Chromium from a file and with no network."""
+"""Page of a reproduction, opened in headless Chromium from a file without network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, file: Path) -> Iterator[Page]:
-    """Whatever the browser complains about, and whatever is asked for beyond the folder, fails the test."""
+    """Yields the page. Errors in the browser and requests beyond the folder fail the test."""
     faults: list[str] = []
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, offline=True)
     made = context.new_page()
@@ -36,7 +36,7 @@ def page(browser: Browser, file: Path) -> Iterator[Page]:
 
 
 def shown(page: Page) -> list[str]:
-    """The claims that are seen."""
+    """Returns the visible claims."""
     rows = [row for row in page.locator(".claim").all() if row.is_visible()]
     return [row.locator("code").first.inner_text() for row in rows]
 
@@ -116,7 +116,7 @@ def test_a_click_opens_the_cause(page: Page) -> None:
 
 
 def columns(page: Page, boxes: str) -> list[int]:
-    """How many of the boxes stand side by side, row by row."""
+    """Returns the number of boxes in each row."""
     tops = [round(box.bounding_box()["y"]) for box in page.locator(boxes).all() if box.is_visible()]
     return [tops.count(top) for top in dict.fromkeys(tops)]
 

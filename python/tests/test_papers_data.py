@@ -1,4 +1,4 @@
-"""The papers that the package brings: every claim is accounted for, and whatever does not come out has a cause."""
+"""Papers of the package: every claim is judged, and every claim that is not reproduced has a cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one table of grades, and what reads it."""
+"""Table of grades and its users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_verdicts_differ_without_colours() -> None:
 
 
 def luminance(colour: str) -> float:
-    """As WCAG 2 defines it."""
+    """Returns the relative luminance of WCAG 2."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,4 +1,4 @@
-"""What `index.html` of a reproduction holds."""
+"""Content of `index.html` of a reproduction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VOID = {"meta", "img", "input", "link", "br"}
 
 
 class Elements(HTMLParser):
-    """All elements with their attributes; whatever is not closed as it was opened is a fault."""
+    """Elements with their attributes. An element that is not closed properly is a fault."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the papers measure, against figures that were computed otherwise."""
+"""Measures of the papers, compared with independent computations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def loss(tmp_path_factory: pytest.TempPathFactory) -> Collected:
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, dict[str, Any]]:
-    """A traced run with the figures that it gave."""
+    """Traced run with its figures."""
     folder = tmp_path_factory.mktemp("trace")
     text = resolved(PLANTED / "scenarios" / "two-path.toml", {"path.path-2.loss": 0.05})
     finished: list[dict[str, Any]] = []
@@ -48,7 +48,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Series, dict[str, A
 
 
 def run_of(loss: Collected, scheme: str, point: int, seed: int) -> dict[str, Any]:
-    """The same run, made by itself."""
+    """Returns the same run, made separately."""
     setting = loss.setting
     text = resolved(setting.experiment.scenario, setting.settings_at((point,), seed))
     finished: list[dict[str, Any]] = []
@@ -58,7 +58,7 @@ def run_of(loss: Collected, scheme: str, point: int, seed: int) -> dict[str, Any
 
 
 def quality_of(trace: Path) -> list[float]:
-    """PSNR of two runs with this trace in place of the paper's."""
+    """Returns the PSNR of two runs with this trace instead of the paper's."""
     runs = pd.DataFrame({"flow": "video", "frame_fates": ["4g", "2g2l"]}, index=["a", "b"])
     place = ((0,), 1)
     tables = {"flow": [{"name": "video", "trace": str(trace)}]}
@@ -186,7 +186,7 @@ def test_the_mean_window_weighs_each_value_by_the_time_for_which_it_held(
 
 
 class Planted:
-    """A series with rows of its own."""
+    """Series with planted rows."""
 
     def __init__(self, end_s: float = 10.0, **frames: pd.DataFrame) -> None:
         self.end_s = end_s
@@ -292,7 +292,7 @@ EXTRACTS: tuple[Extract, ...] = (
     Curve("tsn", (0.5, 0.75)),
     Curve("out-of-order", (0.5, 1.5)),
 )
-"""Everything that is taken from traces."""
+"""Extracts of every kind."""
 
 
 @pytest.mark.parametrize("extracts", [*((extract,) for extract in EXTRACTS), EXTRACTS[3:7], EXTRACTS[5:9], EXTRACTS])

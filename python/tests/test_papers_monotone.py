@@ -25,7 +25,7 @@ FROM_BEST_TO_WORST = [
     Finding(UNCLEAR, OURS, "%"),
     Finding(AGAINST, OURS, "%"),
 ]
-"""A cell of every direction and size."""
+"""Findings of every direction and size."""
 AVERAGES = [Finding(direction, OURS, "%", size) for direction in (HOLDS, UNCLEAR, AGAINST) for size in Size]
 
 
@@ -39,7 +39,7 @@ def judged(each: Sequence[int], average: Finding, share: float) -> int:
 
 
 def worsened(each: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The same cells, of which one is a step worse."""
+    """Yields the same cells with one of them worse by a step."""
     for at, index in enumerate(each):
         if index + 1 < len(FROM_BEST_TO_WORST):
             yield (*each[:at], index + 1, *each[at + 1 :])
@@ -87,7 +87,7 @@ def test_most_cells_have_to_hold_for_the_direction(holds: int, unclear: int, aga
 
 
 def test_planted_contrary_cells_never_improve_verdict() -> None:
-    """The same through samples: cells of 1100, then unclear ones, then contrary ones, against 1000."""
+    """Compares cells of 1100, then unclear ones, then contrary ones, with 1000."""
     grades = {}
     for holds, against in itertools.product(range(7), repeat=2):
         if holds + against <= 6:

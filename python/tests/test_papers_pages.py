@@ -81,7 +81,7 @@ def change(identity: str, kind: str = "reading") -> Any:
 
 
 def test_a_table_says_which_reading_gives_which_figure() -> None:
-    """`narrow` gives the first figure, `wide` the second, and `odd` was not run for the second."""
+    """Expects the first figure from `narrow` and the second from `wide`. `odd` was not run for the second."""
     first = claim("first", Verdict.REPRODUCED, sensitivity=[
         sensitivity("narrow", Verdict.ABOUT),
         sensitivity("wide", Verdict.DIRECTION_ONLY),

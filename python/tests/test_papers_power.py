@@ -1,4 +1,4 @@
-"""What seeds detect, against published tables of the power of t tests."""
+"""Detectable differences, compared with published tables of the power of t tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anabranch.experiments.verdicts.sizes import Size
 
 @pytest.mark.parametrize(("effect", "pairs"), [(0.2, 199), (0.5, 34), (0.8, 15)])
 def test_small_medium_and_large_effects_need_the_pairs_that_tables_print(effect: float, pairs: int) -> None:
-    """Faul et al., G*Power 3: matched pairs, two tails, 5 % and a power of 80 %."""
+    """Compares with Faul et al., G*Power 3: matched pairs, two tails, 5 % and a power of 80 %."""
     assert seeds_needed(1.0, effect) == pairs
     assert detectable(1.0, pairs) <= effect < detectable(1.0, pairs - 1)
 

@@ -1,4 +1,4 @@
-"""What a paper prints, drawn over our figures: only where a figure shows the same, and named as the paper's."""
+"""Published numbers over our figures: drawn only where a figure shows the same quantity, with its name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def setting(paper: Study, experiment: str, scope: Scope = WHOLE) -> Setting:
 
 
 def number(value: float | tuple[float, float], scheme: str = "CMT", experiment: str = "loss", **more: Any) -> Claim:
-    """A claim that a scheme has so much, or from so much to so much."""
+    """Returns a claim about a figure or a range of a scheme."""
     low, high = value if isinstance(value, tuple) else (value, value)
     ci95, status = more.pop("ci95", None), more.pop("status", "ok")
     quantity = replace(of(scheme, at=more.pop("at", {})), measure=more.pop("measure", GOODPUT))
@@ -81,7 +81,7 @@ def test_what_a_figure_does_not_show_is_not_drawn(paper: Study, other: Claim) ->
 
 
 def test_a_mean_over_another_axis_than_the_figure_averages_is_not_drawn(paper: Study) -> None:
-    """A bar of all losses together is not that of one of them."""
+    """Compares a bar of one loss with the mean of all losses."""
     bar = replace(figure(paper, "loss"), kind="bars", x=None)
     claims = [number(1000, at={"plr2": (0.2,)}), number(1200)]
     assert [each.low for each in published_values(bar, setting(paper, "loss"), claims)] == [1200]
@@ -114,13 +114,13 @@ def test_the_table_beside_a_figure_has_the_claims_and_their_intervals(paper: Stu
 
 
 def means(schemes: tuple[str, ...], x: tuple[float, ...] = (0.0, 5.0, 20.0)) -> pd.DataFrame:
-    """What a figure along the axis shows: everything is 100."""
+    """Returns the data of a figure along the axis, in which everything is 100."""
     rows = [{"panel": "", "scheme": scheme, "x": at, "label": f"{at:g}"} for scheme in schemes for at in x]
     return pd.DataFrame(rows).assign(n=4, mean=100.0, half_width=5.0, half_width_normal=4.0, kind="interval")
 
 
 def drawn(paper: Study, shown: Figure, frame: pd.DataFrame, claims: list[Claim], experiment: str = "loss") -> list[Any]:
-    """The panels of a figure."""
+    """Returns the panels of a figure."""
     where = setting(paper, experiment)
     made = draw(frame, shown, where, published_values(shown, where, claims))
     assert made is not None

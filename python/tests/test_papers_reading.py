@@ -1,4 +1,4 @@
-"""Reading papers: what is wrong is said with file, table and key."""
+"""Reader of papers: errors have file, table and key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def paper() -> Study:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The planted paper, to be changed."""
+    """Returns a copy of the planted paper, to be changed."""
     folder = tmp_path / "planted-paper"
     shutil.copytree(PLANTED, folder)
     return folder

@@ -1,4 +1,4 @@
-"""A reproduction from beginning to end, of the planted paper."""
+"""Complete reproduction of the planted paper."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALL = Scope()
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Workers]:
-    """Started once for all tests."""
+    """Yields worker processes that all tests share."""
     with Workers(2) as workers:
         yield workers
 
@@ -69,7 +69,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(
     tmp_path_factory: pytest.TempPathFactory, cache: Path, reproduced: Reproduce
 ) -> tuple[Path, out.Outcome, Cost]:
-    """Everything, from an empty cache."""
+    """Returns a complete reproduction with an empty cache."""
     folder = tmp_path_factory.mktemp("whole")
     return folder, *reproduced("all", folder, cache)
 
@@ -117,7 +117,7 @@ def test_variant_decides_named_claims_only_other_changes_none(
 
 
 def test_a_reading_is_judged_like_a_variant_and_changes_no_verdict(whole: tuple[Path, out.Outcome, Cost]) -> None:
-    """`slow-by-text` changes what `slow-second` changes, on which a claim depends."""
+    """Uses `slow-by-text`, which changes the same value as `slow-second`, on which a claim depends."""
     claim = claims(whole[1])["loss-decisive"]
     under = {each["change"]: (each["verdict"], each["decides"]) for each in claim["sensitivity"]}
     assert under["slow-by-text"] == ("differs", False)

@@ -34,7 +34,7 @@ def part(std: float, n: int = 20, unit: str = "%", kind: str = "interval") -> di
 
 
 def pilot(folder: Path, parts: dict[str, list[dict[str, Any]]], quick: bool = False, **told: dict[str, Any]) -> Path:
-    """A run in which the claims of an experiment have these figures and cannot be told, or what `told` says of them."""
+    """Writes a run whose claims have these figures, and the verdict in `told` or else undecided."""
     more = {claim.replace("_", "-"): said for claim, said in told.items()}
     folder.mkdir(exist_ok=True)
     claims = [
@@ -158,7 +158,7 @@ def test_no_paper_has_more_seeds_than_the_most(key: str) -> None:
 
 
 def test_simulated_pairs_are_detected_as_often_as_planned() -> None:
-    """With the planned number of pairs, a difference of that size is significant in about 80 of 100 samples."""
+    """Expects significance in about 80 of 100 samples with the planned number of pairs."""
     seeds = seeds_needed(8.0, 4.0)
     assert seeds is not None
     drawn = np.random.default_rng(1).normal(4.0, 8.0, (2000, seeds))

@@ -20,7 +20,7 @@ FITS, ABOUT, OFF, WIDE = Size.FITS, Size.ABOUT, Size.OFF, Size.WIDE
 
 
 def measured(mean: float, half_width: float = 0.0) -> Estimate:
-    """A mean with half of its interval; an exact one if that is zero."""
+    """Returns a mean with half of its interval; an exact one if that is zero."""
     if half_width == 0:
         return Estimate(20, mean, math.nan, 0.0, "deterministic")
     return Estimate(20, mean, half_width, half_width * 2, "interval")

@@ -1,4 +1,4 @@
-"""What takes longer than tests should: agreement with ns-2, a slice of the papers, and `--quick` beside a full run."""
+"""Slow tests: agreement with ns-2, a slice of the papers, and `--quick` beside a full run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def default(key: str, experiment: str, schemes: tuple[str, ...], seeds: int, values: dict[str, Any]) -> Setting:
-    """An experiment as the paper has it, with some of its schemes and other settings beside its own."""
+    """Returns an experiment of a paper with some of its schemes, and with further settings."""
     if key not in keys():
         pytest.skip(f"there is no paper {key}")
     own = settings_of(read_key(key).experiment(experiment), Scope(seeds=seeds))[0]
@@ -72,7 +72,7 @@ def goodput(setting: Setting, cache: Path) -> dict[tuple[str, float], np.ndarray
 
 
 def agrees(ours: Estimate, mean: float, half_width: float) -> bool:
-    """Within 3 %, or within the joint interval and 8 %, as the study ns2 has it."""
+    """Returns `True` within 3 %, or within the joint interval and 8 %, as in the study ns2."""
     difference = abs(ours.mean - mean)
     joint = math.hypot(ours.half_width, half_width)
     return difference <= 0.03 * mean or (difference <= joint and difference <= 0.08 * mean)
@@ -119,7 +119,7 @@ def as_in_the_script_for_ns2(delays_ms: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("delays_ms", "seeds", "points"), [("45-45-90", 150, 9), ("200-200-400", 60, 8)])
 def test_cmt_and_cmt_pf_on_three_paths_agree_with_ns2(delays_ms: str, seeds: int, points: int, cache: Path) -> None:
-    """With 150 seeds our interval is half of ns-2's: with 30 one of nine points was off by chance."""
+    """Uses 150 seeds, whose interval is half of ns-2's. With 30 seeds one of nine points was off by chance."""
     setting = default("cmt-qa", "fig9", ("CMT", "CMT-PF"), seeds, as_in_the_script_for_ns2(delays_ms))
     # Points at which ns-2 did not finish all runs hold survivors only.
     judged = [row for row in rows("three-path.csv") if row["delays_ms"] == delays_ms and not int(row["hung"])]
@@ -136,7 +136,10 @@ def test_cmt_and_cmt_pf_on_three_paths_agree_with_ns2(delays_ms: str, seeds: int
 
 @pytest.mark.parametrize("name", ["db-cmt/fig6", "cmt-qa/fig9"])
 def test_a_slice_of_the_papers_gives_the_numbers_that_are_stored(name: str, cache: Path, tmp_path: Path) -> None:
-    """Runs are deterministic, so a difference is a change of what is simulated: `make papers-slice` stores it anew."""
+    """Compares deterministic runs, so that a difference is a change of the simulation.
+
+    `make papers-slice` stores new numbers.
+    """
     if name.partition("/")[0] not in keys():
         pytest.skip(f"there is no paper for {name}")
     reproduce(select(name), tmp_path, Scope(quick=True), SweepOptions(cache, progress=False), None, progress=False)
@@ -156,7 +159,7 @@ FOR = {verdict.value for verdict in Verdict if verdict.grade.direction is Direct
 
 @pytest.fixture(scope="module")
 def quick(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, out.Outcome]:
-    """A quick reproduction of everything."""
+    """Returns a quick reproduction of everything."""
     folder = tmp_path_factory.mktemp("quick")
     options = SweepOptions(cache, progress=False)
     outcome, _ = reproduce(select("all"), folder, Scope(quick=True), options, cache / "papers", progress=False)
@@ -172,9 +175,9 @@ def test_directions_of_quick_verdicts_agree_with_samples(quick: tuple[Path, out.
 def test_quick_and_full_reproduction_agree_on_headline_directions(
     quick: tuple[Path, out.Outcome],
 ) -> None:
-    """Where the full one tells the direction, the quick one does not tell the other one.
+    """Expects no contrary direction of the quick reproduction where the full one has a direction.
 
-    Claims that were added since have no verdict of the full one.
+    New claims have no verdict of the full one.
     """
     full = {claim["id"]: claim["verdict"] for claim in claims_of(load(RESULTS).outcome["studies"])}
     contrary = [

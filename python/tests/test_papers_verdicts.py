@@ -43,18 +43,18 @@ def verdict(statement: Any, samples: SampleGrid, **more: Any) -> Verdict:
 
 
 def pair(a: float, b: float, spread: float = 10.0) -> SampleGrid:
-    """Two schemes whose samples are independent."""
+    """Returns two schemes whose samples are independent."""
     return grid({"A": [around(a, spread, seed=1)], "B": [around(b, spread, seed=2)]})
 
 
 def curve(*means: float, spread: float = 10.0) -> SampleGrid:
-    """One scheme along an axis."""
+    """Returns one scheme along an axis."""
     along = axis(tuple(0.01 * i for i in range(len(means))))
     return grid({"A": [around(mean, spread, seed=i) for i, mean in enumerate(means)]}, along)
 
 
 def curves(a: tuple[float, ...], b: tuple[float, ...], spread: float = 10.0) -> SampleGrid:
-    """Two schemes along an axis."""
+    """Returns two schemes along an axis."""
     along = axis(tuple(0.01 * i for i in range(len(a))))
     return grid(
         {

@@ -1,4 +1,4 @@
-"""The command `anabranch plot`."""
+"""Command `anabranch plot`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chapter on reports."""
+"""Examples of the chapter on reports."""
 
 from __future__ import annotations
 

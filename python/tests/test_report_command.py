@@ -1,4 +1,4 @@
-"""The command `anabranch report`."""
+"""Command `anabranch report`."""
 
 from __future__ import annotations
 

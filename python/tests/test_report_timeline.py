@@ -1,4 +1,4 @@
-"""Data of the timeline: the part of traces that it keeps, and notes on the rest."""
+"""Data of the timeline: the part of traces in it, and notes on the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chapter on scenarios, runs and series, and the examples in docstrings, are true."""
+"""Examples of the chapter on scenarios, runs and series, and of docstrings."""
 
 from __future__ import annotations
 

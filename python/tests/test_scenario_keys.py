@@ -1,4 +1,4 @@
-"""The dataclasses of scenarios, held against the reader in Rust and against the book."""
+"""Dataclasses of scenarios, compared with the reader in Rust and with the book."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from anabranch.scenario.table import Table
 
 
 def keys_that_the_reader_expects(text: str) -> set[str]:
-    """The keys that the native reader names when `no-such-key` stands in one of its tables."""
+    """Returns the keys that the native reader lists when `no-such-key` is in one of its tables."""
     with pytest.raises(ScenarioError) as caught:
         _native.resolve(text, "file")
     (listed,) = re.findall(r"`[^`]*no-such-key`\n.*\n.*expected one of: ([^;\n]*)", str(caught.value))

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario is said when it is made, with file and key."""
+"""Errors of scenarios, which the constructor reports with file and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chapter on statistics, and the examples in docstrings, are true."""
+"""Examples of the chapter on statistics and of docstrings."""
 
 from __future__ import annotations
 

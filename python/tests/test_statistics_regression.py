@@ -57,7 +57,7 @@ def test_the_first_of_the_quartet_has_the_published_errors_and_p_values():
 
 
 def test_several_regressors_give_the_certified_values_of_longley():
-    """NIST, Statistical Reference Datasets, Longley: certified to fifteen digits."""
+    """Compares with NIST, Statistical Reference Datasets, Longley, certified to fifteen digits."""
     from statsmodels.datasets import longley
 
     data = longley.load_pandas()

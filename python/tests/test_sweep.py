@@ -1,4 +1,4 @@
-"""The function `sweep`: its runs, its errors, and results that depend on scenario and grid alone."""
+"""Function `sweep`: its runs, its errors, and results that depend on scenario and grid alone."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_scenario_is_given_as_a_path_or_as_what_writes_itself_down(two: Path, 
 
 
 def test_what_follows_a_swept_value_by_default_follows_it(two: Path) -> None:
-    """The reverse direction has the rate of the forward direction by default."""
+    """Sweeps a rate, whose reverse direction is equal by default."""
     grid = read_grid(two, {"path.path-1.rate": ["1 Mbit/s", "2 Mbit/s"]}, 1, None, None)
     assert [point.scenario.count('rate = "1 Mbit/s"') for point in grid.points] == [2, 0]
 

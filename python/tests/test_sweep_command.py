@@ -1,4 +1,4 @@
-"""The command `anabranch sweep`: its output, its exit status, and resumption after an interruption."""
+"""Command `anabranch sweep`: its output, its exit status, and resumption after an interruption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stopping rule: seeds are added until means are precise enough, independent of the order of runs."""
+"""Stopping rule: seeds are added until means are precise enough, independent of the order of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `anabranch video`."""
+"""Command `anabranch video`."""
 
 from __future__ import annotations
 

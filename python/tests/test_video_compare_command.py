@@ -1,4 +1,4 @@
-"""The command `anabranch video compare`: simulated runs, stored files, and output."""
+"""Command `anabranch video compare`: simulated runs, stored files, and output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(*words: str | Path) -> int:
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """46 small frames, of a packet or a few each."""
+    """Clip of 46 small frames, with one packet or a few each."""
     return video.write_coded(
         "synthetic",
         tmp_path_factory.mktemp("clip"),

@@ -1,4 +1,4 @@
-"""A clip sent to a player over loopback: complete, through a lossy relay, interrupted, and by hostile senders."""
+"""Clip sent to a player over loopback: complete, through a lossy relay, interrupted, and by hostile senders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOOPBACK = "127.0.0.0/8"
 
 @pytest.fixture(scope="module")
 def fast_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """19 frames of several packets each, which take less than a tenth of a second."""
+    """Clip of 19 frames with several packets each, which take less than a tenth of a second."""
     return video.write_coded(
         "photographs",
         tmp_path_factory.mktemp("fast"),
@@ -51,7 +51,7 @@ def fast_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
 
 @pytest.fixture(scope="module")
 def long_clip(tmp_path_factory: pytest.TempPathFactory) -> CodedClip:
-    """91 frames in a third of a second, with enough packets that some are lost."""
+    """Clip of 91 frames in a third of a second, with enough packets that some are lost."""
     return video.write_coded(
         "photographs",
         tmp_path_factory.mktemp("long"),

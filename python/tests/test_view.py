@@ -1,4 +1,4 @@
-"""The command `anabranch view`: logs of QUIC and of SCTP as timelines, and other files."""
+"""Command `anabranch view`: logs of QUIC and of SCTP as timelines, and other files."""
 
 from __future__ import annotations
 

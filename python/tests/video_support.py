@@ -45,7 +45,7 @@ def fates_without(types: str, lost: Iterable[int]) -> str:
 
 
 def letters(found: Sequence[Delivery]) -> str:
-    """Returns the first letters of fates in display order; `t` stands for late."""
+    """Returns the first letters of fates in display order, and `t` for late."""
     letter = {Fate.GOOD: "g", Fate.LOST: "l", Fate.LATE: "t", Fate.UNDECODABLE: "u"}
     return "".join(letter[each.fate] for each in sorted(found, key=lambda each: each.frame.display))
 
@@ -53,8 +53,8 @@ def letters(found: Sequence[Delivery]) -> str:
 def decodable_by_neighbours(frames: Sequence[Frame], there: set[int]) -> set[int]:
     """Returns the decodable frames by display index, from the neighbours of each frame in the order of display.
 
-    `there` are frames whose packets all arrived. This traverses predictions as a graph, whereas the code under test
-    keeps two flags along the coding order.
+    `there` are frames whose packets all arrived. This traverses predictions as a graph, and the code under test uses
+    two flags along the coding order.
     """
     kinds = {frame.display: frame.type for frame in frames}
     references = sorted(place for place, kind in kinds.items() if kind is not FrameType.B)
