@@ -76,7 +76,8 @@ def _stream(stream: IO[str] | None) -> IO[str]:
 def two_links(folder: Path) -> Iterator[tuple[Namespace, Namespace]]:
     """Yields a client and a server with two links of 20 Mbit/s.
 
-    Link N goes from 10.92.N.1 on `cN` to 10.92.N.2 on `sN`. The server authorises the client's key. Skips the test where namespaces are not permitted.
+    Link N goes from 10.92.N.1 on `cN` to 10.92.N.2 on `sN`. The server authorises the client's key. Skips the test
+    where namespaces are not permitted.
     """
     client = Namespace(folder / "client")
     server = None
