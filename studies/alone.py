@@ -8,15 +8,15 @@ import numpy as np
 
 
 def best_of(means: Mapping[str, float]) -> str:
-    """The name with the largest mean; the first of those that are alike."""
+    """Returns the name with the largest mean, the first one of equal means."""
     return max(means, key=means.__getitem__)
 
 
 def ratios_left_out(together: Sequence[float], alone: Mapping[str, Sequence[float]]) -> list[float]:
-    """For each seed: goodput over all paths, over that of the path which is best by the mean of all other seeds.
+    """Returns for each seed the goodput over all paths, divided by that of the path that is best for all other seeds.
 
-    The largest of several noisy means is too large in the mean. A path that is chosen on other seeds is not. With one
-    seed there are no others, and the path is chosen on it.
+    The maximum of several noisy means is biased upwards. A path chosen by other seeds avoids this bias. A single seed
+    chooses its own path.
 
     >>> ratios_left_out([9, 10], {"path-1": [8, 9], "path-2": [10, 1]})
     [1.125, 10.0]
@@ -31,9 +31,9 @@ def ratios_left_out(together: Sequence[float], alone: Mapping[str, Sequence[floa
 
 
 def ratio(goodput_kbps: float, of_kbps: float) -> float:
-    """One over the other. Where neither path nor scheme gets anything through they are equal.
+    """Returns one goodput over another, and 1 if both are zero.
 
-    Without a goodput to compare with there is no ratio: it is bounded, so that means stay finite.
+    Without a goodput to compare with there is no ratio. It is bounded, so that means stay finite.
     """
     if of_kbps > 0:
         return min(goodput_kbps / of_kbps, MAX_RATIO)
@@ -41,4 +41,4 @@ def ratio(goodput_kbps: float, of_kbps: float) -> float:
 
 
 MAX_RATIO = 100.0
-"""Ratios above this say nothing more."""
+"""Bound of ratios, beyond which they have no further meaning."""

@@ -1,1 +1,1 @@
-"""How close schemes come to the most goodput that links and receive buffer admit."""
+"""Goodput of schemes in relation to the maximum that links and receive buffer admit."""

@@ -1,17 +1,17 @@
-"""The most goodput that links and receive buffer admit to an ordered stream that is repaired by retransmission.
+"""Maximum goodput that links and receive buffer admit to an ordered stream with retransmissions.
 
-Of user data and chunk headers, 1468 bytes in a packet of 1500. What binds is the smallest of three:
+Goodput counts user data and chunk headers, 1468 bytes in a packet of 1500. The bound is the smallest of three:
 
-* Capacity: what cross traffic leaves of the paths' rates.
-* The receive buffer without losses: it holds N packets. A packet that takes path i is held from its sending to the
-  arrival of its acknowledgement, h_i: the path's delay, the time to send it, and the least delay back of any path.
-  Rates x_i below the paths' own with Σ x_i h_i ≤ N have the largest sum if paths with the least h_i are filled first.
-* The receive buffer with losses, even if every loss were known after one round trip: a packet that is sent K times is
-  held K round trips, and holds back what comes after it. With A_k the time at which packet k is released in order,
-  A_k = max(A_(k-1), A_(k-N) + K_k), whose rate is found by simulation. K - 1 is geometric; first transmissions may take
-  one path and retransmissions another, and the best pair counts.
+* Capacity: the paths' rates without cross traffic.
+* The receive buffer of N packets without losses. A packet on path i occupies it for h_i, from its sending to the
+  arrival of its acknowledgement: the path's delay, the time to send it, and the smallest delay back of any path. Rates
+  x_i below the paths' own with Σ x_i h_i ≤ N have the largest sum if paths with the smallest h_i are filled first.
+* The receive buffer with losses, even if the sender detected every loss after one round trip. A packet that is sent K
+  times occupies the buffer for K round trips and blocks later packets. With A_k the time at which packet k is released
+  in order, A_k = max(A_(k-1), A_(k-N) + K_k), whose rate is found by simulation. K - 1 is geometric. First
+  transmissions may use one path and retransmissions another, and the best pair counts.
 
-It is not a bound for schemes that send redundancy before anything is lost, or more than the receiver has offered.
+It is no bound for schemes that send redundancy before a loss, or more than the receiver's window.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GOODPUT_TO_BOUND = CHUNK_BYTES / USER_BYTES
 """Goodput under profile `rfc9260` counts user bytes, bounds count chunks."""
 
 _SACK_MS = 0.05
-"""What a SACK takes through access links and bottleneck at least."""
+"""Minimum time of a SACK through access links and bottleneck."""
 
 _PACKETS = 1_000_000
 _SEED = 20_260
@@ -47,7 +47,7 @@ class Bound:
 
 
 def bound_of(point: LimitPoint) -> Bound:
-    """The bounds of a point."""
+    """Returns the bounds of a point."""
     places = point.buffer_bytes // CHUNK_BYTES
     back_ms = min(path.delay_ms for path in point.paths)
     return Bound(
@@ -71,7 +71,7 @@ def _bound_kbps(paths: tuple[PointPath, ...], places: int, back_ms: float) -> fl
 
 
 def _lossless_kbps(paths: tuple[PointPath, ...], places: int, back_ms: float) -> float:
-    """Capacity and buffer without losses."""
+    """Returns the bound of capacity and buffer without losses."""
     left = float(places)
     reached_kbps = 0.0
     for path in sorted(paths, key=lambda path: _held_ms(path, back_ms)):
@@ -92,7 +92,7 @@ def _held_ms(path: PointPath, back_ms: float) -> float:
 
 @cache
 def _window_rate(places: int, first_loss: float, again_loss: float) -> float:
-    """Packets in a round trip that are released in order by a buffer with so many places."""
+    """Returns the packets that a buffer with this number of places releases in order in a round trip."""
     if places < 1:
         return 0.0
     if first_loss == 0:

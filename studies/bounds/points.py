@@ -1,4 +1,4 @@
-"""The points at which goodput is compared with its bound, read from `data/points.toml`, and their scenarios."""
+"""Points at which goodput is compared with its bound, read from `data/points.toml`, and their scenarios."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 DATA = FilePath(__file__).parent / "data" / "points.toml"
 
 QUEUE_PACKETS = 49
-"""What waits in a queue: in ns-2 one of the 50 places belongs to the packet that is being sent."""
+"""Packets that wait in a queue: in ns-2 one of the 50 places belongs to the packet in transmission."""
 
 # A bound is found by simulating a million packets, which should be many windows.
 BUFFER_BYTES = (1500, 64 << 20)
@@ -29,20 +29,20 @@ RATE_KBPS = (1, 10_000_000)
 DELAY_MS = (0, 60_000)
 
 FLOW = "subject"
-"""The flow whose scheme is judged."""
+"""Name of the flow whose scheme is judged."""
 
 FULL_PACKET_BITS = 1500 * 8
 
 ACCESS_MS = 2 * (FULL_PACKET_BITS / 100_000 + 0.001)
-"""What the two access links of a path add one way."""
+"""One-way time of the two access links of a path."""
 
 START = "0.5 s"
-"""When the flow starts, after the cross traffic, as in ns-2's scripts."""
+"""Start of the flow, after the cross traffic, as in ns-2's scripts."""
 
 
 @dataclass(frozen=True, slots=True)
 class PointPath:
-    """A path of a point. Losses strike before the queue, in the direction of the data."""
+    """Path of a point. Packets are lost before the queue, in the direction of the data."""
 
     rate_kbps: float
     delay_ms: float
@@ -52,13 +52,13 @@ class PointPath:
 
     @property
     def free_kbps(self) -> float:
-        """What cross traffic, less what is lost of it before the queue, leaves of the rate."""
+        """Rate of the path less the cross traffic that reaches the queue."""
         return self.rate_kbps - (self.cbr_kbps + self.pareto_load * self.rate_kbps) * (1 - self.loss)
 
 
 @dataclass(frozen=True, slots=True)
 class LimitPoint:
-    """A setting with a bound. `goal_percent` of the bound is to be reached."""
+    """Setting with a bound. A scheme has to reach `goal_percent` of the bound."""
 
     id: str
     group: str
@@ -67,13 +67,13 @@ class LimitPoint:
     paths: tuple[PointPath, ...]
 
     def empty_delays_ms(self) -> dict[str, float]:
-        """How long a full packet takes over each path if nothing else is on it, by the path's name."""
+        """Returns the time of a full packet over each empty path, by the path's name."""
         names = zip(self.path_names, self.paths, strict=True)
         return {name: path.delay_ms + FULL_PACKET_BITS / path.rate_kbps + ACCESS_MS for name, path in names}
 
     @property
     def path_names(self) -> list[str]:
-        """The names of its paths in its scenario."""
+        """Names of its paths in its scenario."""
         return [f"path-{number}" for number in range(1, len(self.paths) + 1)]
 
 
@@ -88,7 +88,7 @@ class PointClass:
 
 @cache
 def read_points(file: FilePath = DATA) -> tuple[PointClass, ...]:
-    """The classes of points of a file. Raises `PlanError` that names the file and what is wrong in it."""
+    """Reads the classes of points of a file. Raises `PlanError` with the file and the fault."""
     try:
         document = tomllib.loads(read_text(file))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
@@ -157,7 +157,7 @@ def _text(table: Mapping[str, Any], key: str) -> str:
 
 
 def scenario_of(point: LimitPoint, duration_s: float, alone: str | None = None) -> str:
-    """The canonical scenario of a point, with all paths or one of them `alone`."""
+    """Returns the canonical scenario of a point, with all paths or one of them `alone`."""
     table = table_of(point, duration_s)
     if alone:
         table["flow"] = [{"name": FLOW, "paths": [alone]}]
@@ -165,9 +165,9 @@ def scenario_of(point: LimitPoint, duration_s: float, alone: str | None = None) 
 
 
 def table_of(point: LimitPoint, duration_s: float) -> dict[str, Any]:
-    """The scenario of a point under profile `rfc9260`.
+    """Returns the scenario of a point under profile `rfc9260`.
 
-    As in ns-2's scripts a path is a bottleneck between two access links of 100 Mbit/s.
+    As in ns-2's scripts, a path is a bottleneck between two access links of 100 Mbit/s.
     """
     return {
         "run": {"duration": f"{duration_s:g} s", "start": START, "profile": "rfc9260", "delays": True},

@@ -1,4 +1,4 @@
-"""The cells of the grid: what is different about each of them, and the most that its links could carry."""
+"""Cells of the grid: their properties, and the maximum goodput of their links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COORDINATES = ("buffer_kib", "rate_ratio", "rtt_ratio", "loss_percent")
 
 
 def cells(results: Results) -> pd.DataFrame:
-    """One row per point of the grid, in its order.
+    """Returns a row for each point of the grid, in its order.
 
     Columns: the swept keys; `buffer_kib`; `rate_ratio` and `rtt_ratio`, of path-2 to path-1; `loss_percent` of path-2;
     `limit_kbps` (see `limit_kbps`) and `shared_limit_kbps` (see `shared_limit_kbps`).
@@ -31,7 +31,7 @@ def cells(results: Results) -> pd.DataFrame:
 
 
 def described(scenario: Scenario) -> dict[str, float]:
-    """What is different about a cell, and its limits."""
+    """Returns the properties of a cell and its limits."""
     first, second = scenario.paths
     return {
         "buffer_kib": _buffer_bytes(scenario) / 1024,
@@ -44,22 +44,22 @@ def described(scenario: Scenario) -> dict[str, float]:
 
 
 def limit_kbps(scenario: Scenario) -> float:
-    """The physical limit of goodput, in kbit/s.
+    """Returns the physical limit of goodput in kbit/s.
 
-    The smaller of what the paths carry together, Σ (rate - background) · (1 - loss) · 1468/1500, and of what the
-    receive buffer admits if all data took the quickest path, buffer / RTT. RTT is that of empty links. Losses strike
-    behind the queue, so what is lost has taken its time on the link.
+    It is the smaller one of two bounds. The paths together carry Σ (rate - background) · (1 - loss) · 1468/1500. The
+    receive buffer admits buffer / RTT if all data took the fastest path, with the RTT of empty links. Packets are lost
+    behind the queue, so that lost packets use the link too.
     """
     quickest_s = min(rtt_s(path) for path in scenario.paths)
     return min(sum(carried_kbps(path) for path in scenario.paths), _buffer_kbit(scenario) / quickest_s)
 
 
 def shared_limit_kbps(scenario: Scenario) -> float:
-    """The same, but each path takes its own part of the buffer: goodput times the least time to an acknowledgement.
+    """Returns the limit if each path uses its own part of the buffer.
 
-    That is the path's delay and the least delay back of any path, since a SACK may take another path than the data it
-    answers. The buffer goes to the quickest path first, as far as that can carry anything, and what is left goes to
-    the next.
+    That part is goodput times the minimum time to an acknowledgement: the path's delay and the smallest delay back of
+    any path, since a SACK may use another path than its data. The fastest path gets as much of the buffer as it can
+    use, and the next path the rest.
     """
     back_s = min(delay_back_s(path) for path in scenario.paths)
     left_kbit = _buffer_kbit(scenario)
@@ -73,36 +73,36 @@ def shared_limit_kbps(scenario: Scenario) -> float:
 
 
 def carried_kbps(path: Path) -> float:
-    """What a path carries besides its background, less what it loses, without the packets' headers."""
+    """Returns the rate of a path without its background and losses, in user data."""
     background_kbps = sum(in_unit(each.rate, "kbit/s") * (each.count or 1) for each in path.background)
     return (rate_kbps(path) - background_kbps) * (1 - loss(path)) * PAYLOAD
 
 
 def rate_kbps(path: Path) -> float:
-    """The rate of a path in kbit/s."""
+    """Returns the rate of a path in kbit/s."""
     return in_unit(path.rate, "kbit/s")
 
 
 def rtt_s(path: Path | Link) -> float:
-    """The round trip of a path or link that is empty, in seconds."""
+    """Returns the round-trip time of an empty path or link in seconds."""
     return delay_s(path) + delay_back_s(path)
 
 
 def delay_s(path: Path | Link) -> float:
-    """The delay of a path or link, one way, in seconds."""
+    """Returns the one-way delay of a path or link in seconds."""
     return in_unit(path.delay, "s")
 
 
 def delay_back_s(path: Path | Link) -> float:
-    """The same for the way back."""
+    """Returns the one-way delay of the direction back in seconds."""
     return in_unit(path.reverse.delay, "s") if path.reverse and path.reverse.delay else delay_s(path)
 
 
 def loss(path: Path) -> float:
-    """The part of its packets that a path loses at random.
+    """Returns the random loss rate of a path.
 
-    Raises `ValueError` for losses that strike before the queue, where they take no time on the link, and for those that
-    have no rate: the limit is not that of `limit_kbps` then.
+    Raises `ValueError` for losses before the queue, which use no time of the link, and for those without a rate: they
+    have another limit than `limit_kbps`.
     """
     processes = path.loss if isinstance(path.loss, Sequence) and not isinstance(path.loss, str) else [path.loss]
     kept = 1.0
@@ -118,7 +118,7 @@ def loss(path: Path) -> float:
 
 
 def in_unit(quantity: str | None, unit: str) -> float:
-    """The number of a quantity in another unit."""
+    """Returns the number of a quantity in another unit."""
     numbers = numbers_of("quantity", [quantity, f"1 {unit}"])
     if numbers is None:
         raise ValueError(f"{quantity!r} cannot be given in {unit}")

@@ -1,4 +1,4 @@
-"""What the cells say together: which scheme for which links, and how schemes do over all of them."""
+"""Summary of the cells: the best scheme for each kind of links, and the results of schemes over all cells."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ LITTLE_PERCENT = 0.1
 
 
 FAIR = 0.45
-"""A scheme leaves others their share if a flow with one path keeps this part of a link beside it; half is even."""
+"""Minimum share of a link for the flow with one path, beside which a scheme is fair. Half is even."""
 
 CLOSE = 0.05
-"""A scheme that is further than this part behind the best stands for no cell, even if that may be chance."""
+"""Maximum relative distance to the best at which a scheme may represent a cell, even if the difference may be chance.
+"""
 
 
 def advice(taken: Samples, judged: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """One row per kind of links: the scheme that comes closest to the best of each cell, on average over its cells.
+    """Returns a row for each kind of links: the scheme with the smallest average distance to the best of each cell.
 
-    Columns: `buffer_kib`, `round_trips` and `loss` in words, `cells`, `use`, `as_good` (those that are as good on
-    average, by the rule of `ties`), `of_best` and `worst` (mean and least part of the best goodput), `of_limit`
-    (mean) and `cmt_of_best`. `fair` is the closest of the schemes beside which a flow with one path keeps `FAIR` of a
-    link, with `fair_of_best`; `kept` is what it keeps beside `use`. `kept` is as `taken` of `sharing` gives it.
+    Columns: `buffer_kib`, `round_trips` and `loss` in words, `cells`, `use`, `as_good` (schemes that are equally good
+    on average, by the rule of `ties`), `of_best` and `worst` (mean and minimum relative to the best goodput),
+    `of_limit` (mean) and `cmt_of_best`. `fair` is the closest of the schemes beside which a flow with one path has
+    `FAIR` of a link, with `fair_of_best`. `kept` is the share of that flow beside `use`, as in `taken` of `sharing`.
     """
     keeps = kept.set_index("scheme")["kept"]
     relative = relative_to_best(taken, judged)
@@ -65,7 +66,7 @@ def advice(taken: Samples, judged: pd.DataFrame, kept: pd.DataFrame) -> pd.DataF
 
 
 def kinds(judged: pd.DataFrame) -> Iterator[tuple[dict[str, object], NDArray[np.intp]]]:
-    """The kinds of links that advice is given for, each with the numbers of its cells."""
+    """Yields the kinds of links with advice, each with the numbers of its cells."""
     cells = judged.drop_duplicates("cell").assign(
         round_trips=lambda frame: np.where(frame["rtt_ratio"] <= NEAR_RATIO, "alike", "unlike"),
         loss=lambda frame: np.where(frame["loss_percent"] <= LITTLE_PERCENT, "little", "much"),
@@ -76,19 +77,19 @@ def kinds(judged: pd.DataFrame) -> Iterator[tuple[dict[str, object], NDArray[np.
 
 
 def relative_to_best(taken: Samples, judged: pd.DataFrame) -> Floats:
-    """Each run as a part of the mean of its cell's winner: `[cell, scheme, seed]`."""
+    """Returns each run relative to the mean of its cell's winner: `[cell, scheme, seed]`."""
     best = judged[judged["winner"]].sort_values("cell")[METRIC].to_numpy()
     relative: Floats = taken.values / best[:, None, None]
     return relative
 
 
 def ranking(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
-    """One row per scheme, those that come closest to the best of each cell on average first,
-    and those that cannot win last.
+    """Returns a row for each scheme, sorted by the average distance to the best of each cell.
 
-    Columns: `scheme`, `outside` (cannot win); `as_good` and `alone`, the numbers of cells in which it is as good as the
-    best, and the only one that is; `of_best` and `worst`; `gain` over `cmt`, geometric mean over the cells with
-    `gain_half_width` over seeds, and `least_gain` and `most_gain` of a cell; `of_limit` and `of_shared_limit`, means.
+    Schemes that cannot win are last. Columns: `scheme`, `outside` (cannot win); `as_good` and `alone`, the numbers of
+    cells in which it is as good as the best, and the only such scheme; `of_best` and `worst`; `gain` over `cmt`,
+    geometric mean over the cells with `gain_half_width` over seeds, and `least_gain` and `most_gain` of a cell;
+    `of_limit` and `of_shared_limit`, means.
     """
     over_cells, half_width = interval(np.exp(np.log1p(gains(taken)).mean(axis=0)) - 1)
     tied_in_cell = judged.groupby("cell")["tied"].transform("sum")
@@ -109,10 +110,10 @@ def ranking(taken: Samples, judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def named(judged: pd.DataFrame) -> pd.Series:
-    """For each cell the scheme that stands for all that are as good as the best.
+    """Returns for each cell the scheme that represents all that are as good as the best.
 
-    It is `sctp` or `cmt` if they are, and otherwise the one that is as good as the best in the most cells; but none
-    whose mean is more than `CLOSE` behind.
+    It is `sctp` or `cmt` if they are as good, and otherwise the scheme that is as good as the best in the most cells. A
+    scheme whose mean is more than `CLOSE` behind never represents a cell.
     """
     often = judged.groupby("scheme")["tied"].sum()
     rank = judged["scheme"].map(often) + judged["scheme"].map({"sctp": 2e6, BASELINE: 1e6}).fillna(0)

@@ -1,4 +1,4 @@
-"""Single runs of some cells, with what `anabranch explain` says of them."""
+"""Single runs of some cells, explained by `anabranch explain`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A cell that is looked into, with the schemes that are set side by side."""
+    """Cell to explain, with the schemes to compare."""
 
     settings: Mapping[str, object]
     schemes: Sequence[str]
 
 
 def cell(recv_buffer: str, rate_mbps: float, delay: str, loss: float) -> dict[str, object]:
-    """The settings of a cell of the grid; the background is a twentieth of the rate."""
+    """Returns the settings of a cell of the grid. The background is a twentieth of the rate."""
     return {
         "association.recv_buffer": recv_buffer,
         "path.path-2.rate": f"{rate_mbps:g} Mbit/s",
@@ -51,10 +51,10 @@ CASES = (
 
 
 def explained(scenario: Path, cases: Sequence[Case] | None = None) -> pd.DataFrame:
-    """One row per case and scheme, for one seed; the cases are `CASES` if none are given.
+    """Returns a row for each case and scheme with one seed. The default cases are `CASES`.
 
-    Columns: `case` (its number), those of `described`, `scheme`, `goodput_kbps`, `closed` (part of the time in which
-    the peer's window alone kept data back), `used_1` and `used_2` (parts of the paths' rates), `cwnd_1_kib` and
+    Columns: `case` (its number), those of `described`, `scheme`, `goodput_kbps`, `closed` (share of the time in which
+    only the peer's window blocked data), `used_1` and `used_2` (shares of the paths' rates), `cwnd_1_kib` and
     `cwnd_2_kib` (means), `cuts`, `timeouts`, `sent_again` and `needless` (chunks). Raises `RunError` if a run cannot be
     explained.
     """

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LETTERS_PT = 6.5
-"""The smallest letters at page width."""
+"""Smallest size of letters at page width."""
 
 CELL_IN = 0.3
-"""The height of a cell."""
+"""Height of a cell."""
 
 Place = tuple[float, ...]
 
 
 class Shade(NamedTuple):
-    """A colour for values below `below`."""
+    """Colour for values below `below`."""
 
     below: float
     color: str
@@ -39,7 +39,7 @@ class Square(NamedTuple):
 
 
 NEITHER = "#ffffff"
-"""The colour of what is neither gained nor lost."""
+"""Colour of values without gain or loss."""
 
 # From white to dark blue in even steps of lightness, so that the order is seen in greyscale too.
 _BLUES = (NEITHER, "#dbe9f6", "#b5d4ea", "#86b9de", "#5598c9", "#2f73ad")
@@ -85,9 +85,9 @@ def draw_grid(
     shades: Sequence[Shade],
     names: Mapping[str, Callable[[Any], str]],
 ) -> Figure:
-    """A figure with a panel for each value of `rows` and `columns`, in which `loss_percent` is over `rtt_ratio`.
+    """Draws a panel for each value of `rows` and `columns`, in which `loss_percent` is over `rtt_ratio`.
 
-    `frame` has one row per square; `names` says how the values of `rows` and `columns` are called.
+    `frame` has a row for each square. `names` are the labels of `rows` and `columns`.
     """
     down, across = (list(dict.fromkeys(frame[key])) for key in (rows, columns))
     losses, ratios = (sorted(set(frame[key])) for key in ("loss_percent", "rtt_ratio"))

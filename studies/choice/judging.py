@@ -1,4 +1,4 @@
-"""Who wins where: goodput of each cell and scheme, its gain over CMT, and who is as good as the best."""
+"""Goodput of each cell and scheme, its gain over CMT, the winner, and the schemes that are as good."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from studies.choice.samples import Floats, Samples, interval, samples
 BASELINE = "cmt"
 
 OUTSIDE = ("mptcp-ns2",)
-"""What is measured and cannot win: its model has no receive window, so no receiver could run it."""
+"""Measured schemes that cannot win: the model has no receive window, so that no receiver could run it."""
 
 ALIKE = 0.01
-"""A scheme that is less than this part behind the best is as good, however sure the difference is."""
+"""Relative difference below which a scheme is as good as the best, even if the difference is significant."""
 
 METRIC = "goodput_kbps"
 
 
 def judge(results: Results) -> pd.DataFrame:
-    """One row per cell and scheme, in the order of the grid.
+    """Returns a row for each cell and scheme, in the order of the grid.
 
     Columns: those of `cells`, `cell` (its number), `scheme`, `n`, `goodput_kbps` with `half_width_kbps`; `gain`, the
-    mean over seeds of the difference to `cmt` as a part of it, with `gain_half_width`; `of_limit` and
-    `of_shared_limit`; `of_best`, the mean goodput as a part of the winner's; `winner`, and `tied` for the winner and
-    all that are as good. Half-widths are of 95 % intervals over seeds, NaN where there is none.
+    mean over seeds of the difference to `cmt` relative to it, with `gain_half_width`; `of_limit` and `of_shared_limit`;
+    `of_best`, the mean goodput relative to the winner's; `winner`, and `tied` for the winner and all that are as good.
+    Half-widths are of 95 % intervals over seeds, NaN without an interval.
     """
     taken = samples(results.to_pandas(), results.over, METRIC)
     mean, half_width = interval(taken.values)
@@ -57,22 +57,22 @@ def judge(results: Results) -> pd.DataFrame:
 
 
 def gains(taken: Samples) -> Floats:
-    """The difference of each run to `cmt`'s with the same seed, as a part of that: `[cell, scheme, seed]`."""
+    """Returns the difference of each run to `cmt`'s with the same seed, relative to it: `[cell, scheme, seed]`."""
     return taken.values / taken.of(BASELINE)[:, None] - 1
 
 
 def winners(mean: Floats, schemes: Collection[str]) -> NDArray[np.intp]:
-    """For each cell the scheme with the highest mean, by its place in the list, of those that can win."""
+    """Returns for each cell the index of the scheme with the highest mean of those that can win."""
     outside = np.array([scheme in OUTSIDE for scheme in schemes])
     places: NDArray[np.intp] = np.where(outside, -np.inf, mean).argmax(axis=1)
     return places
 
 
 def ties(taken: Samples) -> NDArray[np.bool_]:
-    """For each cell and scheme, whether it is the best or as good as that.
+    """Returns for each cell and scheme `True` if it is the best or as good.
 
-    As good is a scheme whose paired difference from the best is not significant, which is to say that its 95 % interval
-    has zero in it, or less than `ALIKE` of the best.
+    A scheme is as good if the 95 % interval of its paired difference to the best contains zero, or if the difference is
+    less than `ALIKE` of the best.
     """
     best = winners(taken.values.mean(axis=-1), taken.schemes)
     of_best = np.take_along_axis(taken.values, best[:, None, None], axis=1)
@@ -83,5 +83,5 @@ def ties(taken: Samples) -> NDArray[np.bool_]:
 
 
 def exceeding(judged: pd.DataFrame, limit: str = "of_limit") -> pd.DataFrame:
-    """The rows whose goodput is above the limit of their cell."""
+    """Returns the rows whose goodput is above the limit of their cell."""
     return judged[judged[limit] > 1]

@@ -56,7 +56,7 @@ QUICK_OVER: Mapping[str, list[object]] = {
     "path.path-2.loss.rate": [0, 0.01],
     "path.right.delay": ["5 ms", "30 ms"],
 }
-"""The values that are left of the plans' for a picture in about a minute."""
+"""Values of the plans for a picture in about a minute."""
 
 QUICK_SET = {"run.duration": "15 s", "run.warmup": "5 s"}
 QUICK_SEEDS = 3
@@ -71,7 +71,7 @@ def run_plans(quick: bool, options: SweepOptions) -> tuple[Results, Results]:
 
 
 def quicker(plan: Plan) -> Plan:
-    """The plan with fewer values, fewer seeds and shorter runs."""
+    """Returns the plan with fewer values, fewer seeds and shorter runs."""
     over = {key: QUICK_OVER.get(str(key), values) for key, values in plan.over.items()}
     return Plan(plan.scenario, over, {**plan.overrides, **QUICK_SET}, QUICK_SEEDS)
 
@@ -123,7 +123,7 @@ def make(grid: Results, shared: Results, looked_into: pd.DataFrame) -> Made:
 
 
 def short_text(judged: pd.DataFrame, advised: pd.DataFrame, ranked: pd.DataFrame) -> str:
-    """The answer in three sentences: by receive buffer, over all cells, and what `cmt` itself reaches."""
+    """Returns the answer in three sentences: by receive buffer, over all cells, and for `cmt` itself."""
     uses = []
     for buffer_kib, own in advised.groupby("buffer_kib", sort=True):
         counts = own["use"].value_counts(sort=False)
@@ -161,7 +161,7 @@ def grid_text(grid: Results, shared: Results) -> str:
 
 
 def exceeding_text(goodputs: Samples, judged: pd.DataFrame) -> str:
-    """Whether any scheme that could be had is above the limit anywhere."""
+    """Returns a sentence about schemes above the limit."""
     limits = judged.drop_duplicates("cell").sort_values("cell")["limit_kbps"].to_numpy()
     can_win = [place for place, scheme in enumerate(goodputs.schemes) if scheme not in OUTSIDE]
     runs = goodputs.values[:, can_win] / limits[:, None, None]

@@ -1,4 +1,4 @@
-"""The figures: who wins, what is gained over CMT, how near the limit that is, and what it costs others."""
+"""Figures: winners, gains over CMT, distance to the limit, and cost for other flows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAMES: Mapping[str, Callable[[Any], str]] = {
 
 
 def winner_map(judged: pd.DataFrame) -> Figure:
-    """The scheme that is best in each cell, with the number of others that are as good, and its gain over `cmt`."""
+    """Draws the best scheme of each cell with the number of others that are as good, and its gain over `cmt`."""
     first = named(judged)
     others = judged.groupby("cell")["tied"].sum() - 1
     shown = judged[judged["scheme"] == judged["cell"].map(first)]
@@ -41,7 +41,7 @@ def winner_map(judged: pd.DataFrame) -> Figure:
 
 
 def limit_map(judged: pd.DataFrame, limit: str = "of_limit") -> Figure:
-    """The goodput of the best scheme as a part of a limit, and below it `cmt`'s."""
+    """Draws the goodput of the best scheme relative to a limit, and below it `cmt`'s."""
     baseline = judged[judged["scheme"] == BASELINE].set_index("cell")[limit]
 
     def square(row: Any) -> Square:
@@ -52,7 +52,7 @@ def limit_map(judged: pd.DataFrame, limit: str = "of_limit") -> Figure:
 
 
 def gain_map(judged: pd.DataFrame, scheme: str) -> Figure:
-    """The gain of a scheme over `cmt` in every cell."""
+    """Draws the gain of a scheme over `cmt` in every cell."""
 
     def square(row: Any) -> Square:
         return Square(signed_percent(row.gain), row.gain)
@@ -61,7 +61,7 @@ def gain_map(judged: pd.DataFrame, scheme: str) -> Figure:
 
 
 def gains_map(judged: pd.DataFrame, schemes: Sequence[str]) -> Figure:
-    """The gains of several schemes over `cmt`, each the mean over the ratios of rates."""
+    """Draws the gains of several schemes over `cmt`, as means over the ratios of rates."""
     keys = ["scheme", "buffer_kib", "rtt_ratio", "loss_percent"]
     shown = judged[judged["scheme"].isin(schemes)].groupby(keys, sort=False)["gain"].mean().reset_index()
     shown["scheme"] = pd.Categorical(shown["scheme"], list(schemes), ordered=True)
@@ -74,7 +74,7 @@ def gains_map(judged: pd.DataFrame, schemes: Sequence[str]) -> Figure:
 
 
 def trade_off(ranked: pd.DataFrame, kept: pd.DataFrame) -> Figure:
-    """Goodput on links of one's own against what a flow with one path keeps where a link is shared."""
+    """Draws goodput on unshared links over the share of a flow with one path on a shared link."""
     points = ranked[~ranked["outside"]].merge(kept, on="scheme")
     x, y = 100 * points["kept"].to_numpy(), 100 * points["of_best"].to_numpy()
     figure = new_figure("page", TRADE_OFF_IN[1] + 0.6)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LETTER_IN, LINE_IN = 0.06, 0.12
-"""What a letter of 6.5 pt takes."""
+"""Width and height of a letter of 6.5 pt."""
 
 MARKER_IN = 0.07
 
@@ -16,7 +16,7 @@ _ANGLES = tuple(math.pi * turn / 8 for turn in (4, 12, 2, 14, 6, 10, 0, 8, 1, 3,
 
 
 class Box(NamedTuple):
-    """What a name or marker covers, in inches."""
+    """Area of a name or marker in inches."""
 
     left: float
     bottom: float
@@ -24,20 +24,20 @@ class Box(NamedTuple):
     top: float
 
     def meets(self, other: Box) -> bool:
-        """Whether the two cover anything together."""
+        """Returns `True` if the two areas overlap."""
         across = self.left < other.right and other.left < self.right
         return across and self.bottom < other.top and other.bottom < self.top
 
     def inside(self, other: Box) -> bool:
-        """Whether it lies in the other one."""
+        """Returns `True` if this area is inside the other one."""
         across = other.left <= self.left and self.right <= other.right
         return across and other.bottom <= self.bottom and self.top <= other.top
 
 
 def places(points: Sequence[tuple[float, float]], names: Sequence[str], frame: Box) -> list[tuple[float, float]]:
-    """Where the middle of each name goes, in inches: the nearest place to its point that is free.
+    """Returns the centre of each name in inches: the free place nearest to its point.
 
-    Names that find none go beside their point whatever is there. The first points choose first.
+    A name without a free place is put beside its point. The first points choose first.
     """
     covered = [Box(x - MARKER_IN, y - MARKER_IN, x + MARKER_IN, y + MARKER_IN) for x, y in points]
     chosen = []

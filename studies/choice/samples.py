@@ -30,15 +30,15 @@ class Samples:
     seeds: tuple[int, ...]
 
     def of(self, scheme: str) -> Floats:
-        """The values of one scheme, `[cell, seed]`."""
+        """Returns the values of one scheme, `[cell, seed]`."""
         chosen: Floats = self.values[:, self.schemes.index(scheme)]
         return chosen
 
 
 def samples(runs: pd.DataFrame, keys: Sequence[str], metric: str) -> Samples:
-    """The values of a metric of all runs, cells, schemes and seeds in the order of the runs.
+    """Returns the values of a metric with cells, schemes and seeds in the order of the runs.
 
-    Raises `ValueError` if a cell and scheme lacks a seed that others have, which a finished sweep does not.
+    Raises `ValueError` if a cell and scheme lacks a seed that others have, which does not occur in a complete sweep.
     """
     wide = runs.pivot_table(index=[*keys, "scheme"], columns="seed", values=metric, sort=False)
     cells = runs[list(keys)].drop_duplicates().reset_index(drop=True)
@@ -50,9 +50,9 @@ def samples(runs: pd.DataFrame, keys: Sequence[str], metric: str) -> Samples:
 
 
 def interval(values: Floats) -> tuple[Floats, Floats]:
-    """The mean over the last axis, and the half-width of its 95 % interval by Student's t.
+    """Returns the mean over the last axis, and the half-width of its 95 % interval by Student's t.
 
-    The half-width is NaN where there is one value, or where all are the same.
+    The half-width is NaN for a single value, or if all values are equal.
     """
     from scipy import stats
 

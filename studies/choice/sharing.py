@@ -1,4 +1,4 @@
-"""What a flow with one path keeps of a bottleneck beside each scheme."""
+"""Share of a flow with one path in a bottleneck beside each scheme."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from anabranch.statistics import summary
 from studies.choice.cells import in_unit, rtt_s
 
 ORDINARY = "sctp"
-"""The scheme with which the other flow is one like the flow with one path."""
+"""Scheme with which the other flow equals the flow with one path."""
 
 ONE_PATH, MULTIPATH = "one-path", "multipath"
 
 
 def sharing(results: Results) -> pd.DataFrame:
-    """One row per condition and scheme: `buffer_kib`, `rtt_ratio` of the association's second path to its first,
-    `scheme`, `n`, and `kept`, the part of both flows' goodput that the flow with one path has, with `half_width`."""
+    """Returns a row for each condition and scheme.
+
+    Columns: `buffer_kib`, `rtt_ratio` of the association's second path to its first, `scheme`, `n`, and `kept`, the
+    share of the flow with one path in both flows' goodput, with `half_width`.
+    """
     shares = shares_of(results)
     means = summary(shares, "kept").rename(columns={"mean": "kept"})
     points = shares[results.over].drop_duplicates().to_dict("records")
@@ -26,13 +29,13 @@ def sharing(results: Results) -> pd.DataFrame:
 
 
 def taken(results: Results) -> pd.DataFrame:
-    """One row per scheme: the part that the flow with one path keeps, over all conditions, with `half_width`."""
+    """Returns a row for each scheme: the share of the flow with one path over all conditions, with `half_width`."""
     means = summary(shares_of(results), "kept", by=["scheme"]).rename(columns={"mean": "kept"})
     return means[["scheme", "n", "kept", "half_width"]]
 
 
 def shares_of(results: Results) -> pd.DataFrame:
-    """One row per run: the swept keys, `scheme`, `seed` and `kept`."""
+    """Returns a row for each run: the swept keys, `scheme`, `seed` and `kept`."""
     flows = results.to_pandas("flows")
     goodput = flows.pivot_table(
         index=[*results.over, "scheme", "seed"], columns="flow", values="goodput_kbps", sort=False

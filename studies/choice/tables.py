@@ -12,7 +12,7 @@ from studies.choice.wording import buffer_text, percent, ratio_text, signed_perc
 
 
 def advice_table(advised: pd.DataFrame) -> Table:
-    """If links are like this, use that."""
+    """Returns the advice for each kind of links."""
     rows = [
         [
             buffer_text(row.buffer_kib),
@@ -43,7 +43,7 @@ def advice_table(advised: pd.DataFrame) -> Table:
 
 
 def ranking_table(ranked: pd.DataFrame, kept: pd.DataFrame) -> Table:
-    """How every scheme does over all cells, and what it leaves to others."""
+    """Returns the results of every scheme over all cells, and the share of other flows."""
     rows = [
         [
             _name(row.scheme),
@@ -66,7 +66,7 @@ def ranking_table(ranked: pd.DataFrame, kept: pd.DataFrame) -> Table:
 
 
 def sharing_table(shares: pd.DataFrame) -> Table:
-    """What the flow with one path keeps beside each scheme, in each condition."""
+    """Returns the share of the flow with one path beside each scheme in each condition."""
     conditions = shares[["buffer_kib", "rtt_ratio"]].drop_duplicates()
     header = ["beside"]
     header += [f"{buffer_text(row.buffer_kib)}, round trips 1:{row.rtt_ratio:g}" for row in conditions.itertuples()]
@@ -78,7 +78,7 @@ def sharing_table(shares: pd.DataFrame) -> Table:
 
 
 def room_table(judged: pd.DataFrame) -> Table:
-    """How far the best scheme of each cell and `cmt` are from the limits, by receive buffer and round trips."""
+    """Returns the distances of the best scheme and of `cmt` from the limits, by receive buffer and round trips."""
     keys = ["buffer_kib", "rtt_ratio"]
     measures = ["of_limit", "of_shared_limit"]
     best = judged[judged["winner"]].groupby(keys, sort=False)[measures].mean()
@@ -97,7 +97,7 @@ def room_table(judged: pd.DataFrame) -> Table:
 
 
 def explained_table(explained: pd.DataFrame) -> Table:
-    """Single runs of some cells: what kept them from more."""
+    """Returns single runs of some cells with their limits."""
     rows = [
         [
             f"{buffer_text(row.buffer_kib)}, rate x {ratio_text(row.rate_ratio)}, round trip x {row.rtt_ratio:g}, "
@@ -118,7 +118,7 @@ def explained_table(explained: pd.DataFrame) -> Table:
 
 
 def winners_table(judged: pd.DataFrame) -> Table:
-    """Every cell: the winner with its goodput, its gain over `cmt`, and all that are as good."""
+    """Returns every cell: the winner with its goodput, its gain over `cmt`, and all that are as good."""
     rows = []
     for _, own in judged.groupby("cell", sort=False):
         baseline = own[own["scheme"] == BASELINE].iloc[0]

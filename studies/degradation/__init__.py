@@ -1,1 +1,1 @@
-"""Whether a scheme does harm: to the goodput of one path, to other flows, to links, to small messages."""
+"""Degradation by a scheme of single paths, other flows, links and small messages."""

@@ -26,7 +26,7 @@ NO_COLLAPSE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is looked at: random settings, plans of sweeps, other flows, and whether it is a part only."""
+    """Scope of the checks: random settings, plans of sweeps, other flows, and whether it is a part only."""
 
     random_settings: int
     draw_seed: int
@@ -36,7 +36,7 @@ class Scope:
     quick: bool = False
 
     def points(self) -> list[LimitPoint]:
-        """The public points, or one of each class."""
+        """Returns the public points, or one of each class."""
         return [point for group in read_points() for point in (group.points[:1] if self.quick else group.points)]
 
     def compared(self, plan: Plan) -> list[Setting]:

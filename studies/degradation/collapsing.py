@@ -8,7 +8,7 @@ _BUFFER = "128 KiB"
 
 
 def collapsing(duration_s: float) -> list[Setting]:
-    """The settings."""
+    """Returns the settings."""
     even = [_link(10_000, 20), _link(10_000, 20)]
     return [
         _setting("rtt-x10", duration_s, [_link(5000, 20), _link(5000, 200)]),
@@ -55,7 +55,7 @@ def _dead() -> Table:
 
 
 def _outages(duration_s: float) -> list[Table]:
-    """Down and up in turn, every five seconds."""
+    """Returns outages and recoveries in turn, every five seconds."""
     return [{"at": f"{at} s", "up": at % 10 == 0} for at in range(5, int(duration_s), 5)]
 
 
@@ -64,7 +64,7 @@ def _jitter() -> Table:
 
 
 def _swinging(first_kbps: float, second_kbps: float, duration_s: float) -> Table:
-    """Two rates in turn, every ten seconds."""
+    """Returns two rates in turn, every ten seconds."""
     events = [
         {"at": f"{at} s", "direction": "forward", "rate": kbit(second_kbps if at % 20 == 10 else first_kbps)}
         for at in range(10, int(duration_s), 10)

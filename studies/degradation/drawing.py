@@ -35,7 +35,7 @@ class _Drawn:
 
 
 def draw(seed: int, count: int, duration_s: float) -> list[Setting]:
-    """The first `count` settings of a draw."""
+    """Returns the first `count` settings of a draw."""
     return [_setting(seed, number, duration_s) for number in range(1, count + 1)]
 
 
@@ -52,7 +52,7 @@ class _Dice:
         return low + (high - low) * self._random.random()
 
     def spread(self, ends: tuple[float, float]) -> float:
-        """Each factor between the ends is equally likely."""
+        """Returns a number between the ends whose logarithm is uniformly distributed."""
         return math.exp(self.uniform(math.log(ends[0]), math.log(ends[1])))
 
     def one_of(self, choices: Sequence[_Choice]) -> _Choice:
@@ -125,7 +125,7 @@ def _cross_traffic(dice: _Dice, rate_kbps: float) -> Table:
 
 
 def _changes(dice: _Dice, rate_kbps: float, duration_s: float) -> list[Table]:
-    """Another rate every now and then, a quarter of the first at the least and half as much again at the most."""
+    """Returns random changes of the rate, between a quarter and one and a half of the first rate."""
     changes: list[Table] = []
     at_s = dice.uniform(3, 15)
     while at_s < duration_s:

@@ -18,7 +18,7 @@ else:
 
 
 def of_point(point: LimitPoint, duration_s: float) -> Setting:
-    """A point at which goodput has a bound."""
+    """Returns the setting of a point with a bound of goodput."""
     return Setting(point.id, table_of(point, duration_s), tuple(point.path_names), uneven=_is_uneven(point))
 
 
@@ -28,7 +28,7 @@ def _is_uneven(point: LimitPoint) -> bool:
 
 
 def of_plan(file: Path, duration_s: float) -> list[Setting]:
-    """Each point of a plan, with one flow over all of its paths, for as long as all settings.
+    """Returns a setting for each point of a plan, with one flow over all of its paths.
 
     Raises `PlanError`, `SweepError` or `ScenarioError` if the plan cannot be read.
     """

@@ -1,4 +1,4 @@
-"""What a scheme puts on links: time in queues, and bytes sent for each byte delivered."""
+"""Load of a scheme on links: time in queues, and sent bytes for each delivered byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_OF_FULL = 0.5
 """Of the baseline's queueing, where the baseline fills the queue."""
 
 FILLS = 0.5
-"""A queue is called filled if packets wait in the mean for this part of the time that they wait in a full one."""
+"""Minimum mean wait in a filled queue, relative to the wait in a full one."""
 
 MAX_SENT = 1.10
 """Wire bytes for each byte delivered, where nothing is lost."""
@@ -28,7 +28,7 @@ MAX_SENT = 1.10
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A setting, the delays of its paths if they are empty, and the wait in a full queue if it has one."""
+    """Setting with the delays of its empty paths, and the wait in a full queue if it has one."""
 
     setting: Setting
     empty_ms: Mapping[str, float]
@@ -38,7 +38,7 @@ class _Place:
 def check_queueing(
     links: Sequence[Bottleneck], points: Sequence[LimitPoint], plan: Plan, bench: Bench
 ) -> list[CheckOutcome]:
-    """Alone on the link, against what `cmt` does there."""
+    """Compares the time in queues alone on the link with that of `cmt`."""
     places = [_of_link(link, plan) for link in links] + [_of_point(point, plan) for point in points]
     schemes = dict.fromkeys((BASELINE, *plan.schemes))
     bench.run("queueing", [place.setting.trial(scheme) for scheme in schemes for place in places], plan.seeds)
@@ -68,7 +68,7 @@ def _of_point(point: LimitPoint, plan: Plan) -> _Place:
 
 
 def queueing_ms(figures: Figures, empty_ms: Mapping[str, float]) -> float:
-    """The mean over packets of how much longer they took than over empty links."""
+    """Returns the mean queueing delay of packets: their delay without that of empty links."""
     paths = [(figures.paths[name], empty) for name, empty in empty_ms.items()]
     arrived = sum(path.arrived_packets for path, _ in paths)
     waited = sum((path.delay_ms - empty) * path.arrived_packets for path, empty in paths if path.delay_ms is not None)
@@ -95,7 +95,7 @@ def _queueing(place: _Place, scheme: str, plan: Plan, bench: Bench) -> Iterator[
 
 
 def check_wire(points: Sequence[LimitPoint], plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """Wire bytes of packets with DATA, for each byte delivered: as much more as must be sent again, and a tenth."""
+    """Checks wire bytes of packets with DATA per delivered byte: the necessary ones and a tenth more."""
     settings = {point.id: of_point(point, plan.duration_s) for point in points}
     trials = [settings[point.id].trial(scheme) for scheme in plan.schemes for point in points]
     bench.run("wire bytes", trials, plan.seeds)
@@ -117,7 +117,7 @@ def _losses(point: LimitPoint) -> dict[str, float]:
 
 
 def wire_ratio(figures: Figures, losses: Mapping[str, float]) -> float:
-    """Wire bytes that the links' own losses leave, over user bytes that were delivered."""
+    """Returns the wire bytes that the links' own losses leave, over delivered user bytes."""
     delivered = figures.delivered_bytes[SUBJECT]
     sent = sum(figures.paths[name].sent_bytes * (1 - loss) for name, loss in losses.items())
     return sent / delivered if delivered else 0.0

@@ -1,4 +1,4 @@
-"""Settings with other flows at a shared link, and links that tell how much a scheme takes."""
+"""Settings with other flows on a shared link, and links that show the share of a scheme."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ RATE_KBPS = 10_000.0
 WARMUP_S = 20.0
 
 _BUFFER = "1 MiB"
-"""More than a round trip and a full queue hold, so that windows and not buffers divide the link."""
+"""Receive buffer of more than a round trip and a full queue, so that windows divide the link, and not buffers."""
 
 _PACKET_BITS = 12_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """A link of 10 Mbit/s that several paths share."""
+    """Link of 10 Mbit/s that several paths share."""
 
     queue_packets: int
     delay_ms: float
@@ -33,7 +33,7 @@ class Bottleneck:
 
     @property
     def table(self) -> Table:
-        """As a scenario has it."""
+        """Link as the table of a scenario."""
         return {
             "name": "bottleneck",
             "rate": kbit(RATE_KBPS),
@@ -44,24 +44,24 @@ class Bottleneck:
 
     @property
     def empty_delay_ms(self) -> float:
-        """How long a full packet takes over the empty link."""
+        """Time of a full packet over the empty link."""
         return self.delay_ms + _PACKET_BITS / RATE_KBPS
 
     @property
     def full_queue_ms(self) -> float:
-        """How long a packet waits in a queue that is full."""
+        """Wait of a packet in a full queue."""
         return self.queue_packets * _PACKET_BITS / RATE_KBPS
 
 
 def bottlenecks(quick: bool = False) -> list[Bottleneck]:
-    """All queues with all delays, or three of them."""
+    """Returns all queues with all delays, or three of them."""
     if quick:
         return [Bottleneck(10, 20.0), Bottleneck(42, 20.0), Bottleneck(84, 5.0)]
     return [Bottleneck(queue, delay) for queue in QUEUES_PACKETS for delay in DELAYS_MS]
 
 
 def _shared(name: str, link: Table, run: Table, flows: Sequence[Table], contest: Contest | None = None) -> Setting:
-    """Every path leads through the link and has no other."""
+    """Returns a setting in which every path uses this link only."""
     paths = [path for flow in flows for path in flow["paths"]]
     table = {
         "run": run,
@@ -75,7 +75,7 @@ def _shared(name: str, link: Table, run: Table, flows: Sequence[Table], contest:
 
 
 def beside(bottleneck: Bottleneck, scheme: str, count: int, duration_s: float) -> Setting:
-    """The subject with two paths beside so many flows of one path."""
+    """Returns the subject with two paths beside `count` flows of one path."""
     names = [f"other-{number}" for number in range(1, count + 1)]
     flows = [subject(["left", "right"]), *({"name": name, "paths": [name], "scheme": scheme} for name in names)]
     run = run_table(duration_s + WARMUP_S, warmup=f"{WARMUP_S:g} s")
@@ -84,14 +84,14 @@ def beside(bottleneck: Bottleneck, scheme: str, count: int, duration_s: float) -
 
 
 def two_alike(bottleneck: Bottleneck, duration_s: float) -> Setting:
-    """Two flows of the same scheme with two paths each, of which the first 30 s do not count."""
+    """Returns two flows of the same scheme with two paths each, whose first 30 s do not count."""
     second = {"name": "second", "paths": ["left-2", "right-2"]}
     run = run_table(duration_s + 30, warmup="30 s")
     return _shared(f"{bottleneck.name}-two-alike", bottleneck.table, run, [subject(["left", "right"]), second])
 
 
 def alone(bottleneck: Bottleneck, duration_s: float) -> Setting:
-    """Nobody else."""
+    """Returns the subject without other flows."""
     run = run_table(duration_s)
     return _shared(f"{bottleneck.name}-alone", bottleneck.table, run, [subject(["left", "right"])])
 
@@ -100,7 +100,7 @@ FREE_PATH = "free"
 
 
 def one_link_taken(scheme: str, duration_s: float) -> Setting:
-    """Two links of 2 Mbit/s, one of them shared with a flow of one path."""
+    """Returns two links of 2 Mbit/s, one of them shared with a flow of one path."""
 
     def link(name: str) -> Table:
         end = {"rate": kbit(2000), "delay": "45 ms", "queue": "50 packets", "background": [poisson(40)]}
@@ -124,7 +124,7 @@ POLICED_KBPS = 1500.0
 
 
 def policed(duration_s: float) -> Setting:
-    """One link of 10 Mbit/s that lets 1.5 Mbit/s through."""
+    """Returns one link of 10 Mbit/s whose policer admits 1.5 Mbit/s."""
     link = {
         "name": "path-1",
         "rate": kbit(RATE_KBPS),

@@ -15,7 +15,7 @@ from studies.degradation.setting import SUBJECT, Setting
 def check_one_link(
     check: str, title: str, least_ratio: float, settings: Sequence[Setting], plan: Plan, bench: Bench
 ) -> list[CheckOutcome]:
-    """For each scheme. The best path is chosen on seeds that are not compared."""
+    """Checks each scheme. Other seeds than the compared ones choose the best path."""
     pairs = [(scheme, setting) for scheme in plan.schemes for setting in settings]
     bench.run(
         f"{check}: each path alone",
@@ -45,7 +45,7 @@ def check_one_link(
 
 
 def goodputs(scheme: str, setting: Setting, alone: str | None, seeds: Sequence[int], bench: Bench) -> list[float]:
-    """Of the subject, seed by seed."""
+    """Returns the goodput of the subject by seed."""
     return [figures.goodput_kbps[SUBJECT] for figures in bench.of(setting.trial(scheme, alone), seeds)]
 
 

@@ -25,7 +25,7 @@ _TITLE = "Never worse than the published schemes"
 
 
 def check_published(settings: Sequence[Setting], rivals: Sequence[str], plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """For each scheme. The best rival is chosen on seeds that are not compared."""
+    """Checks each scheme. Other seeds than the compared ones choose the best rival."""
     bench.run(
         "published: every scheme",
         [setting.trial(rival) for setting in settings for rival in rivals],
@@ -46,7 +46,7 @@ def check_published(settings: Sequence[Setting], rivals: Sequence[str], plan: Pl
 
 
 def best_rival(setting: Setting, rivals: Sequence[str], plan: Plan, bench: Bench) -> str | None:
-    """The rival with the most goodput of those that leave others their share; none if none does."""
+    """Returns the rival with the most goodput of those that are fair to other flows, or `None`."""
     means = {
         rival: fmean(goodputs(rival, setting, None, plan.choosing, bench))
         for rival in rivals
@@ -82,7 +82,7 @@ def _outcome(
 
 
 def overall(judged: Sequence[Judged], uneven: Sequence[Judged]) -> tuple[Overall, ...]:
-    """What is asked of all settings together."""
+    """Returns the requirements for all settings together."""
     reached = sum(each.mean >= MIN_RATIO for each in judged)
     share = Overall(
         "share of settings",

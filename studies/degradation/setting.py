@@ -11,22 +11,22 @@ from anabranch.experiments.points import Figures, Trial
 from anabranch.scenario import Scenario
 
 SUBJECT = "subject"
-"""The flow whose scheme is judged."""
+"""Name of the flow whose scheme is judged."""
 
 Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A link that the subject shares with flows of one path: the subject's paths through it, and theirs."""
+    """Link that the subject shares with flows of one path: the subject's paths through it, and theirs."""
 
     own_paths: tuple[str, ...]
     other_paths: tuple[str, ...]
 
     def share(self, figures: Figures) -> float:
-        """What the subject takes of the link, in shares: 1 is as much as each of the others has in the mean.
+        """Returns the share of the subject, where 1 is the mean of the other flows.
 
-        Goodput is known of a flow and not of a path, so the bytes count that arrive over the link.
+        Goodput is known for a flow and not for a path, so that the bytes that arrive over the link count.
         """
         own, others = (
             sum(figures.paths[name].arrived_bytes for name in names) for names in (self.own_paths, self.other_paths)
@@ -35,7 +35,7 @@ class Contest:
 
 
 def share_of(own: float, others: float, other_flows: int) -> float:
-    """The part of what all flows have, times their number.
+    """Returns the subject's part of the goodput of all flows, times their number.
 
     >>> share_of(2, 1, 1), share_of(1, 4, 4)
     (1.3333333333333333, 1.0)
@@ -45,7 +45,7 @@ def share_of(own: float, others: float, other_flows: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """A scenario, and what of it is the subject's. `uneven` says whether paths lose packets or differ."""
+    """Scenario with the parts of the subject. `uneven` is `True` if paths lose packets or differ."""
 
     name: str
     table: Table = field(repr=False)
@@ -54,7 +54,7 @@ class Setting:
     uneven: bool = False
 
     def trial(self, scheme: str, alone: str | None = None) -> Trial:
-        """The subject with this scheme over all of its paths, or over one `alone`."""
+        """Returns the subject with this scheme over all of its paths, or over one `alone`."""
         return Trial(self.name, _text(self, alone), scheme)
 
 
@@ -67,25 +67,25 @@ def _text(setting: Setting, alone: str | None) -> str:
 
 
 def subject(paths: Sequence[str], **more: object) -> Table:
-    """The flow that is judged."""
+    """Returns the flow that is judged."""
     return {"name": SUBJECT, "paths": list(paths), **more}
 
 
 def run_table(duration_s: float, **more: object) -> Table:
-    """`[run]` of every setting."""
+    """Returns `[run]` of every setting."""
     return {"duration": f"{duration_s:g} s", "profile": "rfc9260", "delays": True, **more}
 
 
 def kbit(rate_kbps: float) -> str:
-    """A rate."""
+    """Returns the text of a rate."""
     return f"{round(rate_kbps * 1000)} bit/s"
 
 
 def ms(delay_ms: float) -> str:
-    """A time, to the microsecond."""
+    """Returns the text of a time, to the microsecond."""
     return f"{round(delay_ms * 1000)} us"
 
 
 def poisson(rate_kbps: float) -> Table:
-    """A little random traffic, which keeps drop-tail queues from dropping in time with their senders."""
+    """Returns a little random traffic, so that drop-tail queues do not drop in phase with their senders."""
     return {"kind": "poisson", "rate": kbit(rate_kbps), "packet": "500 B"}

@@ -1,4 +1,4 @@
-"""What a scheme leaves to other flows: shares of a link beside them, among its own kind, and of links of its own."""
+"""Shares that a scheme leaves to other flows: beside them, among its own kind, and on free links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_DROPPED = 0.03
 
 
 def check_shares(links: Sequence[Bottleneck], others: Sequence[str], plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """Beside one and four flows of one path at a shared link."""
+    """Checks shares beside one and four flows of one path on a shared link."""
     settings = [
         beside(link, other, count, plan.duration_s) for other in others for count in OTHER_FLOWS for link in links
     ]
@@ -53,7 +53,7 @@ def _share(figures: Figures) -> float:
 
 
 def check_two_alike(links: Sequence[Bottleneck], plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """Two flows of the scheme have as much as each other."""
+    """Checks that two flows of the scheme have equal goodput."""
     settings = [two_alike(link, plan.duration_s) for link in links]
     _run("two alike", settings, plan, bench)
 
@@ -69,13 +69,13 @@ def check_two_alike(links: Sequence[Bottleneck], plan: Plan, bench: Bench) -> li
 
 
 def difference(figures: Figures) -> float:
-    """Of the goodputs of two flows, as a part of their mean."""
+    """Returns the difference of the goodputs of two flows, relative to their mean."""
     first, second = figures.goodput_kbps.values()
     return abs(first - second) / fmean((first, second)) if first + second > 0 else 0.0
 
 
 def check_free_link(others: Sequence[str], plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """Beside a flow on one of two links: at least what the scheme has over the free link alone."""
+    """Checks a flow on one of two links: it has at least the scheme's goodput over the free link alone."""
     settings = [one_link_taken(other, plan.duration_s) for other in others]
     trials = [
         setting.trial(scheme, way) for scheme in plan.schemes for setting in settings for way in (None, FREE_PATH)
@@ -101,7 +101,7 @@ def check_free_link(others: Sequence[str], plan: Plan, bench: Bench) -> list[Che
 
 
 def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """At a policer: what it lets through is used, and little is dropped."""
+    """Checks a policer: its rate is used, and little is dropped."""
     setting = policed(plan.duration_s)
     _run("policer", [setting], plan, bench)
 

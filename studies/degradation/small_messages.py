@@ -20,7 +20,7 @@ _WARMUP_S = 5.0
 
 
 def settings(duration_s: float) -> list[Setting]:
-    """Two links that are alike, unlike, lossy, and one ten times as far as the other."""
+    """Returns two links that are equal, different, lossy, or of which one has ten times the delay."""
 
     def link(rate_kbps: float, delay_ms: float, loss: float) -> Table:
         end = {"rate": kbit(rate_kbps), "delay": ms(delay_ms), "queue": "50 packets", "loss": loss}
@@ -48,7 +48,7 @@ def _setting(name: str, duration_s: float, links: Sequence[Table]) -> Setting:
 
 
 def check_messages(plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    """For each scheme, beside `cmt`."""
+    """Compares each scheme with `cmt`."""
     places = settings(plan.duration_s)
     schemes = dict.fromkeys((*SHOWN_BESIDE, *plan.schemes))
     bench.run("messages", [place.trial(scheme) for scheme in schemes for place in places], plan.seeds)
