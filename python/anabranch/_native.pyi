@@ -52,6 +52,7 @@ __all__ = [
     "python_commands",
     "resolve",
     "run_batch",
+    "run_label",
     "schemes_of",
     "video_due_ms",
     "video_fates",
@@ -203,6 +204,9 @@ def run_batch(
     Runs with policies in Python are made in this thread, one after the other, after the others. Exceptions of a policy
     are raised here.
     """
+
+def run_label(scheme: str, seed: int) -> str:
+    """Returns the common name of the output files of a run with this scheme and seed."""
 
 def video_due_ms(frames: Sequence[tuple[str, int, float]], deadline_ms: float) -> list[float]:
     """Returns the time at which each frame is due, in milliseconds from the first hand-over.

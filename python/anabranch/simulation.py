@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import string
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -94,16 +93,6 @@ class FlowResult:
     video: Mapping[str, Any] | None = None
     """Figures of its frames, for a video."""
 
-    def fault(self) -> str | None:
-        """Returns the failure of the flow as text; `None` if there is none."""
-        if self.failure is not None:
-            return self.failure
-        if self.intact is not False:
-            return None
-        if self.transfer_s is not None:
-            return "what arrived differs from what was sent"
-        return f"not finished at the end of the run, {self.delivered_bytes} B delivered"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Run:
@@ -124,6 +113,8 @@ class Run:
     metrics: dict[str, float]
     paths: tuple[PathResult, ...]
     flows: tuple[FlowResult, ...]
+    failure: str | None = None
+    """First failure of a flow; `None` if there is none."""
     digest: str | None = None
     """SHA-256 over every delivered packet with its time and place, if requested."""
     trace: FilePath | None = field(default=None, compare=False)
@@ -132,11 +123,6 @@ class Run:
     """File of its capture, if requested."""
     policy: Policy | None = field(default=None, compare=False)
     """Scheme object of the run, if its policies are in Python."""
-
-    @property
-    def failure(self) -> str | None:
-        """First failure of a flow; `None` if there is none."""
-        return failure_of(self.flows)
 
     @cached_property
     def series(self) -> Series:
@@ -208,15 +194,8 @@ def _flow_row(flow: FlowResult) -> dict[str, Any]:
     return {**figures, **delivery, **{f"message_delays_{name}": value for name, value in delays.items()}}
 
 
-def failure_of(flows: tuple[FlowResult, ...]) -> str | None:
-    """Returns the first failure of the flows of a run; `None` if there is none."""
-    faults = ((flow.name, flow.fault()) for flow in flows)
-    return next((f"flow `{name}`: {fault}" for name, fault in faults if fault is not None), None)
-
-
 def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
     """Returns the run of a result of the native module, which `anabranch run --json` prints."""
-    arrived = sum(path["data_packets"] for path in result["paths"])
     numbers = {name: value for name, value in result.items() if type(value) in (int, float)}
     return Run(
         scenario=scenario,
@@ -225,8 +204,9 @@ def run_of(scenario: Scenario, result: Mapping[str, Any]) -> Run:
         profile=result["profile"],
         goodput_counts=result["goodput_counts"],
         metrics={name: value for name, value in numbers.items() if name != "seed"},
-        paths=tuple(PathResult(**path, share=path["data_packets"] / max(arrived, 1)) for path in result["paths"]),
+        paths=tuple(PathResult(**path) for path in result["paths"]),
         flows=tuple(_flow_of(flow) for flow in result["flows"]),
+        failure=result["failure"],
         digest=result.get("digest"),
     )
 
@@ -305,8 +285,8 @@ def run(
     _native.run_batch(
         [(prepared, seed)], lambda _, text: results.append(text), trace=trace, pcap=pcap, snaplen=snaplen, digest=digest
     )
-    made = run_of(scenario, json.loads(results[0]))
-    name = label(made.scheme, seed)
+    result = json.loads(results[0])
+    made, name = run_of(scenario, result), result["label"]
     trace_folder = None if trace is None else FilePath(trace).absolute() / name
     capture = None if pcap is None else FilePath(pcap).absolute() / f"{name}.pcapng"
     return replace(made, trace=trace_folder, pcap=capture, policy=own.policy if own else None)
@@ -360,9 +340,3 @@ def only_scheme(scenario: Scenario) -> str:
 def has_all_schemes(scenario: Scenario) -> bool:
     """Returns `True` if each flow has a scheme of its own, so that there is no choice."""
     return bool(scenario.flows) and all(flow.scheme is not None for flow in scenario.flows)
-
-
-def label(scheme: str, seed: int) -> str:
-    """Returns the name of the traces and of the capture of a run."""
-    plain = string.ascii_letters + string.digits + "-._=+"
-    return f"{''.join(c if c in plain else '_' for c in scheme)}-seed{seed}"

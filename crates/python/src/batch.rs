@@ -71,6 +71,12 @@ pub fn run_batch(
     own.iter().try_for_each(|wanted| run_own(py, wanted, done, &output))
 }
 
+/// Returns the common name of the output files of a run with this scheme and seed.
+#[pyfunction]
+pub fn run_label(scheme: &str, seed: u64) -> String {
+    anabranch_lab::run::run_label(scheme, seed)
+}
+
 /// Returns captures with `snaplen` bytes of each packet, or with those of headers if it is `None`.
 fn captures(folder: PathBuf, snaplen: Option<u32>) -> PyResult<Captures> {
     let snap_length = match snaplen {

@@ -10,7 +10,7 @@ mod scenario;
 mod transfer;
 mod video;
 
-pub use batch::run_batch;
+pub use batch::{run_batch, run_label};
 pub use engine_version::engine;
 pub use error::{AnabranchError, RunError, ScenarioError, SchemeError};
 pub use policy::{

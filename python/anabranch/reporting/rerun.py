@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from anabranch import _native
 from anabranch.reporting.points import Point, at_point, value_text
 from anabranch.scenario import Scenario
-from anabranch.simulation import label, run_of
+from anabranch.simulation import run_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +69,8 @@ def _repeat_point(
     differences: dict[RunKey, list[str]] = {}
 
     def done(index: int, figures: str) -> None:
-        run = run_of(scenario, json.loads(figures))
-        traces = folder / label(run.scheme, run.seed)
+        result = json.loads(figures)
+        run, traces = run_of(scenario, result), folder / result["label"]
         use(wanted[index], Series(traces))
         shutil.rmtree(traces)
         tables = {"runs": run.to_pandas("runs"), "paths": run.to_pandas("paths"), "flows": run.to_pandas("flows")}

@@ -186,10 +186,9 @@ def _table(runs: Sequence[Series], labels: dict[Path, str]) -> Table:
 
 def _shares(result: dict[str, Any]) -> str:
     paths = result.get("paths") or []
-    arrived = sum(path["data_packets"] for path in paths)
-    if not arrived:
+    if not any(path["share"] for path in paths):
         return NOTHING
-    return ", ".join(f"{path['name']} {100 * path['data_packets'] / arrived:.1f}" for path in paths)
+    return ", ".join(f"{path['name']} {100 * path['share']:.1f}" for path in paths)
 
 
 def _facts(runs: Sequence[Series]) -> tuple[tuple[str, str], ...]:

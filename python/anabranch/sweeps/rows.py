@@ -98,29 +98,13 @@ class _Identity:
 
 
 def _run_row(figures: dict[str, Any]) -> dict[str, Any]:
-    row = {name: figures[name] for name in FIGURES["runs"].names if name not in ("jain_index", "failure")}
-    return {**row, "jain_index": figures.get("jain_index"), "failure": _failure(figures["flows"])}
-
-
-def _failure(flows: list[dict[str, Any]]) -> str | None:
-    """Returns the first failure of a flow, in the text of `anabranch run`."""
-    for flow in flows:
-        if flow["failure"] is None and flow["intact"] is not False:
-            continue
-        if flow["failure"] is not None:
-            what = flow["failure"]
-        elif flow["transfer_s"] is not None:
-            what = "what arrived differs from what was sent"
-        else:
-            what = f"not finished at the end of the run, {flow['delivered_bytes']} B delivered"
-        return f"flow `{flow['name']}`: {what}"
-    return None
+    # A run with one flow has no Jain's index.
+    return {name: figures.get(name) if name == "jain_index" else figures[name] for name in FIGURES["runs"].names}
 
 
 def _path_rows(figures: dict[str, Any]) -> list[tuple[Any, ...]]:
-    counts = ("name", "data_packets", "bytes", "drops", "sent_packets")
-    arrived = max(sum(path["data_packets"] for path in figures["paths"]), 1)
-    return [(*(path[name] for name in counts), path["data_packets"] / arrived) for path in figures["paths"]]
+    names = ("name", *FIGURES["paths"].names[1:])
+    return [tuple(path[name] for name in names) for path in figures["paths"]]
 
 
 def _flow_rows(figures: dict[str, Any]) -> list[tuple[Any, ...]]:

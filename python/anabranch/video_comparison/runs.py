@@ -17,7 +17,6 @@ from typing import Any
 
 from anabranch import _native
 from anabranch.series import Series
-from anabranch.simulation import label
 from anabranch.sweeps.grid import Grid
 from anabranch.video.coded import CodedClip
 from anabranch.video_comparison.setting import FLOW
@@ -42,7 +41,7 @@ class SimulatedRun:
     @property
     def label(self) -> str:
         """Name of its files without the ending."""
-        return label(self.scheme, self.seed)
+        return _native.run_label(self.scheme, self.seed)
 
     @property
     def given_up(self) -> int | None:
@@ -105,7 +104,7 @@ class Runs:
         return (run for run in self.in_order() if run.seed == seed)
 
     def _label(self, position: int) -> str:
-        return label(self._grid.cell_of(position).label, self._grid.seed_of(position))
+        return _native.run_label(self._grid.cell_of(position).label, self._grid.seed_of(position))
 
     def _files(self, position: int) -> tuple[Path, Path]:
         name = self._label(position)

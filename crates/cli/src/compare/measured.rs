@@ -172,7 +172,7 @@ impl Measured {
                 transfer_s: flow.transfer_s,
             });
         }
-        measured.failures = result.failure().into_iter().collect();
+        measured.failures = result.failure.clone().into_iter().collect();
         measured
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_core::ListedAddresses;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
-use anabranch_lab::run::{FlowPlan, Job, PathLanes, path_lanes};
+use anabranch_lab::run::{DeliveryFault, FlowPlan, Job, PathLanes, flow_failure, path_lanes};
 use anabranch_lab::statistics::total;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
@@ -281,15 +281,15 @@ impl Running {
         expecting.filter_map(|side| self.inboxes[side].lock().last_at).max()
     }
 
-    /// Returns a description of missing or damaged data.
-    fn damage(&self) -> Option<String> {
+    /// Returns the fault of the delivered data.
+    fn damage(&self) -> Option<DeliveryFault> {
         let of = |side: usize| {
             let expected = self.expected[side].as_ref()?;
             let received = self.inboxes[side].lock();
             match expected.is_met(&received) {
-                false => Some(format!("not finished at the end of the run, {} B delivered", received.bytes)),
+                false => Some(DeliveryFault::Unfinished { delivered_bytes: received.bytes }),
                 true if expected.matches(&received) => None,
-                true => Some("what arrived differs from what was sent".to_owned()),
+                true => Some(DeliveryFault::Different),
             }
         };
         of(0).or_else(|| of(1))
@@ -312,8 +312,8 @@ async fn measure(job: &Job, times: Times, until: Instant, flows: Vec<Running>) -
             goodput_kbps: bytes as f64 * 8e-3 / seconds,
             transfer_s: transfer_s.map(|at| at.saturating_duration_since(running.started).as_secs_f64()),
         });
-        let failure = finished.failure.filter(|_| !done).or_else(|| running.damage());
-        measured.failures.extend(failure.map(|failure| format!("flow `{}`: {failure}", flow.name)));
+        let failure = finished.failure.filter(|_| !done).or_else(|| running.damage().map(|fault| fault.to_string()));
+        measured.failures.extend(failure.map(|failure| flow_failure(&flow.name, &failure)));
         for sender in &finished.senders {
             measured.retransmissions += sender.last.statistics.retransmissions;
             measured.timeouts += sender.last.statistics.timeouts;

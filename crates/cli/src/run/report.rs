@@ -53,7 +53,7 @@ impl Group<'_> {
     fn is_deterministic(&self) -> bool {
         // These fields differ in any case.
         let alike = |run: &RunResult| {
-            let mut run = RunResult { seed: 0, digest: None, ..run.clone() };
+            let mut run = RunResult { seed: 0, label: String::new(), digest: None, ..run.clone() };
             run.flows.iter_mut().for_each(|flow| flow.sha256 = None);
             run
         };
@@ -319,7 +319,7 @@ pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
 pub(crate) fn failures(results: &[RunResult]) -> String {
     let failed: Vec<String> = results
         .iter()
-        .filter_map(|run| Some(format!("failed: {}, seed {}: {}\n", run.scheme, run.seed, run.failure()?)))
+        .filter_map(|run| Some(format!("failed: {}, seed {}: {}\n", run.scheme, run.seed, run.failure.as_ref()?)))
         .collect();
     let mut text: String = failed.iter().take(FAILURES_SHOWN).map(String::as_str).collect();
     if let Some(more) = failed.len().checked_sub(FAILURES_SHOWN).filter(|more| *more > 0) {

@@ -55,6 +55,11 @@ fn json_has_one_object_for_each_run_seed_by_seed() {
         assert_eq!(paths.iter().filter_map(|path| path["name"].as_str()).count(), 2);
         let counts = ["data_packets", "bytes", "drops"];
         assert!(paths.iter().all(|path| counts.iter().all(|count| path[count].is_u64())), "{run}");
+        let shares: f64 = paths.iter().filter_map(|path| path["share"].as_f64()).sum();
+        assert!((shares - 1.0).abs() < 1e-12, "{run}");
+        let (scheme, seed) = (run["scheme"].as_str().expect("a name"), &run["seed"]);
+        assert_eq!(run["label"], format!("{scheme}-seed{seed}"));
+        assert!(run["failure"].is_null(), "{run}");
     }
 }
 
@@ -112,8 +117,9 @@ fn schemes_that_the_file_defines_go_by_their_names() {
     let names: Vec<_> = runs.iter().filter_map(|run| run["scheme"].as_str()).collect();
     assert_eq!(names, ["eager-asap", "eager(sfr=false)", "cmt(rtx=rtx-asap,trigger=2)"]);
     for run in &mut runs {
-        run["scheme"] = Value::Null;
-        run["flows"] = Value::Null;
+        for key in ["scheme", "label", "flows"] {
+            run[key] = Value::Null;
+        }
     }
     assert_eq!(runs[0], runs[2], "a name is nothing but a name");
     let ended = anabranch(&["run", file, "--schemes", "egaer"]).with_status(2);

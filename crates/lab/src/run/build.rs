@@ -403,6 +403,7 @@ impl Built {
         let mut total = RunResult {
             scheme: job.scheme_name(),
             seed: job.seed,
+            label: job.label(),
             profile: job.scenario.run.profile.clone(),
             goodput_kbps: crate::statistics::total(flows.iter().map(|f| f.goodput_kbps)),
             goodput_counts: job.conventions.goodput,
@@ -417,6 +418,7 @@ impl Built {
             rwnd_blocked_s: 0.0,
             paths: path_results(job, observer),
             jain_index: jain_index(flows.iter().map(|f| f.goodput_kbps)).filter(|_| flows.len() > 1),
+            failure: flows.iter().find_map(FlowResult::fault),
             flows,
             digest: self.world.digest().map(hex),
         };
@@ -521,6 +523,7 @@ fn path_results(job: &Job, observer: &Observer) -> Vec<PathResult> {
             bytes: 0,
             drops: 0,
             sent_packets: 0,
+            share: 0.0,
             delay_ms: None,
         })
         .collect();
@@ -534,6 +537,10 @@ fn path_results(job: &Job, observer: &Observer) -> Vec<PathResult> {
             path.drops += counted.drops;
             path.sent_packets += counted.sent_packets;
         }
+    }
+    let arrived: u64 = paths.iter().map(|path| path.data_packets).sum();
+    for path in &mut paths {
+        path.share = path.data_packets as f64 / arrived.max(1) as f64;
     }
     paths
 }

@@ -1,6 +1,7 @@
 //! Figures of a run. The book defines each figure (chapter "Figures of a run").
 
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::conventions::Goodput;
 use crate::video::VideoResult;
@@ -18,6 +19,8 @@ pub struct PathResult {
     pub drops: u64,
     /// Packets with DATA that were sent.
     pub sent_packets: u64,
+    /// Share of the path in the packets with DATA that arrived, from 0 to 1.
+    pub share: f64,
     /// Mean time of packets with DATA from one host to the other, if it was requested and any arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<f64>,
@@ -98,6 +101,8 @@ pub struct RunResult {
     pub scheme: String,
     /// Seed of the run.
     pub seed: u64,
+    /// Common name of the run's output files.
+    pub label: String,
     /// Name of the profile.
     pub profile: String,
     /// Goodput of all flows together in kbit/s.
@@ -124,6 +129,8 @@ pub struct RunResult {
     pub paths: Vec<PathResult>,
     /// Results of all flows.
     pub flows: Vec<FlowResult>,
+    /// First failure of a flow.
+    pub failure: Option<String>,
     /// Decisions of schedulers that core overruled, if there were any. See the book's chapter "Policies".
     #[serde(skip_serializing_if = "is_zero")]
     pub overruled_picks: u64,
@@ -141,23 +148,80 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// Difference between delivered and sent data at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DeliveryFault {
+    /// Data is missing.
+    #[error("not finished at the end of the run, {delivered_bytes} B delivered")]
+    Unfinished {
+        /// User bytes delivered.
+        delivered_bytes: u64,
+    },
+    /// Everything was delivered, but with other content.
+    #[error("the delivered data differs from the sent data")]
+    Different,
+}
+
 impl RunResult {
     /// Returns the share of each path in the packets with DATA that arrived.
     pub fn shares(&self) -> Vec<f64> {
-        let all: u64 = self.paths.iter().map(|p| p.data_packets).sum();
-        self.paths.iter().map(|p| p.data_packets as f64 / all.max(1) as f64).collect()
+        self.paths.iter().map(|path| path.share).collect()
+    }
+}
+
+impl FlowResult {
+    /// Returns the failure of the association, or the fault of its transfer.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let fault = match (&self.failure, self.intact, self.transfer_s) {
+            (Some(failure), ..) => failure.clone(),
+            (None, Some(false), Some(_)) => DeliveryFault::Different.to_string(),
+            (None, Some(false), None) => {
+                DeliveryFault::Unfinished { delivered_bytes: self.delivered_bytes }.to_string()
+            }
+            (None, Some(true) | None, _) => return None,
+        };
+        Some(flow_failure(&self.name, &fault))
+    }
+}
+
+/// Returns the text about a failure of the flow with this name.
+pub fn flow_failure(name: &str, fault: &str) -> String {
+    format!("flow `{name}`: {fault}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow() -> FlowResult {
+        FlowResult {
+            name: "file".to_owned(),
+            scheme: "cmt".to_owned(),
+            goodput_kbps: 1.0,
+            delivered_bytes: 1000,
+            transfer_s: Some(2.0),
+            intact: Some(true),
+            sha256: None,
+            failure: None,
+            message_delays: None,
+            abandoned: None,
+            video: None,
+        }
     }
 
-    /// Returns the first failure of a flow.
-    pub fn failure(&self) -> Option<String> {
-        let flow = self.flows.iter().find(|f| f.failure.is_some() || f.intact == Some(false))?;
-        let what = match (&flow.failure, flow.transfer_s) {
-            (Some(failure), _) => failure.clone(),
-            (None, Some(_)) => "what arrived differs from what was sent".to_owned(),
-            (None, None) => {
-                format!("not finished at the end of the run, {} B delivered", flow.delivered_bytes)
-            }
-        };
-        Some(format!("flow `{}`: {what}", flow.name))
+    #[test]
+    fn fault_of_flow_names_association_before_transfer() {
+        let spoilt = FlowResult { intact: Some(false), ..flow() };
+        let unfinished = FlowResult { transfer_s: None, ..spoilt.clone() };
+        let broken = FlowResult { failure: Some("the peer was lost".to_owned()), ..spoilt.clone() };
+        assert_eq!(flow().fault(), None);
+        assert_eq!(FlowResult { intact: None, transfer_s: None, ..flow() }.fault(), None);
+        for (flow, text) in [
+            (spoilt, "flow `file`: the delivered data differs from the sent data"),
+            (unfinished, "flow `file`: not finished at the end of the run, 1000 B delivered"),
+            (broken, "flow `file`: the peer was lost"),
+        ] {
+            assert_eq!(flow.fault().as_deref(), Some(text));
+        }
     }
 }

@@ -25,7 +25,9 @@ pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
-pub use metrics::{AbandonedResult, FlowResult, MessageDelays, PathResult, RunResult};
+pub use metrics::{
+    AbandonedResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult, flow_failure,
+};
 pub use plan::{FlowPlan, bulk_queue_bytes};
 pub use scheme::JobScheme;
 pub use trace_part::{TracePart, TraceTable};
@@ -230,11 +232,15 @@ impl Job {
 
     /// Returns the common name of the run's output files.
     pub fn label(&self) -> String {
-        let safe: String = self
-            .scheme_name()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "-._=+".contains(c) { c } else { '_' })
-            .collect();
-        format!("{safe}-seed{}", self.seed)
+        run_label(&self.scheme_name(), self.seed)
     }
+}
+
+/// Returns the common name of the output files of a run with this scheme and seed.
+pub fn run_label(scheme: &str, seed: u64) -> String {
+    let safe: String = scheme
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-._=+".contains(c) { c } else { '_' })
+        .collect();
+    format!("{safe}-seed{seed}")
 }
