@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_core::ListedAddresses;
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
-use anabranch_lab::run::{DeliveryFault, FlowPlan, Job, PathLanes, flow_failure, path_lanes};
+use anabranch_lab::run::{DeliveryFault, Expected, FlowPlan, Job, PathLanes, flow_failure, path_lanes};
 use anabranch_lab::statistics::total;
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, Snapshot};
 use anabranch_relay::{Direction, Relay, RelayConfig};
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::application::{Expected, Inbox, Workload};
+use super::application::{Inbox, send};
 use super::measured::{FlowMeasured, Measured, PathSums, SenderPathFigures};
 
 /// Time between two samples of round-trip times, and between two checks for the end of the run.
@@ -61,9 +61,8 @@ fn duration(span: Span) -> Duration {
 struct Running {
     index: usize,
     relays: Vec<Relay>,
+    /// Of the near and of the far end.
     inboxes: Arc<[Inbox; 2]>,
-    /// Data that the near and the far end have to receive.
-    expected: [Option<Expected>; 2],
     started: Instant,
     ended: JoinHandle<Finished>,
 }
@@ -144,18 +143,17 @@ fn start(job: &Job, index: usize, times: Times, over: watch::Receiver<bool>) -> 
     let locals = near.local_addresses().iter().map(SocketAddr::ip);
     let routes = locals.zip(&relays).map(|(local, relay)| PathAddress::over_udp(local, relay.local_addr()));
     let peer = Peer::new(routes.collect::<Vec<_>>()).sctp_port(far.sctp_port());
-    let source = Arc::new(Workload::of(job, index, &plan));
     let sends = match flow.direction {
         Directions::Forward => [true, false],
         Directions::Reverse => [false, true],
         Directions::Both => [true, true],
     };
-    let expected = [sends[1], sends[0]].map(|arrives| source.expected().filter(|_| arrives));
+    let expected = [sends[1], sends[0]].map(|arrives| plan.expected.clone().filter(|_| arrives));
+    let inboxes = Arc::new(expected.map(Inbox::new));
     let started = times.began + duration(flow.start);
-    let inboxes: Arc<[Inbox; 2]> = Arc::default();
-    let end = FlowEnds { near, far, peer, plan, source, sends, inboxes: Arc::clone(&inboxes), over };
+    let end = FlowEnds { near, far, peer, plan, sends, inboxes: Arc::clone(&inboxes), over };
     let ended = tokio::spawn(end.run(started, times.counted_from));
-    Ok(Running { index, relays, inboxes, expected, started, ended })
+    Ok(Running { index, relays, inboxes, started, ended })
 }
 
 fn relay(job: &Job, flow: usize, (path, position): (usize, usize), to: SocketAddr) -> anyhow::Result<Relay> {
@@ -179,7 +177,6 @@ struct FlowEnds {
     far: Host,
     peer: Peer,
     plan: FlowPlan,
-    source: Arc<Workload>,
     sends: [bool; 2],
     inboxes: Arc<[Inbox; 2]>,
     over: watch::Receiver<bool>,
@@ -224,18 +221,16 @@ impl FlowEnds {
 
     /// Sends and receives until both ends have finished. Returns the first failure, if there was one.
     async fn exchange(&self, both: &[Association; 2], counted_from: Instant) -> Option<String> {
-        let hashed = self.source.expected().is_some();
-        let send = async |side: usize| {
+        let sending = async |side: usize| {
             if !self.sends[side] {
                 return Ok(());
             }
-            self.source.run(&both[side]).await.map_err(|error| error.to_string())
+            send(&self.plan, &both[side]).await.map_err(|error| error.to_string())
         };
-        let receive = async |side: usize| {
-            let inbox = &self.inboxes[side];
-            inbox.fill(&both[side], counted_from, hashed).await.map_err(|error| error.to_string())
+        let receiving = async |side: usize| {
+            self.inboxes[side].fill(&both[side], counted_from).await.map_err(|error| error.to_string())
         };
-        tokio::try_join!(send(0), send(1), receive(0), receive(1)).err()
+        tokio::try_join!(sending(0), sending(1), receiving(0), receiving(1)).err()
     }
 }
 
@@ -268,31 +263,28 @@ fn position(address: IpAddr) -> Option<usize> {
 }
 
 impl Running {
-    fn is_done(&self) -> bool {
-        let met = |side: usize| {
-            self.expected[side].as_ref().is_none_or(|expected| expected.is_met(&self.inboxes[side].lock()))
-        };
-        met(0) && met(1)
+    /// Returns `true` if the flow has a last byte.
+    fn is_transfer(&self) -> bool {
+        self.inboxes.iter().any(|inbox| inbox.lock().expected.is_some())
     }
 
-    /// Returns the time at which the last expected byte arrived.
+    /// Returns `true` once both ends have all that they are to receive.
+    fn is_done(&self) -> bool {
+        self.inboxes.iter().all(|inbox| inbox.lock().expected.as_ref().is_none_or(Expected::is_complete))
+    }
+
+    /// Returns the time of the last byte of a transfer so far.
     fn last_at(&self) -> Option<Instant> {
-        let expecting = (0..2).filter(|side| self.expected[*side].is_some());
-        expecting.filter_map(|side| self.inboxes[side].lock().last_at).max()
+        let last = |inbox: &Inbox| {
+            let received = inbox.lock();
+            received.last_at.filter(|_| received.expected.is_some())
+        };
+        self.inboxes.iter().filter_map(last).max()
     }
 
     /// Returns the fault of the delivered data.
     fn damage(&self) -> Option<DeliveryFault> {
-        let of = |side: usize| {
-            let expected = self.expected[side].as_ref()?;
-            let received = self.inboxes[side].lock();
-            match expected.is_met(&received) {
-                false => Some(DeliveryFault::Unfinished { delivered_bytes: received.bytes }),
-                true if expected.matches(&received) => None,
-                true => Some(DeliveryFault::Different),
-            }
-        };
-        of(0).or_else(|| of(1))
+        self.inboxes.iter().find_map(|inbox| inbox.lock().expected.as_ref().and_then(Expected::fault))
     }
 }
 
@@ -305,14 +297,15 @@ async fn measure(job: &Job, times: Times, until: Instant, flows: Vec<Running>) -
         let finished = (&mut running.ended).await.context("a flow's task ended by itself")?;
         let flow = &job.scenario.flows[running.index];
         let bytes: u64 = running.inboxes.iter().map(|inbox| inbox.lock().counted_bytes).sum();
-        let done = running.expected.iter().any(Option::is_some) && running.is_done();
+        let done = running.is_transfer() && running.is_done();
         let transfer_s = running.last_at().filter(|_| done);
         measured.flows.push(FlowMeasured {
             name: flow.name.clone(),
             goodput_kbps: bytes as f64 * 8e-3 / seconds,
             transfer_s: transfer_s.map(|at| at.saturating_duration_since(running.started).as_secs_f64()),
         });
-        let failure = finished.failure.filter(|_| !done).or_else(|| running.damage().map(|fault| fault.to_string()));
+        let failure =
+            finished.failure.filter(|_| !done).or_else(|| running.damage().map(|fault| fault.to_string()));
         measured.failures.extend(failure.map(|failure| flow_failure(&flow.name, &failure)));
         for sender in &finished.senders {
             measured.retransmissions += sender.last.statistics.retransmissions;

@@ -319,7 +319,9 @@ pub(crate) fn written(arguments: &RunArguments, runs: usize) -> String {
 pub(crate) fn failures(results: &[RunResult]) -> String {
     let failed: Vec<String> = results
         .iter()
-        .filter_map(|run| Some(format!("failed: {}, seed {}: {}\n", run.scheme, run.seed, run.failure.as_ref()?)))
+        .filter_map(|run| {
+            Some(format!("failed: {}, seed {}: {}\n", run.scheme, run.seed, run.failure.as_ref()?))
+        })
         .collect();
     let mut text: String = failed.iter().take(FAILURES_SHOWN).map(String::as_str).collect();
     if let Some(more) = failed.len().checked_sub(FAILURES_SHOWN).filter(|more| *more > 0) {

@@ -1,7 +1,6 @@
 //! Applications at the two ends of a flow.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -11,32 +10,33 @@ use anabranch_core::{
 };
 use anabranch_sim::Application;
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use crate::run::beside::{Arrivals, BesideSource};
+use crate::run::expected::{Expected, Piece};
 use crate::run::keys::{Keys, identifier_of, number_of};
-use crate::run::payload;
 use crate::run::recorder::PathRecorder;
 use crate::run::video::{VideoSink, VideoSource};
 
-/// Data that an end sends.
+/// Workload of a sending end, with its progress.
 #[derive(Debug)]
-pub(crate) enum Workload {
-    /// The same message without end. Enough of them are queued that no window runs empty.
-    Bulk { message: Bytes, keep_bytes: u64 },
-    /// This content, once, in messages of this size.
-    Transfer { content: Bytes, message_bytes: usize, sent: usize },
-    /// A message at regular times.
+pub(crate) enum Source {
+    /// The queue is kept so full that no window runs dry.
+    Bulk {
+        message: Bytes,
+        keep_bytes: u64,
+    },
+    Transfer {
+        content: Bytes,
+        message_bytes: usize,
+        sent: usize,
+    },
     Messages {
         message: Bytes,
         interval: Span,
         left: Option<u64>,
         next: Option<Time>,
-        streams: u16,
-        ordered: bool,
         reliability: Reliability,
     },
-    /// The frames of a trace at their times.
     Video(VideoSource),
 }
 
@@ -48,108 +48,8 @@ pub(crate) struct Received {
     pub(crate) counted_bytes: u64,
     pub(crate) messages: u64,
     pub(crate) last_at: Option<Time>,
-    pub(crate) in_order: InOrder,
-    /// Sum of the messages as a set.
-    pub(crate) messages_sum: MessagesSum,
     /// Messages beside the bulk, with their stream.
     pub(crate) beside: Option<(u16, Arrivals)>,
-}
-
-/// Content that is read in order. It is hashed only after a difference from the sent content.
-#[derive(Debug, Default)]
-pub(crate) struct InOrder {
-    agreed_bytes: usize,
-    /// Hash of all data, after a difference.
-    differing: Option<Sha256>,
-}
-
-impl InOrder {
-    fn read(&mut self, content: &[u8], bytes: &[u8]) {
-        if let Some(hash) = &mut self.differing {
-            hash.update(bytes);
-            return;
-        }
-        let end = self.agreed_bytes + bytes.len();
-        if content.get(self.agreed_bytes..end) == Some(bytes) {
-            self.agreed_bytes = end;
-        } else {
-            let before = content.get(..self.agreed_bytes).unwrap_or_default();
-            self.differing = Some(Sha256::new_with_prefix(before).chain_update(bytes));
-        }
-    }
-
-    fn is(&self, content: &[u8]) -> bool {
-        self.differing.is_none() && self.agreed_bytes == content.len()
-    }
-
-    fn digest(&self, content: &[u8]) -> [u8; 32] {
-        match &self.differing {
-            Some(hash) => hash.clone().finalize().into(),
-            None => payload::sha256(content.get(..self.agreed_bytes).unwrap_or_default()),
-        }
-    }
-}
-
-/// Identifies a set of messages in any order, by the sum of their digests.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct MessagesSum {
-    sum: u128,
-    /// Messages of which a part has been read, by stream and kind.
-    begun: BTreeMap<(u16, bool), Sha256>,
-}
-
-impl MessagesSum {
-    fn piece(&mut self, stream: u16, unordered: bool, bytes: &[u8], ending: bool) {
-        let mut hash = self.begun.remove(&(stream, unordered)).unwrap_or_default();
-        hash.update(bytes);
-        if ending {
-            let digest: [u8; 32] = hash.finalize().into();
-            let half = digest.first_chunk::<16>().map_or(0, |half| u128::from_be_bytes(*half));
-            self.sum = self.sum.wrapping_add(half);
-        } else {
-            self.begun.insert((stream, unordered), hash);
-        }
-    }
-
-    /// Returns the sum over content that was cut into messages of this size.
-    fn of(content: &[u8], message_bytes: usize) -> u128 {
-        let mut all = MessagesSum::default();
-        content.chunks(message_bytes.max(1)).for_each(|message| all.piece(0, false, message, true));
-        all.sum
-    }
-}
-
-/// Data that an end has to receive.
-#[derive(Clone, Debug)]
-pub(crate) struct Expected {
-    content: Bytes,
-    message_bytes: usize,
-    /// Set if messages arrive in the order in which they were sent.
-    in_order: bool,
-}
-
-impl Expected {
-    pub(crate) fn new(content: Bytes, message_bytes: usize, in_order: bool) -> Self {
-        Expected { content, message_bytes, in_order }
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.content.len() as u64
-    }
-
-    /// Returns `true` if the data arrived as it was sent. Unordered messages are compared as a set.
-    pub(crate) fn matches(&self, received: &Received) -> bool {
-        if self.in_order {
-            received.in_order.is(&self.content)
-        } else {
-            received.messages_sum.sum == MessagesSum::of(&self.content, self.message_bytes)
-        }
-    }
-
-    /// Returns the digest of the received data, or that of the content if messages are unordered.
-    pub(crate) fn digest(&self, received: &Received) -> [u8; 32] {
-        if self.in_order { received.in_order.digest(&self.content) } else { payload::sha256(&self.content) }
-    }
 }
 
 /// Parameters with which an end opens its association. The other end waits.
@@ -172,7 +72,7 @@ pub(crate) enum Status {
 pub(crate) struct End {
     pub(crate) connect: Option<Connect>,
     pub(crate) start: Time,
-    pub(crate) source: Option<Workload>,
+    pub(crate) source: Option<Source>,
     pub(crate) beside: Option<BesideSource>,
     pub(crate) ordered: bool,
     pub(crate) streams: u16,
@@ -226,9 +126,9 @@ impl End {
         self.keys.is_some() || self.expected.is_some() || self.received.beside.is_some()
     }
 
-    /// Returns `true` if all expected data has arrived.
+    /// Returns `true` once the data that this end expects has arrived.
     pub(crate) fn has_all(&self) -> bool {
-        self.expected.as_ref().is_none_or(|expected| self.received.bytes >= expected.bytes())
+        self.expected.as_ref().is_none_or(Expected::is_complete)
     }
 
     fn open(&mut self, now: Time, endpoint: &mut Endpoint) {
@@ -250,7 +150,7 @@ impl End {
         let mut options =
             SendOptions { stream: self.next_stream, unordered: !self.ordered, ..SendOptions::default() };
         match &mut self.source {
-            Some(Workload::Bulk { message, keep_bytes }) => {
+            Some(Source::Bulk { message, keep_bytes }) => {
                 while association.queued_bytes() < *keep_bytes {
                     if association.send_at(now, message.clone(), options).is_err() {
                         break;
@@ -258,7 +158,7 @@ impl End {
                     options.stream = (options.stream + 1) % self.streams;
                 }
             }
-            Some(Workload::Transfer { content, message_bytes, sent }) => {
+            Some(Source::Transfer { content, message_bytes, sent }) => {
                 while *sent < content.len() {
                     let end = content.len().min(*sent + *message_bytes);
                     if association.send_at(now, content.slice(*sent..end), options).is_err() {
@@ -271,8 +171,7 @@ impl End {
                     association.shutdown(now);
                 }
             }
-            Some(Workload::Messages { message, interval, left, next, streams, ordered, reliability }) => {
-                options.unordered = !*ordered;
+            Some(Source::Messages { message, interval, left, next, reliability }) => {
                 options.reliability = *reliability;
                 self.refused = false;
                 while next.is_some_and(|at| at <= now) && *left != Some(0) {
@@ -280,7 +179,7 @@ impl End {
                         self.refused = true;
                         break;
                     }
-                    options.stream = (options.stream + 1) % *streams;
+                    options.stream = (options.stream + 1) % self.streams;
                     *next = next.map(|at| at + *interval);
                     *left = left.map(|n| n - 1);
                 }
@@ -288,7 +187,7 @@ impl End {
                     association.shutdown(now);
                 }
             }
-            Some(Workload::Video(video)) => {
+            Some(Source::Video(video)) => {
                 self.refused = false;
                 while let Some(packet) = video.due(now) {
                     options.stream = packet.stream;
@@ -353,15 +252,9 @@ impl End {
             {
                 arrivals.see(now, &self.buffer);
             }
-            match &self.expected {
-                Some(expected) if expected.in_order => {
-                    self.received.in_order.read(&expected.content, &self.buffer);
-                }
-                Some(_) => {
-                    let sum = &mut self.received.messages_sum;
-                    sum.piece(piece.stream, piece.unordered, &self.buffer, piece.ending);
-                }
-                None => {}
+            if let Some(expected) = &mut self.expected {
+                let (stream, unordered, ending) = (piece.stream, piece.unordered, piece.ending);
+                expected.read(&Piece { stream, unordered, bytes: &self.buffer, ending });
             }
             if let Some(rate) = self.reader {
                 let (pause, _) = rate.serialise(piece.bytes as u64, 0);
@@ -374,12 +267,12 @@ impl End {
     fn next_message(&self) -> Option<Time> {
         match &self.source {
             // A send buffer that empties wakes the application, so there is no deadline while it is full.
-            Some(Workload::Messages { next, left, .. })
+            Some(Source::Messages { next, left, .. })
                 if *left != Some(0) && self.status == Status::Open && !self.refused =>
             {
                 *next
             }
-            Some(Workload::Video(video)) if self.status == Status::Open && !self.refused => video.next_at(),
+            Some(Source::Video(video)) if self.status == Status::Open && !self.refused => video.next_at(),
             _ => None,
         }
     }
@@ -390,10 +283,10 @@ impl End {
     fn opened(&mut self, now: Time) {
         self.status = Status::Open;
         match &mut self.source {
-            Some(Workload::Messages { next, .. }) => {
+            Some(Source::Messages { next, .. }) => {
                 next.get_or_insert(now);
             }
-            Some(Workload::Video(video)) => video.start(now),
+            Some(Source::Video(video)) => video.start(now),
             _ => {}
         }
         if let Some(beside) = &mut self.beside {
@@ -467,42 +360,5 @@ impl Application for End {
         let start = self.connect.as_ref().map(|_| self.start);
         let beside = self.beside.as_ref().filter(|_| self.status == Status::Open).and_then(BesideSource::due);
         earliest([start, self.next_read, self.next_message(), beside, self.keys_due()])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_without_order_are_compared_as_a_set() {
-        let expected = Expected::new(Bytes::from_static(b"aabbcc"), 2, false);
-        let mut received = Received::default();
-        for (stream, bytes, ending) in
-            [(1, &b"cc"[..], true), (0, b"a", false), (1, b"bb", true), (0, b"a", true)]
-        {
-            received.messages_sum.piece(stream, false, bytes, ending);
-        }
-        assert!(expected.matches(&received));
-        received.messages_sum.piece(0, false, b"aa", true);
-        assert!(!expected.matches(&received));
-    }
-
-    #[test]
-    fn messages_in_order_are_compared_as_one_content() {
-        let content = b"aabbcc";
-        let expected = Expected::new(Bytes::from_static(content), 2, true);
-        let read = |pieces: &[&[u8]]| {
-            let mut received = Received::default();
-            pieces.iter().for_each(|piece| received.in_order.read(content, piece));
-            assert_eq!(expected.digest(&received), <[u8; 32]>::from(Sha256::digest(pieces.concat())));
-            expected.matches(&received)
-        };
-        assert!(read(&[b"aab", b"", b"bcc"]));
-        assert!(!read(&[]));
-        assert!(!read(&[b"aabb"]));
-        assert!(!read(&[b"aabb", b"xx"]));
-        assert!(!read(&[b"bb", b"aa", b"cc"]));
-        assert!(!read(&[b"aa", b"bbccdd", b"ee"]));
     }
 }

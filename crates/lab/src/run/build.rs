@@ -3,27 +3,27 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AcceptFrom, Association, AssociationConfig, Endpoint, EndpointConfig};
 use anabranch_sim::{HostId, SctpHost, World};
 use anabranch_wire::StreamId;
-use bytes::Bytes;
 
 use crate::run::address::address;
-use crate::run::application::{Connect, End, Expected, Status, Workload};
+use crate::run::application::{Connect, End, Source, Status};
 use crate::run::beside::{Arrivals, BesideSource};
 use crate::run::capture::Capture;
+use crate::run::expected::Expected;
 use crate::run::keys::{Keys, offers};
 use crate::run::manifest;
 use crate::run::network::{Network, lay};
 use crate::run::observer::{DelayCount, DirectionCount, Observer};
-use crate::run::plan::{FlowPlan, bulk_queue_bytes};
+use crate::run::plan::{FlowPlan, Workload, bulk_queue_bytes};
 use crate::run::recorder::{PacketRecorder, PathRecorder, QueueRecorder};
 use crate::run::video::{VideoOutcome, VideoSink, VideoSource, table_names};
 use crate::run::{
     AbandonedResult, FlowResult, Job, JobScheme, MessageDelays, PathResult, RunError, RunResult, TraceTable,
-    payload,
 };
 use crate::statistics::jain_index;
 use crate::trace::{Manifest, Sender};
@@ -125,9 +125,9 @@ pub(crate) fn counted_from(job: &Job) -> Time {
 fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Result<BuiltFlow, RunError> {
     let flow = &job.scenario.flows[index];
     let plan = job.flow_plan(index)?;
-    let FlowPlan { scheme, config, message_bytes, content, video } = &plan;
+    let FlowPlan { scheme, config, workload, expected, .. } = &plan;
     let start = Time::ZERO + flow.start;
-    let mut ends = [end(job, flow, start), end(job, flow, start)];
+    let mut ends = [end(job, flow, &plan, start), end(job, flow, &plan, start)];
     ends[0].connect = Some(Connect {
         pairs: flow.paths.iter().map(|&p| (address(index, p, 0), address(index, p, 1))).collect(),
         port: RIGHT_PORT,
@@ -146,9 +146,10 @@ fn add_flow(world: &mut World, job: &Job, index: usize, network: &Network) -> Re
                 ends[side].beside = Some(BesideSource::new(messages, stream));
                 ends[1 - side].received.beside = Some((stream, Arrivals::default()));
             }
-            ends[1 - side].expected =
-                content.clone().map(|content| expected(job, flow, *message_bytes, content));
-            ends[1 - side].video = video.clone().map(VideoSink::new);
+            ends[1 - side].expected.clone_from(expected);
+            if let Workload::Video(video) = workload {
+                ends[1 - side].video = Some(VideoSink::new(Arc::clone(video)));
+            }
         }
     }
     let senders = senders(job, flow, config, scheme, sends);
@@ -167,12 +168,12 @@ fn configured(job: &Job, config: &AssociationConfig, side: usize) -> Association
     AssociationConfig { protection, ..config.clone() }
 }
 
-fn end(job: &Job, flow: &Flow, start: Time) -> End {
+fn end(job: &Job, flow: &Flow, plan: &FlowPlan, start: Time) -> End {
     let mut end = End::new(start, counted_from(job));
     end.keys = (job.scenario.association.protection == Protection::Dtls).then(Keys::default);
     end.reader = flow.reader;
-    end.ordered = job.scenario.association.ordered;
-    end.streams = job.scenario.association.streams;
+    end.ordered = plan.ordered;
+    end.streams = plan.streams;
     end
 }
 
@@ -217,40 +218,27 @@ fn add_recorders(
     Ok(recorders)
 }
 
-fn expected(job: &Job, flow: &Flow, message_bytes: usize, content: Bytes) -> Expected {
-    let (size, ordered, streams) = match &flow.kind {
-        FlowKind::Messages { size_bytes, ordered, streams, .. } => (*size_bytes as usize, *ordered, *streams),
-        _ => (message_bytes, job.scenario.association.ordered, job.scenario.association.streams),
-    };
-    Expected::new(content, size, ordered && streams == 1)
-}
-
-fn source(job: &Job, flow: &Flow, plan: &FlowPlan) -> Workload {
-    let message_bytes = plan.message_bytes;
-    match &flow.kind {
-        FlowKind::Bulk => Workload::Bulk {
-            message: Bytes::from(vec![0x5A; message_bytes]),
+fn source(job: &Job, flow: &Flow, plan: &FlowPlan) -> Source {
+    match &plan.workload {
+        Workload::Bulk { message } => Source::Bulk {
+            message: message.clone(),
             keep_bytes: bulk_queue_bytes(plan.config.recv_buffer_bytes),
         },
-        FlowKind::File(_) => {
-            Workload::Transfer { content: plan.content.clone().unwrap_or_default(), message_bytes, sent: 0 }
+        Workload::Transfer { content, message_bytes } => {
+            Source::Transfer { content: content.clone(), message_bytes: *message_bytes, sent: 0 }
         }
-        FlowKind::Video(video) => {
-            let Some(frames) = plan.video.clone() else {
-                unreachable!("the plan of a video flow has frames")
+        Workload::Messages { message, interval, count, reliability } => Source::Messages {
+            message: message.clone(),
+            interval: *interval,
+            left: *count,
+            next: None,
+            reliability: *reliability,
+        },
+        Workload::Video(video) => {
+            let FlowKind::Video(settings) = &flow.kind else {
+                unreachable!("a video is sent by video flows")
             };
-            Workload::Video(VideoSource::new(frames, video, &job.seeds(), &flow.name))
-        }
-        FlowKind::Messages { size_bytes, interval, count, ordered, streams, reliability } => {
-            Workload::Messages {
-                message: payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize),
-                interval: *interval,
-                left: *count,
-                next: None,
-                streams: *streams,
-                ordered: *ordered,
-                reliability: *reliability,
-            }
+            Source::Video(VideoSource::new(Arc::clone(video), settings, &job.seeds(), &flow.name))
         }
     }
 }
@@ -349,7 +337,7 @@ impl Built {
     fn video_outcome(&self, flow: usize) -> Option<VideoOutcome<'_>> {
         let ends = [self.end(flow, 0), self.end(flow, 1)];
         let clock = ends.iter().find_map(|end| match &end.source {
-            Some(Workload::Video(video)) => video.clock(),
+            Some(Source::Video(video)) => video.clock(),
             _ => None,
         });
         let sink = ends.into_iter().find_map(|end| end.video.as_ref())?;
@@ -480,9 +468,9 @@ impl Built {
         };
         let transfers: Vec<(&End, &Expected)> =
             ends.iter().filter_map(|end| end.expected.as_ref().map(|expected| (*end, expected))).collect();
-        let complete = !transfers.is_empty() && transfers.iter().all(|(end, _)| end.has_all());
+        let complete = !transfers.is_empty() && transfers.iter().all(|(_, expected)| expected.is_complete());
         let last = transfers.iter().filter_map(|(end, _)| end.received.last_at).max();
-        let intact = || transfers.iter().all(|(end, expected)| expected.matches(&end.received));
+        let intact = || transfers.iter().all(|(_, expected)| expected.matches());
         let failure = ends.iter().find_map(|e| match e.status {
             Status::Failed(reason) => Some(reason.to_string()),
             _ => None,
@@ -494,7 +482,7 @@ impl Built {
             delivered_bytes: ends.iter().map(|e| e.received.bytes).sum(),
             transfer_s: last.filter(|_| complete).map(|at| at.since(flow.start).as_secs_f64()),
             intact: (!transfers.is_empty()).then(intact),
-            sha256: transfers.first().map(|(end, expected)| hex(expected.digest(&end.received))),
+            sha256: transfers.first().map(|(_, expected)| hex(expected.sha256())),
             failure,
             message_delays: self.message_delays(job, index, counts),
             abandoned: self.abandoned(job, index),

@@ -7,6 +7,7 @@ mod beside;
 mod build;
 mod capture;
 mod details;
+mod expected;
 mod keys;
 mod lane;
 mod manifest;
@@ -24,11 +25,12 @@ pub use anabranch_sim::pcapng::SnapLength;
 pub use batch::{Batch, Failed, Outcome, run_caught, run_each};
 pub use capture::Captures;
 pub use details::{Details, SenderDetails, SenderPath};
+pub use expected::{Expected, Piece};
 pub use lane::{LaneConfig, NotOneLink, PathLanes, path_lanes};
 pub use metrics::{
     AbandonedResult, DeliveryFault, FlowResult, MessageDelays, PathResult, RunResult, flow_failure,
 };
-pub use plan::{FlowPlan, bulk_queue_bytes};
+pub use plan::{FlowPlan, Workload, bulk_queue_bytes};
 pub use scheme::JobScheme;
 pub use trace_part::{TracePart, TraceTable};
 

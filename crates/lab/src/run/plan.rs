@@ -3,27 +3,95 @@
 use std::sync::Arc;
 
 use anabranch_core::protection::ENVELOPE_BYTES;
-use anabranch_core::{AssociationConfig, Encapsulation};
+use anabranch_core::time::Span;
+use anabranch_core::{AssociationConfig, Encapsulation, Reliability};
 use anabranch_scenario::{FileSource, Flow, FlowKind, Protection, VideoFlow};
 use anabranch_sim::Seeds;
 use bytes::Bytes;
 
+use crate::run::expected::Expected;
 use crate::run::{Job, JobScheme, RunError, TraceTable, payload};
 use crate::video::VideoPlan;
 
-/// Association of a flow, and the data that it sends.
+/// Association of a flow, and its workload.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
     /// Scheme of the flow.
     pub scheme: JobScheme,
     /// Configuration of both ends.
     pub config: AssociationConfig,
-    /// User bytes per message of a bulk or file flow.
-    pub message_bytes: usize,
-    /// Content of a flow that ends.
-    pub content: Option<Bytes>,
-    /// Frames of a video flow.
-    pub video: Option<Arc<VideoPlan>>,
+    /// Data that each sending end hands over.
+    pub workload: Workload,
+    /// Set if messages are ordered within their stream.
+    pub ordered: bool,
+    /// Number of streams, which messages use in turn.
+    pub streams: u16,
+    /// Data that the other end is to receive, if it has a last byte.
+    pub expected: Option<Expected>,
+}
+
+/// Data that a sending application hands over.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// One message, repeated without end.
+    Bulk {
+        /// The message.
+        message: Bytes,
+    },
+    /// One content, followed by the shutdown.
+    Transfer {
+        /// The content.
+        content: Bytes,
+        /// User bytes of a message.
+        message_bytes: usize,
+    },
+    /// One message at regular times.
+    Messages {
+        /// The message.
+        message: Bytes,
+        /// Time between two messages.
+        interval: Span,
+        /// Number of messages, which the shutdown follows. Without it they do not end.
+        count: Option<u64>,
+        /// Limit after which a message is abandoned.
+        reliability: Reliability,
+    },
+    /// Frames of a video at their times.
+    Video(Arc<VideoPlan>),
+}
+
+impl Workload {
+    fn of(job: &Job, flow: &Flow, config: &AssociationConfig) -> Result<Self, RunError> {
+        let generated = |size: u64| payload::random_bytes(&job.seeds(), &flow.name, size as usize);
+        Ok(match &flow.kind {
+            FlowKind::Bulk => Workload::Bulk { message: Bytes::from(vec![0x5A; message_bytes(job, config)]) },
+            FlowKind::File(source) => {
+                let content = match source {
+                    FileSource::Path(path) => payload::read_file(&job.folder, path)?,
+                    FileSource::SizeBytes(size) => generated(*size),
+                };
+                Workload::Transfer { content, message_bytes: message_bytes(job, config) }
+            }
+            FlowKind::Messages { size_bytes, interval, count, reliability, .. } => Workload::Messages {
+                message: generated(*size_bytes),
+                interval: *interval,
+                count: *count,
+                reliability: *reliability,
+            },
+            FlowKind::Video(video) => Workload::Video(Arc::new(video_plan(job, video, config)?)),
+        })
+    }
+
+    /// Returns all data and the size of a message, if there is a last byte.
+    fn content(&self) -> Option<(Bytes, usize)> {
+        match self {
+            Workload::Transfer { content, message_bytes } => Some((content.clone(), *message_bytes)),
+            Workload::Messages { message, count: Some(count), .. } => {
+                Some((Bytes::from(message.repeat(*count as usize)), message.len()))
+            }
+            Workload::Bulk { .. } | Workload::Messages { count: None, .. } | Workload::Video(_) => None,
+        }
+    }
 }
 
 /// Returns the user bytes that a bulk flow queues for a peer with this receive buffer. Twice the buffer is never used up between
@@ -44,12 +112,13 @@ impl Job {
         let flow = &self.scenario.flows[index];
         let scheme = scheme_of(self, flow)?;
         let config = association_config(self, flow, &scheme);
-        let message_bytes = message_bytes(self, &config);
-        let video = match &flow.kind {
-            FlowKind::Video(video) => Some(Arc::new(video_plan(self, video, &config)?)),
-            _ => None,
-        };
-        Ok(FlowPlan { scheme, config, message_bytes, content: contents(self, flow)?, video })
+        let workload = Workload::of(self, flow, &config)?;
+        let (ordered, streams) = order(self, flow);
+        let content = flow.kind.ends().then(|| workload.content()).flatten();
+        let in_order = ordered && streams == 1;
+        let expected =
+            content.map(|(content, message_bytes)| Expected::new(content, message_bytes, in_order));
+        Ok(FlowPlan { scheme, config, workload, ordered, streams, expected })
     }
 
     /// Returns the origin of randomness of its network and of generated content.
@@ -74,14 +143,21 @@ fn scheme_of(job: &Job, flow: &Flow) -> Result<JobScheme, RunError> {
     }
 }
 
+/// Returns `true` if messages of the flow are ordered, and the number of their streams.
+fn order(job: &Job, flow: &Flow) -> (bool, u16) {
+    match &flow.kind {
+        FlowKind::Messages { ordered, streams, .. } => (*ordered, *streams),
+        FlowKind::Video(video) => (video.ordered, video.streams),
+        FlowKind::Bulk | FlowKind::File(_) => {
+            (job.scenario.association.ordered, job.scenario.association.streams)
+        }
+    }
+}
+
 fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> AssociationConfig {
     let scenario = &job.scenario.association;
-    let streams = match flow.kind {
-        FlowKind::Messages { streams, .. } => streams,
-        FlowKind::Video(ref video) => video.streams,
-        // The last stream belongs to the messages beside the bulk.
-        _ => scenario.streams.saturating_add(u16::from(flow.beside.is_some())),
-    };
+    // Messages beside the bulk have the last stream.
+    let streams = order(job, flow).1.saturating_add(u16::from(flow.beside.is_some()));
     let scheme = scheme.scheme();
     let profile = job.conventions.profile(scheme.is_multipath()).clone();
     AssociationConfig {
@@ -92,20 +168,6 @@ fn association_config(job: &Job, flow: &Flow, scheme: &JobScheme) -> Association
         trace: job.trace.is_some() && job.part.has(TraceTable::Decisions),
         ..AssociationConfig::new(scheme, profile)
     }
-}
-
-fn contents(job: &Job, flow: &Flow) -> Result<Option<Bytes>, RunError> {
-    Ok(match &flow.kind {
-        FlowKind::File(FileSource::Path(path)) => Some(payload::read_file(&job.folder, path)?),
-        FlowKind::File(FileSource::SizeBytes(size)) => {
-            Some(payload::random_bytes(&job.seeds(), &flow.name, *size as usize))
-        }
-        FlowKind::Messages { size_bytes, count: Some(count), .. } if flow.kind.ends() => {
-            let message = payload::random_bytes(&job.seeds(), &flow.name, *size_bytes as usize);
-            Some(Bytes::from(message.repeat(*count as usize)))
-        }
-        _ => None,
-    })
 }
 
 fn video_plan(job: &Job, video: &VideoFlow, config: &AssociationConfig) -> Result<VideoPlan, RunError> {
