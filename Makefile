@@ -122,7 +122,7 @@ demo: ## [start] Run schemes over two paths, send files and make a report; ten m
 # As many binaries at a time as there are processors. All crates are named each time, as for ANABRANCH_BUILD.
 SIDE_BY_SIDE := CARGO='$(CARGO)' $(PYTHON) .ci/side_by_side.py
 
-# What `test` compiles, and what `wire` and studies do: `.ci/run` has it compiled before something else needs the processors.
+# What `test` compiles, and what `wire` does: `.ci/run` has it compiled before something else needs the processors.
 test-build:
 	$(CARGO) test --workspace --locked --no-run
 
@@ -130,7 +130,6 @@ release-build:
 	$(ANABRANCH_BUILD)
 	$(CARGO) test --release --locked --test clock --no-run
 	$(CARGO) test --release --locked --test wire --no-run
-	$(CARGO) build --release --locked --bin fairness
 
 # tshark is a second opinion on captures and chunks.
 test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's dissector.

@@ -62,7 +62,7 @@ STUDIES = {
     ),
     "choice": Study("the best scheme for each cell of a grid of links", _python("studies.choice.command")),
     "ns2": Study("goodput beside that of ns-2 under profile ns2", _binary("anabranch", "crossval")),
-    "fairness": Study("shares of a bottleneck beside an ordinary flow", _binary("fairness")),
+    "fairness": Study("shares of a bottleneck beside an ordinary flow", _python("studies.fairness")),
     "kernel": Study("files and shares beside the kernel's TCP and MPTCP; needs root", _kernel),
 }
 

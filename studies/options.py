@@ -41,13 +41,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     cache.add_argument("--cache", metavar="DIR", type=Path, help="where finished runs are kept [default: user's cache]")
     cache.add_argument("--no-cache", action="store_true", help="keep no finished runs, and look for none")
     add("-q", "--quiet", action="store_true", help="show no progress")
-    add("--store", metavar="FILE", type=Path, help="write the results for the book, as docs/results/NAME.json.xz")
 
 
 def add_options(parser: Parser) -> None:
     """Adds the options of runs and of limits."""
     add_run_options(parser)
     add = parser.add_argument
+    add("--store", metavar="FILE", type=Path, help="write the results for the book, as docs/results/NAME.json.xz")
     add("--out", metavar="DIR", type=Path, help="folder for the tables in Markdown and everything as JSON")
     add("--json", action="store_true", help="print everything as JSON in place of tables")
     known = parser.add_mutually_exclusive_group()

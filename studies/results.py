@@ -32,7 +32,7 @@ def parts_of(results: Path, name: str) -> dict[str, str]:
     """
     content = read_study(results, name)
     try:
-        parts = _PARTS[name](content)
+        parts = _ready(content) if "parts" in content else _OF_CHECKS[name](content)
     except (LookupError, TypeError, ValueError) as error:
         raise ExperimentError(f"{results / name}.json.xz: has other content ({error}): store it again") from error
     parts["made"] = [made(content["about"])]
@@ -40,11 +40,10 @@ def parts_of(results: Path, name: str) -> dict[str, str]:
 
 
 def made(about: Mapping[str, Any]) -> Paragraph:
-    """Returns date, version, commit and number of runs as text."""
+    """Returns date, version, commit and the number of runs, if it is stored, as text."""
     runs = about["runs_computed"] + about["runs_cached"]
-    return Paragraph(
-        f"Made on {about['date']} with version {about['version']}, commit `{about['commit'][:12]}`: {runs:,} runs."
-    )
+    text = f"Made on {about['date']} with version {about['version']}, commit `{about['commit'][:12]}`"
+    return Paragraph(f"{text}: {runs:,} runs." if runs else f"{text}.")
 
 
 def _bounds(content: Mapping[str, Any]) -> dict[str, list[Block]]:
@@ -57,11 +56,12 @@ def _degradation(content: Mapping[str, Any]) -> dict[str, list[Block]]:
     return {"checks": blocks(*of_json(content), folded=True)}
 
 
-def _choice(content: Mapping[str, Any]) -> dict[str, list[Block]]:
+def _ready(content: Mapping[str, Any]) -> dict[str, list[Block]]:
     return {name: [block_of(each) for each in part] for name, part in content["parts"].items()}
 
 
-_PARTS = {"bounds": _bounds, "degradation": _degradation, "choice": _choice}
+_OF_CHECKS = {"bounds": _bounds, "degradation": _degradation}
+STUDIES = (*_OF_CHECKS, "choice")
 
 
 def fill(text: str, parts: Mapping[str, Mapping[str, str]], page: str) -> str:
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     results, folder = map(Path, words)
     try:
-        parts = {name: parts_of(results, name) for name in _PARTS if (results / f"{name}.json.xz").exists()}
+        parts = {name: parts_of(results, name) for name in STUDIES if (results / f"{name}.json.xz").exists()}
         for page in sorted(folder.rglob("*.md")):
             text = page.read_text(encoding="utf-8")
             if MARK.search(text):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anabranch.experiments.pages.document import Block, Items, Paragraph, Table
+from anabranch.experiments.pages.document import Block, Folded, Items, Paragraph, Table
 from anabranch.experiments.stored import About, read_compact, write_compact
 
 FORMAT = "anabranch study 1"
@@ -24,7 +24,7 @@ def read_study(results: Path, name: str) -> dict[str, Any]:
 
 
 def block_json(block: Block) -> dict[str, Any]:
-    """Returns a table, a paragraph or a list as JSON has it."""
+    """Returns a block as JSON has it."""
     match block:
         case Table():
             return {"header": list(block.header), "rows": [list(row) for row in block.rows], "right": [*block.right]}
@@ -32,6 +32,8 @@ def block_json(block: Block) -> dict[str, Any]:
             return {"text": block.text}
         case Items():
             return {"items": list(block.items)}
+        case Folded():
+            return {"summary": block.summary, "block": block_json(block.block)}
     raise TypeError(f"{type(block).__name__} cannot be stored")
 
 
@@ -40,4 +42,6 @@ def block_of(content: Mapping[str, Any]) -> Block:
         return Paragraph(content["text"])
     if "items" in content:
         return Items(content["items"])
+    if "summary" in content:
+        return Folded(content["summary"], block_of(content["block"]))
     return Table(content["header"], content["rows"], frozenset(content["right"]))

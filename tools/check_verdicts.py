@@ -34,8 +34,9 @@ HOLDS = ("reproduced", "about", "direction only")
 SEVERITY = (*HOLDS, "cannot tell", "differs")
 SIGNS = {"higher": 1, "lower": -1, "rising": 1, "falling": -1}
 FITS, ABOUT, OFF, WIDE = "reproduced", "about", "direction only", "cannot tell"
-CLOSE = 0.1
-"""Part of a half-width within which the interval of a ratio and that of a difference may disagree about zero."""
+CLOSE, MANY_SEEDS = 0.1, 8
+"""Part of a half-width within which the intervals of a ratio and of a difference may disagree about zero, with as many
+seeds at least. With fewer they differ more."""
 
 
 def interval(ours: Table) -> Band | None:
@@ -53,6 +54,8 @@ def signs(ours: Table, wanted: int) -> set[str]:
         return {"unclear"}
     mean, half_width = wanted * ours["mean"], ours["half_width"] or 0.0
     found = "holds" if mean > 0 else "against"
+    if half_width and ours["n"] < MANY_SEEDS:
+        return {found, "unclear"}
     if abs(mean) > (1 + CLOSE) * half_width or half_width == 0:
         return {found}
     return {"unclear"} if abs(mean) < (1 - CLOSE) * half_width else {found, "unclear"}

@@ -4,6 +4,8 @@
 # ruff: noqa: E501
 
 import itertools
+import json
+import lzma
 import re
 import runpy
 from pathlib import Path
@@ -11,7 +13,9 @@ from pathlib import Path
 from svg import WIDTH, text
 
 RIGHT = WIDTH - 24
-GRADES = Path(__file__).resolve().parents[2] / "python/anabranch/experiments/verdicts/grades.py"
+ROOT = Path(__file__).resolve().parents[2]
+GRADES = ROOT / "python/anabranch/experiments/verdicts/grades.py"
+RESULTS = ROOT / "docs/results"
 BOLD = ' font-weight="600"'
 
 
@@ -26,6 +30,13 @@ def rows_below(page, begin):
     lines = itertools.takewhile(lambda line: line.startswith("|"), after)
     names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def stored_rows(study, part):
+    """Returns the rows of the first table of stored results, each as cells by the names of the columns."""
+    content = json.loads(lzma.decompress((RESULTS / f"{study}.json.xz").read_bytes()))
+    table = next(block for block in content["parts"][part] if "header" in block)
+    return [dict(zip(table["header"], row, strict=True)) for row in table["rows"]]
 
 
 def plain(cell):
@@ -105,9 +116,9 @@ def _grade_styles(listed):
     return f"<style>{light} @media (prefers-color-scheme: dark) {{ {dark} }}</style>"
 
 
-def which_scheme(page):
-    """For each scheme its part of the best scheme's goodput: the mean over the cells, and the least of them."""
-    rows = rows_below(page, "| scheme |")
+def which_scheme(_page):
+    """Draws the part of each scheme in the best scheme's goodput: the mean over the cells, and the least of them."""
+    rows = stored_rows("choice", "schemes")
     left, step, top = 250, 19, 74
     bottom = top + step * len(rows)
 

@@ -57,5 +57,8 @@ def _parser() -> Parser:
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=Path("out/choice"), help="folder for results, tables and maps"
     )
+    parser.add_argument(
+        "--store", metavar="FILE", type=Path, help="write the results that the book's tables are made from"
+    )
     add_run_options(parser)
     return parser

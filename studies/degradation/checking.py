@@ -39,70 +39,35 @@ class Scope:
         """Returns the public points, or one of each class."""
         return [point for group in read_points() for point in (group.points[:1] if self.quick else group.points)]
 
+    def drawn(self, plan: Plan) -> list[Setting]:
+        """Returns the random settings."""
+        return draw(self.draw_seed, self.random_settings, plan.duration_s)
+
     def compared(self, plan: Plan) -> list[Setting]:
         """Settings in which goodput is compared: points, cells of plans, random ones."""
         points = [of_point(point, plan.duration_s) for point in self.points()]
         cells = [setting for file in self.plans for setting in of_plan(file, plan.duration_s)]
-        return [*points, *cells, *draw(self.draw_seed, self.random_settings, plan.duration_s)]
+        return [*points, *cells, *self.drawn(plan)]
 
 
 _Check = Callable[[Scope, Plan, Bench], list[CheckOutcome]]
 
 
-def _one_link(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    title = "Never worse than one link"
-    return check_one_link("one-link", title, NEVER_WORSE, scope.compared(plan), plan, bench)
-
-
-def _published(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    settings = draw(scope.draw_seed, scope.random_settings, plan.duration_s)
-    return check_published(settings, scope.rivals, plan, bench)
-
-
-def _share(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_shares(bottlenecks(scope.quick), scope.others, plan, bench)
-
-
-def _two_alike(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_two_alike(bottlenecks(scope.quick), plan, bench)
-
-
-def _free_link(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_free_link(scope.others, plan, bench)
-
-
-def _policer(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_policer(plan, bench)
-
-
-def _queueing(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_queueing(bottlenecks(scope.quick), scope.points(), plan, bench)
-
-
-def _wire(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_wire(scope.points(), plan, bench)
-
-
-def _collapse(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    settings = collapsing(plan.duration_s)
-    return check_one_link("collapse", "No collapse", NO_COLLAPSE, settings, plan, bench)
-
-
-def _messages(scope: Scope, plan: Plan, bench: Bench) -> list[CheckOutcome]:
-    return check_messages(plan, bench)
-
-
 CHECKS: dict[str, _Check] = {
-    "one-link": _one_link,
-    "published": _published,
-    "share": _share,
-    "two-alike": _two_alike,
-    "free-link": _free_link,
-    "policer": _policer,
-    "queueing": _queueing,
-    "wire": _wire,
-    "collapse": _collapse,
-    "messages": _messages,
+    "one-link": lambda scope, plan, bench: check_one_link(
+        "one-link", "Never worse than one link", NEVER_WORSE, scope.compared(plan), plan, bench
+    ),
+    "published": lambda scope, plan, bench: check_published(scope.drawn(plan), scope.rivals, plan, bench),
+    "share": lambda scope, plan, bench: check_shares(bottlenecks(scope.quick), scope.others, plan, bench),
+    "two-alike": lambda scope, plan, bench: check_two_alike(bottlenecks(scope.quick), plan, bench),
+    "free-link": lambda scope, plan, bench: check_free_link(scope.others, plan, bench),
+    "policer": lambda scope, plan, bench: check_policer(plan, bench),
+    "queueing": lambda scope, plan, bench: check_queueing(bottlenecks(scope.quick), scope.points(), plan, bench),
+    "wire": lambda scope, plan, bench: check_wire(scope.points(), plan, bench),
+    "collapse": lambda scope, plan, bench: check_one_link(
+        "collapse", "No collapse", NO_COLLAPSE, collapsing(plan.duration_s), plan, bench
+    ),
+    "messages": lambda scope, plan, bench: check_messages(plan, bench),
 }
 
 

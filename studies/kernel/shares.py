@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from anabranch.experiments.pages.document import Table
+
 from .links import Link, Network
 from .peers import Anabranch, Kernel
 
@@ -42,8 +44,9 @@ def run(program: str, schemes: Sequence[str], rounds: int) -> None:
     ways: list[Kernel | Anabranch] = [Kernel("cubic"), Kernel("bbr")]
     ways += [Anabranch(program, scheme) for scheme in schemes]
     columns = [(Kernel(control), queue) for control in ("cubic", "bbr") for queue in QUEUES_BYTES]
-    print("| | " + " | ".join(f"{other}, queue of {queue / 1000:g} kB" for other, queue in columns) + " |")
-    print("| --- |" + " --- |" * len(columns))
+    rows = []
     for way in ways:
-        cells = [shown([measure(way, *column) for _ in range(rounds)]) for column in columns]
-        print(f"| {way} | " + " | ".join(cells) + " |", flush=True)
+        rows.append([str(way), *(shown([measure(way, *column) for _ in range(rounds)]) for column in columns)])
+        print(*rows[-1], sep="  ", flush=True)
+    table = Table(["", *(f"{other}, queue of {queue / 1000:g} kB" for other, queue in columns)], rows)
+    print(f"\n{table.markdown()}")

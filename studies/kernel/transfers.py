@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from anabranch.experiments.pages.document import Table
+
 from .links import Link, Network
 from .peers import Anabranch, Kernel
 
@@ -75,8 +77,5 @@ def run(program: str, schemes: Sequence[str], rounds: int) -> None:
         for way, taken, row in zip(ways, times, rows, strict=True):
             row.append(shown(taken))
             print(f"  {way!s:20} {row[-1]}", flush=True)
-    print()
-    print("| | " + " | ".join(map(str, SETTINGS)) + " |")
-    print("| --- |" + " --- |" * len(SETTINGS))
-    for way, row in zip(ways, rows, strict=True):
-        print(f"| {way} | " + " | ".join(row) + " |")
+    table = Table(["", *map(str, SETTINGS)], [[str(way), *row] for way, row in zip(ways, rows, strict=True)])
+    print(f"\n{table.markdown()}")
