@@ -119,7 +119,7 @@ section! {
     pub(crate) struct FlowRows {
         /// The name, unique among the flows.
         name: Option<String> = "name" [optional "`\"flow-1\"`, …"] Name;
-        /// As much as possible; one file; messages at regular intervals; frames of a [video](video.md).
+        /// Bulk data without an end, one file, messages at regular intervals, or frames of a [video](video.md).
         kind: Kind = "kind" [selects or Kind::Bulk] OneOf(&[
             ("bulk", Kind::Bulk),
             ("file", Kind::File),

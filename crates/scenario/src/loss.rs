@@ -35,7 +35,7 @@ section! {
     /// A process that loses packets on a link.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct LossRows {
-        /// Each packet alone, a chain of a good and a bad state, or the packets in `lost`.
+        /// Independent losses, a chain of a good and a bad state, or the packets in `lost`.
         model: Model = "model" [selects required] OneOf(&[
             ("bernoulli", Model::Bernoulli),
             ("gilbert-elliott", Model::GilbertElliott),

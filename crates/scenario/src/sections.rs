@@ -47,14 +47,14 @@ pub fn sections() -> Vec<SectionInfo> {
         section(
             "Scheme",
             "scheme.NAME",
-            "A name for a scheme expression, `[scheme.NAME]`.",
+            "Name for a scheme expression, `[scheme.NAME]`.",
             SchemeRows::fields(),
         ),
-        section("Loss", "", "A process that loses packets on a link.", LossRows::fields()),
+        section("Loss", "", "Process that loses packets on a link.", LossRows::fields()),
         section(
             "Policer",
             "",
-            "A token bucket that drops packets above a rate before they reach the queue.",
+            "Token bucket that drops packets above a rate before they reach the queue.",
             Policer::fields(),
         ),
         section(
@@ -66,32 +66,32 @@ pub fn sections() -> Vec<SectionInfo> {
         section(
             "Aggregation",
             "",
-            "Packets wait in the queue for each other and are sent in batches.",
+            "Transmission in batches, for which packets wait in the queue.",
             Aggregation::fields(),
         ),
         section(
             "Reverse",
             "path.reverse",
-            "The direction back of a link. `rate`, `delay` and `queue` not given are as forward, the others are none then.",
+            "Reverse direction of a link. Omitted `rate`, `delay` and `queue` are as forward; omitted impairments do not apply.",
             OneWayRows::fields(),
         ),
         section("Background", "path.background", "Cross traffic on one link.", BackgroundRows::fields()),
         section(
             "LinkEvent",
             "path.event",
-            "A change of one link in the course of a run. Keys that are not given do not change.",
+            "Change of one link during a run. Omitted keys do not change.",
             EventRows::fields(),
         ),
         section(
             "Link",
             "link",
-            "A link that paths share, `[[link]]`.",
+            "Link that paths share, `[[link]]`.",
             [LinkRows::fields(), DuplexRows::fields()].concat(),
         ),
         section(
             "Path",
             "path",
-            "A path between the two hosts, `[[path]]`: the links in `via`, then a link of its own, or one of the two.",
+            "Path between the two hosts, `[[path]]`: the links in `via`, then its own link, or only one of these.",
             [PathRows::fields(), DuplexRows::fields()].concat(),
         ),
         section(
@@ -104,7 +104,7 @@ pub fn sections() -> Vec<SectionInfo> {
         section(
             "SmallMessages",
             "",
-            "Small messages that a bulk flow's association carries beside the bulk, on a stream of their own.",
+            "Small messages that a bulk flow's association carries beside the bulk, on a separate stream.",
             MessagesBeside::fields(),
         ),
         section("Flow", "flow", "One association and what is sent over it, `[[flow]]`.", FlowRows::fields()),

@@ -77,13 +77,13 @@ class AssociationSettings(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scheme(Table):
-    """A name for a scheme expression, `[scheme.NAME]`."""
+    """Name for a scheme expression, `[scheme.NAME]`."""
 
     KEYS: ClassVar[Mapping[str, str]] = {
         "expression": "is",
     }
     name: str
-    """The name, which no other scheme or component has."""
+    """Name, unique among schemes and components."""
     expression: str
     """The expression. Required."""
     about: str | None = None
@@ -92,10 +92,10 @@ class Scheme(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Loss(Table):
-    """A process that loses packets on a link."""
+    """Process that loses packets on a link."""
 
     model: Literal["bernoulli", "gilbert-elliott", "trace"]
-    """Each packet alone, a chain of a good and a bad state, or the packets in `lost`. Required."""
+    """Independent losses, a chain of a good and a bad state, or the packets in `lost`. Required."""
     rate: float | str | None = None
     """`bernoulli` only. Loss probability. Required."""
     p: float | str | None = None
@@ -118,7 +118,7 @@ class Loss(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Policer(Table):
-    """A token bucket that drops packets above a rate before they reach the queue."""
+    """Token bucket that drops packets above a rate before they reach the queue."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
         "rate": "Mbit/s",
@@ -156,7 +156,7 @@ class Jitter(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Aggregation(Table):
-    """Packets wait in the queue for each other and are sent in batches."""
+    """Transmission in batches, for which packets wait in the queue."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
         "period": "ms",
@@ -169,8 +169,8 @@ class Aggregation(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Reverse(Table):
-    """The direction back of a link. `rate`, `delay` and `queue` not given are as forward, the others are
-    none then."""
+    """Reverse direction of a link. Omitted `rate`, `delay` and `queue` are as forward; omitted impairments
+    do not apply."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "loss": Loss,
@@ -242,7 +242,7 @@ class Background(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LinkEvent(Table):
-    """A change of one link in the course of a run. Keys that are not given do not change."""
+    """Change of one link during a run. Omitted keys do not change."""
 
     INNER: ClassVar[Mapping[str, type[Table]]] = {
         "loss": Loss,
@@ -270,7 +270,7 @@ class LinkEvent(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Link(Table):
-    """A link that paths share, `[[link]]`."""
+    """Link that paths share, `[[link]]`."""
 
     KEYS: ClassVar[Mapping[str, str]] = {
         "events": "event",
@@ -317,8 +317,7 @@ class Link(Table):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Path(Table):
-    """A path between the two hosts, `[[path]]`: the links in `via`, then a link of its own, or one of the
-    two."""
+    """Path between the two hosts, `[[path]]`: the links in `via`, then its own link, or only one of these."""
 
     KEYS: ClassVar[Mapping[str, str]] = {
         "events": "event",
@@ -394,7 +393,7 @@ Reliability.INNER = dict.fromkeys(("I", "P", "B"), Reliability)
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SmallMessages(Table):
-    """Small messages that a bulk flow's association carries beside the bulk, on a stream of their own."""
+    """Small messages that a bulk flow's association carries beside the bulk, on a separate stream."""
 
     UNITS: ClassVar[Mapping[str, str]] = {
         "size": "B",
@@ -427,7 +426,8 @@ class Flow(Table):
     name: str | None = None
     """The name, unique among the flows. Default: `"flow-1"`, …."""
     kind: Literal["bulk", "file", "messages", "video"] | None = None
-    """As much as possible; one file; messages at regular intervals; frames of a video. Default: `"bulk"`."""
+    """Bulk data without an end, one file, messages at regular intervals, or frames of a video. Default:
+    `"bulk"`."""
     path: str | None = None
     """`file` only. The file to send, relative to the folder of the scenario file."""
     size: str | None = None

@@ -126,7 +126,7 @@ fn class_of(section: &SectionInfo) -> String {
     let units = section.fields.iter().filter(|field| !field.about.unit.is_empty());
     text += &mapping("UNITS", "str", units.map(|f| (python_name(f.key), format!("\"{}\"", f.about.unit))));
     if class == "Scheme" {
-        text += "    name: str\n    \"\"\"The name, which no other scheme or component has.\"\"\"\n";
+        text += "    name: str\n    \"\"\"Name, unique among schemes and components.\"\"\"\n";
     }
     for field in required.into_iter().chain(optional) {
         text += &attribute(field);
