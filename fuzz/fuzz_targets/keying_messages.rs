@@ -1,4 +1,4 @@
-//! Any bytes, as a message of the key management from somebody who has no keys.
+//! Any bytes, as a message of the key management from a peer without keys.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Runs an association with windows of a fixed size for some round trips, so that what a packet costs can be counted: the run itself
-//! measures nothing. Prints how many packets with DATA were sent.
+//! Runs an association with windows of a fixed size for some round trips, so that the cost of a packet can be counted. The run
+//! itself measures nothing, and prints the number of sent packets with DATA.
 //!
 //! Usage: window_cost SCHEME PATHS LOSS CHUNKS ROUNDS
 

@@ -1,5 +1,5 @@
-//! A scheme that asks for everything a policy can ask for, at random, sensible or not. The endpoint must bear it: its books
-//! stay right and its data arrives.
+//! A scheme that makes all decisions of a policy at random, sensible or not. The endpoint has to keep its counters consistent and
+//! to deliver its data.
 
 use anabranch_core::policy::{
     AckForm, AckPolicy, AckTiming, Arrival, CongestionControl, Context, Decision, Event, HeadOfLineAction,
@@ -12,10 +12,10 @@ use anabranch_core::units::ChunkBytes;
 use anabranch_core::{MAX_PATHS, PathId, PathSet};
 use anabranch_schemes::registry;
 
-/// Its name in test cases.
+/// Name in test cases.
 pub const NAME: &str = "capricious";
 
-/// The scheme: `cmt-pf` with five of its slots gone mad.
+/// The scheme: `cmt-pf` with random policies in five slots.
 #[derive(Debug)]
 pub struct Capricious;
 
@@ -49,7 +49,7 @@ impl Scheme for Capricious {
 }
 
 fn any_path(context: &mut Context<'_>, view: &View<'_>) -> PathId {
-    // Now and then one that does not exist.
+    // Some paths do not exist.
     PathId::new((context.below(view.paths.len() as u64 + 1) as usize).min(MAX_PATHS - 1))
 }
 
@@ -87,7 +87,7 @@ struct WildPace {
     pacing: [Pacing; MAX_PATHS],
 }
 
-/// None, none at all, and everything between a packet a minute and a packet a microsecond.
+/// Returns no pacing, a rate of zero, or a rate between a packet per minute and a packet per microsecond.
 fn any_pacing(context: &mut Context<'_>) -> Pacing {
     let rate = match context.below(16) {
         0..8 => None,

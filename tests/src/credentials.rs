@@ -1,4 +1,4 @@
-//! Credentials for tests: Ed25519 keys that follow from a number, and whom to accept.
+//! Credentials for tests: Ed25519 keys that follow from a number, and the accepted peers.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use anabranch_keying::{Credentials, IdentityForm, PeerIdentity};
 
 use crate::seeded_tls;
 
-/// What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
+/// Prefix of the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
 fn key(number: u8) -> KeyPair {
     KeyPair::from_pkcs8(&[&PKCS8[..], &[number; 32]].concat()).expect("an Ed25519 key")
 }
 
-/// Who has the key of this number.
+/// Returns the identity of the key with this number.
 pub fn identity(number: u8) -> PeerIdentity {
     PeerIdentity::RawPublicKey(SubjectPublicKeyInfoDer::from(key(number).public().to_spki()))
 }
 
-/// The key of number `own`, and peers with one of the keys of the numbers `accepted`.
+/// Returns the key with number `own`, which accepts peers with the keys of the numbers `accepted`.
 ///
 /// # Panics
-/// If rustls takes no raw public keys.
+/// If rustls rejects raw public keys.
 pub fn credentials(own: u8, accepted: &[u8]) -> Credentials {
     credentials_with(&Arc::new(default_provider()), own, accepted)
 }
 
-/// The same with random numbers that follow from [`seeded_tls::seed`], and with its count of operations.
+/// Returns the same with random numbers that follow from [`seeded_tls::seed`], and with its count of operations.
 ///
 /// # Panics
-/// If rustls takes no raw public keys.
+/// If rustls rejects raw public keys.
 pub fn seeded_credentials(own: u8, accepted: &[u8]) -> Credentials {
     credentials_with(&Arc::new(seeded_tls::provider()), own, accepted)
 }
@@ -46,25 +46,25 @@ fn credentials_with(provider: &Arc<CryptoProvider>, own: u8, accepted: &[u8]) ->
     credentials.expect("it has TLS 1.3")
 }
 
-/// Whether the packets of a test are protected.
+/// Protection of the packets of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They are not.
+    /// No protection.
     Plain,
-    /// The client has key 1 and the server key 2, and each accepts the other's alone.
+    /// The client has key 1 and the server key 2, and each accepts only the other's.
     Protected,
 }
 
 impl Mode {
-    /// Both, for tests that run in each.
+    /// Both modes, for tests that run in each.
     pub const ALL: [Mode; 2] = [Mode::Plain, Mode::Protected];
 
-    /// Of the side that opens associations; nothing if they are plain.
+    /// Returns the credentials of the side that opens associations, or `None` without protection.
     pub fn of_client(self) -> Option<Credentials> {
         self.credentials(1, 2)
     }
 
-    /// Of the side that accepts associations; nothing if they are plain.
+    /// Returns the credentials of the side that accepts associations, or `None` without protection.
     pub fn of_server(self) -> Option<Credentials> {
         self.credentials(2, 1)
     }
@@ -74,10 +74,10 @@ impl Mode {
     }
 }
 
-/// A side that asks nobody who they are, as a server must not.
+/// Returns credentials of a side that does not authenticate its peer, which a server must not do.
 ///
 /// # Panics
-/// If rustls takes no raw public keys.
+/// If rustls rejects raw public keys.
 pub fn asks_nobody(own: u8, accepted: &[u8]) -> Credentials {
     let with_both = credentials(own, accepted);
     let asking = with_both.server();

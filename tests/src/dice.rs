@@ -1,16 +1,16 @@
-//! Random numbers that a seed fixes: SplitMix64.
+//! Random numbers from a seed: SplitMix64.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The stream of this seed.
+    /// Returns the stream of this seed.
     pub fn new(seed: u64) -> Self {
         Dice(seed)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,17 +19,17 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, or 0 if `n` is.
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         if n == 0 { 0 } else { self.roll() % n }
     }
 
-    /// True in so many of a thousand cases.
+    /// Returns `true` in this number of a thousand cases.
     pub fn chance(&mut self, permille: u32) -> bool {
         self.below(1000) < u64::from(permille)
     }
 
-    /// So many random bytes.
+    /// Returns this number of random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(count + 8);
         while bytes.len() < count {

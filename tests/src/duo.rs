@@ -19,36 +19,36 @@ use crate::network::{Link, Network, Packet, Side};
 use crate::node::Node;
 use crate::witness::Witness;
 
-/// The port of both.
+/// Port of both endpoints.
 pub const PORT: u16 = 5001;
 
-/// More steps than any test needs: a clock that stands still shows here.
+/// Maximum number of steps, which exceeds that of all tests: it reveals a clock that does not advance.
 const MOST_STEPS: u64 = 200_000;
 
-/// What a pair of endpoints is made of.
+/// Setup of a pair of endpoints.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Pairs of addresses.
+    /// Number of pairs of addresses.
     pub pairs: usize,
-    /// Bit `i` says that pair `i` is of IPv6.
+    /// Bit `i` is set if pair `i` uses IPv6.
     pub ipv6: u8,
-    /// One configuration for each side.
+    /// Configurations of both sides.
     pub sides: [AssociationConfig; 2],
-    /// Every link at first.
+    /// Initial state of every link.
     pub link: Link,
     /// Seed of the network and of the endpoints.
     pub seed: u64,
-    /// Both sides connect at once.
+    /// Set if both sides connect at once.
     pub collide: bool,
-    /// Messages are carried, and not their lengths alone.
+    /// Set if messages are carried, and not only their lengths.
     pub carries_contents: bool,
 }
 
 impl Setup {
-    /// So many good paths of 25 ms, both sides with this scheme and the row of this profile that it wants.
+    /// Returns a setup with this number of good paths of 25 ms, this scheme on both sides, and its row of this profile.
     ///
     /// # Panics
-    /// If there is no such scheme or profile.
+    /// If the scheme or profile does not exist.
     pub fn new(pairs: usize, scheme: &str, profile: &str) -> Self {
         let config = config(scheme, profile);
         Setup {
@@ -76,7 +76,7 @@ impl Setup {
         self
     }
 
-    /// The address of a side in a pair.
+    /// Returns the address of a side in a pair.
     pub fn address(&self, side: Side, pair: usize) -> IpAddr {
         let host = side.index() as u8 + 1;
         if self.ipv6 >> pair & 1 == 1 {
@@ -86,7 +86,7 @@ impl Setup {
         }
     }
 
-    /// A side's endpoint.
+    /// Returns a side's endpoint.
     pub fn endpoint(&self, side: Side) -> Endpoint {
         let config = EndpointConfig {
             port: PORT,
@@ -109,10 +109,10 @@ impl Setup {
     }
 }
 
-/// A configuration with four streams.
+/// Returns a configuration with four streams.
 ///
 /// # Panics
-/// If there is no such scheme or profile.
+/// If the scheme or profile does not exist.
 pub fn config(scheme: &str, profile: &str) -> AssociationConfig {
     let scheme: Arc<dyn Scheme> = match scheme {
         capricious::NAME => Arc::new(Capricious),
@@ -122,43 +122,43 @@ pub fn config(scheme: &str, profile: &str) -> AssociationConfig {
     AssociationConfig { streams: 4, ..AssociationConfig::new(scheme, profile) }
 }
 
-/// How an application reads.
+/// Reading behaviour of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Only when told to.
+    /// Reads only on request.
     ByHand,
-    /// Everything, whenever it hears that something can be read.
+    /// Reads everything when an event reports readable data.
     WhenTold,
 }
 
-/// Two endpoints and all around them.
+/// Two endpoints with their environment.
 #[derive(Debug)]
 pub struct Duo {
-    /// What it was made of.
+    /// Setup of the pair.
     pub setup: Setup,
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// The endpoints.
+    /// Both endpoints.
     pub nodes: [Node; 2],
-    /// Between them.
+    /// Network between them.
     pub network: Network,
-    /// What each side has sent.
+    /// Messages that each side has sent.
     pub flows: [Flow; 2],
-    /// How each side reads.
+    /// Reading behaviour of each side.
     pub reading: [Reading; 2],
-    /// A send was refused and no `Writable` has come since.
+    /// Set if a send was refused and no `Writable` has followed.
     pub refused: [bool; 2],
-    /// A hash over all packets and where and when they went.
+    /// Hash over all packets with their times and addresses.
     pub hash: u64,
-    /// Every packet sent, if they are kept.
+    /// All sent packets, if they are stored.
     pub kept: Option<Vec<(Time, Packet)>>,
-    /// Whoever checks every packet, if somebody does.
+    /// Checker of all packets, if there is one.
     pub witness: Option<Witness>,
     steps: u64,
 }
 
 impl Duo {
-    /// Both endpoints, not connected; both read what comes.
+    /// Returns both endpoints, not connected. Both read all data.
     pub fn new(setup: Setup) -> Self {
         Duo {
             now: Time::ZERO,
@@ -175,7 +175,7 @@ impl Duo {
         }
     }
 
-    /// Both endpoints, connected.
+    /// Returns both endpoints, connected.
     ///
     /// # Panics
     /// If that takes more than a minute.
@@ -188,7 +188,7 @@ impl Duo {
         duo
     }
 
-    /// A connects, and B too if the setup says so.
+    /// Connects A, and B too if the setup requests it.
     ///
     /// # Panics
     /// If an endpoint refuses.
@@ -200,7 +200,7 @@ impl Duo {
         self.settle();
     }
 
-    /// A side connects.
+    /// Connects a side.
     ///
     /// # Panics
     /// If its endpoint refuses.
@@ -213,7 +213,7 @@ impl Duo {
         id
     }
 
-    /// A side that has [lost](Self::lose_state) an association restarts it with keys that were kept for that.
+    /// Restarts an association that a side has [lost](Self::lose_state), with keys that were stored for this.
     ///
     /// # Panics
     /// If its endpoint refuses.
@@ -224,13 +224,13 @@ impl Duo {
         node.id = Some(node.endpoint.restart(self.now, PORT, &pairs, config, keys).expect("it can restart"));
     }
 
-    /// As a side sees them.
+    /// Returns the pairs of addresses from a side's view.
     fn address_pairs(&self, side: Side) -> Vec<(IpAddr, IpAddr)> {
         let of = |pair| (self.setup.address(side, pair), self.setup.address(side.other(), pair));
         (0..self.setup.pairs).map(of).collect()
     }
 
-    /// Puts an endpoint in the place of a side's that knows nothing of what was: the host has started anew.
+    /// Replaces a side's endpoint by one without state, as after a restart of the host.
     pub fn lose_state(&mut self, side: Side) {
         let setup = Setup { seed: !self.setup.seed, ..self.setup.clone() };
         self.nodes[side.index()] = setup.node(side);
@@ -238,7 +238,7 @@ impl Duo {
         self.refused = [false; 2];
     }
 
-    /// Sends a message; `None` if there is no association yet.
+    /// Sends a message. Returns `None` if there is no association yet.
     pub fn send(
         &mut self,
         side: Side,
@@ -250,7 +250,7 @@ impl Duo {
         self.send_draft(side, payload, options)
     }
 
-    /// Sends a message that may be given up.
+    /// Sends a message that may be abandoned.
     pub fn send_limited(
         &mut self,
         side: Side,
@@ -281,7 +281,7 @@ impl Duo {
         Some(result)
     }
 
-    /// Sends messages of this size, in order on stream 0, and lets the packets leave.
+    /// Sends messages of this size, in order on stream 0, and transmits the packets.
     ///
     /// # Panics
     /// If one is refused.
@@ -292,7 +292,7 @@ impl Duo {
         self.settle();
     }
 
-    /// Reads at most so many messages or parts of them on this side; how many there were.
+    /// Reads at most this number of messages or parts of them on this side, and returns the actual number.
     pub fn read(&mut self, side: Side, most: usize) -> usize {
         let mut bytes = Vec::new();
         for done in 0..most {
@@ -305,21 +305,21 @@ impl Duo {
         most
     }
 
-    /// Has a side ask for deadlines anew. It does so after every call by itself; this is for one that a test sets in a policy
-    /// from outside.
+    /// Asks a side for its deadlines again. This happens automatically after every call; this function is for a deadline that a
+    /// test sets in a policy.
     pub fn look_again(&mut self, side: Side) {
         let _ = self.nodes[side.index()].try_association_mut();
         self.settle_side(side);
     }
 
-    /// Lets everything leave and be heard that can without time passing.
+    /// Transmits and processes everything that is possible without time passing.
     pub fn settle(&mut self) {
         for side in Side::BOTH {
             self.settle_side(side);
         }
     }
 
-    /// Lets everything of one side leave and be heard.
+    /// Transmits and processes everything of one side.
     pub fn settle_side(&mut self, side: Side) {
         loop {
             self.drain(side);
@@ -329,7 +329,7 @@ impl Duo {
         }
     }
 
-    /// Lets at most `most` packets of a side leave, and whatever it has to tell go unheard.
+    /// Transmits at most `most` packets of a side, without processing its events.
     pub fn drain_some(&mut self, side: Side, most: usize) {
         for _ in 0..most {
             let Some(packet) = self.nodes[side.index()].transmit(self.now) else { return };
@@ -364,7 +364,7 @@ impl Duo {
         }
     }
 
-    /// Hears all events of a side and does what its application does then; whether there was one.
+    /// Processes all events of a side with its application. Returns `true` if there was one.
     fn hear(&mut self, side: Side) -> bool {
         let mut any = false;
         while let Some(event) = self.nodes[side.index()].event() {
@@ -383,13 +383,13 @@ impl Duo {
         any
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_event(&mut self) -> Option<Time> {
         let timers = self.nodes.iter_mut().filter_map(|n| n.endpoint.poll_timeout());
         timers.chain(self.network.next()).min()
     }
 
-    /// An association that this side gave up before the other knew it to be up has a successor: what was handed to it is gone.
+    /// Replaces an association that this side abandoned before the other one considered it up. Its queued data is lost.
     fn replace(&mut self, side: Side, id: AssociationId) {
         let was_up = self.nodes[side.other().index()].was_told(&AssociationEvent::Connected);
         assert!(!was_up, "{side:?}: a second association was opened");
@@ -403,10 +403,10 @@ impl Duo {
         assert!(self.steps < MOST_STEPS, "time does not pass");
     }
 
-    /// Lets everything happen that is due.
+    /// Processes everything that is due.
     ///
     /// # Panics
-    /// If an endpoint wants to be woken at a time that has come.
+    /// If an endpoint returns a deadline that has passed.
     pub fn happen(&mut self) {
         self.step();
         while let Some(side) = self.take_arrival() {
@@ -415,10 +415,10 @@ impl Duo {
         self.handle_timeouts();
     }
 
-    /// Gives a packet that is due to the side that it is for, which then has yet to answer.
+    /// Delivers a due packet to its side, which then has to answer.
     ///
     /// # Panics
-    /// If time does not pass.
+    /// If time does not advance.
     pub fn take_arrival(&mut self) -> Option<Side> {
         self.step();
         let packet = self.network.arrival(self.now)?;
@@ -426,7 +426,7 @@ impl Duo {
         Some(packet.from.other())
     }
 
-    /// Gives a packet to the side that it is for, whoever has made it.
+    /// Delivers a packet of any origin to its side.
     pub fn deliver(&mut self, packet: &Packet) -> Handled {
         let to = packet.from.other();
         let node = &mut self.nodes[to.index()];
@@ -449,7 +449,7 @@ impl Duo {
     /// Runs the timers that are due.
     ///
     /// # Panics
-    /// If an endpoint wants to be woken at a time that has come.
+    /// If an endpoint returns a deadline that has passed.
     pub fn handle_timeouts(&mut self) {
         for side in Side::BOTH {
             if self.nodes[side.index()].endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
@@ -466,12 +466,12 @@ impl Duo {
         }
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn run(&mut self, span: Span) {
         self.run_until(span, |_| false);
     }
 
-    /// Lets time pass until something is so; whether it came to be within `span`.
+    /// Advances the time until a condition is met. Returns `true` if it was met within `span`.
     pub fn run_until(&mut self, span: Span, mut done: impl FnMut(&Duo) -> bool) -> bool {
         let end = self.now + span;
         self.settle();
@@ -490,7 +490,7 @@ impl Duo {
         true
     }
 
-    /// Lets time pass unseen by the endpoints, and only then tells them.
+    /// Advances the time without calling the endpoints until its end.
     pub fn oversleep(&mut self, span: Span) {
         self.now += span;
         self.happen();
@@ -505,7 +505,7 @@ impl Duo {
         }
     }
 
-    /// Aborts.
+    /// Aborts an association.
     pub fn abort(&mut self, side: Side) {
         let now = self.now;
         if let Some(association) = self.nodes[side.index()].try_association_mut() {
@@ -514,23 +514,23 @@ impl Duo {
         }
     }
 
-    /// Cuts or mends the link of a pair.
+    /// Interrupts or restores the link of a pair.
     pub fn cut(&mut self, pair: usize, cut: bool) {
         self.link(pair).cut = cut;
     }
 
-    /// The link of a pair.
+    /// Returns the link of a pair.
     pub fn link(&mut self, pair: usize) -> &mut Link {
         let (a, b) = (self.setup.address(Side::A, pair), self.setup.address(Side::B, pair));
         self.network.link(a, b)
     }
 
-    /// Whether everything that a side sent has been read on the other.
+    /// Returns `true` if everything that a side sent has been read on the other.
     pub fn all_arrived(&self, from: Side) -> bool {
         self.flows[from.index()].missing() == 0
     }
 
-    /// Whether a side's association is over, or never was.
+    /// Returns `true` if a side's association has ended, or never existed.
     pub fn is_over(&self, side: Side) -> bool {
         self.nodes[side.index()].try_association().is_none_or(|a| a.is_closed())
     }

@@ -1,5 +1,5 @@
-//! What one side has sent, and the check that the other gets exactly that: messages that were sent with a limit may be missing,
-//! but then whole, without holding up what was sent after them, and only if the sender has told that it gave them up.
+//! Messages of one side, and the check that the other side gets exactly these. Messages with a limit may be missing, but only
+//! completely, without blocking later ones, and only if the sender has reported that it abandoned them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use crate::dice::Dice;
 
-/// Stands in every message, so that a packet in which it can be read gives itself away.
+/// Mark in every message, which reveals a packet with readable content.
 pub const MARK: [u8; 8] = *b"LEGIBLE:";
 
-/// One mark in as many bytes: whatever a packet carries of a message of some length holds one.
+/// Distance of marks in bytes: each part of a message of some length that a packet carries contains one.
 const MARK_EVERY: usize = 64;
 
 /// A message that has not arrived.
@@ -20,7 +20,7 @@ struct Sent {
     number: u32,
     payload: Bytes,
     limited: bool,
-    /// The sender has told that it gave it up.
+    /// Set if the sender has reported it as abandoned.
     abandoned: bool,
 }
 
@@ -32,7 +32,7 @@ struct Begun {
     bytes: Vec<u8>,
 }
 
-/// The messages of one direction.
+/// Messages of one direction.
 #[derive(Debug, Default)]
 pub struct Flow {
     first_ssn: u16,
@@ -41,25 +41,25 @@ pub struct Flow {
     next_ssn: BTreeMap<u16, u16>,
     unordered: BTreeMap<u32, (u16, Sent)>,
     partial: BTreeMap<u16, Begun>,
-    /// Messages that were passed over before the sender told that it gave them up.
+    /// Messages that were skipped before the sender reported them as abandoned.
     passed: BTreeSet<u32>,
     /// User bytes that arrived.
     pub delivered_bytes: u64,
     /// Whole messages that arrived.
     pub delivered_messages: u64,
-    /// Messages that the sender gave up.
+    /// Messages that the sender abandoned.
     pub abandoned_messages: u64,
-    /// Of those, messages that arrived all the same.
+    /// Abandoned messages that arrived nevertheless.
     pub abandoned_and_delivered: u64,
 }
 
 impl Flow {
-    /// Nothing sent yet; the sender numbers its ordered messages from `first_ssn`.
+    /// Returns a flow without messages. The sender numbers its ordered messages from `first_ssn`.
     pub fn new(first_ssn: u16) -> Self {
         Flow { first_ssn, ..Flow::default() }
     }
 
-    /// The next message of this size; it counts as sent only when [`sent`](Self::sent) says so.
+    /// Returns the next message of this size. It counts as sent after a call of [`sent`](Self::sent).
     pub fn draft(&self, size: usize, stream: u16, unordered: bool) -> (Bytes, SendOptions) {
         let seed = u64::from(self.next_number) * 0x1_0001 + u64::from(self.first_ssn);
         let mut payload = Dice::new(seed).bytes(size);
@@ -70,13 +70,13 @@ impl Flow {
         (Bytes::from(payload), self.options(stream, unordered))
     }
 
-    /// How the next message is sent; its number goes with it as its payload protocol identifier and as its context.
+    /// Returns the options of the next message. Its number is its payload protocol identifier and its context.
     fn options(&self, stream: u16, unordered: bool) -> SendOptions {
         let context = u64::from(self.next_number);
         SendOptions { stream, ppid: self.next_number, unordered, context, ..SendOptions::default() }
     }
 
-    /// The association has taken the message.
+    /// Records that the association has accepted the message.
     pub fn sent(&mut self, payload: Bytes, options: SendOptions) {
         self.next_number = options.ppid + 1;
         let limited = options.reliability != Reliability::Full;
@@ -88,10 +88,10 @@ impl Flow {
         }
     }
 
-    /// The sender has told that it gave a message up.
+    /// Records that the sender has reported a message as abandoned.
     ///
     /// # Panics
-    /// If the message has no limit although the peer takes its stream, or that was told before.
+    /// If the message has no limit although the peer supports its stream, or was reported before.
     pub fn abandoned(&mut self, stream: u16, context: u64, cause: AbandonCause) {
         self.abandoned_messages += 1;
         let number = u32::try_from(context).expect("the number that it was sent with");
@@ -110,28 +110,28 @@ impl Flow {
         assert!(!std::mem::replace(&mut sent.abandoned, true), "message {number} was given up twice");
     }
 
-    /// Messages on their way, apart from those that were given up.
+    /// Returns the number of messages on their way, without abandoned ones.
     pub fn missing(&self) -> usize {
         let unordered = self.unordered.values().map(|(_, sent)| sent);
         unordered.chain(self.ordered.values().flatten()).filter(|sent| !sent.abandoned).count()
     }
 
-    /// Messages that were passed over although the sender has not told that it gave them up.
+    /// Returns the number of messages that were skipped although the sender has not reported them.
     pub fn passed_without_a_word(&self) -> usize {
         self.passed.len()
     }
 
-    /// Takes a message of the key management, which uses up a sequence number of its stream.
+    /// Processes a message of the key management, which uses a sequence number of its stream.
     pub fn passed_key_management(&mut self, piece: &ReceivedMessage) {
         if piece.ending {
             self.next_ssn.insert(piece.stream, piece.ssn.wrapping_add(1));
         }
     }
 
-    /// Takes what the reader was given.
+    /// Processes data of the reader.
     ///
     /// # Panics
-    /// If it is not what was sent, or not in its turn.
+    /// If it differs from the sent data, or is out of order.
     pub fn received(&mut self, piece: &ReceivedMessage, bytes: &[u8]) {
         assert_eq!(piece.bytes, bytes.len(), "a piece says how long it is");
         assert!(!bytes.is_empty(), "no piece is empty");
@@ -159,7 +159,7 @@ impl Flow {
         }
     }
 
-    /// What has arrived of a piece's message with it. A message that had begun and does not go on was given up.
+    /// Appends to the received part of a message. A message that began and does not continue was abandoned.
     fn joined(&mut self, piece: &ReceivedMessage, bytes: &[u8]) -> Vec<u8> {
         let begun = self.partial.remove(&piece.stream);
         let mut message = match begun {
@@ -189,7 +189,7 @@ impl Flow {
         unordered.chain(in_order).find(|sent| sent.number == begun.number).is_some_and(|sent| sent.limited)
     }
 
-    /// Takes the messages out that a later one of their stream has overtaken: all of them may be given up.
+    /// Removes the messages that a later one of their stream has overtaken. All of them have to be abandonable.
     fn pass_over(&mut self, piece: &ReceivedMessage) {
         let first = self.next_ssn.get(&piece.stream).copied().unwrap_or(self.first_ssn);
         let line = self.ordered.entry(piece.stream).or_default();
@@ -200,7 +200,7 @@ impl Flow {
                 self.passed.insert(sent.number);
             }
         }
-        // A message that was given up before it got a TSN takes no number of its stream.
+        // A message that was abandoned before it got a TSN has no number in its stream.
         let skipped = piece.ssn.wrapping_sub(first);
         assert!(
             skipped <= passed,

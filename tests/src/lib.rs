@@ -1,4 +1,4 @@
-//! Tests that cross crates. What several of them share is here.
+//! Tests across crates. This library contains their common parts.
 
 pub mod capricious;
 pub mod credentials;

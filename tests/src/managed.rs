@@ -1,4 +1,4 @@
-//! Two endpoints whose keys a key management agrees on.
+//! Two endpoints with a key management each.
 
 use std::sync::Arc;
 
@@ -31,31 +31,31 @@ impl KeyExchanges for Lent {
     }
 }
 
-/// A side's part in the key management.
+/// Key management of one side.
 #[derive(Debug)]
 pub struct Keying {
     exchanges: Arc<dyn KeyExchanges + Sync>,
     policy: KeyPolicy,
-    /// It neither begins nor answers.
+    /// Set if it neither begins nor answers.
     silent: bool,
-    /// Nothing is read.
+    /// Set if messages are not read.
     pub paused: bool,
     /// Set if messages are acknowledged before the key management reads them, so that SACKs travel apart from its messages.
     pub acknowledges_first: bool,
-    /// There once the association has agreed on protection.
+    /// Key manager, once the association has agreed on protection.
     pub manager: Option<KeyManager>,
-    /// The association that it is for.
+    /// Association of the key manager.
     id: Option<AssociationId>,
-    /// What it told.
+    /// Events of the key manager.
     pub told: Vec<KeyingEvent>,
-    /// Who the peer had proved to be before it restarted the association, and how often it has.
+    /// Identity that the peer had proved before it restarted the association, and the number of restarts.
     known: (Option<PeerIdentity>, u32),
-    /// What the application has stored for a restart, the newest last.
+    /// Keys that the application has stored for a restart, the newest last.
     pub stored: Vec<RestartKeys>,
 }
 
 impl Keying {
-    /// Why it has given up.
+    /// Returns the reason for which it has failed.
     pub fn failure(&self) -> Option<KeyingError> {
         self.told.iter().find_map(|event| match event {
             KeyingEvent::Failed(error) => Some(*error),
@@ -64,16 +64,16 @@ impl Keying {
     }
 }
 
-/// Two endpoints with a key management each. Its messages are its own, all others belong to the flows of the [`Duo`].
+/// Two endpoints with a key management each, whose messages are separate from those of the flows of the [`Duo`].
 #[derive(Debug)]
 pub struct Managed {
-    /// The endpoints.
+    /// Both endpoints.
     pub duo: Duo,
-    /// Their key managements.
+    /// Key managements of both sides.
     pub keying: [Keying; 2],
 }
 
-/// Both sides protect their packets: A as client, B as server.
+/// Returns a setup in which both sides protect their packets: A as client, B as server.
 pub fn protecting(pairs: usize) -> Setup {
     let wanted = |roles| {
         let methods = Protection::tls_methods();
@@ -84,18 +84,18 @@ pub fn protecting(pairs: usize) -> Setup {
         .with_side(Side::B, |config| config.protection = wanted(KeyManagementRoles::Server))
 }
 
-/// The same, and both keep keys for a restart.
+/// Returns the same setup, with stored keys for a restart on both sides.
 pub fn restarting(pairs: usize) -> Setup {
     protecting(pairs).with(|config| config.protection.iter_mut().for_each(|wanted| wanted.restart = true))
 }
 
 impl Managed {
-    /// A and B know each other's keys.
+    /// Returns endpoints that know each other's keys.
     pub fn new(setup: Setup) -> Self {
         Managed::with(setup, [credentials(1, &[2]), credentials(2, &[1])], KeyPolicy::default())
     }
 
-    /// With these credentials, under this policy.
+    /// Returns endpoints with these credentials and this policy.
     pub fn with(setup: Setup, credentials: [Credentials; 2], policy: KeyPolicy) -> Self {
         let mut duo = Duo::new(setup);
         duo.reading = [Reading::ByHand; 2];
@@ -114,28 +114,28 @@ impl Managed {
         Managed { duo, keying }
     }
 
-    /// Another policy for one side.
+    /// Changes the policy of one side.
     #[must_use]
     pub fn with_policy(mut self, side: Side, change: impl FnOnce(&mut KeyPolicy)) -> Self {
         change(&mut self.keying[side.index()].policy);
         self
     }
 
-    /// Other exchanges for one side.
+    /// Replaces the exchanges of one side.
     #[must_use]
     pub fn with_exchanges(mut self, side: Side, exchanges: impl KeyExchanges + Sync + 'static) -> Self {
         self.keying[side.index()].exchanges = Arc::new(exchanges);
         self
     }
 
-    /// A side that says nothing and hears nothing.
+    /// Silences a side, which then neither sends nor reads.
     #[must_use]
     pub fn with_silent(mut self, side: Side) -> Self {
         self.keying[side.index()].silent = true;
         self
     }
 
-    /// Connected and protected.
+    /// Connects and waits until both sides are protected.
     ///
     /// # Panics
     /// If that takes more than a minute.
@@ -145,7 +145,7 @@ impl Managed {
         self.established_from_here()
     }
 
-    /// Protected, after it has begun to connect.
+    /// Waits until both sides are protected, after the start of the connection.
     ///
     /// # Panics
     /// If that takes more than a minute.
@@ -156,10 +156,10 @@ impl Managed {
         self
     }
 
-    /// A side loses everything but what it has stored, and what is on its way is lost.
+    /// Removes the state of a side except for its stored keys, and loses packets on their way.
     pub fn crash(&mut self, side: Side) {
         self.duo.network.lose_all();
-        // Whoever begins anew draws other numbers than before.
+        // A restarted side draws other numbers than before.
         self.duo.setup.seed += 1;
         self.duo.lose_state(side);
         let keying = &mut self.keying[side.index()];
@@ -167,13 +167,13 @@ impl Managed {
         keying.told.clear();
     }
 
-    /// A side that has crashed restarts the association with keys that it has stored.
+    /// Restarts the association of a crashed side with keys that it has stored.
     pub fn restart(&mut self, side: Side, keys: &RestartKeys) {
         self.duo.restart_side(side, keys.context());
         self.settle();
     }
 
-    /// Whether both sides use keys that were agreed on since a restart.
+    /// Returns `true` if both sides use keys that were agreed on since a restart.
     pub fn is_restarted(&self) -> bool {
         let fresh = |side: Side| {
             let mut told = self.told(side).iter().rev();
@@ -183,17 +183,17 @@ impl Managed {
         Side::BOTH.into_iter().all(fresh)
     }
 
-    /// Whether both sides are protected.
+    /// Returns `true` if both sides are protected.
     pub fn is_established(&self) -> bool {
         Side::BOTH.into_iter().all(|side| self.told(side).contains(&KeyingEvent::Established))
     }
 
-    /// What a side's key management told.
+    /// Returns the events of a side's key management.
     pub fn told(&self, side: Side) -> &[KeyingEvent] {
         &self.keying[side.index()].told
     }
 
-    /// A side's key management.
+    /// Returns a side's key management.
     ///
     /// # Panics
     /// If it has none yet.
@@ -201,7 +201,7 @@ impl Managed {
         self.keying[side.index()].manager.as_ref().expect("there is an agreement")
     }
 
-    /// A side's association.
+    /// Returns a side's association.
     ///
     /// # Panics
     /// If it has none yet.
@@ -209,22 +209,22 @@ impl Managed {
         self.duo.nodes[side.index()].try_association_mut().expect("there is an association")
     }
 
-    /// Whether a side's association can send.
+    /// Returns `true` if a side's association can send.
     pub fn association_is_up(&self, side: Side) -> bool {
         self.duo.nodes[side.index()].try_association().is_some_and(Association::is_established)
     }
 
-    /// How a side's association ended.
+    /// Returns the end of a side's association.
     pub fn ended(&self, side: Side) -> Option<&AssociationEvent> {
         self.duo.nodes[side.index()].ended.as_ref()
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn run(&mut self, span: Span) {
         self.run_until(span, |_| false);
     }
 
-    /// Lets time pass until something is so; whether it came to be within `span`.
+    /// Advances the time until a condition is met. Returns `true` if it was met within `span`.
     pub fn run_until(&mut self, span: Span, mut done: impl FnMut(&Managed) -> bool) -> bool {
         let end = self.duo.now + span;
         self.settle();
@@ -244,7 +244,7 @@ impl Managed {
         true
     }
 
-    /// Sends messages in order on stream 1, since those of the key management take numbers of stream 0.
+    /// Sends messages in order on stream 1, since those of the key management use numbers of stream 0.
     ///
     /// # Panics
     /// If one is refused.
@@ -255,10 +255,10 @@ impl Managed {
         self.settle();
     }
 
-    /// Sends messages both ways and waits until all have arrived.
+    /// Sends messages in both directions and waits until all have arrived.
     ///
     /// # Panics
-    /// If they do not.
+    /// If they do not arrive.
     pub fn data_flows(&mut self) {
         for side in Side::BOTH {
             self.send_all(side, 5_000, 20);
@@ -266,16 +266,16 @@ impl Managed {
         self.arrives();
     }
 
-    /// Waits until all has arrived.
+    /// Waits until all messages have arrived.
     ///
     /// # Panics
-    /// If it does not.
+    /// If they do not arrive.
     pub fn arrives(&mut self) {
         let both = |managed: &Managed| Side::BOTH.into_iter().all(|side| managed.duo.all_arrived(side));
         assert!(self.run_until(Span::from_secs(600), both), "data does not arrive");
     }
 
-    /// Reads at most so many messages or parts of them on this side, those of the key management included; how many there were.
+    /// Reads at most this number of messages or parts on this side, including the key management's. Returns the actual number.
     pub fn read(&mut self, side: Side, most: usize) -> usize {
         let Managed { duo, keying } = self;
         let Duo { nodes, flows, now, .. } = duo;
@@ -284,20 +284,20 @@ impl Managed {
         take(association, manager, &mut flows[side.other().index()], *now, most)
     }
 
-    /// Lets time pass unseen by both sides, and only then tells them.
+    /// Advances the time without calling the endpoints until its end.
     pub fn oversleep(&mut self, span: Span) {
         self.duo.now += span;
         self.happen();
     }
 
-    /// Gives a packet to the side that it is for, whoever has made it, and lets that side answer.
+    /// Delivers a packet of any origin to its side, and lets that side answer.
     pub fn deliver(&mut self, packet: &Packet) -> Handled {
         let handled = self.duo.deliver(packet);
         self.settle();
         handled
     }
 
-    /// Has both sides read, and their key managements do what is due, until nothing is left to do.
+    /// Lets both sides read and their key managements act until nothing is left.
     pub fn settle(&mut self) {
         for side in Side::BOTH {
             self.serve(side);
@@ -305,7 +305,7 @@ impl Managed {
         self.duo.settle();
     }
 
-    /// A key management has its say before what arrived is answered, so that its first message goes with the cookie.
+    /// Lets the key management act before the answer to received data, so that its first message accompanies the cookie.
     fn happen(&mut self) {
         while let Some(side) = self.duo.take_arrival() {
             if self.keying[side.index()].acknowledges_first {
@@ -324,7 +324,7 @@ impl Managed {
         let Keying { exchanges, policy, silent, paused, manager, id, told, known, stored, .. } =
             &mut keying[side.index()];
         if *id != nodes[side.index()].id {
-            // An association in the place of one that came to nothing.
+            // A new association replaces one that failed.
             (*manager, *id, *known) = (None, nodes[side.index()].id, (None, 0));
             told.clear();
         }
@@ -360,7 +360,7 @@ impl Managed {
             _ => None,
         });
         if let Some(why) = failed {
-            // The peer hears of it first.
+            // The peer is informed first.
             self.duo.settle();
             let now = self.duo.now;
             if let Some(association) = self.duo.nodes[side.index()].try_association_mut() {
@@ -370,7 +370,7 @@ impl Managed {
     }
 }
 
-/// Hands messages to the key management and to the reader; how many there were.
+/// Passes messages to the key management and to the reader, and returns their number.
 fn take(
     association: &mut Association,
     manager: &mut Option<KeyManager>,

@@ -1,4 +1,4 @@
-//! An attacker on the path who drops, repeats, reorders, replays, makes and edits plain chunks at random.
+//! An attacker on the path who drops, repeats, reorders, replays, creates and edits plain chunks at random.
 
 use crate::dice::Dice;
 use crate::hostile::craft::fix_checksum;
@@ -14,7 +14,7 @@ const DTLS: u8 = 0x41;
 /// Offset of the first parameter of an INIT or INIT ACK in its chunk.
 const INIT_PARAMETERS: usize = 20;
 
-/// Most chunks that are kept of each side to be replayed.
+/// Maximum number of stored chunks of each side for replays.
 const MOST_SEEN: usize = 16;
 
 /// Parameters that an attacker adds: address types, cookie preservative, host name, supported address types, forbidden and unknown
@@ -40,18 +40,18 @@ const PARAMETERS: [(u16, &[u8]); 18] = [
     (0x0042, &[1, 2]),
 ];
 
-/// The attacker. Protected packets pass, but for some that are dropped.
+/// The attacker. Most protected packets pass, and some are dropped.
 #[derive(Clone, Debug)]
 pub struct Meddler {
     dice: Dice,
-    /// Actions that are left.
+    /// Number of actions left.
     left: u32,
     /// Probability of an action at each chunk, in thousandths.
     permille: u32,
     seen: [Vec<Vec<u8>>; 2],
-    /// Latest TSN in the clear of each side, and its latest acknowledgement.
+    /// Latest plain TSN of each side, and its latest acknowledgement.
     tsn: [u32; 2],
-    /// The actions, for the message of a failed test.
+    /// Actions so far, for the message of a failed test.
     pub actions: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ fn chunk(kind: u8, flags: u8, value: &[u8]) -> Vec<u8> {
 }
 
 impl Meddler {
-    /// An attacker that takes at most this many actions.
+    /// Returns an attacker with at most this number of actions.
     pub fn new(seed: u64, actions: u32) -> Self {
         let mut dice = Dice::new(seed);
         let permille = [30, 100, 300][dice.below(3) as usize];
@@ -82,7 +82,7 @@ impl Meddler {
         }
     }
 
-    /// Passes a packet, and changes it; returns `false` if it is lost.
+    /// Passes and changes a packet. Returns `false` if it is lost.
     pub fn pass(&mut self, packet: &mut Packet) -> bool {
         let from = packet.from;
         if packet.bytes.get(HEADER) == Some(&DTLS) {
@@ -157,7 +157,7 @@ impl Meddler {
         }
     }
 
-    /// Returns a number near one that counts.
+    /// Returns a number near a relevant one.
     fn near(&mut self, number: u32) -> u32 {
         number.wrapping_add(self.dice.below(9) as u32).wrapping_sub(4)
     }
@@ -209,7 +209,7 @@ impl Meddler {
         init[2..4].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Makes a chunk as this side could have sent it.
+    /// Returns a chunk that this side could have sent.
     fn made(&mut self, from: Side) -> Vec<u8> {
         let (own, peer) = (self.tsn[from.index()], self.tsn[from.other().index()]);
         let (own, peer) = (self.near(own).to_be_bytes(), self.near(peer).to_be_bytes());

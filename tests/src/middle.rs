@@ -18,15 +18,15 @@ const LONGEST_PACKET: usize = 65_536;
 /// Fate of one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is forwarded as the attacker leaves it.
+    /// Forwarded with the attacker's changes.
     Forwarded,
-    /// It is dropped.
+    /// Dropped.
     Dropped,
-    /// It is dropped, and its sender gets this packet.
+    /// Dropped, and answered with this packet.
     Answered(Vec<u8>),
 }
 
-/// A forwarder in front of one server. Each client reaches the server from a UDP port of its own.
+/// A forwarder in front of one server. Each client reaches the server from its own UDP port.
 #[derive(Debug)]
 pub struct Middle {
     address: SocketAddr,
@@ -59,7 +59,7 @@ impl Middle {
         Ok(Middle { address, stop, thread: Some(thread) })
     }
 
-    /// The address that clients connect to.
+    /// Returns the address to which clients connect.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -83,7 +83,7 @@ fn bind(address: IpAddr) -> io::Result<UdpSocket> {
 struct Forwarder<A> {
     socket: UdpSocket,
     server: SocketAddr,
-    /// Each client with the socket that stands for it at the server.
+    /// Clients with their sockets at the server.
     clients: Vec<(SocketAddr, UdpSocket)>,
     attack: A,
 }
@@ -126,7 +126,7 @@ impl<A: FnMut(Side, &mut Vec<u8>) -> Fate> Forwarder<A> {
     }
 }
 
-/// Returns the ABORT that an attacker answers an INIT with, or `None` for another packet.
+/// Returns the ABORT with which an attacker answers an INIT, or `None` for another packet.
 pub fn forged_abort(packet: &[u8]) -> Option<Vec<u8>> {
     const INIT: u8 = 1;
     const ABORT: [u8; 4] = [6, 0, 0, 4];

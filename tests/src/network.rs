@@ -1,4 +1,4 @@
-//! A network in memory: links between pairs of addresses that delay, lose, repeat, reorder and damage packets.
+//! A network in memory: links between pairs of addresses that delay, lose, duplicate, reorder and damage packets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,22 +10,22 @@ use crate::dice::Dice;
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The one that connects.
+    /// Connecting side.
     A,
-    /// The one that accepts.
+    /// Accepting side.
     B,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const BOTH: [Side; 2] = [Side::A, Side::B];
 
-    /// As an index.
+    /// Returns the index of the side.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The other one.
+    /// Returns the other side.
     pub fn other(self) -> Side {
         match self {
             Side::A => Side::B,
@@ -34,32 +34,32 @@ impl Side {
     }
 }
 
-/// What a link does to packets, in both directions. Probabilities are in thousandths.
+/// Properties of a link in both directions. Probabilities are in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// One-way delay.
     pub delay: Span,
-    /// Loss.
+    /// Probability of a loss.
     pub loss: u32,
-    /// A second copy arrives, later.
+    /// Probability of a second copy, which arrives later.
     pub duplicate: u32,
-    /// A packet takes up to three times as long.
+    /// Probability that a packet takes up to three times as long.
     pub reorder: u32,
-    /// One bit flips.
+    /// Probability that one bit flips.
     pub corrupt: u32,
-    /// Nothing passes.
+    /// Set if no packet passes.
     pub cut: bool,
-    /// The longest IPv4 packet that passes whole, headers included; longer ones pass only if they may be fragmented.
+    /// Longest IPv4 packet that passes unfragmented, including headers. Longer ones pass only if they may be fragmented.
     pub mtu: usize,
-    /// A packet longer than the MTU is lost although it may be fragmented, as at a switch.
+    /// Set if a packet longer than the MTU is lost although it may be fragmented, as at a switch.
     pub never_fragments: bool,
 }
 
-/// An IPv4 header.
+/// Length of an IPv4 header.
 const IP_HEADER: usize = 20;
 
 impl Link {
-    /// A good link with this delay.
+    /// Returns a good link with this delay.
     pub const fn good(delay: Span) -> Self {
         Link {
             delay,
@@ -77,25 +77,25 @@ impl Link {
 /// A packet on its way.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Who sent it.
+    /// Sending side.
     pub from: Side,
-    /// The sender's address.
+    /// Address of the sender.
     pub source: IpAddr,
-    /// The receiver's address.
+    /// Address of the receiver.
     pub destination: IpAddr,
     /// SCTP common header and chunks.
     pub bytes: Vec<u8>,
-    /// IP may fragment it.
+    /// Set if IP may fragment it.
     pub may_fragment: bool,
 }
 
-/// More packets than any two endpoints should have on their way at once.
+/// Maximum number of packets on their way, which exceeds that of all tests.
 const MOST_UNDER_WAY: usize = 50_000;
 
-/// Decides about a packet before the links do, and may change it; `false` loses it.
+/// Filter of packets in front of the links, which may change them. It returns `false` to lose a packet.
 pub type Filter = Box<dyn FnMut(&mut Packet) -> bool>;
 
-/// All links and the packets on them.
+/// All links with their packets.
 pub struct Network {
     links: BTreeMap<(IpAddr, IpAddr), Link>,
     default: Link,
@@ -103,14 +103,14 @@ pub struct Network {
     sequence: u64,
     dice: Dice,
     filter: Option<Filter>,
-    /// Addresses of A and what B sees in their place.
+    /// Addresses of A, and the addresses that B observes instead.
     translated: BTreeMap<IpAddr, IpAddr>,
-    /// Packets that a link damaged.
+    /// Number of packets that a link damaged.
     pub damaged: u64,
 }
 
 impl Network {
-    /// A network whose links are all like `default`.
+    /// Returns a network whose links all equal `default`.
     pub fn new(default: Link, seed: u64) -> Self {
         Network {
             links: BTreeMap::new(),
@@ -124,12 +124,12 @@ impl Network {
         }
     }
 
-    /// The link between an address of A and one of B.
+    /// Returns the link between an address of A and one of B.
     pub fn link(&mut self, a: IpAddr, b: IpAddr) -> &mut Link {
         self.links.entry((a, b)).or_insert(self.default)
     }
 
-    /// Every link becomes good, with the delay it has.
+    /// Makes every link good, with its current delay.
     pub fn heal(&mut self) {
         for link in self.links.values_mut().chain([&mut self.default]) {
             *link = Link::good(link.delay);
@@ -137,7 +137,7 @@ impl Network {
         self.filter = None;
     }
 
-    /// Puts a translator of addresses before an address of A: B sees another one in its place.
+    /// Puts an address translator in front of an address of A: B observes another one.
     pub fn translate(&mut self, real: IpAddr, seen: IpAddr) {
         self.translated.insert(real, seen);
     }
@@ -152,22 +152,22 @@ impl Network {
         }
     }
 
-    /// Lets `filter` decide about every packet first.
+    /// Sets a filter in front of the links.
     pub fn set_filter(&mut self, mut filter: impl FnMut(&Packet) -> bool + 'static) {
         self.filter = Some(Box::new(move |packet: &mut Packet| filter(packet)));
     }
 
-    /// Lets `change` decide about every packet first and write into it.
+    /// Sets a filter in front of the links that may change packets.
     pub fn set_tampering(&mut self, change: impl FnMut(&mut Packet) -> bool + 'static) {
         self.filter = Some(Box::new(change));
     }
 
-    /// Lets every packet pass to its link.
+    /// Removes the filter.
     pub fn clear_filter(&mut self) {
         self.filter = None;
     }
 
-    /// Takes a packet.
+    /// Sends a packet.
     pub fn send(&mut self, now: Time, mut packet: Packet) {
         if self.filter.as_mut().is_some_and(|passes| !passes(&mut packet)) {
             return;
@@ -203,17 +203,17 @@ impl Network {
         self.under_way.insert((at, self.sequence), packet);
     }
 
-    /// Loses what is on its way.
+    /// Loses all packets on their way.
     pub fn lose_all(&mut self) {
         self.under_way.clear();
     }
 
-    /// When the next packet arrives.
+    /// Returns the time of the next arrival.
     pub fn next(&self) -> Option<Time> {
         self.under_way.keys().next().map(|(at, _)| *at)
     }
 
-    /// The next packet that has arrived.
+    /// Returns the next packet that has arrived.
     pub fn arrival(&mut self, now: Time) -> Option<Packet> {
         let entry = self.under_way.first_entry().filter(|e| e.key().0 <= now)?;
         Some(entry.remove())

@@ -1,4 +1,4 @@
-//! An endpoint with one association, whose every step is checked against what any endpoint must hold to.
+//! An endpoint with one association, whose steps are all checked against the invariants of endpoints.
 
 use std::net::IpAddr;
 
@@ -13,30 +13,30 @@ use anabranch_wire::{Chunk, ChunkType, DataView, PacketView, Tsn};
 
 use crate::network::{Packet, Side};
 
-/// More packets than any call may lead to.
+/// Maximum number of packets of a call, which exceeds all legitimate ones.
 const MOST_PACKETS: usize = 40_000;
 
-/// An endpoint under watch.
+/// A checked endpoint.
 #[derive(Debug)]
 pub struct Node {
-    /// Which of the two.
+    /// Side of the endpoint.
     pub side: Side,
     /// The endpoint.
     pub endpoint: Endpoint,
-    /// Its association, once there is one.
+    /// Identifier of its association, once there is one.
     pub id: Option<AssociationId>,
-    /// How the association ended.
+    /// Event that ended the association.
     pub ended: Option<AssociationEvent>,
-    /// Everything it told so far.
+    /// All events so far.
     pub told: Vec<AssociationEvent>,
-    /// The highest TSN that was sent.
+    /// Highest sent TSN.
     highest_tsn: Option<Tsn>,
-    /// Packets it sent after its association had ended.
+    /// Number of packets sent after the end of its association.
     last_words: usize,
     lost_counts: bool,
 }
 
-/// What was known just before a packet was asked for.
+/// State just before a packet was requested.
 struct Before {
     paths: Vec<PathFacts>,
     promotions: u64,
@@ -44,7 +44,7 @@ struct Before {
 }
 
 impl Node {
-    /// Watches `endpoint`; `lost_counts` is its profile's `lost_counts_until_resent`.
+    /// Checks `endpoint`. `lost_counts` is its profile's `lost_counts_until_resent`.
     pub fn new(side: Side, endpoint: Endpoint, lost_counts: bool) -> Self {
         Node {
             side,
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// Its association.
+    /// Returns its association.
     ///
     /// # Panics
     /// If there is none yet.
@@ -66,22 +66,22 @@ impl Node {
         self.try_association().expect("there is an association")
     }
 
-    /// Its association, if there is one.
+    /// Returns its association, if there is one.
     pub fn try_association(&self) -> Option<&Association> {
         self.endpoint.association(self.id?)
     }
 
-    /// Its association, to use, if there is one.
+    /// Returns its association for changes, if there is one.
     pub fn try_association_mut(&mut self) -> Option<&mut Association> {
         self.endpoint.association_mut(self.id?)
     }
 
-    /// Whether an event like this was told.
+    /// Returns `true` if such an event occurred.
     pub fn was_told(&self, event: &AssociationEvent) -> bool {
         self.told.contains(event)
     }
 
-    /// Takes a packet in.
+    /// Processes a packet.
     pub fn handle(&mut self, now: Time, packet: &Packet) -> Handled {
         let address = PathAddress::from((packet.destination, packet.source));
         let handled = self.endpoint.handle_datagram(now, address, &packet.bytes);
@@ -94,7 +94,7 @@ impl Node {
         handled
     }
 
-    /// Watches an association that the peer opened in place of one that is over.
+    /// Checks an association that the peer opened in place of an ended one.
     pub fn adopt(&mut self, id: AssociationId) {
         assert!(self.ended.is_some(), "{:?}: a second association was opened", self.side);
         self.id = Some(id);
@@ -110,7 +110,7 @@ impl Node {
         self.check();
     }
 
-    /// Asks for one packet and checks it.
+    /// Requests one packet and checks it.
     pub fn transmit(&mut self, now: Time) -> Option<Packet> {
         let before = self.before();
         let mut bytes = PacketBuffer::new();
@@ -123,7 +123,7 @@ impl Node {
         Some(Packet { from: self.side, source, destination, bytes, may_fragment: transmit.may_fragment })
     }
 
-    /// Asks for packets until there are no more.
+    /// Requests packets until there are no more.
     pub fn drain(&mut self, now: Time, packets: &mut Vec<Packet>) {
         for _ in 0..MOST_PACKETS {
             let Some(packet) = self.transmit(now) else { return };
@@ -132,7 +132,7 @@ impl Node {
         panic!("{:?}: draining does not end", self.side);
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn event(&mut self) -> Option<AssociationEvent> {
         let (id, event) = self.endpoint.poll_event()?;
         assert_eq!(id, *self.id.get_or_insert(id), "{:?}: an event of another association", self.side);
@@ -144,7 +144,7 @@ impl Node {
         Some(event)
     }
 
-    /// Compares all books with a recount.
+    /// Compares all counters with a recount.
     pub fn check(&self) {
         if let Some(association) = self.try_association() {
             association.check_invariants();
@@ -186,7 +186,7 @@ impl Node {
 
     fn check_data(&mut self, before: &Before, transmit: &Transmit, data: &DataView<'_>) {
         let tsn = data.tsn();
-        // Until there are keys the key management talks to addresses that have yet to answer, and nothing else does.
+        // Before there are keys, only the key management sends to unconfirmed addresses.
         let association = self.association();
         let awaits_keys = association.protection().is_some() && !association.requires_protection();
         let early = awaits_keys && data.ppid() == KEY_MANAGEMENT_PPID;
@@ -205,7 +205,7 @@ impl Node {
             return;
         }
         self.highest_tsn = Some(tsn);
-        // What was given up before the packet was built has left the flight.
+        // Chunks that were abandoned before the packet was built have left the flight.
         let abandoned = self.association().statistics().abandoned.chunks > before.abandoned_chunks;
         if promoted || abandoned {
             return;
@@ -218,7 +218,7 @@ impl Node {
         );
         let lost = if self.lost_counts { facts.lost_unsent.get() } else { 0 };
         let outstanding = facts.in_flight.get() + lost;
-        // As before the packet: the last one may overshoot (RFC 9260 section 6.1 B).
+        // The state before the packet counts: the last one may overshoot (RFC 9260 section 6.1 B).
         assert!(
             outstanding < facts.cwnd.get(),
             "{:?}: new DATA {tsn:?} on path {path} with {outstanding} of {:?} outstanding",
@@ -227,7 +227,7 @@ impl Node {
         );
     }
 
-    /// The index of the path between these addresses.
+    /// Returns the index of the path between these addresses.
     pub fn path_of(&self, local: IpAddr, remote: IpAddr) -> usize {
         let association = self.association();
         let ids = association.paths().iter().map(|p| p.id);

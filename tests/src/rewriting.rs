@@ -1,4 +1,4 @@
-//! An attacker on the path who rewrites what travels in the clear.
+//! An attacker on the path who rewrites plain fields.
 
 use anabranch_core::protection::KEY_MANAGEMENT_PPID;
 
@@ -31,7 +31,7 @@ pub enum InitField {
 }
 
 impl InitField {
-    /// All of them.
+    /// All fields.
     pub const ALL: [InitField; 5] = [
         InitField::Tag,
         InitField::Window,
@@ -59,7 +59,7 @@ impl Change {
     }
 }
 
-/// One rule of the attacker. It applies to every packet of a side that it matches.
+/// One rule of the attacker, which applies to every matching packet of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewrite {
     /// A field of the INITs or INIT ACKs of a side.
@@ -71,7 +71,7 @@ pub enum Rewrite {
         /// New value.
         change: Change,
     },
-    /// A parameter of an INIT or INIT ACK gets the type of one that receivers ignore.
+    /// Gives a parameter of an INIT or INIT ACK a type that receivers ignore.
     HideParameter {
         /// Sender.
         from: Side,
@@ -82,26 +82,26 @@ pub enum Rewrite {
     ShiftData {
         /// Sender.
         from: Side,
-        /// Added to each TSN.
+        /// Number added to each TSN.
         tsn: i32,
-        /// Added to each stream sequence number.
+        /// Number added to each stream sequence number.
         ssn: i16,
     },
-    /// One more message of the key management goes before the message with this stream sequence number, and all from that one on are
-    /// shifted by one TSN and stream sequence number. TLS ignores the message.
+    /// Inserts a message of the key management before the message with this stream sequence number, and shifts that one and all
+    /// later ones by one TSN and stream sequence number. TLS ignores the inserted message.
     InsertMessage {
         /// Sender.
         from: Side,
         /// Stream sequence number.
         before: u16,
-        /// TSNs that are used up.
+        /// Number of TSNs that the message uses.
         tsns: u8,
     },
     /// The cumulative TSN of plain SACKs.
     ShiftSack {
         /// Sender.
         from: Side,
-        /// Added.
+        /// Number added to the cumulative TSN.
         by: i32,
     },
     /// The window of plain SACKs.
@@ -111,7 +111,7 @@ pub enum Rewrite {
         /// New window.
         window: u32,
     },
-    /// The bits of one byte of each plain chunk of a type are inverted.
+    /// Inverts the bits of one byte of each plain chunk of a type.
     InvertByte {
         /// Sender.
         from: Side,
@@ -120,11 +120,11 @@ pub enum Rewrite {
         /// Offset in the chunk.
         at: usize,
     },
-    /// Some protected packets are lost.
+    /// Loses some protected packets.
     LoseProtected {
         /// Sender.
         from: Side,
-        /// Protected packets that pass before.
+        /// Number of protected packets that pass before.
         after: u32,
         /// Number of lost packets.
         count: u32,
@@ -139,7 +139,7 @@ fn change_field(bytes: &mut [u8], at: usize, length: usize, change: Change) {
     field.copy_from_slice(&changed[4 - length..]);
 }
 
-/// The chunks of a packet with their padding.
+/// Returns the chunks of a packet with their padding.
 fn chunks(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     let mut rest = bytes.get(HEADER..).unwrap_or_default();
@@ -202,7 +202,7 @@ pub fn rewrites_of_fields<'a>(packets: impl IntoIterator<Item = &'a Packet>) -> 
     rewrites
 }
 
-/// A list of rules, and how many packets have met them.
+/// List of rules with the number of packets that have met them.
 #[derive(Clone, Debug)]
 pub struct Rewriter {
     rules: Vec<Rewrite>,
@@ -210,7 +210,7 @@ pub struct Rewriter {
 }
 
 impl Rewriter {
-    /// An attacker with these rules.
+    /// Returns an attacker with these rules.
     pub fn new(rules: &[Rewrite]) -> Self {
         Rewriter { rules: rules.to_vec(), protected: [0; 2] }
     }
@@ -254,7 +254,7 @@ impl Rewriter {
     }
 }
 
-/// Applies a rule to a chunk; what goes before the chunk is appended to `before`.
+/// Applies a rule to a chunk. Inserted chunks are appended to `before`.
 fn apply(rule: Rewrite, by: Side, chunk: &mut [u8], before: &mut Vec<u8>) {
     let kind = chunk[0];
     let is_init = matches!(kind, INIT | INIT_ACK);
@@ -296,7 +296,7 @@ fn shift(data: &mut [u8], tsn: i32, ssn: i16) {
     change_field(data, 10, 2, Change::Add(i32::from(ssn)));
 }
 
-/// Gives a parameter a type whose high bits ask for silence.
+/// Gives a parameter a type whose high bits ask receivers to skip it silently.
 fn hide(init: &mut [u8], hidden: u16) {
     for (_, at) in parameters(init).into_iter().filter(|(kind, _)| *kind == hidden) {
         init[at..at + 2].copy_from_slice(&[0x8F, 0x42]);

@@ -1,5 +1,5 @@
-//! Cryptography for TLS whose random numbers follow from a seed, so that a run can be repeated byte for byte, and which counts
-//! what it computes with public keys. Both belong to the thread: a test is one.
+//! TLS cryptography with seeded random numbers, so that a run can be repeated byte for byte, and with a count of public key
+//! operations. Both belong to the thread, since each test has its own.
 
 use std::cell::{Cell, RefCell};
 
@@ -18,12 +18,12 @@ thread_local! {
     static OPERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Begins the random numbers of this thread anew.
+/// Restarts the random numbers of this thread from a seed.
 pub fn seed(seed: u64) {
     DICE.set(Dice::new(seed));
 }
 
-/// How often this thread has computed with public keys: the shares of key agreements, which each handshake begins with.
+/// Returns the number of key shares that this thread has generated. Each handshake begins with one.
 pub fn public_key_operations() -> u64 {
     OPERATIONS.get()
 }
@@ -32,7 +32,7 @@ fn count_operation() {
     OPERATIONS.set(OPERATIONS.get() + 1);
 }
 
-/// X25519 alone: the groups against quantum computers take no random numbers from outside.
+/// Returns X25519 alone, since the post-quantum groups take no random numbers from outside.
 pub(crate) fn provider() -> CryptoProvider {
     CryptoProvider {
         kx_groups: vec![&SeededX25519],

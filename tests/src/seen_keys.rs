@@ -1,11 +1,11 @@
-//! Keys that a key log is told, remembered so that they can be looked for where they must not be.
+//! Record of the keys that a key log receives, to search for them in places that must not contain them.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use anabranch_keying::{Direction, KeyLog, LoggedKeys};
 
-/// What keys are combined with where they are remembered, so that memory holds none for that reason.
+/// Value that is combined with the recorded keys, so that the record itself does not contain any.
 const VEIL: u8 = 0x5A;
 
 /// Keys and initialization vectors, veiled.
@@ -21,17 +21,17 @@ impl KeyLog for SeenKeys {
 }
 
 impl SeenKeys {
-    /// The first bytes of each, veiled.
+    /// Returns the first bytes of each key, veiled.
     ///
     /// # Panics
-    /// If a key is shorter.
+    /// Panics if a key is shorter.
     pub fn beginnings(&self) -> Vec<u64> {
         let seen = self.0.lock().expect("nobody panics");
         let beginnings = seen.iter().map(|bytes| bytes.first_chunk().copied().expect("no key is as short"));
         beginnings.map(u64::from_le_bytes).collect()
     }
 
-    /// As hexadecimal digits, and as numbers in a list.
+    /// Returns the keys as hexadecimal digits and as lists of numbers.
     fn printed(&self) -> Vec<String> {
         let mut all = Vec::new();
         for beginning in self.beginnings() {
@@ -46,14 +46,14 @@ impl SeenKeys {
         all
     }
 
-    /// Whether a text shows one of them, however it breaks lists.
+    /// Returns `true` if a text contains one of the keys, with any line breaks in lists.
     pub fn are_shown_in(&self, text: &str) -> bool {
         let text = text.to_lowercase().replace(char::is_whitespace, "");
         self.printed().iter().any(|key| text.contains(key))
     }
 }
 
-/// How often bytes hold one of these beginnings.
+/// Returns the number of occurrences of these beginnings in the bytes.
 pub fn count_in(bytes: &[u8], veiled: &[u64]) -> usize {
     let veil = u64::from_le_bytes([VEIL; 8]);
     let windows = bytes.windows(8).filter_map(<[u8]>::first_chunk::<8>);

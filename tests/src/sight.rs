@@ -1,19 +1,19 @@
-//! What a packet holds, for filters and for looking at what was sent.
+//! Contents of packets, for filters and for checks of sent packets.
 
 use anabranch_wire::{Chunk, PacketView};
 
 use crate::network::Packet;
 
-/// A SACK, read.
+/// A parsed SACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sack {
-    /// Its cumulative TSN.
+    /// Cumulative TSN.
     pub cumulative: u32,
-    /// The window it advertises.
+    /// Advertised window.
     pub window: u32,
-    /// Its flags.
+    /// Flags.
     pub flags: u8,
-    /// Its gap blocks, as offsets.
+    /// Gap blocks, as offsets.
     pub gaps: Vec<(u16, u16)>,
 }
 
@@ -26,14 +26,14 @@ fn each_chunk(packet: &Packet, mut look: impl FnMut(&Chunk<'_>)) {
     }
 }
 
-/// Whether a packet holds a chunk like this.
+/// Returns `true` if a packet holds a matching chunk.
 pub fn holds(packet: &Packet, like: impl Fn(&Chunk<'_>) -> bool) -> bool {
     let mut found = false;
     each_chunk(packet, |chunk| found |= like(chunk));
     found
 }
 
-/// The TSNs of a packet's DATA chunks.
+/// Returns the TSNs of a packet's DATA chunks.
 pub fn tsns(packet: &Packet) -> Vec<u32> {
     let mut tsns = Vec::new();
     each_chunk(packet, |chunk| {
@@ -44,7 +44,7 @@ pub fn tsns(packet: &Packet) -> Vec<u32> {
     tsns
 }
 
-/// A packet's SACK.
+/// Returns a packet's SACK.
 pub fn sack(packet: &Packet) -> Option<Sack> {
     let mut found = None;
     each_chunk(packet, |chunk| {
@@ -61,7 +61,7 @@ pub fn sack(packet: &Packet) -> Option<Sack> {
     found
 }
 
-/// The blocks of a packet's NR-SACK: those whose data may still be dropped, and those whose data is kept.
+/// Returns the blocks of a packet's NR-SACK: the renegable ones, and the non-renegable ones.
 pub fn nr_blocks(packet: &Packet) -> Option<[Vec<(u16, u16)>; 2]> {
     let mut found = None;
     each_chunk(packet, |chunk| {

@@ -1,4 +1,4 @@
-//! A scheme with some of its decisions in a test's hands, for situations that no preset brings about on its own.
+//! A scheme of which a test makes some decisions, for situations that no preset reaches.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +29,7 @@ pub type Paces = Arc<dyn Fn(PathId) -> Pacing + Send + Sync>;
 /// Answers [`LossDetection::overdue`].
 pub type Overdue = Arc<dyn Fn(&Missing, &View<'_>) -> bool + Send + Sync>;
 
-/// What the scheduler of a [`Steered`] scheme has heard, as far as tests ask for it.
+/// Notifications that the scheduler of a [`Steered`] scheme has received.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Heard {
     /// A chunk was bound to a path.
@@ -40,25 +40,25 @@ pub enum Heard {
     Acked(usize, u64),
     /// A chunk was declared lost.
     Lost(usize, u64),
-    /// A path's window was to be cut.
+    /// The window of a path was to be reduced.
     Cut(usize),
     /// A round trip of a DATA chunk was measured.
     Rtt(usize, Span),
-    /// A needless copy was reported.
+    /// A spurious retransmission was reported.
     Spurious(usize, u64),
-    /// A send opportunity began, other than one that goes on for a paced path.
+    /// A send opportunity began that does not continue one of a paced path.
     Opportunity,
 }
 
-/// What it has heard so far.
+/// Notifications received until now.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Arc<Mutex<Vec<Heard>>>);
 
 impl Log {
-    /// Everything so far; the log is empty afterwards.
+    /// Returns all notifications and empties the log.
     ///
     /// # Panics
-    /// If a policy panicked.
+    /// Panics if a policy panicked.
     pub fn take(&self) -> Vec<Heard> {
         std::mem::take(&mut self.0.lock().expect("no policy panicked"))
     }
@@ -68,15 +68,15 @@ impl Log {
     }
 }
 
-/// The loss policy's next deadline and what it then asks for.
+/// Next deadline of the loss policy, with the tasks that it then requests.
 #[derive(Clone, Debug, Default)]
 pub struct Alarm(Arc<Mutex<Option<(Time, LossTasks)>>>);
 
 impl Alarm {
-    /// Sets it. The endpoint notices with its next call.
+    /// Sets the deadline. The endpoint notices it at its next call.
     ///
     /// # Panics
-    /// If a policy panicked.
+    /// Panics if a policy panicked.
     pub fn set(&self, at: Time, tasks: LossTasks) {
         *self.0.lock().expect("no policy panicked") = Some((at, tasks));
     }
@@ -90,7 +90,7 @@ impl Alarm {
     }
 }
 
-/// A preset with some of its decisions taken over.
+/// A preset of which a test makes some decisions.
 #[derive(Clone)]
 pub struct Steered {
     base: String,
@@ -100,14 +100,14 @@ pub struct Steered {
     head_of_line: Option<Handles>,
     overdue: Option<Overdue>,
     pace: Option<Paces>,
-    /// What its scheduler hears.
+    /// Notifications of its scheduler.
     pub log: Log,
-    /// When its loss policy wants to be asked.
+    /// Deadline of its loss policy.
     pub alarm: Alarm,
 }
 
 impl Steered {
-    /// The scheme that this expression names, untouched.
+    /// Returns the unchanged scheme of this expression.
     pub fn new(base: &str) -> Self {
         Steered {
             base: base.to_owned(),
@@ -122,21 +122,21 @@ impl Steered {
         }
     }
 
-    /// Takes over where new data goes.
+    /// Replaces the choice of paths for new data.
     #[must_use]
     pub fn pick(mut self, pick: impl Fn(&View<'_>) -> Pick + Send + Sync + 'static) -> Self {
         self.pick = Some(Arc::new(pick));
         self
     }
 
-    /// Takes over whether bound chunks go back.
+    /// Replaces the decision that returns bound chunks to the queue.
     #[must_use]
     pub fn replan(mut self, replan: impl Fn(&View<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.replan = Some(Arc::new(replan));
         self
     }
 
-    /// Takes over where lost chunks go.
+    /// Replaces the choice of paths for lost chunks.
     #[must_use]
     pub fn route(
         mut self,
@@ -146,7 +146,7 @@ impl Steered {
         self
     }
 
-    /// Takes over what is done for the head of line.
+    /// Replaces the handling of head-of-line blocking.
     #[must_use]
     pub fn head_of_line(
         mut self,
@@ -156,14 +156,14 @@ impl Steered {
         self
     }
 
-    /// Takes over how paths are paced.
+    /// Replaces the pacing of paths.
     #[must_use]
     pub fn pace(mut self, pace: impl Fn(PathId) -> Pacing + Send + Sync + 'static) -> Self {
         self.pace = Some(Arc::new(pace));
         self
     }
 
-    /// Takes over which chunks time alone makes lost, when [`alarm`](Self::alarm) asks.
+    /// Replaces the choice of chunks that time alone declares lost when [`alarm`](Self::alarm) expires.
     #[must_use]
     pub fn overdue(mut self, overdue: impl Fn(&Missing, &View<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.overdue = Some(Arc::new(overdue));
@@ -199,12 +199,12 @@ impl Scheme for Steered {
     }
 }
 
-/// The path with this index.
+/// Returns the path with this index.
 pub fn path(index: usize) -> PathId {
     PathId::new(index)
 }
 
-/// The paths with these indices.
+/// Returns the paths with these indices.
 pub fn paths<const N: usize>(indices: [usize; N]) -> PathSet {
     indices.map(PathId::new).into_iter().collect()
 }

@@ -1,6 +1,6 @@
-//! What must hold for every packet of a protected association, whoever is on the way: nothing of what users send can be read in
-//! one, and from the moment that protection is required a packet is a record of the peer that comes for the first time, or it
-//! is answered without an association, or it is dropped and counted once.
+//! Invariants of every packet of a protected association, with any attacker on the path. No packet contains readable user data.
+//! Once protection is required, a packet is a fresh record of the peer, is answered without an association, or is dropped and
+//! counted once.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,24 @@ use anabranch_wire::{Chunk, ChunkType, PacketView};
 use crate::flow::MARK;
 use crate::network::{Packet, Side};
 
-/// The header and what is encrypted. What surrounds them in a packet is for anybody to change.
+/// Header and encrypted content. Anybody can change the rest of a packet.
 type Record = ([u8; 3], Vec<u8>);
 
-/// What became of packets that reached a side while it required protection.
+/// Outcomes of the packets that reached a side while it required protection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
-    /// All.
+    /// Number of all packets.
     pub packets: u64,
-    /// Records of the peer.
+    /// Number of records of the peer.
     pub taken: u64,
-    /// Answered without an association, or INITs that an association answers as it ends.
+    /// Number of packets answered without an association, and of INITs that a closing association answers.
     pub answered: u64,
-    /// Dropped, by reason, in the order of [`Discard::ALL`].
+    /// Numbers of dropped packets by reason, in the order of [`Discard::ALL`].
     pub dropped: [u64; Discard::ALL.len()],
 }
 
 impl Fates {
-    /// How many were dropped for this reason.
+    /// Returns the number of packets dropped for this reason.
     pub fn dropped_for(&self, reason: Discard) -> u64 {
         self.dropped[index_of(reason)]
     }
@@ -38,7 +38,7 @@ fn index_of(reason: Discard) -> usize {
     Discard::ALL.iter().position(|&other| other == reason).expect("every reason is in the list")
 }
 
-/// Sees every packet.
+/// Observer of every packet.
 #[derive(Debug, Default)]
 pub struct Witness {
     sealed: [BTreeSet<Record>; 2],
@@ -47,15 +47,15 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// What became of the packets that reached a side while it required protection.
+    /// Returns the outcomes of the packets that reached a side while it required protection.
     pub fn fates(&self, to: Side) -> &Fates {
         &self.fates[to.index()]
     }
 
-    /// A side has sent a packet.
+    /// Records that a side has sent a packet.
     ///
     /// # Panics
-    /// If it can be read.
+    /// Panics if user data in the packet is readable.
     pub fn sent(&mut self, packet: &Packet) {
         let readable = packet.bytes.windows(MARK.len()).any(|bytes| bytes == MARK);
         assert!(!readable, "{:?}: what a user sends can be read in a packet", packet.from);
@@ -70,10 +70,10 @@ impl Witness {
         }
     }
 
-    /// A packet has reached a side; `required` says whether it took protected ones alone just before.
+    /// Records that a packet has reached a side. `required` is `true` if the side accepted only protected packets before.
     ///
     /// # Panics
-    /// If it was taken though it must not be, or not counted as it must.
+    /// Panics if the packet was accepted or counted wrongly.
     pub fn received(
         &mut self,
         packet: &Packet,
@@ -99,7 +99,7 @@ impl Witness {
         match handled {
             Handled::New(_) => panic!("{to:?}: a second association beside a protected one"),
             Handled::Replied => fates.answered += 1,
-            // RFC 9260 section 9.2: whoever awaits SHUTDOWN COMPLETE says so again, in a record, and nothing else comes of it.
+            // RFC 9260 section 9.2: an endpoint in SHUTDOWN-ACK-SENT only repeats its SHUTDOWN ACK, in a record.
             Handled::Delivered(_) if first_kind(&packet.bytes) == Some(ChunkType::INIT) => {
                 fates.answered += 1;
             }
@@ -120,10 +120,10 @@ impl Witness {
         }
     }
 
-    /// Every packet that reached a side under protection has one fate.
+    /// Checks that every packet that reached a side under protection has exactly one outcome.
     ///
     /// # Panics
-    /// If one has not.
+    /// Panics if one has not.
     pub fn check(&self) {
         for (side, fates) in Side::BOTH.into_iter().zip(&self.fates) {
             let dropped: u64 = fates.dropped.iter().sum();
@@ -132,11 +132,11 @@ impl Witness {
     }
 }
 
-/// Why a record is dropped that was taken before: also under another tag, in which a bit was changed on the way.
+/// Reasons to drop a record that was accepted before, also if a changed bit gives it another tag.
 const OF_KNOWN: [Discard; 5] =
     [Discard::Replayed, Discard::NoKey, Discard::Checksum, Discard::OutOfTheBlue, Discard::VerificationTag];
 
-/// Why any other packet is.
+/// Reasons to drop any other packet.
 const OF_OTHERS: [Discard; 16] = [
     Discard::Malformed,
     Discard::Checksum,
@@ -161,7 +161,7 @@ fn first_kind(bytes: &[u8]) -> Option<ChunkType> {
     Some(view.chunks().next()?.ok()?.kind())
 }
 
-/// The record of a packet that has one and nothing else.
+/// Returns the record of a packet that contains nothing else.
 fn sole_record(bytes: &[u8]) -> Option<Record> {
     let view = PacketView::parse(bytes).ok()?;
     let mut chunks = view.chunks();

@@ -1,4 +1,4 @@
-//! A transfer in full swing allocates nothing.
+//! A transfer in its steady state allocates nothing.
 
 #![allow(
     clippy::disallowed_macros,
@@ -25,7 +25,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// User bytes kept waiting at the sender.
+/// User bytes that wait at the sender.
 const BACKLOG: u64 = 500_000;
 
 /// Sends one prepared message over and over.
@@ -88,7 +88,7 @@ fn host(world: &World, node: u8, paths: u8, config: &AssociationConfig) -> Endpo
     Endpoint::new(Time::ZERO, endpoint(addresses, config.clone()), seed)
 }
 
-/// A world in which one host sends to another without end, and the receiving host.
+/// Returns a world in which one host sends to another without end, and the receiving host.
 fn bulk(scheme: &str, paths: u8, loss: f64, message: usize) -> (World, HostId) {
     let config = association(scheme);
     let mut world = World::new(Seeds::new(1, 0));
@@ -117,7 +117,7 @@ fn delivered(world: &World, receiver: HostId) -> u64 {
     world.host::<SctpHost<Drain>>(receiver).application.bytes
 }
 
-/// The harness runs other tests of a binary beside this one, and they would count: so all cases are one test.
+/// All cases are one test, since the harness would run several tests at once and count allocations of the others.
 #[test]
 fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
     let cases = [
@@ -137,7 +137,7 @@ fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
     for (scheme, paths, loss, message, steady) in cases.into_iter().chain(every) {
         let scheme = scheme.as_str();
         let (mut world, receiver) = bulk(scheme, paths, loss, message);
-        // Long enough for every queue, list and buffer to have met its worst case.
+        // This is long enough for every queue, list and buffer to reach its maximum.
         world.run_until(at(100_000));
         let (events, bytes) = (world.handled_events(), delivered(&world, receiver));
         let region = Region::new(GLOBAL);
@@ -147,7 +147,7 @@ fn packets_of_a_transfer_in_full_swing_cost_no_allocation() {
         let case = format!("{scheme}, {paths} paths, loss {loss}, {message} B: {events} events, {bytes} B");
         println!("{case}: {change:?}");
         assert!(bytes > 2_000_000, "{case}");
-        // Where a scheme leaves the buffers of a run an even larger worst case to meet, they grow once more.
+        // Schemes that are not steady may reach an even larger maximum, so their buffers grow again.
         let growth = if steady { 0 } else { events / 1000 };
         assert!(change.allocations as u64 + change.reallocations as u64 <= growth, "{case}: {change:?}");
     }

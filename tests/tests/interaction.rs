@@ -1,12 +1,12 @@
-//! Random interactions of two endpoints and their network: whatever is called in whatever order, and whatever the network
-//! does, data arrives unchanged, in order and once, nothing stalls, and all books balance. Of messages that were sent with a
-//! limit some are given up: those are missing whole, and hold nothing up.
+//! Random interactions of two endpoints and their network. With any calls in any order and any behaviour of the network, data
+//! arrives unchanged, in order and once, nothing stalls, and all counters agree. Abandoned messages with a limit are missing
+//! entirely and block nothing.
 //!
-//! Of protected associations with somebody on the way who does what he can, nothing is read, changed or taken twice, every packet
-//! is taken or dropped and counted, and what ends does so for a reason that fits what was done.
+//! Protected associations have an attacker on the path. Nothing is read, changed or accepted twice, every packet is accepted or
+//! dropped and counted, and every end has a reason that fits the actions.
 //!
-//! The idea is that of noq's test of the same name. The cases are the same ones each time, so that a change is judged by what it
-//! does and not by luck; `ANABRANCH_CASES` draws so many others.
+//! The idea is that of noq's test of the same name. The cases are the same in each run, so that chance does not influence the
+//! result; `ANABRANCH_CASES` draws this number of other ones.
 
 #[path = "interaction/attack.rs"]
 mod attack;
@@ -30,10 +30,10 @@ use anabranch_tests::network::Side;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, FileFailurePersistence, RngAlgorithm, TestRng, TestRunner};
 
-/// Where failing cases are kept.
+/// File of failing cases.
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/interaction.txt");
 
-/// And those in which somebody on the way is part.
+/// File of failing cases with an attacker on the path.
 const ATTACKED_REGRESSIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions/interaction-attacked.txt");
 
@@ -68,14 +68,14 @@ fn nothing_that_can_be_done_breaks_an_association() {
     holds_for_all(runner(3_000, REGRESSIONS), case::any());
 }
 
-/// He sees every packet and may drop, hold back, repeat, reorder, cut and change each, make his own, repeat old handshakes, take
-/// the offer of protection away, answer in the place of a peer, have another key, and open an association in a peer's name.
+/// The attacker sees every packet and can drop, delay, repeat, reorder, truncate and change each. It also forges packets, repeats
+/// old handshakes, removes the offer of protection, answers for a peer, has another key, and connects in a peer's name.
 #[test]
 fn nobody_on_the_way_reads_or_changes_what_is_protected() {
     holds_for_all(runner(500, ATTACKED_REGRESSIONS), case::attacked());
 }
 
-/// A test that never sees a loss tests nothing, so the cases are looked at as well.
+/// The test also examines its cases, since a test without losses proves nothing.
 #[test]
 fn the_cases_reach_what_they_are_to_test() {
     let mut runner = TestRunner::deterministic();
@@ -113,7 +113,7 @@ fn the_cases_reach_what_they_are_to_test() {
     assert!(sums.iter().all(|&sum| sum > 0), "{sums:?}");
 }
 
-/// So are those of the attacker: each of his means is used, and meets the checks that it is for.
+/// The test checks that each method of the attacker is used and reaches the checks that it is meant for.
 #[test]
 fn the_attacks_reach_what_they_are_to_test() {
     let mut runner = TestRunner::deterministic();

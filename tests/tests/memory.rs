@@ -1,4 +1,4 @@
-//! What strangers send costs no memory.
+//! Packets from strangers use no memory.
 
 mod rig;
 
@@ -18,23 +18,23 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Tests share the heap, so they take turns.
+/// Lock of the heap counts, which all tests of the process share.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes on the heap.
+/// Returns the number of bytes on the heap.
 fn live() -> usize {
     let stats = GLOBAL.stats();
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
 const PACKETS: u32 = 100_000;
-/// The first packets may stretch queues that then stay as they are.
+/// Number of first packets, which may enlarge queues permanently.
 const WARM_UP: u32 = 2000;
-/// The test harness begins and ends other tests meanwhile. Half a byte per packet would be more.
+/// Allowance for other tests that the harness starts and ends at the same time. Half a byte per packet would exceed it.
 const SLACK: usize = 49_000;
 
 fn listener() -> Endpoint {
@@ -58,13 +58,13 @@ fn init(n: u32) -> Vec<u8> {
     packet(0, |w| w.init(&repr, listed))
 }
 
-/// Spreads the strangers over the address space.
+/// Returns an address of a stranger, spread over the address space.
 fn stranger(n: u32) -> PathAddress {
     let remote = IpAddr::from((0x0B00_0000 + n.wrapping_mul(2_654_435_761) % 0x7000_0000).to_be_bytes());
     (address(0, 2), remote).into()
 }
 
-/// Takes everything the endpoint has to send and to tell.
+/// Takes all packets and events of the endpoint.
 fn drain(endpoint: &mut Endpoint, now: Time, buf: &mut PacketBuffer) -> u32 {
     let mut packets = 0;
     while endpoint.poll_transmit(now, buf).is_some() {
@@ -98,7 +98,7 @@ fn protecting(roles: KeyManagementRoles) -> AssociationConfig {
     AssociationConfig { protection, ..association("sctp") }
 }
 
-/// What an endpoint that wants protection begins with.
+/// Returns the INIT of an endpoint that requires protection.
 fn protected_init() -> Vec<u8> {
     let wanted = protecting(KeyManagementRoles::Client);
     let config = endpoint(vec![address(0, 1)], wanted.clone());
@@ -145,7 +145,7 @@ fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
     let (mut buf, before) = (PacketBuffer::with_capacity(2048), live());
     let mut answered = 0;
     for n in 0..PACKETS {
-        // A hundred thousand in a second, of which a fifth is answered after the first burst.
+        // A hundred thousand arrive in a second, of which a fifth is answered after the first burst.
         let now = Time::ZERO + Span::from_micros(u64::from(n) * 10);
         endpoint.handle_datagram(now, stranger(n), &init(n));
         answered += drain(&mut endpoint, now, &mut buf);
@@ -170,7 +170,7 @@ fn answers_that_nobody_fetches_do_not_pile_up() {
     assert!((1..=1024).contains(&waiting), "{waiting} answers");
 }
 
-/// Anything: noise, noise under a right checksum, chunks of noise, and cookies of noise.
+/// Returns arbitrary input: noise, noise under a right checksum, chunks of noise, and cookies of noise.
 fn garbage(n: u32, tag: u32) -> Vec<u8> {
     let mut state = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut noise = |length: usize| -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Wireshark understands every packet of a transfer, and finds every checksum right.
+//! Wireshark dissects every packet of a transfer, and finds every checksum right.
 
 mod rig;
 
@@ -22,7 +22,7 @@ const UDP_PORT: u16 = 9899;
 const PATHS: u8 = 2;
 const UDP: Encapsulation = Encapsulation::Udp { local_port: UDP_PORT, remote_port: UDP_PORT };
 
-/// Whether to go without tshark where there is none. It is only asked when there is none.
+/// Returns `true` if the test may pass without tshark. The question arises only if tshark is missing.
 fn may_be_skipped() -> bool {
     let missing =
         Command::new("tshark").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err();
@@ -31,7 +31,7 @@ fn may_be_skipped() -> bool {
     skip
 }
 
-/// What tshark says of one packet.
+/// Dissection of one packet by tshark.
 #[derive(Debug)]
 struct Dissected {
     checksum: String,
@@ -40,7 +40,7 @@ struct Dissected {
 }
 
 fn dissect(capture: &[u8], more: &[&str]) -> Vec<Dissected> {
-    // Any other spelling of the preference is ignored without a word, and no checksum is looked at.
+    // Other spellings of the preference are silently ignored, and then no checksum is verified.
     let fields = ["sctp.checksum.status", "_ws.malformed", "sctp.chunk_type"];
     let mut arguments = vec!["-r", "-", "-o", "sctp.checksum:CRC 32c", "-T", "fields", "-E", "separator=|"];
     arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
@@ -54,7 +54,7 @@ fn dissect(capture: &[u8], more: &[&str]) -> Vec<Dissected> {
         .expect("tshark starts");
     let mut stdin = child.stdin.take().expect("it has an input");
     let input = capture.to_vec();
-    // In a thread of its own: tshark may stop reading until somebody takes its output.
+    // It runs in a separate thread, since tshark may stop reading until its output is read.
     let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().expect("tshark ends");
     writer.join().expect("no panic").expect("tshark reads everything");
@@ -91,7 +91,7 @@ fn add_links(world: &mut World, one: IpAddr, other: IpAddr) {
     }
 }
 
-/// A two-homed transfer with losses from the first INIT to the last SHUTDOWN-COMPLETE.
+/// Returns the capture of a two-homed transfer with losses from the first INIT to the last SHUTDOWN-COMPLETE.
 fn capture(carried: Encapsulation) -> Vec<u8> {
     let mut world = World::new(Seeds::new(5, 0));
     let (mine, theirs) = (mixed(1, 400_000, 4), mixed(2, 100_000, 4));
@@ -143,7 +143,7 @@ fn wireshark_understands_a_transfer_in_udp() {
     }
 }
 
-/// A capture of packets that were never sent.
+/// Returns a capture of packets that were never sent.
 fn planted(packets: &[Vec<u8>], encapsulation: anabranch_sim::Encapsulation) -> Vec<u8> {
     let mut writer = PcapngWriter::new(Vec::new()).expect("memory takes it");
     let interface = writer.add_interface("planted").expect("memory takes it");

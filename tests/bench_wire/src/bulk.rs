@@ -1,4 +1,4 @@
-//! One association of ours over loopback addresses, both ends in this process.
+//! One association of this project over loopback addresses, with both ends in this process.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use clap::Args;
 use crate::subject::{Amount, Paced, message};
 use crate::{Failure, process};
 
-/// How far a paced transfer falls behind its rate before it sends what is due.
+/// Time by which a paced transfer falls behind its rate before it sends the data that is due.
 const TICK: Duration = Duration::from_millis(1);
 
-/// What an association carries.
+/// Load of an association.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub(crate) struct Flow {
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub(crate) struct Flow {
     pub(crate) protected: bool,
 }
 
-/// Both ends; the hosts run as long as they are held.
+/// Both ends. The hosts run while they exist.
 struct Pair {
     sending: Association,
     receiving: Association,
@@ -48,7 +48,7 @@ pub(crate) async fn rate(flow: &Flow) -> Result<f64, Failure> {
     Ok(flow.amount.mbit_per_s(begun.elapsed().as_secs_f64()))
 }
 
-/// Of a transfer that is offered at a rate; a stack that does not keep up takes longer.
+/// Returns the processor seconds of a transfer at a fixed rate. A stack that does not keep up takes longer.
 pub(crate) async fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     let Paced { amount, mbit_per_s } = paced;
     let flow = Flow { amount, scheme: "bonded".to_owned(), paths: 1, protected: false };
@@ -100,7 +100,7 @@ async fn connect(flow: &Flow) -> Result<Pair, Failure> {
     Ok(Pair { sending, receiving, _hosts: [server, client] })
 }
 
-/// An address of its own for each path.
+/// Binds a separate address for each path.
 fn bound(builder: HostBuilder, paths: u8, host: u8) -> HostBuilder {
     let local = |path| SocketAddr::new(IpAddr::from([127, 0, 10 + path, host]), 0);
     (0..paths).map(local).fold(builder, HostBuilder::local)

@@ -1,4 +1,4 @@
-//! Many associations of one endpoint. Their peers are hosts of one other process: two hosts have one association at most.
+//! Many associations of one endpoint. Their peers are hosts of one other process, because two hosts have at most one association.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Child;
@@ -12,21 +12,21 @@ use tokio::task::JoinSet;
 use crate::subject::{Crowd, LARGE_MESSAGE, message};
 use crate::{Failure, process};
 
-/// What all associations send together: enough for slow start and the search for the path's MTU to be a small part of it, since 3,000
-/// associations begin 3,000 times.
+/// Bytes that all associations send together: enough that slow start and path MTU discovery are a small part, since each of 3,000
+/// associations repeats them.
 const TOTAL_BYTES: usize = 8 << 30;
-/// As sockets have by default; one path.
+/// Default scheme of sockets, with one path.
 const SCHEME: &str = "bonded";
-/// What follows a handshake, such as the search for the path's MTU, is over by then.
+/// Time after which the activity that follows a handshake, such as path MTU discovery, has ended.
 const SETTLED: Duration = Duration::from_secs(3);
-/// HEARTBEATs are as far apart as they get by then: an association that is idle for as long as the longest interval has waited
-/// for about that long once.
+/// Time after which the intervals between HEARTBEATs have reached their maximum: an association that is idle for the longest
+/// interval has waited for about that long once.
 const QUIET: Duration = Duration::from_secs(50);
 /// Twice the longest interval between the HEARTBEATs of a path, with RTO and jitter.
 const IDLE: Duration = Duration::from_secs(51);
-/// From one association to the next while they are opened.
+/// Maximum time between two associations while they are opened.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// All handshakes come from one address.
+/// No limit, since all handshakes come from one address.
 const NO_LIMIT: RateLimit = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
 
 /// The other process.
@@ -55,26 +55,26 @@ impl Peers {
     }
 }
 
-/// The endpoint that is measured, with its associations.
+/// The measured endpoint with its associations.
 struct Server {
     associations: Vec<Association>,
     _host: Host,
     _peers: PeerProcess,
 }
 
-/// Ends the process if it is not needed any more.
+/// Ends the process when dropped.
 struct PeerProcess(Child);
 
 impl Drop for PeerProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Server {
-    /// Binds, calls `bound`, and takes the associations.
+    /// Binds, calls `bound`, and accepts the associations.
     async fn start<T>(crowd: Crowd, bound: impl FnOnce() -> T) -> Result<(Self, T), Failure> {
         let associations = crowd.associations as usize;
         let host = Host::builder(Protection::Insecure)

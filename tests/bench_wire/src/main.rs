@@ -1,7 +1,7 @@
-//! Speed of associations over loopback beside other stacks in the same run, printed as ratios. `make bench-wire` runs it.
+//! Speed of associations over loopback, as a ratio to other stacks in the same run. `make bench-wire` runs it.
 //!
-//! Every measurement is a process of its own, so that none has the memory, the timers or the sockets of another. Rounds take all
-//! of them in turn, and a ratio is that of two measurements of one round: a busy moment of the machine meets both.
+//! Every measurement is a separate process, so that none shares memory, timers or sockets with another. Each round makes all of
+//! them in turn, and a ratio compares two measurements of one round: other load of the machine affects both.
 
 #![allow(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 

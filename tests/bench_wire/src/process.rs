@@ -1,4 +1,4 @@
-//! What the system says about this process, and how others are started.
+//! Figures of the system about this process, and the start of others.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,24 +8,24 @@ use crate::Failure;
 /// Clock ticks per second in `/proc` (USER_HZ, proc(5)).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// As many threads as there are endpoints in a transfer.
+/// Returns a runtime with as many threads as a transfer has endpoints.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
-/// Processor time of this process and of its children that have ended.
+/// Returns the processor time of this process and of its children that have ended.
 pub(crate) fn cpu_seconds() -> Result<f64, Failure> {
     let text = fs::read_to_string("/proc/self/stat")?;
-    // The name of the program, in parentheses, may hold anything: fields are counted from its end.
+    // The name of the program, in parentheses, may contain any character: fields are counted from its end.
     let (_, fields) = text.rsplit_once(')').ok_or("no name in /proc/self/stat")?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
-    // utime, stime, cutime and cstime are fields 14 to 17, and the state behind the name is field 3.
+    // The fields utime, stime, cutime and cstime are 14 to 17, and the state behind the name is field 3.
     let ticks = fields.get(11..15).ok_or("/proc/self/stat is short")?;
     let ticks: Result<Vec<f64>, _> = ticks.iter().map(|field| field.parse::<f64>()).collect();
     Ok(ticks?.iter().sum::<f64>() / TICKS_PER_SECOND)
 }
 
-/// Resident memory of this process.
+/// Returns the resident memory of this process in bytes.
 pub(crate) fn resident_bytes() -> Result<f64, Failure> {
     let text = fs::read_to_string("/proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
@@ -33,14 +33,14 @@ pub(crate) fn resident_bytes() -> Result<f64, Failure> {
     Ok(kib * 1024.0)
 }
 
-/// This program with other arguments.
+/// Returns a command that runs this program with other arguments.
 pub(crate) fn this_program(arguments: &[String]) -> Result<Command, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).stdin(Stdio::null()).stderr(Stdio::inherit());
     Ok(command)
 }
 
-/// The last line that this program prints with these arguments, as a number.
+/// Returns the last line that this program prints with these arguments, as a number.
 pub(crate) fn figure_of(arguments: &[String]) -> Result<f64, Failure> {
     let output = this_program(arguments)?.output()?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! quinn over loopback: one connection, one stream, its defaults.
+//! quinn over loopback: one connection and one stream with its defaults.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use quinn::{ClientConfig, Endpoint, ServerConfig};
 use crate::Failure;
 use crate::subject::{Amount, message};
 
-/// Bytes that one call takes from the stream at most.
+/// Maximum number of bytes that one call reads from the stream.
 const READ_BYTES: usize = 64 << 10;
 
 pub(crate) async fn rate(amount: Amount) -> Result<f64, Failure> {

@@ -1,4 +1,4 @@
-//! What can be measured.
+//! Subjects of measurements.
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
@@ -6,13 +6,13 @@ use clap::{Args, Subcommand};
 use crate::bulk::{self, Flow};
 use crate::{Failure, crowd, process, quic, tcp, usrsctp};
 
-/// Bytes of a message where size does not matter.
+/// Bytes of a message if its size does not matter.
 pub(crate) const LARGE_MESSAGE: usize = 64 << 10;
 
-/// What all messages are made of: nothing is spent on making or sharing them.
+/// Content of all messages, so that creating or sharing them takes no time.
 static CONTENT: [u8; LARGE_MESSAGE] = [0x5A; LARGE_MESSAGE];
 
-/// A message to send.
+/// Returns a message to send.
 pub(crate) fn message(bytes: usize) -> Result<Bytes, Failure> {
     let content =
         CONTENT.get(..bytes).ok_or_else(|| format!("messages have {LARGE_MESSAGE} bytes at most"))?;
@@ -30,19 +30,19 @@ pub(crate) enum Subject {
     Usrsctp(Amount),
     /// Processor seconds of usrsctp at a fixed rate.
     UsrsctpPaced(Paced),
-    /// One association of ours.
+    /// One association of this project.
     Bulk(Flow),
-    /// Processor seconds of one association of ours at a fixed rate.
+    /// Processor seconds of one association of this project at a fixed rate.
     BulkPaced(Paced),
     /// Associations of one endpoint with a peer each, all sending.
     Crowd(Crowd),
     /// Resident bytes of one endpoint for each of its idle associations.
     IdleBytes(Crowd),
-    /// Share of a processor that idle associations of one endpoint take.
+    /// Share of a processor that idle associations of one endpoint use.
     IdleCpu(Crowd),
 }
 
-/// How much is sent.
+/// Amount of data.
 #[derive(Clone, Copy, Debug, PartialEq, Args)]
 pub(crate) struct Amount {
     #[arg(long, default_value_t = LARGE_MESSAGE)]
@@ -61,7 +61,7 @@ impl Amount {
     }
 }
 
-/// A transfer that is slowed down to a rate.
+/// A transfer at a limited rate.
 #[derive(Clone, Copy, Debug, PartialEq, Args)]
 pub(crate) struct Paced {
     #[command(flatten)]
@@ -93,7 +93,7 @@ impl Subject {
         }
     }
 
-    /// What `measure` takes to make this measurement.
+    /// Returns the arguments of `measure` for this measurement.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let amount = |a: &Amount| format!("--message-bytes {} --messages {}", a.message_bytes, a.messages);
         let paced = |p: &Paced| format!("{} --mbit-per-s {}", amount(&p.amount), p.mbit_per_s);

@@ -1,4 +1,4 @@
-//! The table: what is measured beside what, and how that compares with what is stored.
+//! Table of the comparisons and their stored ratios.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,17 +10,17 @@ use crate::bulk::Flow;
 use crate::subject::{Amount, Crowd, LARGE_MESSAGE, Paced, Subject};
 use crate::{Failure, process, usrsctp};
 
-/// Beside the counts of instructions.
+/// File next to the counts of instructions.
 const STORED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cost/wire.tsv");
-/// How much worse than stored is worth a word.
+/// Relative deterioration from which on a row is marked.
 const MUCH: f64 = 0.05;
 
-/// A GiB.
+/// Amount of one GiB.
 const BULK: Amount = Amount { message_bytes: LARGE_MESSAGE, messages: 16 << 10 };
 const SMALL: Amount = Amount { message_bytes: 64, messages: 4 << 20 };
-/// usrsctp takes longer for each.
+/// Smaller amount, since usrsctp takes longer for each message.
 const SMALL_USRSCTP: Amount = Amount { messages: 1 << 20, ..SMALL };
-/// Three seconds of a Gbit/s.
+/// Amount of three seconds at one Gbit/s.
 const PACED: Paced = Paced { amount: Amount { message_bytes: 16 << 10, messages: 22_889 }, mbit_per_s: 1000 };
 const MANY: Crowd = Crowd { associations: 3000 };
 const IDLE: Crowd = Crowd { associations: 10_000 };
@@ -35,28 +35,28 @@ pub(crate) struct Options {
     only: String,
 }
 
-/// Which way a figure is better.
+/// Direction in which a figure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Better {
     More,
     Less,
 }
 
-/// What a row is measured beside.
+/// Subject with which a row is compared.
 #[derive(Clone, Copy, Debug)]
 enum Beside {
     Tcp,
     Quic,
     UsrsctpSmall,
     UsrsctpPaced,
-    /// One path of ours, protected as what is measured.
+    /// One path of this project, with the same protection.
     OnePath,
     OneOfCrowd,
-    /// A figure by itself, in this unit.
+    /// No comparison: a figure in this unit.
     Nothing(&'static str),
 }
 
-/// What a row measures.
+/// Measurement of a row.
 #[derive(Clone, Copy, Debug)]
 enum Measured {
     Bulk { scheme: &'static str, paths: u8 },
@@ -67,13 +67,13 @@ enum Measured {
     IdleCpu,
 }
 
-/// A row of the table.
+/// Row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     name: &'static str,
     measured: Measured,
     beside: Beside,
-    /// Which columns it has: plain, protected, or both.
+    /// Columns of the row: plain, protected, or both.
     protected: &'static [bool],
     better: Better,
 }
@@ -137,7 +137,7 @@ impl Row {
         })
     }
 
-    /// All that has to be measured for it.
+    /// Returns all measurements that the row requires.
     pub(crate) fn subjects(&self) -> Vec<Subject> {
         let columns = self.protected.iter();
         columns
@@ -150,13 +150,13 @@ impl Row {
         matches!(self.beside, Beside::UsrsctpSmall | Beside::UsrsctpPaced)
     }
 
-    /// A figure that does not vary from round to round as rates do, and takes a minute.
+    /// Returns `true` for a figure that varies less than rates and takes a minute.
     fn once(&self) -> bool {
         matches!(self.beside, Beside::Nothing(_))
     }
 }
 
-/// The figures of each measurement, round by round.
+/// Figures of each measurement, by round.
 #[derive(Debug, Default)]
 struct Figures(BTreeMap<Vec<String>, Vec<f64>>);
 
@@ -164,7 +164,7 @@ impl Figures {
     fn measure(&mut self, round: usize, subject: &Subject) -> Result<(), Failure> {
         let arguments = subject.arguments();
         let figures = self.0.entry(arguments.clone()).or_default();
-        // Several rows may need it.
+        // Several rows may require the same measurement.
         if figures.len() <= round {
             figures.push(process::figure_of(&arguments)?);
         }
@@ -176,12 +176,12 @@ impl Figures {
     }
 }
 
-/// A row's figure in one column.
+/// Figure of a row in one column.
 #[derive(Clone, Debug)]
 struct Cell {
     row: Row,
     protected: bool,
-    /// The ratio to what it is beside, or the figure itself if that is nothing.
+    /// Ratio to the compared subject, or the figure itself without one.
     value: f64,
     told: String,
 }
@@ -205,7 +205,7 @@ impl Cell {
         (self.row.name.to_owned(), column(self.protected).to_owned())
     }
 
-    /// How much worse it is than what is stored, as a share of that; negative if it is better.
+    /// Returns the relative deterioration from the stored value; negative for an improvement.
     fn worse_than(&self, stored: f64) -> f64 {
         match self.row.better {
             Better::More => 1.0 - self.value / stored,
@@ -228,7 +228,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures and prints, row by row.
+/// Measures and prints the rows in turn.
 fn measure(options: &Options, stored: &Stored) -> Result<Vec<Cell>, Failure> {
     let with_usrsctp = usrsctp::is_there();
     let chosen = ROWS.iter().filter(|row| row.name.contains(&options.only));
@@ -289,7 +289,7 @@ pub(crate) fn store(options: &Options) -> Result<(), Failure> {
     stored.write()
 }
 
-/// Ratios that were stored, by row and column.
+/// Stored ratios by row and column.
 #[derive(Debug, Default, PartialEq)]
 struct Stored(BTreeMap<(String, String), f64>);
 

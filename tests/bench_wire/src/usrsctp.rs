@@ -7,12 +7,12 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use crate::subject::{Amount, Paced};
 use crate::{Failure, process};
 
-/// Of each direction, as associations of ours begin with.
+/// Buffer of each direction: the initial one of this project's associations.
 const BUFFER_BYTES: u32 = 2 << 20;
 const LISTENER: &str = "--local 127.0.0.1 --udp 29900 --remote-udp 29899 --sctp 5001 discard";
 const CALLER: &str = "--local 127.0.0.1 --remote 127.0.0.1 --udp 29899 --remote-udp 29900 --sctp 5002 --remote-sctp 5001 --end shutdown flood";
 
-/// Whether the peer can be built here.
+/// Returns `true` if the peer can be built here.
 pub(crate) fn is_there() -> bool {
     Path::new("/usr/include/usrsctp.h").exists() && program().is_ok()
 }
@@ -28,7 +28,7 @@ fn program() -> Result<PathBuf, Failure> {
     if compiler.status()?.success() { Ok(built) } else { Err("usrsctp_peer.c does not compile".into()) }
 }
 
-/// A running peer, which is ended when it is not needed any more.
+/// A running peer, which is ended when dropped.
 struct Peer {
     process: Child,
     told: Lines<BufReader<ChildStderr>>,
@@ -36,7 +36,7 @@ struct Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -53,7 +53,7 @@ impl Peer {
         Ok(Peer { process, told: BufReader::new(told).lines() })
     }
 
-    /// Reads what it tells up to this event, and returns that line.
+    /// Reads its output up to this event, and returns that line.
     fn wait_for(&mut self, event: &str) -> Result<String, Failure> {
         let wanted = format!("\"event\":\"{event}\"");
         for line in self.told.by_ref() {
@@ -68,7 +68,7 @@ impl Peer {
         Err(format!("usrsctp ended before it told of `{event}`").into())
     }
 
-    /// Waits for its last words and its end.
+    /// Waits for its last output and its end.
     fn finish(mut self) -> Result<String, Failure> {
         let ended = self.wait_for("end")?;
         self.process.wait()?;
@@ -76,7 +76,7 @@ impl Peer {
     }
 }
 
-/// Seconds from the first message received to the last.
+/// Returns the seconds from the first to the last received message.
 fn transfer(amount: Amount, pace: &str) -> Result<f64, Failure> {
     let mut listener = Peer::start(amount, LISTENER)?;
     listener.wait_for("listening")?;
@@ -99,7 +99,7 @@ pub(crate) fn rate(amount: Amount) -> Result<f64, Failure> {
     Ok(amount.mbit_per_s(transfer(amount, "")?))
 }
 
-/// Of both processes, from start to exit. What is offered too fast for it takes longer.
+/// Returns the processor seconds of both processes, from start to exit. A stack that does not keep up takes longer.
 pub(crate) fn cpu_seconds(paced: Paced) -> Result<f64, Failure> {
     let before = process::cpu_seconds()?;
     transfer(paced.amount, &format!(" --mbit-per-s {}", paced.mbit_per_s))?;

@@ -4,8 +4,7 @@ use anabranch_transfer::protocol::{FileTime, MAX_RUNS, Run};
 use anabranch_transfer::{BLOCK_BYTES, Hash, MAX_NAME_BYTES};
 use fastrand::Rng;
 
-/// Names that lead out of a folder, look like others, are no names at all, or are in the way of what an
-/// [`Inbox`](crate::Inbox) holds.
+/// Names that lead out of a folder, resemble others, are invalid, or conflict with the content of an [`Inbox`](crate::Inbox).
 const NAMES: [&str; 68] = [
     "",
     ".",
@@ -77,20 +76,21 @@ const NAMES: [&str; 68] = [
     "x.anabranch-part/y",
 ];
 
-/// A name: one of those, one that is too long or nearly so, or a short one that others come upon, too.
+/// Returns a name: one of those, one that is too long or nearly so, or a short one that other peers choose, too.
 pub fn name(dice: &mut Rng) -> String {
     match dice.u8(..100) {
         0..40 => NAMES[dice.usize(..NAMES.len())].to_owned(),
         40..46 => long_name(dice),
         46..57 => format!("d{}/f{}", dice.u8(..3), dice.u8(..20)),
-        // Through what may be a link by now.
+        // The path may lead through a link.
         57..60 => format!("d{}/f{}/f{}", dice.u8(..3), dice.u8(..20), dice.u8(..5)),
         60..64 => format!("d{}", dice.u8(..3)),
         _ => format!("f{}", dice.u8(..60)),
     }
 }
 
-/// Where a symbolic link may lead: out of the folder, to what an [`Inbox`](crate::Inbox) holds, or to what others come upon.
+/// Returns the target of a symbolic link: out of the folder, to the content of an [`Inbox`](crate::Inbox), or to names that other
+/// peers choose.
 pub fn target(dice: &mut Rng) -> String {
     let targets = [
         "..",
@@ -129,7 +129,7 @@ fn long_name(dice: &mut Rng) -> String {
     }
 }
 
-/// A number: small, at the edge of something, or any.
+/// Returns a number: small, at a limit, or any.
 pub fn number(dice: &mut Rng) -> u64 {
     let block = u64::from(BLOCK_BYTES);
     let edges = [
@@ -162,7 +162,7 @@ pub fn number(dice: &mut Rng) -> u64 {
     }
 }
 
-/// The same in 32 bits.
+/// Returns such a number in 32 bits.
 pub fn small_number(dice: &mut Rng) -> u32 {
     match dice.u8(..3) {
         0 => u32::try_from(number(dice)).unwrap_or(u32::MAX),
@@ -171,21 +171,21 @@ pub fn small_number(dice: &mut Rng) -> u32 {
     }
 }
 
-/// A time: of a file that is there, around 1970, or out of what a file system can keep.
+/// Returns a time: of an existing file, around 1970, or outside of the range of a file system.
 pub fn changed(dice: &mut Rng) -> FileTime {
     let seconds = [1_000_000_000, 5, 0, -1, i64::from(u32::MAX), 1 << 40, i64::MAX, i64::MIN, i64::MIN + 1];
     let nanos = [0, 1, 999_999_999];
     FileTime { seconds: seconds[dice.usize(..seconds.len())], nanos: nanos[dice.usize(..nanos.len())] }
 }
 
-/// A hash that is nothing's.
+/// Returns a hash without content.
 pub fn hash(dice: &mut Rng) -> Hash {
     let mut bytes = [0; Hash::LEN];
     dice.fill(&mut bytes);
     Hash(bytes)
 }
 
-/// Runs in order with gaps, as an answer may have them: none, few, as many as may be, up to the last block there can be.
+/// Returns runs in order with gaps, as in an answer: none, few, or the maximum, up to the last possible block.
 pub fn runs(dice: &mut Rng) -> Vec<Run> {
     let most = match dice.u8(..20) {
         0..8 => 0,
@@ -204,7 +204,7 @@ pub fn runs(dice: &mut Rng) -> Vec<Run> {
     runs
 }
 
-/// A text for people, with what a terminal would obey.
+/// Returns text for people, with control sequences of terminals.
 pub fn text(dice: &mut Rng) -> String {
     let texts = ["", "no", "\x1b]0;owned\x07\x1b[2J", "\u{202e}on", "two\nlines\r", "é"];
     let text = texts[dice.usize(..texts.len())];

@@ -1,4 +1,4 @@
-//! A folder that a server may fill, with links that lead out of it, beside a tree that nobody may touch.
+//! A folder that a server may fill, with links that lead out of it, next to a tree that must not change.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, Permissions};
@@ -10,13 +10,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use anabranch_transfer::{Folder, Hash, OnClash, Store};
 use tempfile::TempDir;
 
-/// What every file outside of the inbox holds, and nothing inside does.
+/// Content of every file outside of the inbox, and of no file inside.
 pub const MARKER: &[u8] = b"this is outside of the inbox";
 
-/// When everything here was changed: in the past, so that a change shows.
+/// Time of the latest change of all files: in the past, so that a change is visible.
 const CHANGED: Duration = Duration::from_secs(1_000_000_000);
 
-/// The files, folders and links below a folder.
+/// Files, folders and links below a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree(BTreeMap<PathBuf, Entry>);
 
@@ -37,15 +37,15 @@ enum What {
 }
 
 impl Tree {
-    /// Reads everything below `path`, which itself is included, and follows no link.
+    /// Reads all entries below `path`, including `path` itself, and follows no link.
     ///
     /// # Errors
-    /// If something cannot be read.
+    /// An entry cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut tree = Tree(BTreeMap::new());
         let mut left = vec![PathBuf::new()];
         while let Some(inside) = left.pop() {
-            // Joined with nothing it would end in a slash, which no file may.
+            // Joined with an empty path it would end in a slash, which is invalid for a file.
             let at = if inside.as_os_str().is_empty() { path.to_owned() } else { path.join(&inside) };
             let metadata = fs::symlink_metadata(&at)?;
             let what = if metadata.is_dir() {
@@ -67,7 +67,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// What differs in `now`, one line for each path.
+    /// Returns the differences of `now`, one line for each path.
     pub fn changes(&self, now: &Tree) -> Vec<String> {
         let paths = self.0.keys().chain(now.0.keys().filter(|path| !self.0.contains_key(*path)));
         paths
@@ -77,20 +77,20 @@ impl Tree {
     }
 }
 
-/// A file's hash, by pieces: one that a peer made huge takes no memory.
+/// Returns a file's hash. It is read in pieces, so that a huge file of a peer takes no memory.
 fn hash(path: &Path) -> io::Result<Hash> {
     let mut hasher = blake3::Hasher::new();
-    // A file with holes that nobody could read through is told apart by its length.
+    // A huge file with holes, which would take too long to read, is identified by its length.
     if fs::metadata(path)?.len() <= 64 << 20 {
         hasher.update_reader(File::open(path)?)?;
     }
     Ok(Hash(*hasher.finalize().as_bytes()))
 }
 
-/// A folder to receive in.
+/// A folder for received files.
 ///
-/// It holds files (`existing`, `empty`, `big` of two blocks), a folder `kept` with a file `inside`, a link `alias` to that folder,
-/// and links that lead out: `out` and `absolute` to a folder, `link` to a file, `dangling` to a file that is not there, `loop` to
+/// It contains files (`existing`, `empty`, `big` of two blocks), a folder `kept` with a file `inside`, a link `alias` to that
+/// folder, and links that lead out: `out` and `absolute` to a folder, `link` to a file, `dangling` to a missing file, `loop` to
 /// itself.
 #[derive(Debug)]
 pub struct Inbox {
@@ -100,18 +100,18 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Makes it in a temporary folder.
+    /// Creates it in a temporary folder.
     ///
     /// # Errors
-    /// If that cannot be written to.
+    /// The folder cannot be written to.
     pub fn new() -> io::Result<Self> {
         Inbox::fill(tempfile::tempdir()?)
     }
 
-    /// Makes it in a folder of its own below `path`.
+    /// Creates it in a separate folder below `path`.
     ///
     /// # Errors
-    /// If that cannot be written to.
+    /// The folder cannot be written to.
     pub fn new_in(path: &Path) -> io::Result<Self> {
         Inbox::fill(tempfile::tempdir_in(path)?)
     }
@@ -144,17 +144,17 @@ impl Inbox {
         Ok(Inbox { outside: outside_of(root.path())?, root, existing })
     }
 
-    /// The folder to receive in.
+    /// Returns the folder for received files.
     pub fn path(&self) -> PathBuf {
         self.root.path().join("inbox")
     }
 
-    /// The tree that nobody may touch.
+    /// Returns the tree that must not change.
     pub fn outside(&self) -> PathBuf {
         self.root.path().join("outside")
     }
 
-    /// The folder as a store.
+    /// Returns the folder as a store.
     ///
     /// # Panics
     /// If it cannot be opened.
@@ -162,7 +162,7 @@ impl Inbox {
         Store::Folder(self.folder(on_clash))
     }
 
-    /// The folder as one to offer files of.
+    /// Returns the folder for offering its files.
     ///
     /// # Panics
     /// If it cannot be opened.
@@ -170,18 +170,18 @@ impl Inbox {
         Folder::open(&self.path(), on_clash).expect("a folder")
     }
 
-    /// What was changed outside of the folder, and what became of the files and links that were in it: nothing should.
+    /// Returns changes outside of the folder, and of the files and links that it had at the beginning: there should be none.
     pub fn damage(&self) -> Vec<String> {
         self.damage_where(|_| true)
     }
 
-    /// The same, of what was in the folder only where `matters` says so.
+    /// Returns the same, with only those changes within the folder for which `matters` is `true`.
     pub fn damage_where(&self, matters: impl Fn(&Path) -> bool) -> Vec<String> {
         let outside = outside_of(self.root.path()).map(|now| self.outside.changes(&now));
         let mut damage = outside.unwrap_or_else(|error| vec![error.to_string()]);
         let now = Tree::read(&self.path()).unwrap_or(Tree(BTreeMap::new()));
         for (path, before) in &self.existing {
-            // A folder's time changes with what is put into it.
+            // The time of a folder changes with its entries.
             let is_same = |now: &Entry| match before.what {
                 What::Folder => (now.mode, now.inode, &now.what) == (before.mode, before.inode, &before.what),
                 _ => now == before,
@@ -194,10 +194,10 @@ impl Inbox {
         damage
     }
 
-    /// Links that were not there at the beginning and lead out of the folder at the top of their name, or are in none.
+    /// Returns new links that lead out of the folder at the top of their name, or that are in no folder.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// The folder cannot be read.
     pub fn links_astray(&self) -> io::Result<Vec<String>> {
         let (now, inbox) = (Tree::read(&self.path())?, self.path().canonicalize()?);
         let is_astray = |path: &&PathBuf| {
@@ -205,7 +205,7 @@ impl Inbox {
             let is_new = self.existing.get(*path).map(|entry| &entry.what) != entry;
             let top = path.components().next().filter(|_| path.components().count() > 1);
             let is_inside = |real: PathBuf| top.is_some_and(|top| real.starts_with(inbox.join(top)));
-            // What leads nowhere leads nowhere else.
+            // A dangling link leads to no other place.
             is_new
                 && matches!(entry, Some(What::Link(_)))
                 && (top.is_none() || inbox.join(path).canonicalize().is_ok_and(|real| !is_inside(real)))
@@ -213,10 +213,10 @@ impl Inbox {
         Ok(now.0.keys().filter(is_astray).map(|path| path.to_string_lossy().into_owned()).collect())
     }
 
-    /// The files that were not there at the beginning, except for those that the program keeps for itself, which are hidden.
+    /// Returns new files, except for the program's own hidden ones.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// The folder cannot be read.
     pub fn new_files(&self) -> io::Result<Vec<String>> {
         let now = Tree::read(&self.path())?;
         let is_new = |path: &&PathBuf| {
@@ -231,7 +231,7 @@ impl Inbox {
     }
 }
 
-/// Everything beside the inbox.
+/// Returns all entries next to the inbox.
 fn outside_of(root: &Path) -> io::Result<Tree> {
     let mut tree = Tree::read(&root.join("outside"))?;
     for entry in fs::read_dir(root)? {

@@ -1,11 +1,11 @@
 //! A hostile peer for the transfer protocol.
 //!
-//! [`Peer`] speaks the protocol over a real association, in either role and from either side, and sends whatever it is told to:
-//! valid messages in any order, [blocks](block) whole, half or with a hash that is not theirs, raw bytes on any stream, or
-//! nothing but `Alive`. A slice of [`Packet`]s can be sent again over another association.
+//! [`Peer`] speaks the protocol over a real association, in either role and on either side, and sends any data on request: valid
+//! messages in any order, [blocks](block) complete, in part or with a wrong hash, raw bytes on any stream, or only `Alive`. A slice
+//! of [`Packet`]s can be sent again over another association.
 //!
-//! [`random`] drives such a peer at random against a server and against the functions `push` and `pull`, and checks what must
-//! hold whatever it says. [`Inbox`] is a folder beside a tree that nobody may touch; [`resources`] reads what the process uses.
+//! [`random`] drives such a peer at random against a server and against the functions `push` and `pull`, and checks invariants.
+//! [`Inbox`] is a folder next to a tree that must not change. [`resources`] reads the resources of the process.
 //!
 //! A peer that offers a file and sends a block with a hash of other content:
 //!

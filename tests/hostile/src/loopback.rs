@@ -1,4 +1,4 @@
-//! Hosts on loopback addresses, and a server behind one.
+//! Hosts on loopback addresses, and a server on one of them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use anabranch_net::{Association, ConnectError, Guard, Host, PathAddress, Peer, Protection, config};
 use anabranch_transfer::{Report, Server, ServerOptions, Store};
 
-/// The address of every host here. Each has a UDP port and an SCTP port of its own.
+/// Address of every host here. Each has its own UDP and SCTP port.
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-/// A host that accepts, without a limit on handshakes: a test makes thousands of associations from one address.
+/// Returns a host that accepts, without a limit on handshakes: a test opens thousands of associations from one address.
 ///
 /// # Panics
-/// If nothing can be bound.
+/// No address can be bound.
 pub fn accepting() -> Host {
     let rate = any_rate();
     Host::builder(Protection::Insecure)
@@ -29,10 +29,10 @@ fn any_rate() -> anabranch_net::RateLimit {
     anabranch_net::RateLimit { per_second: 1_000_000, burst: 1_000_000 }
 }
 
-/// A host to connect from.
+/// Returns a host to connect from.
 ///
 /// # Panics
-/// If nothing can be bound.
+/// No address can be bound.
 pub fn client() -> Host {
     Host::builder(Protection::Insecure)
         .local(SocketAddr::new(ADDRESS, 0))
@@ -40,7 +40,7 @@ pub fn client() -> Host {
         .expect("a loopback address can be bound")
 }
 
-/// An association with an accepting host, from a host of its own.
+/// Opens an association with an accepting host, from a host of its own.
 ///
 /// # Errors
 /// As [`Host::connect`].
@@ -48,26 +48,26 @@ pub async fn connect(server: &Host) -> Result<Association, ConnectError> {
     connect_from(&client(), server).await
 }
 
-/// An association from a host that has none with that one.
+/// Opens an association from a host without one to the same server.
 pub(crate) async fn connect_from(client: &Host, server: &Host) -> Result<Association, ConnectError> {
     let remote = server.local_addresses()[0];
     let to = Peer::new([PathAddress::over_udp(ADDRESS, remote)]).sctp_port(server.sctp_port());
     client.connect(to, config("sctp").expect("a scheme")).await
 }
 
-/// A server that serves whoever connects, until it is dropped.
+/// A server for all peers, until it is dropped.
 #[derive(Debug)]
 pub struct Serving {
-    /// Where it listens.
+    /// Host on which it listens.
     pub host: Host,
-    /// The server.
+    /// The server itself.
     pub server: Server,
     ended: Arc<AtomicU64>,
     begun: Arc<AtomicU64>,
 }
 
 impl Serving {
-    /// Starts a server on a host of its own. To be called in a tokio runtime.
+    /// Starts a server on a host of its own. Call it in a tokio runtime.
     pub fn start(store: Store, options: ServerOptions) -> Self {
         let (host, server) = (accepting(), Server::new(store, options));
         let (begun, ended) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
@@ -86,7 +86,7 @@ impl Serving {
         Serving { host, server, ended, begun }
     }
 
-    /// Associations that were accepted and whose service has not ended.
+    /// Returns the number of accepted associations whose service has not ended.
     pub fn running(&self) -> u64 {
         let ended = self.ended.load(Ordering::SeqCst);
         self.begun.load(Ordering::SeqCst).saturating_sub(ended)

@@ -1,4 +1,4 @@
-//! What a peer sends: control messages, segments, and bytes that are neither.
+//! Data that a peer sends: control messages, segments, and bytes that are neither.
 
 use anabranch_transfer::Hash;
 use anabranch_transfer::PeerText;
@@ -7,24 +7,24 @@ use anabranch_transfer::protocol::{
 };
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// A message of the association, as it leaves.
+/// A message of the association before its transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The stream it leaves on.
+    /// Stream of the message.
     pub stream: u16,
-    /// Whether it takes no part in the order of that stream.
+    /// Set if it is delivered unordered.
     pub unordered: bool,
-    /// Its bytes; never empty, which SCTP cannot carry.
+    /// Payload; never empty, which SCTP cannot carry.
     pub bytes: Bytes,
 }
 
 impl Packet {
-    /// A control message on the stream for them.
+    /// Returns a control message on its stream.
     pub fn control(message: &Message) -> Self {
         Packet::raw(CONTROL_STREAM, message.encode())
     }
 
-    /// A segment, whether or not its lengths agree. [`Segment::decode`] is the inverse where they do.
+    /// Returns a segment, even if its lengths disagree. [`Segment::decode`] is the inverse if they agree.
     pub fn segment(segment: &Segment) -> Self {
         let mut bytes = BytesMut::with_capacity(20 + segment.content.len() + Hash::LEN);
         bytes.put_u32(segment.id);
@@ -38,16 +38,16 @@ impl Packet {
         Packet { stream: DATA_STREAM, unordered: true, bytes: bytes.freeze() }
     }
 
-    /// Any bytes on any stream, in order.
+    /// Returns any bytes on any stream, in order.
     pub fn raw(stream: u16, bytes: impl Into<Bytes>) -> Self {
         Packet { stream, unordered: false, bytes: bytes.into() }
     }
 }
 
-/// The segments of a block, with whatever hash. A part of them is a block that was half sent.
+/// Returns the segments of a block with any hash. A part of them is an incomplete block.
 ///
 /// # Panics
-/// If the block is longer than 4 GiB.
+/// The block is longer than 4 GiB.
 pub fn block(id: u32, index: u64, content: &[u8], hash: Hash) -> Vec<Packet> {
     let block_len = u32::try_from(content.len()).expect("a block is short");
     let pieces = content.len().div_ceil(MAX_SEGMENT_BYTES);
@@ -64,7 +64,7 @@ pub fn block(id: u32, index: u64, content: &[u8], hash: Hash) -> Vec<Packet> {
     content.chunks(MAX_SEGMENT_BYTES).enumerate().map(segment).collect()
 }
 
-/// The root of a file with blocks of these hashes, computed here and not by the code under test.
+/// Returns the root of a file with blocks of these hashes, computed independently of the tested code.
 pub fn root(blocks: impl IntoIterator<Item = Hash>) -> Hash {
     let mut hasher = blake3::Hasher::new();
     for block in blocks {
@@ -73,10 +73,10 @@ pub fn root(blocks: impl IntoIterator<Item = Hash>) -> Hash {
     Hash(*hasher.finalize().as_bytes())
 }
 
-/// A text as it came. Elsewhere nobody gets at that, so that nothing is shown which a terminal would obey; a test compares it with
+/// Returns a text unescaped. Other code cannot access it, so that a terminal never gets control sequences; a test compares it with
 /// names of files.
 pub(crate) fn raw(text: PeerText) -> String {
-    // The variant, the reason, and the length in groups of seven bits are before it.
+    // The variant, the reason, and the length in groups of seven bits precede it.
     let bytes = Message::Fail(Failure { reason: Reason::Clash, text }).encode();
     let length = bytes[2..].iter().take_while(|byte| **byte & 0x80 != 0).count() + 1;
     String::from_utf8(bytes[2 + length..].to_vec()).expect("a text")

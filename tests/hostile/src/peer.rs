@@ -1,4 +1,4 @@
-//! A peer that says what it is told to.
+//! A peer that sends messages on request.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,31 +13,31 @@ use bytes::Bytes;
 use crate::loopback::connect;
 use crate::packet::Packet;
 
-/// How long [`Peer::hear_until`] waits. Longer than anything takes here, on any machine.
+/// Time that [`Peer::hear_until`] waits. It exceeds all durations here, on any machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Who offers, unless the caller says somebody else.
+/// Default identity of the peer that offers.
 const SENDER: [u8; SenderId::LEN] = [9; SenderId::LEN];
-/// How often a peer that only shows that it is there says so.
+/// Interval of the messages of a peer that only shows that it is alive.
 const ALIVE_EVERY: Duration = Duration::from_millis(500);
 
-/// One side of a transfer, over an association.
+/// One side of a transfer over an association.
 #[derive(Debug)]
 pub struct Peer(Association);
 
-/// What came from the other side.
+/// Data from the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A control message, the first one included.
     Control(Message),
     /// A segment.
     Data(Segment),
-    /// Something that the protocol does not know.
+    /// Data that is invalid in the protocol.
     Unreadable(Bytes),
-    /// The association is over.
+    /// The association has ended.
     Ended,
 }
 
-/// The association is over, or nothing was heard for a minute.
+/// The association has ended, or there was no message for a minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone(String);
 
@@ -54,23 +54,23 @@ fn gone(why: impl fmt::Display) -> Gone {
 }
 
 impl Peer {
-    /// Speaks over an association, which either side may have opened.
+    /// Returns a peer on an association, which either side may have opened.
     pub fn over(association: Association) -> Self {
         Peer(association)
     }
 
-    /// Connects and says that it will offer files. Returns after the answer.
+    /// Connects and announces that it will offer files. Returns after the answer.
     ///
     /// # Errors
-    /// If it was refused.
+    /// The server refused.
     pub async fn push_to(server: &Host, session: [u8; 16]) -> Result<Self, Gone> {
         Peer::push_with(server, session, Wishes::default()).await
     }
 
-    /// The same with what it asks of the receiver.
+    /// Connects in the same way, with requests to the receiver.
     ///
     /// # Errors
-    /// If it was refused.
+    /// The server refused.
     pub async fn push_with(server: &Host, session: [u8; 16], wishes: Wishes) -> Result<Self, Gone> {
         let peer = Peer(connect(server).await.map_err(gone)?);
         let sender = SenderId::from_bytes(SENDER);
@@ -79,10 +79,10 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Connects and asks for these names with this window. Returns after the answer.
+    /// Connects and requests these names with this window. Returns after the answer.
     ///
     /// # Errors
-    /// If it was refused.
+    /// The server refused.
     pub async fn pull_from(
         server: &Host,
         session: [u8; 16],
@@ -100,10 +100,10 @@ impl Peer {
         Ok(peer)
     }
 
-    /// As the side that accepted: hears what the other side wants, and welcomes it, with this window if it offers.
+    /// Reads the other side's intent as the accepting side, and welcomes it, with this window if the other side offers.
     ///
     /// # Errors
-    /// If it says something else first.
+    /// The other side sends another message first.
     pub async fn welcome(association: Association, window_blocks: u32) -> Result<(Self, Intent), Gone> {
         let peer = Peer(association);
         let first = peer.hear_until(|_| true).await?;
@@ -119,7 +119,7 @@ impl Peer {
     /// Sends one packet.
     ///
     /// # Errors
-    /// If the association is over, or has no such stream.
+    /// The association has ended, or lacks the stream.
     pub async fn send(&self, packet: &Packet) -> Result<(), Gone> {
         let Packet { stream, unordered, bytes } = packet;
         let options =
@@ -127,7 +127,7 @@ impl Peer {
         self.0.send(bytes.clone(), options).await.map_err(gone)
     }
 
-    /// Sends packets one after the other; those that were sent before are a replay.
+    /// Sends packets one after the other. Packets that were sent before are a replay.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -138,7 +138,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends a control message, whether or not it has a place here.
+    /// Sends a control message, even if it is invalid at this point.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -146,7 +146,7 @@ impl Peer {
         self.send(&Packet::control(message)).await
     }
 
-    /// Offers something that was changed in 1970.
+    /// Offers an entry that was changed in 1970.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -155,7 +155,7 @@ impl Peer {
         self.say(&Message::Offer(Offer { id, name: name.into(), kind, changed, mode: 0o644 })).await
     }
 
-    /// The next thing that the other side says. Cancel-safe.
+    /// Returns the next message of the other side. Cancel-safe.
     pub async fn hear(&self) -> Heard {
         match self.0.recv().await {
             Ok(Some(packet)) => read(packet.stream, packet.payload),
@@ -163,10 +163,10 @@ impl Peer {
         }
     }
 
-    /// The first control message that fits, past everything else but a `Fail`.
+    /// Returns the first control message that fits. Ignores all others except `Fail`.
     ///
     /// # Errors
-    /// If the association ends, the other side says `Fail`, or nothing fits within a minute.
+    /// The association ends, the other side sends `Fail`, or no message fits within a minute.
     pub async fn hear_until(&self, fits: impl Fn(&Message) -> bool) -> Result<Message, Gone> {
         let heard = async {
             loop {
@@ -181,7 +181,7 @@ impl Peer {
         tokio::time::timeout(TIMEOUT, heard).await.map_err(gone)?
     }
 
-    /// Sends nothing but `Alive`, and hears nothing, until the other side has ended the association or `time` has passed.
+    /// Sends only `Alive`, and reads nothing, until the other side has ended the association or `time` has passed.
     pub async fn show_only_that_it_is_there(&self, time: Duration) {
         let alive = async {
             while self.say(&Message::Alive).await.is_ok() {
@@ -191,12 +191,12 @@ impl Peer {
         let _ = tokio::time::timeout(time, alive).await;
     }
 
-    /// Ends the association at once, in the middle of whatever it is.
+    /// Aborts the association in any state.
     pub fn abort(&self) {
         self.0.abort();
     }
 
-    /// The association, for what is below the protocol.
+    /// Returns the association, for the layer below the protocol.
     pub fn association(&self) -> &Association {
         &self.0
     }

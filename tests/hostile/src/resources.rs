@@ -1,4 +1,4 @@
-//! What this process uses, as Linux tells it.
+//! Resources of this process, as Linux reports them.
 
 use std::fs;
 use std::panic;
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// Descriptors that are open.
+/// Returns the number of open descriptors.
 ///
 /// # Panics
-/// Where there is no `/proc`.
+/// If there is no `/proc`.
 pub fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").expect("Linux").count()
 }
 
-/// The most memory that was ever resident, in bytes.
+/// Returns the largest resident memory so far, in bytes.
 ///
 /// # Panics
-/// Where there is no `/proc`.
+/// If there is no `/proc`.
 pub fn peak_resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
@@ -25,7 +25,7 @@ pub fn peak_resident_bytes() -> u64 {
     kibibytes.expect("a number") << 10
 }
 
-/// Counts panics from now on, those of threads and tasks that nobody asks included, and reports them as before.
+/// Counts panics from now on, including those of detached threads and tasks, and reports them as before.
 pub fn count_panics() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panicked| {
@@ -34,7 +34,7 @@ pub fn count_panics() {
     }));
 }
 
-/// Panics since [`count_panics`].
+/// Returns the number of panics since [`count_panics`].
 pub fn panics() -> u64 {
     PANICS.load(Ordering::SeqCst)
 }

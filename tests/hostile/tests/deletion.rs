@@ -1,4 +1,4 @@
-//! What a peer can have removed, and what it cannot.
+//! Entries that a peer can remove, and entries that it cannot.
 
 use std::fs;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use anabranch_transfer::{
     push,
 };
 
-/// Longer than anything here takes, on any machine.
+/// Time that exceeds all durations here, on any machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -22,7 +22,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
-/// A server that lets senders remove things, and a peer that has asked for that.
+/// Returns a server that lets senders remove entries, and a peer that has requested this.
 async fn deleting() -> (Inbox, Serving, Peer) {
     let inbox = Inbox::new().expect("made");
     let options =
@@ -42,13 +42,13 @@ async fn list(peer: &Peer, folder: &str, names: &[&str]) {
     peer.say(&listing(folder, names, true)).await.expect("said");
 }
 
-/// Offers a folder, and hears what came of it.
+/// Offers a folder, and waits for the outcome.
 async fn offer_folder(peer: &Peer, id: u32, name: &str) {
     peer.offer(id, name, Kind::Folder).await.expect("said");
     peer.hear_until(|message| matches!(message, Message::Done { .. })).await.expect("an outcome");
 }
 
-/// Why the next thing was not removed; `None` if it was.
+/// Returns the reason for which the next entry was not removed, or `None` if it was.
 async fn deletion_failure(peer: &Peer) -> Option<Reason> {
     let heard =
         peer.hear_until(|message| matches!(message, Message::Deleted { .. })).await.expect("an answer");
@@ -68,7 +68,7 @@ fn only_folders_that_were_offered_are_emptied_and_nothing_outside_of_them() {
         offer_folder(&peer, 0, "kept").await;
         list(&peer, "kept", &[]).await;
         assert_eq!(deletion_failure(&peer).await, None);
-        // It is in no folder that was offered, and a file besides.
+        // The entry is a file that is in no offered folder.
         list(&peer, "existing", &[]).await;
         assert_eq!(deletion_failure(&peer).await, Some(Reason::NotAllowed));
         drop(peer);
@@ -152,7 +152,7 @@ fn folder_behind_a_link_is_refused_and_nothing_is_removed() {
 #[test]
 fn nothing_is_removed_where_that_was_not_agreed() {
     run(async {
-        // A sender that did not ask cannot list anything, whether or not it is allowed.
+        // A sender without the request cannot list entries, even if it is allowed to.
         for allow_delete in [false, true] {
             let inbox = Inbox::new().expect("made");
             let options = ServerOptions { allow_delete, ..ServerOptions::default() };
@@ -172,7 +172,7 @@ fn nothing_is_removed_where_that_was_not_agreed() {
             serving.idle().await;
             assert_eq!(inbox.damage(), Vec::<String>::new());
         }
-        // Nor can a host whom nobody has asked.
+        // Neither can a host without the request.
         let (inbox, host) = (Inbox::new().expect("made"), accepting());
         let fetches = async {
             let never = || std::future::pending::<Result<_, TransferError>>();

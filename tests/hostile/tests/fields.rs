@@ -1,4 +1,4 @@
-//! What bounds the fields of the transfer protocol that a peer controls. The book's trust table names these tests.
+//! Bounds of the fields of the transfer protocol that a peer controls. The book's trust table names these tests.
 
 use std::fs;
 use std::io::Cursor;
@@ -15,9 +15,9 @@ use anabranch_transfer::{
     TransferError, push,
 };
 
-/// Longer than anything here takes, on any machine.
+/// Time that exceeds all durations here, on any machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long it is listened for what must not come.
+/// Time to wait for messages that must not arrive.
 const QUIET: Duration = Duration::from_millis(300);
 const MIB: usize = BLOCK_BYTES as usize;
 
@@ -28,7 +28,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(TIMEOUT, test).await.expect("in time") })
 }
 
-/// A server on an inbox, and a peer that has said that it will offer files.
+/// Returns a server on an inbox, and a peer that has announced that it will offer files.
 async fn pushing() -> (Inbox, Serving, Peer) {
     let inbox = Inbox::new().expect("made");
     let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());
@@ -36,7 +36,7 @@ async fn pushing() -> (Inbox, Serving, Peer) {
     (inbox, serving, peer)
 }
 
-/// A server that offers a file of so many blocks, a peer that has asked for it with this window, and the offer.
+/// Returns a server that offers a file with this number of blocks, a peer that has requested it with this window, and the offer.
 async fn pulling(blocks: usize, window_blocks: u32) -> (Inbox, Serving, Peer, Offer) {
     let inbox = Inbox::new().expect("made");
     fs::write(inbox.path().join("file"), noise(blocks)).expect("written");
@@ -57,12 +57,12 @@ fn hashes(content: &[u8]) -> Vec<Hash> {
     content.chunks(MIB).map(Hash::of).collect()
 }
 
-/// Takes an offer, except for these blocks.
+/// Accepts an offer, except for these blocks.
 async fn take(peer: &Peer, id: u32, have: Vec<Run>) {
     peer.say(&Message::Answer { id, answer: Answer::Take { have } }).await.expect("said");
 }
 
-/// The index of the next block that arrives whole; `None` if none does for a while.
+/// Returns the index of the next block that arrives completely, or `None` if none does for a while.
 async fn next_block(peer: &Peer) -> Option<u64> {
     loop {
         match tokio::time::timeout(QUIET, peer.hear()).await {
@@ -89,7 +89,7 @@ async fn outcome(peer: &Peer) -> Outcome {
     outcome
 }
 
-/// Sends `sources` to a peer that says `welcome` and is then given to `peer`.
+/// Sends `sources` to a peer that sends `welcome` and is then passed to `peer`.
 async fn pushed_to<F: Future<Output = ()>>(
     window_blocks: u32,
     source: SendSource,
@@ -187,7 +187,7 @@ fn numbers_that_do_not_grow_and_too_many_offers_end_the_transfer() {
         peer.offer(3, "b", file()).await.expect("said");
         assert!(is_refused(&peer).await);
 
-        // No number is behind the greatest one.
+        // No number follows the greatest one.
         let (_inbox, _serving, peer) = pushing().await;
         peer.offer(u32::MAX, "a", file()).await.expect("said");
         assert!(is_refused(&peer).await);
@@ -361,7 +361,7 @@ fn a_block_that_is_wanted_again_twice_at_once_leaves_the_root_as_it_is() {
         take(&peer, offer.id, Vec::new()).await;
         assert_eq!(next_block(&peer).await, Some(0));
         let again = Packet::control(&Message::Block { id: offer.id, index: 0, good: false });
-        // Either that is refused, or all goes well. A refusal ends the association, and nothing more can be sent then.
+        // Either the block is refused, or all goes well. A refusal ends the association, and nothing more can be sent then.
         let _ = peer.send_all(&[again.clone(), again]).await;
         loop {
             match peer.hear().await {
@@ -419,7 +419,7 @@ fn a_stream_is_as_long_as_what_arrived_of_it() {
 #[test]
 fn a_name_that_was_stored_with_any_time_can_be_offered_again() {
     run(async {
-        // A file system in memory keeps 64 bits of a time; others keep fewer, and show nothing here.
+        // A file system in memory stores 64 bits of a time. Others store fewer, and the test has no effect there.
         let memory = std::path::Path::new("/dev/shm");
         let inbox = if memory.is_dir() { Inbox::new_in(memory) } else { Inbox::new() }.expect("made");
         let serving = Serving::start(inbox.store(OnClash::Refuse), ServerOptions::default());

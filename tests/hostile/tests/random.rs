@@ -1,6 +1,6 @@
-//! A peer that says anything in any order harms nobody.
+//! A peer that sends any message in any order causes no harm.
 //!
-//! `ANABRANCH_HOSTILE_MESSAGES` says how many messages it sends, `ANABRANCH_HOSTILE_SEED` which ones.
+//! `ANABRANCH_HOSTILE_MESSAGES` is the number of its messages, and `ANABRANCH_HOSTILE_SEED` selects them.
 
 #![allow(
     clippy::disallowed_macros,
@@ -17,15 +17,15 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Messages of a run that nobody has asked to be longer.
+/// Default number of messages of a run.
 const MESSAGES: u64 = 20_000;
-/// Shorter runs at most after one in which no deletion was heard.
+/// Maximum number of shorter runs after one without a reported deletion.
 const MORE_RUNS: u32 = 4;
-/// What may be resident at most: six associations at a time, with what the protocol lets each of them fill.
+/// Maximum resident memory: six concurrent associations, with the data that the protocol lets each of them fill.
 const MOST_RESIDENT: u64 = 600 << 20;
-/// What may be left on the heap after everything has ended: what the runtime and the harness keep.
+/// Maximum heap after the end of all associations: the memory of the runtime and the harness.
 const MOST_LEFT: usize = 16 << 20;
-/// How long sockets and threads may take to go away.
+/// Maximum time for sockets and threads to end.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 fn live() -> usize {
@@ -49,7 +49,7 @@ fn a_peer_that_says_anything_in_any_order_harms_nobody() {
     let seed = setting("ANABRANCH_HOSTILE_SEED").unwrap_or(1);
     let messages = setting("ANABRANCH_HOSTILE_MESSAGES").unwrap_or(MESSAGES);
     println!("seed {seed}, {messages} messages");
-    // The first runtime of a process may open descriptors that stay, for signals.
+    // The first runtime of a process may open permanent descriptors, for signals.
     drop(runtime());
     let (descriptors, heap, began) = (resources::descriptors(), live(), Instant::now());
 
@@ -57,7 +57,7 @@ fn a_peer_that_says_anything_in_any_order_harms_nobody() {
     let attack =
         |options| runtime.block_on(run(options)).unwrap_or_else(|violation: Violation| panic!("{violation}"));
     let mut figures = attack(Options { seed, messages });
-    // How many deletions are heard is a matter of who is faster, so on a busy machine it may take some rounds more.
+    // The number of reported deletions depends on timing, so a busy machine may need some more rounds.
     for _ in 0..MORE_RUNS {
         if messages < MESSAGES || figures.heard_deletions > 0 {
             break;
@@ -79,7 +79,7 @@ fn a_peer_that_says_anything_in_any_order_harms_nobody() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(resources::descriptors(), descriptors, "descriptors are left open");
-    // Nothing is tested by a peer that nobody listens to. A repeated round has one role only.
+    // A peer that is ignored tests nothing. A repeated round has only one role.
     if messages >= MESSAGES {
         assert!(figures.stored_files > messages / 500, "{figures:?}");
         assert!(figures.heard_segments > messages / 500, "{figures:?}");

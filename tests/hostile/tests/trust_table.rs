@@ -1,4 +1,4 @@
-//! The book's trust table has a row for every field, and each row names files and tests that there are.
+//! The book's trust table has a row for every field, and each row names existing files and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use serde_reflection::{
 
 const PAGE: &str = "docs/src/trust-table.md";
 
-/// The table's short names of folders.
+/// Short names of folders in the table.
 const FOLDERS: [(&str, &str); 12] = [
     ("wire/", "crates/wire/src/"),
     ("core/", "crates/core/src/"),
@@ -35,7 +35,7 @@ fn source(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What a short name stands for.
+/// Returns the folder of a short name.
 fn long(short: &str) -> String {
     let folder = FOLDERS.iter().find(|(name, _)| short.starts_with(name));
     let (name, folder) = folder.unwrap_or_else(|| panic!("`{short}` is below no folder that {PAGE} names"));
@@ -51,7 +51,7 @@ struct Row {
     tests: Vec<String>,
 }
 
-/// The rows of all tables of the page.
+/// Returns the rows of all tables of the page.
 fn rows() -> Vec<Row> {
     let (mut rows, mut section) = (Vec::new(), String::new());
     for line in source(PAGE).lines() {
@@ -77,7 +77,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// What stands in backticks.
+/// Returns the texts in backticks.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -108,7 +108,7 @@ fn every_field_of_every_message_of_the_transfer_protocol_has_a_row() {
     assert_same(&defined, &fields_of(&["The transfer protocol"]));
 }
 
-/// The types as their decoders read them: nothing that a peer can send is missing here.
+/// Returns the types as their decoders read them, with all data that a peer can send.
 fn registry() -> Registry {
     let mut tracer = Tracer::new(TracerConfig::default());
     let samples = Samples::new();
@@ -126,7 +126,7 @@ fn registry() -> Registry {
     tracer.registry().unwrap_or_else(|error| panic!("{error}: {}", error.explanation()))
 }
 
-/// Adds the paths of all that is in a type to `paths`, below `path`.
+/// Adds the paths of all fields of a type to `paths`, below `path`.
 fn walk_container(registry: &Registry, name: &str, path: &str, paths: &mut BTreeSet<String>) {
     match &registry[name] {
         ContainerFormat::UnitStruct => {}
@@ -157,7 +157,7 @@ fn walk_variant(
 ) {
     let inside = below(path, &variant.name);
     match &variant.value {
-        // A message without fields has a row of its own; a choice without any has that of its field.
+        // A message without fields has a row of its own. A choice without fields has the row of its field.
         VariantFormat::Unit if path.is_empty() => {
             paths.insert(inside);
         }
@@ -219,7 +219,7 @@ fn every_chunk_parameter_and_error_cause_has_a_row_for_each_of_its_fields() {
     assert_same(&defined, &fields_of(&["Packets", "Chunks", "Parameters", "Error causes"]));
 }
 
-/// The public fields of a struct.
+/// Returns the public fields of a struct.
 fn fields(path: &str, name: &str) -> impl Iterator<Item = String> {
     let text = source(path);
     let (_, body) =
@@ -229,7 +229,7 @@ fn fields(path: &str, name: &str) -> impl Iterator<Item = String> {
     body.lines().filter_map(field).collect::<Vec<_>>().into_iter()
 }
 
-/// The names that a call of a macro gives to numbers.
+/// Returns the names that a macro call gives to numbers.
 fn constants(path: &str, call: &str) -> impl Iterator<Item = String> {
     let text = source(path);
     let (_, body) = text.split_once(&format!("\n{call} {{")).unwrap_or_else(|| panic!("{path}: no {call}"));
@@ -241,7 +241,7 @@ fn constants(path: &str, call: &str) -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
-/// For each chunk type, what a view of it can be asked for, or the fields that its decoded form has.
+/// Returns, for each chunk type, the accessors of its view or the fields of its decoded form.
 fn chunk_fields() -> BTreeSet<String> {
     let (views, fixed) = (views(), fixed());
     let mut all = BTreeSet::new();
@@ -257,7 +257,7 @@ fn chunk_fields() -> BTreeSet<String> {
     all
 }
 
-/// Chunks that are decoded into a view.
+/// Returns chunks that are decoded into a view.
 fn views() -> BTreeMap<String, Vec<String>> {
     let decoders = source("crates/wire/src/chunk/mod.rs");
     let mut views = BTreeMap::new();
@@ -289,7 +289,7 @@ fn accessors(view: &str) -> Vec<String> {
     };
     let mut names: Vec<String> =
         body.lines().filter_map(name).filter(|name| !name.starts_with("raw_")).collect();
-    // The fixed part as one value: its fields have accessors of their own, or are only there.
+    // The fixed part as one value: its fields have their own accessors, or are only present there.
     if names.iter().any(|name| name == "repr") {
         names.retain(|name| name != "repr");
         let repr = if view == "NrSack" { "crates/wire/src/chunk/sack.rs" } else { &path };
@@ -299,7 +299,7 @@ fn accessors(view: &str) -> Vec<String> {
     names
 }
 
-/// Chunks whose fields are in the enum over all chunks.
+/// Returns chunks whose fields are in the enum of all chunks.
 fn fixed() -> BTreeMap<String, Vec<String>> {
     let text = source("crates/wire/src/chunk/mod.rs");
     let (_, body) = text.split_once("pub enum Chunk<'a> {").expect("the enum");
@@ -317,7 +317,7 @@ fn fixed() -> BTreeMap<String, Vec<String>> {
     fixed
 }
 
-/// `ShutdownAck` as `SHUTDOWN_ACK`.
+/// Converts `ShutdownAck` to `SHUTDOWN_ACK`.
 fn constant_case(name: &str) -> String {
     let parts = name.char_indices().flat_map(|(at, letter)| {
         let divides = at > 0 && letter.is_uppercase();
@@ -344,12 +344,12 @@ fn every_row_has_a_bound_a_file_that_exists_and_a_test_that_exists() {
     assert!(wrong.is_empty(), "{PAGE}: {wrong:#?}");
 }
 
-/// Whether `file::function` is a test.
+/// Returns `true` if `file::function` is a test.
 fn is_test(name: &str) -> bool {
     let Some((file, function)) = name.split_once("::") else { return false };
     let Ok(text) = fs::read_to_string(root().join(long(file))) else { return false };
     let Some(at) = text.find(&format!("fn {function}(")) else { return false };
-    // The attributes are right above it.
+    // The attributes directly precede it.
     text[..at]
         .trim_end()
         .lines()

@@ -13,10 +13,10 @@ use anabranch_transfer::{
     pull, push,
 };
 
-/// Longer than any step takes on a slow machine.
+/// Time that exceeds all steps on a slow machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The version of the releases before totals were announced.
+/// Version of the releases before totals were announced.
 const OLD: u16 = 4;
 
 fn run<T>(test: impl Future<Output = T>) -> T {

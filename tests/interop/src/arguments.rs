@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     pub(crate) work: Work,
 }
 
-/// How an association ends.
+/// End of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ending {
     /// The peer ends it.
@@ -62,7 +62,7 @@ pub(crate) enum Ending {
     Abort,
 }
 
-/// When messages are given up.
+/// Limit after which messages are abandoned.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Limit {
     /// After this time.
@@ -74,7 +74,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Of the message with this number.
+    /// Returns the limit of the message with this number.
     pub(crate) fn of(self, number: u32) -> Reliability {
         let lifetime = self.lifetime_ms.map(|ms| Reliability::Lifetime(Span::from_millis(ms)));
         let limit = lifetime.or(self.max_retransmissions.map(Reliability::MaxRetransmissions));
@@ -82,7 +82,7 @@ impl Limit {
     }
 }
 
-/// What is sent and what becomes of what is received.
+/// Data to send, and the use of received data.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Work {
     /// Send every message back as it came.
@@ -133,7 +133,7 @@ fn route(text: &str) -> Result<(SocketAddr, PathAddress), String> {
 }
 
 impl Arguments {
-    /// The local addresses, each once.
+    /// Returns the local addresses, each once.
     pub(crate) fn locals(&self) -> Vec<SocketAddr> {
         let mut locals: Vec<SocketAddr> = self.listen.clone();
         for (local, _) in &self.routes {
@@ -162,5 +162,5 @@ impl Arguments {
     }
 }
 
-/// No test that succeeds waits for as long.
+/// Time limit that exceeds all successful tests.
 pub(crate) const LIMIT: Duration = Duration::from_secs(150);

@@ -1,6 +1,6 @@
-//! This project's side of the tests against other SCTP stacks: one association over real UDP sockets, steered by the command line.
+//! This project's side of the tests with other SCTP stacks: one association over real UDP sockets, controlled by the command line.
 //!
-//! Everything is told on standard error, one JSON object a line; standard output carries content only.
+//! Events are written to standard error, one JSON object per line. Standard output carries only content.
 
 mod arguments;
 mod report;
@@ -95,7 +95,7 @@ async fn end(association: &Association, ending: Ending) -> Result<(), CloseReaso
 
 async fn tell_events(association: Association) {
     let mut events = association.events();
-    // A clone kept here would keep the association from ending with its last handle.
+    // A clone here would prevent the association from ending with its last handle.
     drop(association);
     while let Some(event) = events.next().await {
         if let Ok(AssociationEvent::PathState { path, state }) = event {

@@ -1,4 +1,4 @@
-//! What is told to whoever started this program.
+//! Reports to the program that started this one.
 
 #![allow(clippy::disallowed_macros, reason = "the program prints its results")]
 
@@ -6,12 +6,12 @@ use anabranch_core::Discard;
 use anabranch_net::{CloseReason, Host, Snapshot};
 use serde_json::{Value, json};
 
-/// One line of JSON on standard error.
+/// Writes one line of JSON to standard error.
 pub(crate) fn tell(value: &Value) {
     eprintln!("{value}");
 }
 
-/// The last line: how it ended and what was counted.
+/// Writes the last line: the reason of the end, and the counters.
 pub(crate) async fn end(
     host: &Host,
     outcome: Result<(), CloseReason>,

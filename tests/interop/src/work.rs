@@ -1,4 +1,4 @@
-//! What is sent while an association is up, and what becomes of what is received.
+//! Data that is sent while an association is up, and the processing of received data.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,21 +13,21 @@ use tokio::sync::{mpsc, watch};
 use crate::arguments::{Limit, Work};
 use crate::report::tell;
 
-/// Pieces of standard input that wait to be sent.
+/// Maximum number of pieces of standard input that wait to be sent.
 const READ_AHEAD: usize = 16;
 
-/// What has been received.
+/// Received data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    /// Of those, messages that could not be given up.
+    /// Number of received messages that could not be abandoned.
     pub(crate) reliable: u64,
-    /// Messages that are not what they should be.
+    /// Number of wrong messages.
     wrong: u64,
     first: Option<Instant>,
     last: Option<Instant>,
-    /// Nothing will come any more.
+    /// Set once no more messages will arrive.
     pub(crate) over: bool,
 }
 
@@ -53,12 +53,12 @@ impl Tally {
     }
 }
 
-/// The messages that were sent to be echoed; their numbers are their payload protocol identifiers.
+/// Messages sent to be echoed. Their numbers are their payload protocol identifiers.
 #[derive(Debug)]
 struct Pings {
     sent: Vec<(SendOptions, Bytes)>,
     returned: Vec<bool>,
-    /// The latest ordered message that came back on each stream.
+    /// Latest ordered message that was echoed on each stream.
     latest: BTreeMap<u16, u32>,
 }
 
@@ -83,13 +83,13 @@ impl Pings {
         Pings { sent, returned: vec![false; messages as usize], latest: BTreeMap::new() }
     }
 
-    /// How many messages have come back that may not be given up.
+    /// Returns the number of echoed messages that may not be abandoned.
     fn returned_for_sure(&self) -> u64 {
         let returned = self.sent.iter().zip(&self.returned).filter(|(_, returned)| **returned);
         returned.filter(|((options, _), _)| options.reliability == Reliability::Full).count() as u64
     }
 
-    /// Whether this is the first echo of a message, on its stream, whole, and not before one that was sent earlier there.
+    /// Returns `true` for a message's first echo if it is complete, on its stream, and not ahead of an earlier message.
     fn check(&mut self, echo: &Message) -> bool {
         let Some((options, payload)) = self.sent.get(echo.ppid as usize) else { return false };
         let whole = echo.beginning && echo.ending;
@@ -101,7 +101,7 @@ impl Pings {
     }
 }
 
-/// Receives until the association is over.
+/// Receives until the association has ended.
 pub(crate) async fn receive(association: Association, work: Work, tally: watch::Sender<Tally>) {
     let mut pings = pings(&work);
     let mut output = tokio::io::stdout();
@@ -129,14 +129,14 @@ pub(crate) async fn receive(association: Association, work: Work, tally: watch::
         if matches!(work, Work::Echo) {
             let Message { stream, ppid, unordered, payload, .. } = message;
             let options = SendOptions { stream, ppid, unordered, ..SendOptions::default() };
-            // An association that is over says so to the receiver as well.
+            // An ended association reports this to the receiver as well.
             let _ = association.send(payload, options).await;
         }
     }
     tally.send_modify(|tally| tally.over = true);
 }
 
-/// Whoever reads counts bytes while the association is up, so nothing stays in a buffer.
+/// Writes and flushes, because the reader counts bytes while the association is up.
 async fn write(output: &mut tokio::io::Stdout, payload: &[u8]) -> std::io::Result<()> {
     output.write_all(payload).await?;
     output.flush().await
@@ -151,7 +151,7 @@ fn pings(work: &Work) -> Option<Pings> {
     }
 }
 
-/// Sends all there is to send.
+/// Sends all data.
 pub(crate) async fn send(association: &Association, work: &Work) -> Result<(), SendError> {
     match work {
         Work::Echo | Work::Discard => {}
@@ -176,7 +176,7 @@ pub(crate) async fn send(association: &Association, work: &Work) -> Result<(), S
     Ok(())
 }
 
-/// Bytes, and messages that cannot be given up, that have to come before the end.
+/// Returns the bytes, and the messages that cannot be abandoned, that have to arrive before the end.
 pub(crate) fn due(work: &Work, expected_bytes: u64) -> (u64, u64) {
     match work {
         Work::Ping { messages, limit, .. } => {
@@ -187,7 +187,7 @@ pub(crate) fn due(work: &Work, expected_bytes: u64) -> (u64, u64) {
     }
 }
 
-/// A thread of its own: a read of standard input cannot be cancelled.
+/// Reads standard input in a separate thread, because a read cannot be cancelled.
 fn read_input(message_bytes: usize) -> mpsc::Receiver<Bytes> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     std::thread::spawn(move || {

@@ -1,8 +1,8 @@
-//! Packets made to measure.
+//! Construction of packets.
 
 use anabranch_wire::{Chunk, Header, NoSpace, PacketView, PacketWriter, Param, checksum};
 
-/// The SCTP port of both ends, unless a packet is told otherwise.
+/// Default SCTP port of both ends.
 pub const PORT: u16 = 5000;
 
 /// Type of DATA.
@@ -32,7 +32,7 @@ pub const COOKIE_ACK: u8 = 11;
 /// Type of SHUTDOWN COMPLETE.
 pub const SHUTDOWN_COMPLETE: u8 = 14;
 
-/// A packet with this tag between the usual ports.
+/// Returns a packet with this tag between the default ports.
 ///
 /// # Panics
 /// If the chunks do not fit one packet.
@@ -40,7 +40,7 @@ pub fn packet(tag: u32, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(),
     packet_between([PORT, PORT], tag, chunks)
 }
 
-/// A packet with this tag from the first of two ports to the second.
+/// Returns a packet with this tag from the first of two ports to the second.
 ///
 /// # Panics
 /// If the chunks do not fit one packet.
@@ -58,7 +58,7 @@ pub fn packet_between(
     bytes
 }
 
-/// A packet whose chunks are given byte for byte, with the right checksum.
+/// Returns a packet with chunks given as bytes, and the right checksum.
 pub fn raw(tag: u32, chunks: &[u8]) -> Vec<u8> {
     let mut bytes = packet(tag, |_| Ok(()));
     bytes.extend_from_slice(chunks);
@@ -66,7 +66,7 @@ pub fn raw(tag: u32, chunks: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Gives a packet the checksum that its bytes call for.
+/// Sets the right checksum of a packet.
 pub fn fix_checksum(bytes: &mut [u8]) {
     if bytes.len() < 12 {
         return;
@@ -76,13 +76,13 @@ pub fn fix_checksum(bytes: &mut [u8]) {
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The types of a packet's chunks, as far as they can be told apart.
+/// Returns the types of a packet's chunks, as far as they can be parsed.
 pub fn kinds(bytes: &[u8]) -> Vec<u8> {
     let Ok(view) = PacketView::parse(bytes) else { return Vec::new() };
     view.chunks().map_while(Result::ok).map(|chunk| chunk.kind().0).collect()
 }
 
-/// A packet with another tag.
+/// Returns a packet with another tag.
 pub fn with_tag(bytes: &[u8], tag: u32) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[4..8].copy_from_slice(&tag.to_be_bytes());
@@ -90,7 +90,7 @@ pub fn with_tag(bytes: &[u8], tag: u32) -> Vec<u8> {
     bytes
 }
 
-/// The cookie of an INIT ACK.
+/// Returns the cookie of an INIT ACK.
 pub fn cookie_of(bytes: &[u8]) -> Option<Vec<u8>> {
     let view = PacketView::parse(bytes).ok()?;
     let Chunk::InitAck(ack) = view.chunks().next()?.ok()?.decode().ok()? else { return None };

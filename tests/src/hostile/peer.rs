@@ -1,4 +1,4 @@
-//! One who completes a handshake, and then does as it likes.
+//! A peer that completes a handshake and can then send any packet.
 
 use anabranch_core::time::Span;
 use anabranch_wire::{Chunk, InitRepr, NoSpace, PacketView, PacketWriter, Param, Tsn};
@@ -7,22 +7,22 @@ use thiserror::Error;
 use super::craft::{self, PORT, packet_between};
 use crate::dice::Dice;
 
-/// What carries packets to the endpoint that is attacked, and its packets back.
+/// Transport between the peer and the attacked endpoint.
 pub trait Wire {
-    /// Gives it a packet.
+    /// Sends a packet to the endpoint.
     fn send(&mut self, bytes: &[u8]);
-    /// Lets time pass, and takes what has come back until then.
+    /// Advances the time, and returns the packets that have arrived until then.
     fn receive(&mut self, wait: Span, packets: &mut Vec<Vec<u8>>);
-    /// How long an answer may take.
+    /// Returns the maximum time of an answer.
     fn timeout(&self) -> Span;
 }
 
-/// Packets and bytes.
+/// Number of packets and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Their SCTP bytes, without IP and UDP.
+    /// SCTP bytes, without IP and UDP.
     pub bytes: u64,
 }
 
@@ -33,10 +33,10 @@ impl Tally {
     }
 }
 
-/// Why there is no association.
+/// Reason for which there is no association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HandshakeError {
-    /// This chunk did not come.
+    /// The chunk of this type did not arrive.
     #[error("no answer with a chunk of type {0}")]
     NoAnswer(u8),
     /// The endpoint answered with an ABORT.
@@ -44,30 +44,30 @@ pub enum HandshakeError {
     Refused,
 }
 
-/// A peer that knows what a real one would know.
+/// A peer with the knowledge of a real one.
 #[derive(Debug)]
 pub struct Peer<W> {
-    /// What carries its packets.
+    /// Transport of its packets.
     pub wire: W,
-    /// Its SCTP port and that of the endpoint.
+    /// SCTP ports of the peer and of the endpoint.
     pub ports: [u16; 2],
-    /// The tag of packets to it.
+    /// Tag of packets to the peer.
     pub own_tag: u32,
-    /// The tag of packets to the endpoint; zero before the handshake.
+    /// Tag of packets to the endpoint; zero before the handshake.
     pub tag: u32,
-    /// The next TSN that a real peer would send.
+    /// Next TSN that a real peer would send.
     pub next_tsn: Tsn,
-    /// The highest TSN that the endpoint has sent, or the one before its first.
+    /// Highest TSN that the endpoint has sent, or the one before its first.
     pub seen_tsn: Tsn,
-    /// Parameters of its INITs besides what is needed.
+    /// Additional parameters of its INITs.
     pub params: Vec<Param<'static>>,
-    /// What it has sent.
+    /// Packets that the peer sent.
     pub sent: Tally,
-    /// What it has drawn.
+    /// Packets that the endpoint answered.
     pub drawn: Tally,
-    /// The packets of both, as long as they are kept.
+    /// Packets of both, while they are stored.
     log: Option<Log>,
-    /// What came beside the packets that a handshake waited for.
+    /// Packets that arrived besides those for which a handshake waited.
     aside: Vec<Vec<u8>>,
     dice: Dice,
 }
@@ -79,7 +79,7 @@ struct Log {
 }
 
 impl<W: Wire> Peer<W> {
-    /// One whose tags and TSNs follow from a seed. It keeps every packet.
+    /// Returns a peer with tags and TSNs from a seed. It stores every packet.
     pub fn new(wire: W, seed: u64) -> Self {
         let mut peer = Peer {
             wire,
@@ -99,14 +99,14 @@ impl<W: Wire> Peer<W> {
         peer
     }
 
-    /// Keeps no packets, only their number and length: for attacks that are long.
+    /// Stores no packets, only their number and length, for long attacks.
     #[must_use]
     pub fn forgetful(mut self) -> Self {
         self.log = None;
         self
     }
 
-    /// Takes new numbers, as a peer does that has restarted.
+    /// Draws new numbers, as a peer does after a restart.
     pub fn renew(&mut self) {
         self.aside.clear();
         self.own_tag = self.dice.roll() as u32 | 1;
@@ -114,12 +114,12 @@ impl<W: Wire> Peer<W> {
         self.tag = 0;
     }
 
-    /// A packet to the endpoint with the right ports and the right tag.
+    /// Returns a packet to the endpoint with the right ports and tag.
     pub fn packet(&self, chunks: impl FnOnce(&mut PacketWriter<'_>) -> Result<(), NoSpace>) -> Vec<u8> {
         packet_between(self.ports, self.tag, chunks)
     }
 
-    /// Sends a packet, whatever it is.
+    /// Sends any packet.
     pub fn send(&mut self, bytes: &[u8]) {
         self.sent.add(bytes);
         if let Some(log) = &mut self.log {
@@ -128,7 +128,7 @@ impl<W: Wire> Peer<W> {
         self.wire.send(bytes);
     }
 
-    /// Lets time pass; the packets that came meanwhile, which are counted.
+    /// Advances the time. Returns and counts the packets that arrived meanwhile.
     pub fn pass(&mut self, wait: Span) -> Vec<Vec<u8>> {
         let mut packets = Vec::new();
         self.wire.receive(wait, &mut packets);
@@ -142,23 +142,23 @@ impl<W: Wire> Peer<W> {
         packets
     }
 
-    /// Sends a packet and takes what it draws at once.
+    /// Sends a packet and returns the immediate answers.
     pub fn ask(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.send(bytes);
         self.pass(Span::ZERO)
     }
 
-    /// The packets sent so far that begin with a chunk of this type, if they are kept.
+    /// Returns the sent packets that begin with a chunk of this type, if they are stored.
     pub fn sent_of(&self, kind: u8) -> impl Iterator<Item = &Vec<u8>> {
         of_kind(self.log.as_ref().map_or(&[], |log| &log.sent), kind)
     }
 
-    /// The packets drawn so far that begin with a chunk of this type, if they are kept.
+    /// Returns the answers that begin with a chunk of this type, if they are stored.
     pub fn drawn_of(&self, kind: u8) -> impl Iterator<Item = &Vec<u8>> {
         of_kind(self.log.as_ref().map_or(&[], |log| &log.drawn), kind)
     }
 
-    /// Remembers which TSNs the endpoint has sent.
+    /// Records the TSNs that the endpoint has sent.
     fn notice(&mut self, bytes: &[u8]) {
         let Ok(view) = PacketView::parse(bytes) else { return };
         for chunk in view.chunks().flatten() {
@@ -192,7 +192,7 @@ impl<W: Wire> Peer<W> {
         Err(HandshakeError::NoAnswer(kind))
     }
 
-    /// What an INIT or INIT ACK of it says.
+    /// Returns the fields of its INIT or INIT ACK.
     pub fn init_repr(&self) -> InitRepr {
         InitRepr {
             initiate_tag: self.own_tag,
@@ -203,10 +203,10 @@ impl<W: Wire> Peer<W> {
         }
     }
 
-    /// Sends an INIT and gives the cookie that comes back.
+    /// Sends an INIT and returns the cookie of the answer.
     ///
     /// # Errors
-    /// [`HandshakeError`] if none does.
+    /// [`HandshakeError`] without an answer.
     pub fn fetch_cookie(&mut self) -> Result<Vec<u8>, HandshakeError> {
         let (repr, params) = (self.init_repr(), self.params.clone());
         let init = packet_between(self.ports, 0, |w| w.init(&repr, params));
@@ -216,7 +216,7 @@ impl<W: Wire> Peer<W> {
         cookie.ok_or(HandshakeError::NoAnswer(craft::INIT_ACK))
     }
 
-    /// Takes the endpoint's tag and TSN from its INIT or INIT ACK; the cookie if it has one.
+    /// Reads the endpoint's tag and TSN from its INIT or INIT ACK. Returns the cookie if there is one.
     fn learn(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let view = PacketView::parse(bytes).ok()?;
         let first = view.chunks().next()?.ok()?;
@@ -227,25 +227,25 @@ impl<W: Wire> Peer<W> {
         craft::cookie_of(bytes)
     }
 
-    /// Opens an association as a real peer would, and answers the first HEARTBEAT.
+    /// Opens an association as a real peer does, and answers the first HEARTBEAT.
     ///
     /// # Errors
-    /// [`HandshakeError`] if the endpoint does not play along.
+    /// [`HandshakeError`] if the endpoint does not complete the handshake.
     pub fn call(&mut self) -> Result<(), HandshakeError> {
         let cookie = self.fetch_cookie()?;
         let echo = self.packet(|w| w.cookie_echo(&cookie));
         self.send(&echo);
-        // Where the address is not confirmed a HEARTBEAT comes with it (RFC 9260 section 5.4).
+        // A HEARTBEAT accompanies it if the address is not confirmed (RFC 9260 section 5.4).
         let ack = self.await_kind(craft::COOKIE_ACK)?;
         self.answer_heartbeat(&ack);
         self.answer_heartbeats();
         Ok(())
     }
 
-    /// Is called by the endpoint, and answers as a real peer would.
+    /// Accepts an association of the endpoint, as a real peer does.
     ///
     /// # Errors
-    /// [`HandshakeError`] if the endpoint does not call.
+    /// [`HandshakeError`] if the endpoint does not connect.
     pub fn answer(&mut self) -> Result<(), HandshakeError> {
         self.answer_init()?;
         self.await_kind(craft::COOKIE_ECHO)?;
@@ -255,10 +255,10 @@ impl<W: Wire> Peer<W> {
         Ok(())
     }
 
-    /// Is called by the endpoint, and answers with an INIT ACK only.
+    /// Answers an INIT of the endpoint only with an INIT ACK.
     ///
     /// # Errors
-    /// [`HandshakeError`] if the endpoint does not call.
+    /// [`HandshakeError`] if the endpoint does not connect.
     pub fn answer_init(&mut self) -> Result<(), HandshakeError> {
         let init = self.await_kind(craft::INIT)?;
         self.learn(&init);
@@ -269,7 +269,7 @@ impl<W: Wire> Peer<W> {
         Ok(())
     }
 
-    /// Answers the HEARTBEATs that have come and are still to be taken in, as a real peer would.
+    /// Answers the HEARTBEATs that have arrived and were not processed, as a real peer does.
     pub fn answer_heartbeats(&mut self) {
         let mut came = std::mem::take(&mut self.aside);
         came.extend(self.pass(Span::from_millis(1)));
@@ -278,7 +278,7 @@ impl<W: Wire> Peer<W> {
         }
     }
 
-    /// Answers the HEARTBEATs of a packet, as a real peer would.
+    /// Answers the HEARTBEATs of a packet, as a real peer does.
     pub fn answer_heartbeat(&mut self, bytes: &[u8]) {
         let Ok(view) = PacketView::parse(bytes) else { return };
         for chunk in view.chunks().flatten() {

@@ -1,4 +1,4 @@
-//! Messages of a peer that has lost all manners: valid chunks of every kind, in any order, with any values.
+//! Messages of a misbehaving peer: valid chunks of every kind, in any order, with any values.
 
 use std::net::IpAddr;
 
@@ -12,13 +12,13 @@ use super::craft;
 use super::peer::{Peer, Wire};
 use crate::dice::Dice;
 
-/// What to throw at an endpoint, as a seed says.
+/// Generator of an attack from a seed.
 #[derive(Clone, Debug)]
 pub struct Attack {
     dice: Dice,
 }
 
-/// What the chunks of a message are built around.
+/// Values around which the chunks of a message are built.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     next_tsn: Tsn,
@@ -27,12 +27,12 @@ struct Known {
 }
 
 impl Attack {
-    /// The attack of this seed.
+    /// Returns the attack of this seed.
     pub fn new(seed: u64) -> Self {
         Attack { dice: Dice::new(seed ^ 0xBAD_5EED) }
     }
 
-    /// How long the peer waits until its next message: mostly not at all, and now and then until timers expire.
+    /// Returns the pause before the next message: usually none, sometimes until timers expire.
     pub fn pause(&mut self) -> Span {
         match self.dice.below(100) {
             0..70 => Span::ZERO,
@@ -42,21 +42,21 @@ impl Attack {
         }
     }
 
-    /// Whether the peer answers what came, as a real one would.
+    /// Returns `true` if the peer answers as a real one.
     pub fn has_manners(&mut self) -> bool {
         self.dice.chance(300)
     }
 
-    /// Whether the application of the endpoint does something now, and which of so many things.
+    /// Returns the action of the endpoint's application, out of this number, or `None`.
     pub fn application(&mut self, things: u64) -> Option<u64> {
         self.dice.chance(20).then(|| self.dice.below(things))
     }
 
-    /// The next message, for an endpoint that this peer is associated with.
+    /// Returns the next message for an endpoint with which this peer is associated.
     pub fn message<W: Wire>(&mut self, peer: &mut Peer<W>) -> Vec<u8> {
         let known = Known { next_tsn: peer.next_tsn, seen_tsn: peer.seen_tsn, repr: peer.init_repr() };
         if self.dice.chance(20) {
-            // One that it has sent before, if it remembers any.
+            // An earlier message, if it stores any.
             let kind = self.dice.below(15) as u8;
             if let Some(old) = peer.sent_of(kind).last() {
                 return old.clone();
@@ -66,7 +66,7 @@ impl Attack {
         let chunks = 1 + self.dice.below(4) * self.dice.below(4);
         let mut bytes = craft::packet_between(peer.ports, tag, |writer| {
             for _ in 0..chunks {
-                // What does not fit any more is left out.
+                // Chunks that do not fit are omitted.
                 let _ = self.chunk(writer, known);
             }
             Ok(())
@@ -74,13 +74,13 @@ impl Attack {
         if self.dice.chance(30) {
             self.damage(&mut bytes);
         }
-        // Half of the time it is a little ahead of itself, as one is whose packets were lost.
+        // In half of the cases its TSN skips some, as after lost packets.
         let ahead = self.dice.below(3) as u32;
         peer.next_tsn = Tsn::new(known.next_tsn.get().wrapping_add(ahead));
         bytes
     }
 
-    /// Changes something in a packet behind its header, and its checksum with it.
+    /// Changes a byte of a packet behind its header, and its checksum.
     fn damage(&mut self, bytes: &mut [u8]) {
         if bytes.len() > 12 {
             let at = 12 + self.dice.below(bytes.len() as u64 - 12) as usize;
@@ -89,7 +89,7 @@ impl Attack {
         }
     }
 
-    /// A number near this one, or any.
+    /// Returns a number near this one, or any number.
     fn near(&mut self, center: u32) -> u32 {
         match self.dice.below(10) {
             0..6 => center.wrapping_add(self.dice.below(20) as u32).wrapping_sub(8),
@@ -169,7 +169,7 @@ impl Attack {
         let longest = if self.dice.chance(200) { 1_300 } else { 8 };
         let mut payload = self.filler(longest);
         if payload.is_empty() && self.dice.chance(950) {
-            // Without user data the association would end most of the time.
+            // Without user data the association would usually end.
             payload.push(1);
         }
         writer.data(&repr, &payload)
@@ -178,7 +178,7 @@ impl Attack {
     fn sack(&mut self, writer: &mut PacketWriter<'_>, known: Known) -> Result<(), NoSpace> {
         let a_rwnd = [0, 1, 1_000, 100_000, u32::MAX][self.dice.below(5) as usize];
         let flags = if self.dice.chance(100) { self.dice.roll() as u8 } else { 0 };
-        // One for what was never sent would end the association most of the time.
+        // An acknowledgement of unsent data would usually end the association.
         let behind = Tsn::new(known.seen_tsn.get().wrapping_sub(self.dice.below(12) as u32));
         let cum_tsn = if self.dice.chance(990) { behind } else { self.near_tsn(known.seen_tsn) };
         let repr = SackRepr { cum_tsn, a_rwnd, flags };
@@ -205,7 +205,7 @@ impl Attack {
         writer.forward_tsn(self.near_tsn(known.next_tsn), streams)
     }
 
-    /// Types that nobody has defined, of all four kinds of action, and those of stream reconfiguration and I-DATA.
+    /// Writes chunks of undefined types with all four kinds of action, and of stream reconfiguration and I-DATA.
     fn unknown(&mut self, writer: &mut PacketWriter<'_>) -> Result<(), NoSpace> {
         let kinds = [0x82, 0x40, 0xC2, 0x3F, 0x7F, 0xBF, 0xFE];
         let kind = kinds[self.dice.below(kinds.len() as u64) as usize];
@@ -258,7 +258,7 @@ impl Attack {
         }
     }
 
-    /// What may end the association.
+    /// Writes a chunk that may end the association.
     fn end(&mut self, writer: &mut PacketWriter<'_>, known: Known) -> Result<(), NoSpace> {
         match self.dice.below(10) {
             0..4 => writer.shutdown(self.near_tsn(known.seen_tsn)),

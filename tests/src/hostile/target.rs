@@ -1,4 +1,4 @@
-//! An endpoint in virtual time that a hostile peer has to itself.
+//! An endpoint in virtual time for one hostile peer.
 
 use std::net::IpAddr;
 
@@ -12,23 +12,23 @@ use super::craft::PORT;
 use super::peer::Wire;
 use crate::duo;
 
-/// More packets than any one call may lead to.
+/// Maximum number of packets of one call, which exceeds all legitimate ones.
 const MOST_PACKETS: usize = 40_000;
 
-/// The endpoint, the time, and what came out of it.
+/// Endpoint, time and output.
 #[derive(Debug)]
 pub struct Target {
-    /// The endpoint.
+    /// The endpoint itself.
     pub endpoint: Endpoint,
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// Where the peer's packets seem to come from.
+    /// Source address of the peer's packets.
     pub from: IpAddr,
-    /// Where they go.
+    /// Destination address of the peer's packets.
     pub local: IpAddr,
-    /// What the endpoint has told.
+    /// Events of the endpoint.
     pub events: Vec<(AssociationId, AssociationEvent)>,
-    /// What became of the latest packet.
+    /// Outcome of the latest packet.
     pub handled: Option<Handled>,
     config: AssociationConfig,
     waiting: Vec<Vec<u8>>,
@@ -38,12 +38,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// An endpoint with a guard that accepts associations under this scheme and the rules for real networks.
+    /// Returns an endpoint with a guard that accepts associations with this scheme and the profile for real networks.
     pub fn listening(scheme: &str) -> Self {
         Self::new(duo::config(scheme, "net"), Some(Guard::default()), false)
     }
 
-    /// An endpoint at 10.0.0.9, or at an IPv6 address, that accepts what this configuration says.
+    /// Returns an endpoint at 10.0.0.9, or at an IPv6 address, with this configuration for accepted associations.
     pub fn new(config: AssociationConfig, guard: Option<Guard>, ipv6: bool) -> Self {
         let v6 = |host: u16| IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, host]);
         let [local, from] = if ipv6 { [v6(9), v6(1)] } else { [9, 1].map(|host| [10, 0, 0, host].into()) };
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// Has the endpoint call the peer.
+    /// Connects the endpoint to the peer.
     ///
     /// # Panics
     /// If it has no room for another association.
@@ -81,18 +81,18 @@ impl Target {
         id
     }
 
-    /// How many associations there are, ended ones that are not forgotten included.
+    /// Returns the number of associations, including ended ones that are still stored.
     pub fn associations(&self) -> usize {
         self.endpoint.associations().count()
     }
 
-    /// The latest association that is not over.
+    /// Returns the latest association that has not ended.
     pub fn live(&self) -> Option<AssociationId> {
         let over = |id: &AssociationId| self.endpoint.association(*id).is_none_or(|a| a.is_closed());
         self.endpoint.associations().filter(|id| !over(id)).last()
     }
 
-    /// Forgets associations that are over, as a driver does.
+    /// Removes ended associations, as a driver does.
     pub fn forget_closed(&mut self) {
         let ids: Vec<_> = self.endpoint.associations().collect();
         for id in ids {
@@ -100,10 +100,10 @@ impl Target {
         }
     }
 
-    /// Takes what the endpoint has to send and to tell, and reads what can be read.
+    /// Processes all packets and events of the endpoint, and reads all data.
     ///
     /// # Panics
-    /// If that does not come to an end.
+    /// If there is no end of them.
     pub fn drain(&mut self) {
         let mut buf = PacketBuffer::new();
         for _ in 0..MOST_PACKETS {
@@ -118,7 +118,7 @@ impl Target {
         panic!("draining does not end");
     }
 
-    /// The timers of the associations that are up, for messages.
+    /// Returns the timers of the open associations, for messages.
     fn timers(&self) -> String {
         let all = self.endpoint.associations().filter_map(|id| self.endpoint.association(id));
         let all = all.filter(|association| !association.is_closed());

@@ -1,4 +1,4 @@
-//! The same peer before a host on real sockets (RFC 6951).
+//! The same peer on a real socket, for a host (RFC 6951).
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,10 +15,10 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// From an address, whose port may be zero, to a host's.
+    /// Binds an address, whose port may be zero, and connects to a host's address.
     ///
     /// # Errors
-    /// If the address cannot be bound.
+    /// The address cannot be bound.
     pub fn new(from: SocketAddr, to: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(from)?;
         socket.connect(to)?;
@@ -27,7 +27,7 @@ impl Socket {
 }
 
 impl Wire for Socket {
-    /// A packet that the system does not take is lost.
+    /// A packet that the system refuses is lost.
     fn send(&mut self, bytes: &[u8]) {
         let _ = self.socket.send(bytes);
     }
@@ -41,7 +41,7 @@ impl Wire for Socket {
                 self.socket.set_read_timeout(Some(left)).and_then(|()| self.socket.recv(&mut buffer));
             match received {
                 Ok(length) => packets.push(buffer[..length].to_vec()),
-                // Nobody is there, or nobody any more.
+                // The port is closed.
                 Err(_) if Instant::now() >= end => return,
                 Err(_) => {}
             }

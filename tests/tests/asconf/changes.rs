@@ -1,4 +1,4 @@
-//! Addresses are added and deleted between two endpoints of ours.
+//! Added and deleted addresses between two endpoints of this project.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, PathError, SharedKey};
@@ -177,7 +177,7 @@ fn the_silence_of_an_address_that_has_gone_does_not_end_an_association_that_anno
     duo.send_all(Side::A, 10_000, 10);
     add(&mut duo, Side::A, new);
     remove(&mut duo, Side::A, old);
-    // The announcement has not been repeated often enough for the peer to be given up.
+    // The announcement has not been retransmitted often enough for A to give up the peer.
     duo.run(Span::from_secs(220));
     assert!(!duo.is_over(Side::A), "given up: {:?}", duo.nodes[0].ended);
 }
@@ -188,7 +188,7 @@ fn an_asconf_from_a_new_address_shows_that_the_peer_is_there() {
     setup.sides[1].profile.association_max_retrans = 4;
     let mut duo = connected(setup);
     let (old, new) = (duo.setup.address(Side::A, 0), extra(Side::A, 0));
-    // B hears A, but A does not hear B.
+    // B receives from A, but A receives nothing from B.
     duo.network.set_filter(|packet| packet.from == Side::A);
     duo.send_all(Side::B, 10_000, 10);
     // Errors 1 to 4 of B are at 1, 3, 7 and 15 s.
@@ -314,7 +314,7 @@ fn a_peer_that_does_not_do_asconf_is_asked_nothing() {
 
 #[test]
 fn an_address_that_the_peer_names_is_tried_from_the_one_of_ours_that_the_fewest_paths_use() {
-    // Once with both of B's addresses, once after it has taken the second one out of use.
+    // First with both of B's addresses, then after B has taken the second one out of use.
     for both in [true, false] {
         let mut duo = connected(setup(2));
         let keys = Keys::of(&duo, b"");
@@ -338,7 +338,7 @@ fn an_address_that_the_peer_names_is_tried_from_the_one_of_ours_that_the_fewest_
 #[test]
 fn a_host_that_moves_during_a_silence_is_found_again() {
     for (side, sends) in [(Side::A, Side::A), (Side::A, Side::B), (Side::B, Side::A), (Side::B, Side::B)] {
-        // From 40 s on the new path has failed before the peer hears of its address.
+        // From 40 s on, the new path has failed before the peer learns of its address.
         for silence in [5, 40, 160] {
             let mut duo = connected(setup(1));
             let (old, new) = (duo.setup.address(side, 0), extra(side, 0));

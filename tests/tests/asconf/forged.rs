@@ -1,4 +1,4 @@
-//! What is not from the peer, or has been there before, changes nothing.
+//! Forged or repeated packets change nothing.
 
 use anabranch_core::{Discard, Handled};
 use anabranch_tests::duo::Duo;
@@ -30,7 +30,7 @@ fn without_an_auth_an_asconf_is_silently_discarded() {
     assert_eq!(inject(&mut duo, Side::A, source, ack).len(), 0);
     assert_eq!(discarded(&duo, Discard::Unauthenticated), 2);
     assert_eq!(active(&duo, Side::B).len(), 2);
-    // The same with a code is obeyed, so it was for the lack of one.
+    // The same chunk with an authentication code is accepted, so the missing code was the reason.
     let sealed = keys.asconf(Side::A, 0, &params);
     assert_eq!(answers(&inject(&mut duo, Side::A, source, sealed)), Some(vec![]));
     assert_eq!(active(&duo, Side::B).len(), 1);
@@ -90,13 +90,13 @@ fn what_was_obeyed_once_is_answered_again_and_not_obeyed_again() {
     assert_eq!(answers(&first), Some(vec![]));
     let paths = |duo: &Duo| duo.nodes[B].association().paths().len();
     assert_eq!(paths(&duo), 3);
-    // Somebody who saw it sends it again from an address of their own.
+    // An observer of the packet sends it again from another address.
     let elsewhere = extra(Side::A, 6);
     let again = inject(&mut duo, Side::A, elsewhere, add.clone());
     assert_eq!(again[0].bytes, first[0].bytes);
     assert_eq!(again[0].destination, elsewhere);
     assert_eq!(paths(&duo), 3);
-    // What comes next makes the old answer one that nobody waits for.
+    // The next ASCONF makes the old answer obsolete.
     let next = keys.asconf(Side::A, 1, &[]);
     assert_eq!(answers(&inject(&mut duo, Side::A, source, next)), Some(vec![]));
     assert_eq!(answers(&inject(&mut duo, Side::A, source, add)), None);

@@ -1,4 +1,4 @@
-//! Addresses change while associations are up (RFC 5061), in chunks that are authenticated (RFC 4895).
+//! Address changes of running associations (RFC 5061), in authenticated chunks (RFC 4895).
 
 mod changes;
 mod forged;

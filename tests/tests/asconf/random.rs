@@ -1,4 +1,4 @@
-//! Any sequence of changes: the association survives as long as one pair of addresses works.
+//! Arbitrary sequences of changes: the association survives while one pair of addresses works.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ proptest! {
         let present = Rc::new(RefCell::new(present));
         let pass_present = |duo: &mut Duo| {
             let seen = Rc::clone(&present);
-            // An address that is gone neither sends nor receives.
+            // A removed address neither sends nor receives.
             duo.network.set_filter(move |packet| {
                 let address = if packet.from == mobile { packet.source } else { packet.destination };
                 seen.borrow().contains(&address)
@@ -61,7 +61,7 @@ proptest! {
                 Op::Add(number) => {
                     let address = extra(mobile, number);
                     if present.borrow_mut().insert(address) {
-                        // One that finds no room is an address that the association does without.
+                        // The association does without an address for which there is no room.
                         if association(&mut duo, mobile).add_local_address(now, address).is_err() {
                             present.borrow_mut().remove(&address);
                         }

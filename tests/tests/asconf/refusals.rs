@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Refused changes and the form of each refusal.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -48,7 +48,7 @@ fn an_address_that_the_peer_does_not_have_cannot_be_deleted_or_preferred() {
         Param::DeleteIp { correlation: 2, address: duo.setup.address(Side::A, 1) },
     ];
     let back = inject(&mut duo, Side::A, source, keys.asconf(Side::A, 0, &params));
-    // Once one has failed, all that would add or delete fail (RFC 5061 section 5.3 F11).
+    // After one failure, all further additions and deletions fail (RFC 5061 section 5.3 F11).
     let expected = vec![(1, Some(CauseCode::UNRESOLVABLE_ADDRESS)), (2, Some(CauseCode::RESOURCE_SHORTAGE))];
     assert_eq!(answers(&back), Some(expected));
     let delete = [Param::DeleteIp { correlation: 3, address }];
@@ -91,7 +91,7 @@ fn parameters_that_nobody_knows_are_reported_as_their_type_says() {
     let keys = Keys::of(&duo, b"");
     let source = duo.setup.address(Side::A, 0);
     let unknown = |kind: u8| [kind, 0xEE, 0, 8, 0, 0, 0, 7];
-    // Skip and report, skip silently, stop and report: what follows the last is not looked at.
+    // Skip and report, skip silently, stop and report: the parameters behind the last one are not examined.
     let bytes = [0xC0, 0x80, 0x40].map(unknown);
     let raws = bytes.each_ref().map(|bytes| Param::Unknown(RawParam::parse(bytes).expect("whole")));
     let params = [raws[0], raws[1], raws[2], raws[0]];
@@ -107,7 +107,7 @@ fn an_acknowledgement_of_what_was_never_sent_ends_the_association() {
     let source = duo.setup.address(Side::B, 0);
     let ack = |serial: u32| keys.seal(Side::B, |writer| writer.asconf_ack(serial, []));
     let next = keys.serials[A];
-    // Numbers before the next one are old.
+    // Serial numbers before the next one are old.
     inject(&mut duo, Side::B, source, ack(next.wrapping_sub(1)));
     inject(&mut duo, Side::B, source, ack(next.wrapping_add(1 << 31)));
     assert_eq!(duo.nodes[A].ended, None);
@@ -137,7 +137,7 @@ fn a_peer_that_reports_asconf_as_unknown_is_asked_no_more() {
 #[test]
 fn a_refused_address_is_no_path() {
     let mut duo = connected(setup(8));
-    // A gives up one of its addresses without B's knowledge, and so has room for one that B has not.
+    // A removes one of its addresses without B's knowledge, and so has room for an address that B does not have.
     let now = duo.now;
     let last = duo.nodes[A].association().paths()[7].id;
     crate::rig::association(&mut duo, Side::A).remove_path(now, last).expect("it has more");

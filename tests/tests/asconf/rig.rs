@@ -1,4 +1,4 @@
-//! Endpoints that do ASCONF, and packets made to measure under their keys, which are worked out here a second time.
+//! Endpoints that use ASCONF, and packets authenticated with their keys, which are computed here independently.
 
 use std::net::IpAddr;
 
@@ -13,12 +13,12 @@ use anabranch_wire::{
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Both sides do ASCONF under scheme `cmt`.
+/// Returns a setup in which both sides use ASCONF under scheme `cmt`.
 pub(crate) fn setup(pairs: usize) -> Setup {
     Setup::new(pairs, "cmt", "rfc9260").with(|config| config.address_changes.asconf = true)
 }
 
-/// Connected, with every packet kept.
+/// Returns a connected pair that keeps every packet.
 pub(crate) fn connected(setup: Setup) -> Duo {
     let mut duo = Duo::new(setup);
     duo.kept = Some(Vec::new());
@@ -29,7 +29,7 @@ pub(crate) fn connected(setup: Setup) -> Duo {
     duo
 }
 
-/// An address that is in no pair.
+/// Returns an address that is in no pair.
 pub(crate) fn extra(side: Side, number: u8) -> IpAddr {
     IpAddr::from([10, 100, number, side.index() as u8 + 1])
 }
@@ -50,7 +50,7 @@ pub(crate) fn remove(duo: &mut Duo, side: Side, local: IpAddr) {
     duo.settle();
 }
 
-/// Local and remote addresses of the paths in use, in order.
+/// Returns the local and remote addresses of the active paths, in order.
 pub(crate) fn active(duo: &Duo, side: Side) -> Vec<(IpAddr, IpAddr)> {
     let association = duo.nodes[side.index()].association();
     let in_use = association.paths().iter().filter(|facts| facts.state == PathState::Active);
@@ -62,7 +62,7 @@ pub(crate) fn active(duo: &Duo, side: Side) -> Vec<(IpAddr, IpAddr)> {
     pairs
 }
 
-/// Sends both ways and waits until all has arrived.
+/// Sends in both directions and waits until all data has arrived.
 pub(crate) fn data_flows(duo: &mut Duo) {
     for side in Side::BOTH {
         duo.send_all(side, 5_000, 20);
@@ -71,18 +71,18 @@ pub(crate) fn data_flows(duo: &mut Duo) {
     assert!(duo.run_until(Span::from_secs(300), both), "data does not arrive");
 }
 
-/// What a third party that saw the handshake knows.
+/// Knowledge of a third party that has observed the handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     key: Vec<u8>,
-    /// What each side's packets carry.
+    /// Verification tag of each side's packets.
     tags: [u32; 2],
-    /// The number of each side's first ASCONF.
+    /// Serial number of each side's first ASCONF.
     pub(crate) serials: [u32; 2],
 }
 
 impl Keys {
-    /// From the kept INIT and INIT-ACK, and the secret that both were given.
+    /// Derives the keys from the kept INIT and INIT ACK, and the secret of both sides.
     pub(crate) fn of(duo: &Duo, secret: &[u8]) -> Self {
         let kept = duo.kept.as_ref().expect("packets are kept");
         let (mut init, mut ack) = (None, None);
@@ -107,7 +107,7 @@ impl Keys {
         }
     }
 
-    /// A packet from a side with these chunks behind an AUTH.
+    /// Returns a packet from a side with these chunks behind an AUTH.
     pub(crate) fn seal(
         &self,
         from: Side,
@@ -126,7 +126,7 @@ impl Keys {
         mac.chain_update(covered).finalize().into_bytes().to_vec()
     }
 
-    /// A packet from a side with these chunks.
+    /// Returns a packet from a side with these chunks.
     pub(crate) fn write(
         &self,
         from: Side,
@@ -142,21 +142,21 @@ impl Keys {
         bytes
     }
 
-    /// An authenticated ASCONF, `ahead` of the first.
+    /// Returns an authenticated ASCONF whose serial number is `ahead` of the first.
     pub(crate) fn asconf(&self, from: Side, ahead: u32, params: &[Param<'_>]) -> Vec<u8> {
         let serial = self.serials[from.index()].wrapping_add(ahead);
         self.seal(from, |writer| writer.asconf(serial, [0, 0, 0, 0].into(), params.iter().copied()))
     }
 }
 
-/// RANDOM, CHUNKS and HMAC-ALGO as they stand.
+/// Returns RANDOM, CHUNKS and HMAC-ALGO in wire format.
 fn vector(init: &InitView<'_>) -> Vec<u8> {
     let wanted = [ParamType::RANDOM, ParamType::CHUNK_LIST, ParamType::HMAC_ALGORITHMS];
     let find = |kind| init.raw_params().flatten().find(|param| param.kind() == kind);
     wanted.into_iter().filter_map(find).flat_map(|param| param.bytes().to_vec()).collect()
 }
 
-/// Gives a side a packet as if it had come from there to its first address, and returns what goes back at once.
+/// Passes a packet from `source` to the first address of a side, and returns the immediate answers.
 pub(crate) fn inject(duo: &mut Duo, from: Side, source: IpAddr, bytes: Vec<u8>) -> Vec<Packet> {
     let to = from.other();
     let destination = duo.setup.address(to, 0);
@@ -169,7 +169,7 @@ pub(crate) fn inject(duo: &mut Duo, from: Side, source: IpAddr, bytes: Vec<u8>) 
     kept[before..].iter().filter(|(_, packet)| packet.from == to).map(|(_, packet)| packet.clone()).collect()
 }
 
-/// The answers in an ASCONF-ACK: correlation identifiers, and the code of the cause of a refusal.
+/// Returns the answers in an ASCONF-ACK: correlation identifiers, with the cause code of a refusal.
 pub(crate) fn answers(packets: &[Packet]) -> Option<Vec<(u32, Option<CauseCode>)>> {
     packets.iter().find_map(|packet| {
         let view = PacketView::parse(&packet.bytes).expect("a packet");
@@ -192,7 +192,7 @@ fn answer(param: Param<'_>) -> (u32, Option<CauseCode>) {
     }
 }
 
-/// Whether a packet reports this cause in an ERROR or ABORT.
+/// Returns `true` if a packet reports this cause in an ERROR or ABORT.
 pub(crate) fn reports(packet: &Packet, code: CauseCode) -> bool {
     let has =
         |causes: anabranch_wire::Causes<'_>| causes.flatten().any(|cause: Cause<'_>| cause.code() == code);

@@ -1,4 +1,4 @@
-//! A table of bad packets, with what becomes of each.
+//! Table of malformed packets and their outcomes.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
@@ -14,7 +14,7 @@ use crate::rig::craft::{
 use crate::rig::wires::{Packet, Wires};
 use crate::{Scene, assert_same, kinds};
 
-/// What is to become of a packet.
+/// Expected outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     /// The whole packet is dropped for this reason, without an answer.
@@ -23,9 +23,9 @@ enum Fate {
     Counted(Discard),
     /// A chunk is dropped for this reason and answered with this one.
     CountedAndAnswered(Discard, u8),
-    /// It is answered with a chunk of this type and changes nothing else.
+    /// The packet is answered with a chunk of this type and changes nothing else.
     Answered(u8),
-    /// It changes nothing, and there is nothing in it to be counted.
+    /// The packet changes nothing, and no counter increases.
     Ignored,
 }
 
@@ -33,7 +33,7 @@ use Fate::{Answered, Counted, CountedAndAnswered, Dropped, Ignored};
 
 type Bad = (&'static str, fn(&Scene) -> Vec<u8>, Fate);
 
-/// The tag of the node that gets the packets.
+/// Returns the tag of the node that receives the packets.
 fn tag(scene: &Scene) -> u32 {
     scene.tags[1]
 }
@@ -48,7 +48,7 @@ fn data(scene: &Scene, tsn: u32, stream: u16, payload: &[u8]) -> Vec<u8> {
     packet(tag(scene), |w| w.data(&repr, payload))
 }
 
-/// Only the header and what is given; the header can say anything about the length of the chunk.
+/// Returns a packet with only this chunk, whose header can state any length.
 fn chunk(scene: &Scene, kind: u8, length: u16, value: &[u8]) -> Vec<u8> {
     let [high, low] = length.to_be_bytes();
     raw(tag(scene), &[&[kind, 0, high, low][..], value].concat())
@@ -90,7 +90,7 @@ fn no_checksum(scene: &Scene) -> Vec<u8> {
     bytes
 }
 
-/// What RFC 2960 used before RFC 3309.
+/// Returns a packet with the checksum of RFC 2960 (Adler-32), which RFC 3309 replaced.
 fn old_checksum(scene: &Scene) -> Vec<u8> {
     let mut bytes = no_checksum(scene);
     let (low, high) = bytes.iter().fold((1_u32, 0_u32), |(a, b), &byte| {
@@ -164,7 +164,7 @@ fn init() -> Vec<u8> {
     packet(0, |w| w.init(&repr, []))
 }
 
-/// A record of epoch 3 of noise, long enough for a chunk and a tag.
+/// Returns a record of epoch 3 with noise, long enough for a chunk and a tag.
 fn dtls(scene: &Scene) -> Vec<u8> {
     let record = [&[0, 0x2B, 1, 2][..], &[7; 21]].concat();
     chunk(scene, 0x41, 29, &record)
@@ -183,7 +183,7 @@ fn stale_report(scene: &Scene) -> Vec<u8> {
     packet(tag(scene), |w| w.error([Cause::StaleCookie { staleness_us: 5 }]))
 }
 
-/// Counted from what the receiver has in order, which is nothing.
+/// Returns a FORWARD-TSN relative to the TSNs that the receiver has in order, which are none.
 fn forward(scene: &Scene, by: u32) -> Vec<u8> {
     let (_, cumulative) = scene.tsns();
     packet(tag(scene), |w| w.forward_tsn(Tsn::new(cumulative.wrapping_add(by)), []))
@@ -217,7 +217,7 @@ fn try_out(&(what, make, fate): &Bad) {
     if matches!(fate, Answered(_) | Ignored) {
         assert_eq!(scene.wires.nodes[1].endpoint.discards(), &discards, "{what}");
     }
-    // An answer may leave the memory it was made in behind, and a SACK what it said.
+    // An answer may change the retained memory, and a SACK the record of the last report.
     if !matches!(fate, Answered(_) | CountedAndAnswered(..)) {
         assert_same(&before, &scene.state(1), what);
     }
@@ -245,7 +245,7 @@ fn every_packet_of_a_handshake_cut_short_anywhere_changes_nothing() {
         let to = usize::from(original.to == scene.wires.nodes[1].addresses[0]);
         let before = scene.state(to);
         for length in 0..original.bytes.len() {
-            // Less than its padding is cut off: that is allowed.
+            // A cut within the padding is allowed.
             let mut bytes = original.bytes[..length].to_vec();
             fix_checksum(&mut bytes);
             let whole = PacketView::parse(&bytes).is_ok_and(|v| v.chunks().next().is_some_and(|c| c.is_ok()));
@@ -276,7 +276,7 @@ fn data_without_data_ends_the_association_with_the_cause_that_says_so() {
     assert_eq!(node.endpoint.discards().of(Discard::Unexpected), 1);
     let ended = |e: &AssociationEvent| matches!(e, AssociationEvent::Aborted(AbortReason::Protocol(_)));
     assert!(node.events.iter().any(|(_, e)| ended(e)));
-    // The peer may connect again at once.
+    // The peer can connect again at once.
     scene.wires.run(Span::from_secs(1));
     let id = scene.wires.nodes[0].endpoint.associations().next().expect("it is not forgotten");
     assert!(scene.wires.nodes[0].endpoint.forget(id));
@@ -299,12 +299,12 @@ fn data_without_data_ends_the_association_with_the_cause_that_says_so() {
 fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     for stream in [8, 9, u16::MAX] {
         let mut scene = Scene::new();
-        // As if the peer had sent it in place of the chunk that is missing.
+        // The chunk takes the place of the missing one.
         let (_, cumulative) = scene.tsns();
         let bytes = data(&scene, cumulative.wrapping_add(1), stream, b"astray");
         let mark = scene.wires.log.len();
         scene.inject(1, &bytes);
-        // It closes the gap, so that its acknowledgement may be delayed as ever.
+        // It closes the gap, so its acknowledgement may be delayed as usual.
         scene.wires.run(Span::from_millis(200));
         let answers = kinds(scene.wires.since(mark));
         assert!(answers.contains(&ERROR) && answers.contains(&SACK), "{answers:?}");
@@ -312,8 +312,8 @@ fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
         let error = scene.wires.since(mark).iter().find(|p| p.kind() == ERROR).expect("it is there");
         assert_eq!(error.bytes[16..24], [0, 1, 0, 8, high, low, 0, 0]);
         assert_eq!(scene.wires.nodes[1].endpoint.discards().of(Discard::Unexpected), 1);
-        // The real chunk with that TSN is now taken for a duplicate, and the rest of its stream waits in vain: but the
-        // association lives, and other streams go on.
+        // The real chunk with that TSN now counts as a duplicate, and the rest of its stream waits in vain. But the association
+        // lives, and other streams continue.
         scene.wires.loses = Box::new(|_| false);
         scene.wires.run(Span::from_secs(10));
         assert_eq!(scene.wires.nodes[0].only().buffered_bytes(), 0);
@@ -413,7 +413,7 @@ fn a_stale_cookie_of_a_stranger_is_reported_and_opens_nothing() {
     assert_eq!(wires.log.last().map(Packet::tag), Some(99), "under the tag of the INIT");
 }
 
-/// The cookie in an INIT-ACK.
+/// Returns the cookie in an INIT-ACK.
 fn cookie_of(ack: &Packet) -> Vec<u8> {
     let view = PacketView::parse(&ack.bytes).expect("it is a packet");
     let chunk = view.chunks().next().expect("one chunk").expect("whole");

@@ -1,5 +1,4 @@
-//! Packets that nobody should send: each is counted and dropped, or answered as the standard says, and nothing else
-//! comes of it.
+//! Packets that no endpoint should send: each is counted and dropped, or answered as the standard says, and has no other effect.
 
 mod corpus;
 mod mutation;
@@ -15,16 +14,16 @@ use bytes::Bytes;
 use rig::craft::{DATA, SACK};
 use rig::wires::{Packet, Wires};
 
-/// Two endpoints in the middle of a transfer from the first to the second: a chunk is missing, so that the receiver
-/// holds data that it cannot hand out, and the sender knows of none of what has arrived.
+/// Two endpoints in the middle of a transfer from the first to the second. A chunk is missing, so the receiver holds data that it
+/// cannot deliver, and the sender has received no acknowledgement.
 struct Scene {
     wires: Wires,
-    /// The tags that the two expect.
+    /// Tags that the two nodes expect.
     tags: [u32; 2],
     sent: Vec<Vec<u8>>,
 }
 
-/// The messages on their way in a scene.
+/// Messages in flight in a scene.
 const MESSAGES: usize = 3;
 
 impl Scene {
@@ -55,27 +54,27 @@ impl Scene {
         self.sent.push(message);
     }
 
-    /// The association of either node, rendered with everything in it but counters.
+    /// Returns the association of a node in its debug format, without counters.
     fn state(&mut self, node: usize) -> String {
-        // Its clock stands where it was last used; that is no part of the state.
+        // The time of its last use is no part of the state.
         self.wires.drain();
         without_statistics(self.wires.nodes[node].only_mut())
     }
 
-    /// Gives one node a packet as if the other had sent it.
+    /// Passes a packet from the other node to this one.
     fn inject(&mut self, to: usize, bytes: &[u8]) -> anabranch_core::Handled {
         let from = self.wires.nodes[1 - to].addresses[0];
         let local = self.wires.nodes[to].addresses[0];
         self.wires.inject(to, from, local, bytes)
     }
 
-    /// The highest TSN that the first node has sent, and the one that all before it have been acknowledged up to.
+    /// Returns the highest TSN that the first node has sent, and its cumulative acknowledgement.
     fn tsns(&self) -> (u32, u32) {
         let cumulative = self.wires.nodes[0].only().association_facts().cumulative_tsn as u32;
         (cumulative.wrapping_add(MESSAGES as u32), cumulative)
     }
 
-    /// The transfer goes on as if nothing had happened, and more data besides.
+    /// Completes the transfer, with further data, and checks that nothing is missing.
     fn completes(mut self, what: &str) {
         self.wires.loses = Box::new(|_| false);
         self.send(b"more".to_vec());
@@ -91,27 +90,28 @@ impl Scene {
     }
 }
 
-/// Everything in an association but its counters, and when it heard from its peer last: whatever has the right tag is heard.
+/// Returns an association in its debug format without counters and the time of the last packet, which every packet with the right
+/// tag changes.
 fn without_statistics(association: &Association) -> String {
     let state = without(&format!("{association:?}"), "statistics: Statistics {", '}');
     without(&state, "silent_since: ", ',')
 }
 
-/// A rendered state without one of its flat parts, from its name to its end.
+/// Returns a rendered state without one of its flat parts, from its name to its end.
 fn without(state: &str, part: &str, last: char) -> String {
     let start = state.find(part).expect("it has this part");
     let end = start + state[start..].find(last).expect("it ends");
     format!("{}{}", &state[..start], &state[end..])
 }
 
-/// Panics with the first place where two states differ.
+/// Panics with the first difference between two states.
 fn assert_same(before: &str, after: &str, what: &str) {
     let same = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
     let around = |text: &str| text[same.saturating_sub(200)..(same + 100).min(text.len())].to_owned();
     assert!(before == after, "{what}:\n   {}\nis {}", around(before), around(after));
 }
 
-/// The types of all chunks in these packets.
+/// Returns the types of all chunks in these packets.
 fn kinds(packets: &[Packet]) -> Vec<u8> {
     packets.iter().flat_map(Packet::kinds).collect()
 }

@@ -1,4 +1,4 @@
-//! Packets of a running transfer with bits changed, their checksums put right so that they reach the parser.
+//! Packets of a running transfer with changed bits, and with correct checksums so that they reach the parser.
 
 use anabranch_core::Handled;
 use anabranch_core::time::Span;
@@ -9,7 +9,7 @@ use crate::rig::craft::{INIT, fix_checksum, with_tag};
 use crate::rig::wires::Packet;
 use crate::{Scene, kinds};
 
-/// Mutations tried by each test.
+/// Number of mutations in each test.
 const CASES: u32 = 300;
 
 /// A change to a packet.
@@ -25,7 +25,7 @@ enum Change {
     Append {
         bytes: Vec<u8>,
     },
-    /// Writes a 16-bit number that lengths, counts and types trip over.
+    /// Writes a 16-bit number that is critical as a length, count or type.
     Number {
         at: prop::sample::Index,
         value: u16,
@@ -46,7 +46,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Where changes begin: the ports and the tag are left alone.
+/// First byte that may change: the ports and the tag remain.
 const FIRST: usize = 12;
 
 fn apply(bytes: &mut Vec<u8>, change: &Change) {
@@ -75,7 +75,7 @@ fn mutate(packet: &Packet, changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// Whom a packet was for.
+/// Returns the node that a packet was sent to.
 fn target(scene: &Scene, packet: &Packet) -> usize {
     usize::from(packet.to == scene.wires.nodes[1].addresses[0])
 }
@@ -91,7 +91,7 @@ proptest! {
     ) {
         let mut scene = Scene::new();
         let log = scene.wires.log.clone();
-        // An INIT needs no tag, and a COOKIE-ECHO carries its own proof: they have their tests.
+        // An INIT needs no tag, and a COOKIE-ECHO contains its own proof: other tests cover both.
         let tagged: Vec<_> = log.iter().filter(|p| p.tag() != 0 && p.kind() != 10).collect();
         let packet = tagged[which.index(tagged.len())];
         let to = target(&scene, packet);
@@ -101,7 +101,7 @@ proptest! {
         let (before, other) = (scene.state(to), scene.state(1 - to));
         let mark = scene.wires.log.len();
         let handled = scene.inject(to, &bytes);
-        // A mutated first chunk may be an INIT under tag zero or a SHUTDOWN-ACK, but never more than one answer.
+        // A mutated first chunk may be an INIT under tag zero or a SHUTDOWN-ACK, but it gets at most one answer.
         prop_assert!(scene.wires.since(mark).len() <= 1);
         prop_assert!(!matches!(handled, Handled::Delivered(_) | Handled::New(_)), "{:?}", handled);
         prop_assert_eq!(scene.state(to), before);
@@ -119,7 +119,7 @@ proptest! {
         let init = scene.wires.sent(INIT).remove(0);
         let mut bytes = mutate(&init, &changes);
         if let Some(asked) = bytes.get_mut(16..20) {
-            // The tag it asks for is not that of the association: a refusal under that one would end it.
+            // Its initiate tag is not that of the association: a refusal under that one would end the association.
             asked.copy_from_slice(&(scene.tags[0] ^ wrong).to_be_bytes());
             fix_checksum(&mut bytes);
         }
@@ -149,7 +149,7 @@ proptest! {
             scene.wires.run(Span::from_millis(30));
         }
         scene.wires.loses = Box::new(|_| false);
-        // Who knows the tag may end the association, but neither hang nor crash an endpoint.
+        // A sender with the right tag may end the association, but neither block nor crash an endpoint.
         scene.wires.run(Span::from_secs(60));
         let mark = scene.wires.log.len();
         scene.wires.run(Span::from_secs(10));

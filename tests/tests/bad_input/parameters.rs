@@ -1,4 +1,4 @@
-//! Parameters of an INIT that ask for what this endpoint does not do.
+//! Parameters of an INIT that request unsupported features.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use anabranch_wire::{Cause, Chunk, InitRepr, List, PacketView, Param, ParamType,
 use crate::rig::craft::packet;
 use crate::rig::{address, association, endpoint};
 
-/// What an endpoint without a guard answers to an INIT with these parameters; guards limit the length of the answer.
+/// Returns the answer of an endpoint without a guard to an INIT with these parameters. Guards limit the length of the answer.
 fn answer(params: &[Param<'_>]) -> Vec<u8> {
     let config = endpoint(vec![address(0, 2)], association("sctp"));
     let config = anabranch_core::EndpointConfig { guard: None, ..config };

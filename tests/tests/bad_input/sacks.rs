@@ -1,4 +1,4 @@
-//! SACKs that lie.
+//! SACKs with wrong content.
 
 use anabranch_core::{AbortReason, AssociationEvent, Discard};
 use anabranch_wire::{ChunkType, GapBlock, SackRepr, Tsn};
@@ -6,10 +6,10 @@ use anabranch_wire::{ChunkType, GapBlock, SackRepr, Tsn};
 use crate::rig::craft::{ABORT, packet};
 use crate::{Scene, assert_same, kinds, without};
 
-/// Where a rendered association tells its present opportunity to send.
+/// Beginning of the present send opportunity in the debug format of an association.
 const OPPORTUNITY: &str = "transmission: Transmission {";
 
-/// What an honest SACK would say, but for its blocks.
+/// Returns the content of a correct SACK without blocks.
 fn honest(scene: &Scene) -> SackRepr {
     let window = scene.wires.nodes[0].only().association_facts().peer_window_advertised.get();
     SackRepr { cum_tsn: Tsn::new(scene.tsns().1), a_rwnd: window as u32, flags: 0 }
@@ -19,7 +19,7 @@ fn blocks(list: &[(u16, u16)]) -> Vec<GapBlock> {
     list.iter().map(|&(start, end)| GapBlock { start, end }).collect()
 }
 
-/// The sender's state after one SACK with these blocks and duplicates.
+/// Returns the sender's state after one SACK with these blocks and duplicates.
 fn after(list: &[(u16, u16)], duplicates: &[u32]) -> (Scene, String) {
     let mut scene = Scene::new();
     let repr = honest(&scene);

@@ -17,12 +17,12 @@ use crate::rig::craft;
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
-/// What fills a chunk of 1,468 B, and three of those fill a path's first window of 4,404 B.
+/// User bytes that fill a chunk of 1,468 B. Three such chunks fill a path's first window of 4,404 B.
 const FULL: usize = 1_452;
 const CHUNK: u64 = 1_468;
 const FIRST: u64 = (1 << 32) + 1_000;
 
-/// Two confirmed paths between endpoints whose first TSN is 1,000; A's scheme has some decisions in the test's hands.
+/// Returns two endpoints with two confirmed paths and first TSN 1,000. The test makes some decisions of A's scheme.
 fn duo(scheme: Steered, change: impl FnOnce(Setup) -> Setup) -> Duo {
     let setup = Setup::new(2, "cmt-pf", "rfc9260").with(|config| config.initial_tsn = Some(1_000));
     let setup = change(setup.with_side(Side::A, |config| config.scheme = Arc::new(scheme)));
@@ -40,13 +40,13 @@ fn always_on(index: usize) -> Steered {
     Steered::new("cmt-pf").pick(move |_| Pick::Bind(path(index)))
 }
 
-/// First path 0, then path 1, then 0 again and so on.
+/// Returns a scheme that alternates between paths 0 and 1.
 fn in_turn() -> Steered {
     let count = AtomicUsize::new(0);
     Steered::new("cmt-pf").pick(move |_| Pick::Bind(path(count.fetch_add(1, Ordering::Relaxed) % 2)))
 }
 
-/// What A sent of DATA on a path: TSNs.
+/// Returns the TSNs that A has sent on a path.
 fn sent_on(duo: &Duo, pair: usize) -> Vec<u32> {
     let to = duo.setup.address(Side::B, pair);
     let packets = duo.kept.iter().flatten().map(|(_, packet)| packet);
@@ -103,7 +103,7 @@ fn a_bound_chunk_takes_its_share_of_the_peers_window_once() {
     duo.send_all(Side::A, FULL, 10);
     let after = before - 10 * FULL as u64;
     assert_eq!(window(&duo), after);
-    // B reads at once, so with the first SACK all that is acknowledged is free again: what has left since is no news.
+    // B reads at once, so the first SACK makes all acknowledged bytes free again: the chunks sent since then are not reported.
     duo.run_until(Span::from_secs(1), |duo| in_flight(duo, 1) != 3 * CHUNK);
     let a = duo.nodes[A].association();
     let outstanding = (in_flight(&duo, 1) + bound(&duo, 1)) / CHUNK * FULL as u64;
@@ -125,7 +125,7 @@ fn bound_chunks_never_promise_more_of_the_peers_window_than_there_is() {
         chunks / CHUNK * FULL as u64
     };
     assert_eq!(promised(&duo), BUFFER / FULL as u64 * FULL as u64);
-    // What is bound cannot have arrived yet, so both need room.
+    // Bound chunks cannot have arrived yet, so both need room.
     let overrun = |duo: &Duo| {
         let bound: u64 = (0..2).map(|i| bound(duo, i) / CHUNK * FULL as u64).sum();
         bound + duo.nodes[B].association().held_bytes() > BUFFER
@@ -196,13 +196,13 @@ fn a_scheduler_may_place_anew_what_has_not_left() {
     changes_its_mind.store(true, Ordering::Relaxed);
     log.take();
     assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
-    // The first send opportunity since then is the first SACK's: what had left stays where it was.
+    // The first send opportunity since then is that of the first SACK: chunks that had left remain on their path.
     assert_eq!(bindings(&log), (3..10).map(|tsn| (0, tsn)).collect::<Vec<_>>());
     assert_eq!(sent_on(&duo, 1), [1_000, 1_001, 1_002]);
     assert_eq!(sent_on(&duo, 0), (1_003..1_010).collect::<Vec<_>>());
 }
 
-/// A SACK from B that says this, as a packet on path 0.
+/// Returns a SACK from B with this content, as a packet on path 0.
 fn forged(duo: &Duo, cumulative: u32, gaps: &[(u16, u16)]) -> Packet {
     let kept = duo.kept.iter().flatten().find(|(_, packet)| packet.from == Side::B);
     let (_, genuine) = kept.expect("B has sent something");
@@ -216,7 +216,7 @@ fn forged(duo: &Duo, cumulative: u32, gaps: &[(u16, u16)]) -> Packet {
     Packet { from: Side::B, source, destination, bytes, may_fragment: false }
 }
 
-/// Three chunks are in flight on path 1 and seven are bound to it.
+/// Returns a pair with three chunks in flight on path 1 and seven bound to it.
 fn three_sent_seven_bound() -> Duo {
     let mut duo = duo(always_on(1), |setup| setup);
     duo.kept = Some(Vec::new());
@@ -291,7 +291,7 @@ fn a_closed_window_is_probed_by_a_scheduler_that_only_binds() {
     assert!(bound(&duo, 1) > 0);
     let probed = |duo: &Duo| duo.nodes[A].association().statistics().window_probes > 0;
     assert!(duo.run_until(Span::from_secs(10), probed), "the window is probed");
-    // What was bound had its share of the window, so none of it is left when a probe leaves.
+    // The bound chunks had their share of the window, so none remains when a probe leaves.
     assert_eq!((in_flight(&duo, 1), bound(&duo, 1)), (CHUNK, 0));
     duo.reading[B] = Reading::WhenTold;
     duo.read(Side::B, usize::MAX);

@@ -1,4 +1,4 @@
-//! Buffers that grow with what the paths carry.
+//! Buffers that grow with the bandwidth-delay product of the paths.
 
 use anabranch_core::BufferGrowth;
 use anabranch_core::time::Span;
@@ -9,7 +9,7 @@ const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 const INITIAL: u64 = 64 << 10;
 
-/// A round trip of 100 ms, in which links without a rate carry whatever the windows allow.
+/// Returns a pair with a round trip of 100 ms. Its links have no rate limit, so the windows limit the throughput.
 fn duo(largest: Option<u64>) -> Duo {
     let growth = largest.map(|bytes| BufferGrowth { largest_recv_bytes: bytes, largest_send_bytes: bytes });
     let mut setup = Setup::new(2, "cmt", "net").with(|config| {
@@ -21,13 +21,13 @@ fn duo(largest: Option<u64>) -> Duo {
     Duo::connected(setup)
 }
 
-/// The sender's send buffer and the receiver's receive buffer.
+/// Returns the sender's send buffer and the receiver's receive buffer.
 fn buffers(duo: &Duo) -> (u64, u64) {
     let limit = duo.nodes[A].association().association_facts().send_buffer_limit;
     (limit.expect("it is limited"), duo.nodes[B].association().recv_buffer_bytes())
 }
 
-/// Sends as fast as the send buffer takes it, until so many messages have arrived, and says how long that took.
+/// Sends as fast as the send buffer permits until this number of messages has arrived, and returns the duration in seconds.
 fn seconds_for(duo: &mut Duo, messages: usize) -> f64 {
     let began = duo.now;
     let mut left = messages;
@@ -55,7 +55,7 @@ fn buffers_that_hold_a_transfer_up_grow_to_their_largest_size_and_no_further() {
 #[test]
 fn buffers_that_hold_nothing_up_stay_as_they_are() {
     let mut duo = duo(Some(1 << 20));
-    // A message in each round trip.
+    // One message in each round trip.
     for _ in 0..20 {
         duo.send_all(Side::A, 8_000, 1);
         duo.run(Span::from_millis(200));

@@ -1,4 +1,4 @@
-//! Messages that nobody looks at: their lengths go through the network, and what they hold does not.
+//! Messages without content: the network carries their lengths only.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{Endpoint, PacketBuffer, PathAddress, SendOptions};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 const SIZES: [usize; 4] = [1, 700, 5_000, 64];
 
-/// What is read of messages of these sizes, and all packets.
+/// Returns the received content of messages of these sizes, and all packets.
 fn exchange(setup: Setup) -> (Vec<Vec<u8>>, Vec<(Time, Packet)>) {
     let mut duo = Duo::connected(setup);
     duo.reading = [Reading::ByHand; 2];
@@ -46,8 +46,8 @@ fn without_contents_the_same_packets_leave_with_nothing_in_them_and_zeros_are_re
     assert_eq!(zeros, SIZES.map(|size| vec![0; size]));
 }
 
-/// Carries packets from one to the other without what was not written, for which there are zeros at the other end. Returns how long
-/// each packet was, and how much of it was written.
+/// Carries packets from one endpoint to the other with zeros in place of content that was not written. Returns each packet's length
+/// and its written length.
 fn carry(from: &mut Endpoint, to: &mut Endpoint) -> Vec<(usize, usize)> {
     let (mut packet, mut lengths) = (PacketBuffer::new(), Vec::new());
     while let Some(transmit) = from.poll_transmit(Time::ZERO, &mut packet) {
@@ -60,8 +60,8 @@ fn carry(from: &mut Endpoint, to: &mut Endpoint) -> Vec<(usize, usize)> {
     lengths
 }
 
-/// The packets, by length and what was written, in which messages of these sizes leave as soon as there is an association, and what is
-/// read of them.
+/// Returns the packets in which messages of these sizes leave directly after the handshake, by length and written length, and the
+/// received content.
 fn packets_with_data(sides: [Endpoint; 2], sizes: &[usize]) -> (Vec<(usize, usize)>, Vec<Vec<u8>>) {
     let [mut one, mut other] = sides;
     let setup = Setup::new(1, "sctp", "rfc9260");

@@ -13,7 +13,7 @@ use anabranch_tests::steered::{Heard, Log, Steered, path, paths};
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
-/// What fills a chunk of 1,468 B, and three of those fill a path's first window of 4,404 B.
+/// User bytes that fill a chunk of 1,468 B. Three such chunks fill a path's first window of 4,404 B.
 const FULL: usize = 1_452;
 const CHUNK: u64 = 1_468;
 const FIRST: u64 = (1 << 32) + 1_000;
@@ -22,7 +22,7 @@ fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// Everything A sends goes on both paths, which have these delays; B acknowledges every packet at once.
+/// Returns a pair in which A sends everything on two paths with these delays, and B acknowledges every packet at once.
 fn duo(delays: [u64; 2]) -> (Duo, Log) {
     duo_with(delays, Steered::new("cmt-pf").pick(|_| Pick::Copies(paths([0, 1]))))
 }
@@ -73,7 +73,7 @@ fn each_paths_window_counts_its_copy_and_the_peers_window_is_taken_once() {
 fn a_path_without_room_goes_without_its_copy() {
     let (mut duo, _) = duo([25, 250]);
     duo.send_all(Side::A, FULL, 6);
-    // The fast path's acks come back, the slow one's window stays full.
+    // The acknowledgements of the fast path return, and the window of the slow path remains full.
     duo.run(millis(60));
     assert_eq!(in_flight(&duo), [3 * CHUNK; 2]);
     let statistics = duo.nodes[A].association().statistics();
@@ -142,7 +142,7 @@ fn a_lost_chunk_that_leaves_twice_arrives_although_one_of_the_two_is_lost_again(
     assert_eq!(in_flight(&duo), [0, 0], "and what was lost is in flight no more");
 }
 
-/// Loses the first SACK that comes in over the second path.
+/// Loses the first SACK that arrives over the second path.
 fn lose_the_first_report(duo: &mut Duo) {
     let source = duo.setup.address(Side::B, 1);
     let mut lost = false;
@@ -186,7 +186,7 @@ fn an_unreported_copy_goes_when_its_paths_time_out_expires() {
 
 #[test]
 fn what_waits_for_a_window_full_of_copies_goes_on_when_they_time_out() {
-    // Path 0 carries the first three chunks only. The copies of these on path 1 are lost, and what is bound there waits.
+    // Path 0 carries the first three chunks only. Their copies on path 1 are lost, and the chunks bound there wait.
     let scheme = Steered::new("cmt-pf").pick(|view| {
         let (first, second) = (view.path(path(0)), view.path(path(1)));
         if second.is_active() && second.in_flight >= second.cwnd {

@@ -1,4 +1,4 @@
-//! The earliest deadline of an endpoint is that of all its associations, however many there are.
+//! The earliest deadline of an endpoint is that of all its associations.
 
 use anabranch_core::time::Time;
 use anabranch_core::{AssociationId, Endpoint, PacketBuffer};
@@ -15,7 +15,7 @@ fn drain(endpoint: &mut Endpoint, now: Time) {
     while endpoint.poll_transmit(now, &mut packet).is_some() {}
 }
 
-/// Asks another host for an association, which does not answer.
+/// Calls another host, which does not answer.
 fn connect(endpoint: &mut Endpoint, now: Time, peer: u8) -> AssociationId {
     let pair = [(address(0, 1), address(0, peer))];
     let id = endpoint.connect(now, PORT, &pair, rig::association("cmt")).expect("there is room");

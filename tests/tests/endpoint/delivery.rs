@@ -1,4 +1,4 @@
-//! How fast paths deliver, what limits them, and what an idle one answers: the figures that rate-based control goes by.
+//! Delivery rate of paths, their limiting factor, and probes of idle paths, as the basis of rate-based congestion control.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,11 +20,11 @@ const FULL: usize = 1_452;
 
 type Samples = Arc<Mutex<Vec<(usize, DeliverySample)>>>;
 
-/// A scheme with the model of paths in its estimator's slot, whose samples are kept.
+/// A scheme with the path model as its estimator and with recorded samples.
 struct Modelled {
     steered: Steered,
     samples: Samples,
-    /// When the second path is to be probed.
+    /// Time at which to probe the second path.
     probe_at: Option<Time>,
 }
 
@@ -81,7 +81,7 @@ fn at_kbps(kbps: u64) -> Pacing {
     Pacing { rate: Some(Rate::from_bps(kbps * 1_000)), in_flight_cap: None }
 }
 
-/// Both sides connected over two paths of 25 ms, every packet acknowledged.
+/// Returns a pair connected over two paths of 25 ms, with every packet acknowledged.
 fn modelled(steered: Steered, probe_at: Option<Time>) -> (Duo, Samples) {
     let samples = Samples::default();
     let scheme = Modelled { steered, samples: Arc::clone(&samples), probe_at };
@@ -113,7 +113,7 @@ fn a_paced_path_is_measured_at_its_rate_and_modelled_so() {
             own.filter_map(|(_, sample)| sample.rate).map(|rate| rate.as_bps() / 1_000).collect();
         let late = &measured[measured.len() / 2..];
         assert!(late.len() > 20, "path {index}: {measured:?}");
-        // Between a packet of a round trip too few and one too many.
+        // The tolerance is one packet of a round trip in either direction.
         assert!(
             late.iter().all(|rate| (kbps * 8 / 10..=kbps * 13 / 10).contains(rate)),
             "path {index}: {late:?}"

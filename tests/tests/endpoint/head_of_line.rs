@@ -1,4 +1,4 @@
-//! The head of line goes on another path although it is not lost.
+//! The head of line is retransmitted on another path although it is not lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,19 +12,19 @@ use anabranch_tests::steered::{Heard, Log, Steered, path};
 
 const A: usize = Side::A as usize;
 
-/// What fills a chunk of 1,468 B, and three of those fill a path's first window of 4,404 B.
+/// User bytes that fill a chunk of 1,468 B. Three such chunks fill a path's first window of 4,404 B.
 const FULL: usize = 1_452;
 const CHUNK: u64 = 1_468;
 const FIRST: u64 = (1 << 32) + 1_000;
 
-/// B holds no more than this, so that a hole soon closes the window.
+/// Receive buffer of B, so small that a gap soon closes the window.
 const BUFFER: u64 = 8_000;
 
 fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// The first `slow` chunks go on path 1, the rest on path 0.
+/// Returns a scheme that sends the first `slow` chunks on path 1 and the rest on path 0.
 fn scheme(
     slow: usize,
     handle: impl Fn(&HeadOfLineBlocking, &View<'_>) -> Option<HeadOfLineAction> + Send + Sync + 'static,
@@ -44,7 +44,7 @@ fn duo(
     steered(scheme(slow, handle))
 }
 
-/// A fast path of 25 ms, path 0, and a slow one of 400 ms, path 1.
+/// Returns a pair with a fast path of 25 ms, path 0, and a slow one of 400 ms, path 1.
 fn steered(scheme: Steered) -> (Duo, Log) {
     let log = scheme.log.clone();
     let setup = Setup::new(2, "cmt-pf(sack-every=1)", "rfc9260")
@@ -62,7 +62,7 @@ fn steered(scheme: Steered) -> (Duo, Log) {
     (duo, log)
 }
 
-/// When the window is closed, the head of line is in flight on the slow path only, and the fast one has room.
+/// Returns `true` if the window is closed, the head of line is in flight on the slow path only, and the fast one has room.
 fn is_stuck(blocking: &HeadOfLineBlocking, view: &View<'_>) -> bool {
     let head = view.association.head_of_line;
     let fast = view.path(path(0));
@@ -94,7 +94,7 @@ fn opportunistic_retransmissions(duo: &Duo) -> u64 {
     duo.nodes[A].association().statistics().opportunistic_retransmissions
 }
 
-/// Whether everything has arrived before anything could on the slow path.
+/// Returns `true` if everything has arrived before anything can arrive over the slow path.
 fn arrives_over_the_fast_path(duo: &mut Duo) -> bool {
     duo.run_until(millis(399), |duo| duo.all_arrived(Side::A))
 }
@@ -165,7 +165,7 @@ fn what_a_move_leaves_on_the_path_keeps_its_time_out() {
     duo.send_all(Side::A, FULL, 8);
     duo.run(millis(200));
     assert_eq!((opportunistic_retransmissions(&duo), in_flight(&duo, 1)), (1, CHUNK));
-    // Nothing that arrives is acknowledged any more.
+    // No later arrival is acknowledged.
     duo.network.set_filter(|packet| sight::sack(packet).is_none());
     let timeouts = |duo: &Duo| duo.nodes[A].association().statistics().timeouts;
     assert!(duo.run_until(Span::from_secs(10), |duo| timeouts(duo) > 0));
@@ -206,7 +206,7 @@ fn a_time_out_of_the_slow_path_ends_its_own_copy_and_not_the_one_sent_opportunis
 fn the_head_of_line_moves_once_in_a_send_opportunity() {
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
-    // Wants it on whichever path it is not on.
+    // The policy requests the other path in each case.
     let to_and_fro = move |_: &HeadOfLineBlocking, view: &View<'_>| {
         let head = view.association.head_of_line.filter(|_| is_armed.load(Ordering::Relaxed))?;
         Some(HeadOfLineAction::Move(path(usize::from(!head.in_flight_on.contains(path(1))))))
@@ -245,7 +245,7 @@ fn a_copy_on_a_path_that_carries_the_chunk_already_is_overruled() {
 
 #[test]
 fn a_copy_on_a_path_without_room_or_that_does_not_exist_is_overruled() {
-    // At first path 0's window is full with what has just left, and the peer's is not closed.
+    // At first the chunks just sent fill path 0's window, and the peer's window is open.
     let at_once = |_: &HeadOfLineBlocking, view: &View<'_>| {
         let head = view.association.head_of_line?;
         let full = view.path(path(0)).in_flight >= view.path(path(0)).cwnd;

@@ -1,4 +1,4 @@
-//! A loss policy names the holes that it judges. To judge all others too changes nothing.
+//! A loss policy names the gaps that it judges. Verdicts on all other gaps change nothing.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use anabranch_schemes::registry::{COMPONENTS, PRESETS};
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
 
-/// A policy that judges every hole, whatever it would name.
+/// A policy that judges every gap, in addition to those that it would name.
 struct EveryHole(Box<dyn LossDetection>);
 
 impl Slot for EveryHole {
@@ -65,8 +65,8 @@ impl Scheme for JudgingEveryHole {
     }
 }
 
-/// Three unequal paths that lose, double and reorder packets, and of which one fails for a while. The hash of all packets, and
-/// how many chunks were lost by reports or by time.
+/// Transfers over three unequal paths that lose, duplicate and reorder packets, one of which fails for some time. Returns the hash
+/// of all packets, and the number of chunks declared lost by reports or by time.
 fn life(scheme: &str, profile: &str, seed: u64, every_hole: bool) -> (u64, u64) {
     let mut setup = Setup { seed, ..Setup::new(3, scheme, profile) };
     if every_hole {

@@ -1,5 +1,4 @@
-//! The endpoint really calls every hook of every slot and tells every kind of event: a policy that relies on one does not
-//! wait for ever.
+//! The endpoint calls every hook of every slot and reports every kind of event, so that no policy waits in vain.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,10 +18,10 @@ use anabranch_tests::capricious::Capricious;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::Side;
 
-/// How often each slot's hooks were called and each event was told.
+/// Number of calls of each slot's hooks and of each event.
 type Calls = Arc<Mutex<BTreeMap<String, u32>>>;
 
-/// A policy that counts and passes on.
+/// A policy that counts calls and forwards them.
 struct Counting<P: ?Sized> {
     slot: &'static str,
     calls: Calls,
@@ -40,7 +39,7 @@ impl<P: ?Sized> Counting<P> {
     }
 }
 
-/// The name of an event. A new kind does not compile until it has one.
+/// Returns the name of an event. A new kind does not compile until it has one.
 fn name(event: &Event<'_>) -> &'static str {
     match event {
         Event::PathAdded(_) => "PathAdded",
@@ -235,7 +234,7 @@ impl PathFailover for Counting<dyn PathFailover> {
     }
 }
 
-/// The scheme that asks for everything, with each of its policies counted.
+/// A scheme that requests all events, with counted calls of each policy.
 struct Counted {
     calls: Calls,
 }
@@ -305,7 +304,7 @@ const SLOTS: [&str; 9] = [
     "failover",
 ];
 
-/// Both ways over three lossy paths, with an outage of all of them, a silence, and a path taken away.
+/// Transfers in both directions over three lossy paths, with an outage of all of them, an idle period, and a removed path.
 fn eventful_life(duo: &mut Duo) {
     for pair in 0..3 {
         duo.link(pair).loss = 100;

@@ -1,4 +1,4 @@
-//! Associations that carry nothing: how often their paths are probed, and how often they want to be woken.
+//! Idle associations: intervals between probes of their paths, and between wake-ups.
 
 use anabranch_core::profile::{IdleHeartbeats, Profile};
 use anabranch_core::time::{Span, Time};
@@ -10,7 +10,7 @@ use anabranch_wire::Chunk;
 
 const A: usize = Side::A as usize;
 
-/// RTO and its jitter at most, the time on the way, and a tick.
+/// Maximum of RTO and its jitter, transmission time, and one tick.
 const SLACK: Span = Span::from_millis(700);
 
 fn rules() -> IdleHeartbeats {
@@ -25,7 +25,7 @@ fn is_heartbeat(packet: &Packet) -> bool {
     sight::holds(packet, |chunk| matches!(chunk, Chunk::Heartbeat(_)))
 }
 
-/// Connected with two paths, and idle for so long.
+/// Returns a pair with two paths that has been idle for this span.
 fn idle_for(span: Span, change: impl FnOnce(Setup) -> Setup) -> Duo {
     let mut duo = Duo::connected(change(Setup::new(2, "bonded", "net")));
     duo.run(span);
@@ -33,7 +33,7 @@ fn idle_for(span: Span, change: impl FnOnce(Setup) -> Setup) -> Duo {
     duo
 }
 
-/// When HEARTBEATs left for a path since packets are kept, and from which side.
+/// Returns the times of HEARTBEATs for a path since packets are kept, with the sender.
 fn probes(duo: &Duo, path: usize) -> Vec<(Time, Side)> {
     let ends = Side::BOTH.map(|side| duo.setup.address(side, path));
     let of_path = |packet: &Packet| ends.contains(&packet.source) && is_heartbeat(packet);
@@ -57,7 +57,7 @@ fn an_idle_association_is_probed_less_often_and_its_sides_take_turns() {
         let all: Vec<Time> = probes.iter().map(|(at, _)| *at).collect();
         let longest = rules().longest_interval;
         assert!(longest_gap(&all) <= longest + SLACK, "{probes:?}");
-        // 1,000 s of 25 s each; now and then both sides send one.
+        // 1,000 s of 25 s each; sometimes both sides send one.
         assert!((36..=48).contains(&probes.len()), "{probes:?}");
         for side in Side::BOTH {
             let own: Vec<Time> = probes.iter().filter(|(_, from)| *from == side).map(|(at, _)| *at).collect();
@@ -99,7 +99,7 @@ fn an_idle_path_that_carries_only_the_peers_packets_fails() {
     let mut duo = idle_for(Span::from_secs(100), |setup| setup);
     let from_a = duo.setup.address(Side::A, 1);
     duo.network.set_filter(move |packet| packet.source != from_a);
-    // One turn of the peer's, whose HEARTBEATs arrive, and then one's own.
+    // One interval of the peer, whose HEARTBEATs arrive, and then one of its own.
     let found = rules().longest_interval.times(2) + Span::from_secs(30);
     let failed = |duo: &Duo| duo.nodes[A].association().paths()[1].state != PathState::Active;
     assert!(duo.run_until(found, failed));
@@ -126,7 +126,7 @@ fn an_idle_time_is_no_silence_of_the_peer() {
     };
     let cut = |duo: &mut Duo, cut| (0..2).for_each(|pair| duo.cut(pair, cut));
     let mut away = idle();
-    // Until the first probe has gone unanswered, and some more.
+    // Until the first probe has remained unanswered, with a margin.
     cut(&mut away, true);
     let asked = |duo: &Duo| duo.nodes[A].association().paths().iter().any(|path| path.error_count > 0);
     assert!(away.run_until(Span::from_secs(30), asked));
@@ -147,7 +147,7 @@ fn other_profiles_probe_as_often_as_ever() {
     duo.run(Span::from_secs(300));
     duo.kept = Some(Vec::new());
     duo.run(Span::from_secs(310));
-    // Each side once in HB.interval and RTO.
+    // Each side sends one per HB.interval and RTO.
     assert!((18..=22).contains(&probes(&duo, 0).len()), "{:?}", probes(&duo, 0));
 }
 

@@ -1,4 +1,4 @@
-//! IPv6, alone and beside IPv4.
+//! IPv6, alone and together with IPv4.
 
 use anabranch_core::PathState;
 use anabranch_core::time::Span;
@@ -7,7 +7,7 @@ use anabranch_tests::network::Side;
 
 const A: usize = Side::A as usize;
 
-/// Pairs of these families, IPv6 where the bit is set.
+/// Returns a pair connected over pairs of addresses, IPv6 for each set bit.
 fn connected(pairs: usize, ipv6: u8, scheme: &str) -> Duo {
     Duo::connected(Setup { ipv6, ..Setup::new(pairs, scheme, "net") })
 }

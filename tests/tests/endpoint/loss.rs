@@ -1,4 +1,4 @@
-//! Losses are found and made good.
+//! Detection and retransmission of losses.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_tests::duo::{Duo, Setup};
@@ -76,7 +76,7 @@ fn every_sack_that_arrives_is_counted_and_those_overtaken_are_counted_apart() {
         (statistics.sacks_received, statistics.sacks_ignored)
     };
     assert_eq!(counts(&duo), (sacks.len() as u64, 0));
-    // The first one again, now that later ones have been heard.
+    // The first SACK again, after later ones have arrived.
     let now = duo.now;
     duo.nodes[A].handle(now, &sacks[0]);
     assert_eq!(counts(&duo), (sacks.len() as u64 + 1, 1));
@@ -84,8 +84,8 @@ fn every_sack_that_arrives_is_counted_and_those_overtaken_are_counted_apart() {
 
 #[test]
 fn only_an_ack_of_its_own_earliest_chunk_puts_a_paths_time_out_off() {
-    // Both paths carry data; the first chunk on the second path is lost for good. Acks of what follows on either path must
-    // not keep putting its time-out off.
+    // Both paths carry data; the first chunk on the second path is lost permanently. Acknowledgements of later chunks on either
+    // path must not postpone its time-out.
     let setup =
         Setup::new(2, "cmt(rtx=rtx-same,trigger=100)", "rfc9260").with(|c| c.initial_tsn = Some(1_000));
     let mut duo = Duo::connected(setup);

@@ -1,4 +1,4 @@
-//! Associations of two endpoints over a network that the tests control, one subject a file.
+//! Associations of two endpoints over a network that the tests control, one subject in each file.
 
 #![allow(
     clippy::disallowed_macros,

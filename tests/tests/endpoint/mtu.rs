@@ -1,4 +1,4 @@
-//! The packet size of a path is found by probing, and lost again when the path no longer carries it.
+//! Path MTU discovery by probes, and its reset after a path stops carrying the found size.
 
 use anabranch_core::InterfaceMtu;
 use anabranch_core::time::Span;
@@ -9,10 +9,10 @@ use anabranch_tests::sight;
 
 const A: usize = Side::A as usize;
 
-/// IPv4 and SCTP common header.
+/// Bytes of the IPv4 header and the SCTP common header.
 const HEADERS: usize = 20 + 12;
 
-/// Searches from 1,200 up to 1,500 bytes over links of these MTUs.
+/// Returns a pair that searches from 1,200 up to 1,500 bytes over links of these MTUs.
 fn searching<const N: usize>(mtus: [usize; N]) -> Duo {
     searching_with("bonded", mtus)
 }
@@ -31,8 +31,8 @@ fn searching_with<const N: usize>(scheme: &str, mtus: [usize; N]) -> Duo {
     duo
 }
 
-/// Searches from 1,200 up to 65,535 bytes over links that carry `carried` from interfaces that take `mtus`, with buffers in which
-/// no packet is too large.
+/// Returns a pair that searches from 1,200 up to 65,535 bytes. Links carry `carried` bytes, interfaces accept `mtus`, and the
+/// buffers hold any packet.
 fn searching_behind<const N: usize>(mtus: [usize; N], carried: usize) -> Duo {
     let setup = Setup::new(N, "bonded", "net").with(|config| {
         config.mtu_bytes = 1_200;
@@ -49,7 +49,7 @@ fn searching_behind<const N: usize>(mtus: [usize; N], carried: usize) -> Duo {
     duo
 }
 
-/// Side A's interfaces take these sizes from now on.
+/// Limits the interfaces of side A to these sizes.
 fn limit<const N: usize>(duo: &mut Duo, mtus: [usize; N]) {
     let local = |pair| duo.setup.address(Side::A, pair);
     let limits = mtus.into_iter().enumerate();
@@ -60,18 +60,18 @@ fn limit<const N: usize>(duo: &mut Duo, mtus: [usize; N]) {
     duo.settle();
 }
 
-/// The length of the longest packet that A sent, IPv4 header included.
+/// Returns the length of the longest packet that A sent, IPv4 header included.
 fn longest(duo: &Duo) -> usize {
     let sent = duo.kept.iter().flatten().filter(|(_, packet)| packet.from == Side::A);
     sent.map(|(_, packet)| packet.bytes.len() + 20).max().unwrap_or(0)
 }
 
-/// What the path's packets may have, IPv4 header included.
+/// Returns the maximum packet length of the path, IPv4 header included.
 fn found(duo: &Duo, path: usize) -> usize {
     duo.nodes[A].association().paths()[path].largest_chunk.get() as usize + HEADERS
 }
 
-/// The longest packet with DATA that A sent, IPv4 header included.
+/// Returns the length of the longest packet with DATA that A sent, IPv4 header included.
 fn longest_data(duo: &Duo) -> usize {
     let data = |packet: &&(_, Packet)| packet.1.from == Side::A && !sight::tsns(&packet.1).is_empty();
     duo.kept.iter().flatten().filter(data).map(|(_, packet)| packet.bytes.len() + 20).max().unwrap_or(0)
@@ -167,9 +167,9 @@ fn losing_a_tenth_of_the_packets_does_not_lower_what_was_found() {
 
 #[test]
 fn a_window_holds_a_packet_of_the_size_that_was_found_under_every_scheme() {
-    // With every preset, and with a component around congestion control.
+    // The test covers every preset, and a component around congestion control.
     for scheme in PRESETS.iter().map(|preset| preset.name).chain(["cmt+opportunistic"]) {
-        // Its first window is smaller than one packet of the size that it comes to.
+        // Its first window is smaller than one packet of the final size.
         let setup = Setup::new(1, scheme, "net").with(|config| {
             config.mtu_bytes = 600;
             config.mtu_search_up_to_bytes = Some(60_000);
@@ -203,7 +203,7 @@ fn a_window_that_a_time_out_cut_to_one_packet_grows_with_the_packets() {
     duo.run(Span::from_secs(3));
     duo.cut(0, false);
     duo.link(0).mtu = 1_500;
-    // The raise timer expires after ten minutes, with nothing sent that would let the window grow.
+    // The raise timer expires after ten minutes, and nothing is sent that would let the window grow.
     duo.run(Span::from_secs(700));
     assert_eq!(found(&duo, 0), 1_500);
     let facts = duo.nodes[A].association().paths()[0];
@@ -212,13 +212,13 @@ fn a_window_that_a_time_out_cut_to_one_packet_grows_with_the_packets() {
 
 #[test]
 fn a_path_that_is_promoted_has_a_time_out_to_answer_before_it_is_probed() {
-    // T3 and the wait for a probe end at once: the path is potentially failed as the probe is given up, and in service again as
-    // what was lost leaves.
+    // T3 and the wait for a probe end at once: the path becomes potentially failed when the probe is given up, and active again
+    // when the lost data leaves.
     let mut duo = searching([1_300]);
     duo.run(Span::from_millis(200));
     duo.cut(0, true);
     duo.send_all(Side::A, 1_000, 20);
-    // No endpoint is to ask to be woken at a time that has come.
+    // No endpoint may request a wake-up at a time that has passed.
     duo.oversleep(Span::from_secs(5));
     duo.run(Span::from_secs(40));
     assert!(duo.nodes[A].association().statistics().promotions > 0);
@@ -352,7 +352,7 @@ fn what_was_cut_for_large_packets_arrives_over_a_path_of_small_ones() {
     assert!(duo.kept.iter().flatten().any(|kept| fragmented(&kept)), "by IP fragmentation");
 }
 
-/// Sends 8 MB. Returns the longest time in seconds in which no message arrived, and the time in all.
+/// Sends 8 MB. Returns the longest time in seconds in which no message arrived, and the total time.
 fn longest_pause(duo: &mut Duo) -> (f64, f64) {
     duo.send_all(Side::A, 8_000, 1_000);
     let begun = duo.now;
@@ -370,7 +370,7 @@ fn longest_pause(duo: &mut Duo) -> (f64, f64) {
 }
 
 /// Sends 8 MB over two paths, of which the second carries packets of this size. Returns the longest time in seconds in which no
-/// message arrived, the time in all, and both endpoints.
+/// message arrived, the total time, and both endpoints.
 fn beside_small(mtu: usize) -> (f64, f64, Duo) {
     let mut duo = searching([1_500, mtu]);
     duo.run(Span::from_millis(120));
@@ -382,7 +382,7 @@ fn beside_small(mtu: usize) -> (f64, f64, Duo) {
 fn lost_chunk_too_large_for_its_path_is_sent_again_on_another() {
     for scheme in ["bonded", "braid", "cmt"] {
         let mut duo = searching_with(scheme, [1_500, 1_000]);
-        // The second path is the better one by its round trip, so that policies prefer it.
+        // The second path has the shorter round trip, so policies prefer it.
         (duo.link(0).delay, duo.link(1).never_fragments) = (Span::from_millis(60), true);
         let (pause, _) = longest_pause(&mut duo);
         assert!(pause < 1.5, "{scheme}: {pause} s without a message");

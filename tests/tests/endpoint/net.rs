@@ -1,4 +1,4 @@
-//! Profile `net`: what it announces to the peer, and which DATA asks for a SACK at once.
+//! Profile `net`: its announcement to the peer, and the DATA that requests an immediate SACK.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -10,7 +10,7 @@ use anabranch_wire::Chunk;
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
-/// Connected, with a profile for each side, and all packets kept from then on.
+/// Returns a connected pair with a profile for each side, which keeps all packets.
 fn duo(pairs: usize, [a, b]: [&str; 2], change: impl FnOnce(Setup) -> Setup) -> Duo {
     let side_b = Setup::new(pairs, "cmt", b).sides[B].clone();
     let setup = Setup::new(pairs, "cmt", a).with_side(Side::B, |config| *config = side_b);
@@ -30,7 +30,7 @@ fn has_immediate_bit(packet: &Packet) -> bool {
     sight::holds(packet, |chunk| matches!(chunk, Chunk::Data(data) if data.flags().immediate))
 }
 
-/// Whether each packet with DATA from A asked for a SACK at once.
+/// Returns, for each packet with DATA from A, `true` if it requested an immediate SACK.
 fn immediate_bits(duo: &Duo) -> Vec<bool> {
     let data = |packet: &Packet| packet.from == Side::A && !sight::tsns(packet).is_empty();
     duo.kept
@@ -50,7 +50,7 @@ fn sack_flags_count_packets_only_between_sides_that_have_both_said_so() {
         duo.send_all(Side::A, 1_400, 20);
         duo.run(Span::from_secs(2));
         assert!(duo.all_arrived(Side::A));
-        // One that takes the meaning for granted goes on writing them; the other one does not.
+        // A side that takes the meaning for granted continues to write them; the other one does not.
         let writes = profiles[B] == "rfc9260" || !foreign;
         let flags = sack_flags(&duo);
         assert!(
@@ -145,7 +145,7 @@ fn an_association_with_a_limit_to_silence_ends_by_time_and_not_by_counting_error
     let counted = ended(None);
     assert!(counted < 10.0, "{counted}");
     let timed = ended(Some(Span::from_secs(60)));
-    // At the first error after it: none is further off than RTO.Max.
+    // The time-out occurs at the first error after it, and errors are at most RTO.Max apart.
     assert!((59.0..75.0).contains(&timed), "{timed}");
 }
 
@@ -164,13 +164,13 @@ fn paths_that_are_all_away_for_less_than_the_limit_carry_on() {
     assert!(duo.all_arrived(Side::A));
 }
 
-/// Two paths of 10 ms.
+/// Returns a setup with two paths of 10 ms.
 fn short(scheme: &str) -> Setup {
     Setup { link: Link::good(Span::from_millis(10)), ..Setup::new(2, scheme, "net") }
 }
 
-/// Two paths that carry data, the second of which goes silent; how long until it was out of service, and when the
-/// last new data went there.
+/// Runs two paths with data, of which the second becomes silent. Returns the time until it was out of service, and the time of the
+/// last new data on it.
 fn silenced(scheme: &str) -> (Option<Span>, Span) {
     let mut duo = Duo::connected(short(scheme));
     duo.run(Span::from_secs(1));
@@ -195,7 +195,7 @@ fn a_path_that_falls_silent_gets_no_more_data_after_a_few_round_trips() {
     // 3 SRTT + 4 RTTVAR + 50 ms after the latest answer.
     let out = out.expect("within 260 ms");
     assert!(out >= Span::from_millis(100) && last <= out, "{out:?} {last:?}");
-    // Without that rule it takes T3, 300 ms at least.
+    // Without that rule the detection takes T3, at least 300 ms.
     assert_eq!(silenced("cmt-pf").0, None);
 }
 
@@ -214,7 +214,7 @@ fn silence_on_the_only_path_changes_nothing_and_an_answer_brings_a_path_back_wit
     duo.send_all(Side::A, 1_400, 4_000);
     duo.run(Span::from_millis(405));
     let window = duo.nodes[A].association().paths()[1].cwnd;
-    // A hiccup: what is on its way comes late.
+    // Packets in flight are delayed for a short time.
     duo.link(1).delay = Span::from_millis(120);
     assert!(duo.run_until(Span::from_millis(280), |duo| !duo.nodes[A].association().paths()[1].is_active()));
     assert!(duo.run_until(Span::from_millis(200), |duo| duo.nodes[A].association().paths()[1].is_active()));

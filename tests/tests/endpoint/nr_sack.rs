@@ -1,4 +1,4 @@
-//! Acknowledgements that say what the receiver keeps for good.
+//! Acknowledgements of data that the receiver cannot renege on.
 
 use anabranch_core::time::Span;
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
@@ -16,7 +16,7 @@ const FIRST: u64 = (1 << 32) + 1_000;
 
 const BOTH: [&str; 2] = ["cmt+nr-sack"; 2];
 
-/// One path, with a scheme for each side.
+/// Returns a pair with one path and a scheme for each side.
 fn duo(schemes: [&str; 2], profile: &str) -> Duo {
     duo_with(schemes, profile, |setup| setup)
 }
@@ -33,12 +33,12 @@ fn duo_with([a, b]: [&str; 2], profile: &str, change: impl FnOnce(Setup) -> Setu
     duo
 }
 
-/// The types of a packet's chunks.
+/// Returns the types of a packet's chunks.
 fn kinds(packet: &Packet) -> Vec<u8> {
     craft::kinds(&packet.bytes)
 }
 
-/// SACKs (type 3) and NR-SACKs (type 16) that B sent.
+/// Returns the numbers of SACKs (type 3) and NR-SACKs (type 16) that B sent.
 fn acknowledgements(duo: &Duo) -> [usize; 2] {
     let sent: Vec<u8> = duo
         .kept
@@ -50,7 +50,7 @@ fn acknowledgements(duo: &Duo) -> [usize; 2] {
     [3, 16].map(|kind| sent.iter().filter(|&&other| other == kind).count())
 }
 
-/// Ten messages of 1,000 B of which the first never arrives.
+/// Returns a pair after ten messages of 1,000 B, of which the first never arrives.
 fn with_a_hole(schemes: [&str; 2], profile: &str) -> Duo {
     let mut duo = duo(schemes, profile);
     duo.network.set_filter(|packet| !sight::tsns(packet).contains(&1_000));
@@ -105,7 +105,7 @@ fn room_in_the_send_buffer_is_told_before_the_hole_is_filled() {
     }
 }
 
-/// An acknowledgement of nothing but what was before the hole, whichever chunk it is, from B.
+/// Returns an acknowledgement from B, of either type, of only the data before the gap.
 fn of_nothing(duo: &Duo, non_renegable: bool) -> Packet {
     let kept = duo.kept.iter().flatten().rfind(|(_, packet)| packet.from == Side::B);
     let (_, genuine) = kept.expect("B has sent something");
@@ -130,7 +130,7 @@ fn what_was_released_is_never_taken_back() {
     for profile in ["rfc9260", "ns2"] {
         for (schemes, reneged) in [(BOTH, 0), (["cmt", "cmt"], 9)] {
             let mut duo = with_a_hole(schemes, profile);
-            // From here on B is never heard, except for one SACK that takes everything back.
+            // From here on nothing from B arrives, except one SACK that reneges on everything.
             duo.network.set_filter(|packet| packet.from == Side::A && sight::tsns(packet).is_empty());
             let packet = of_nothing(&duo, schemes == BOTH);
             let now = duo.now;
@@ -144,7 +144,7 @@ fn what_was_released_is_never_taken_back() {
     }
 }
 
-/// The blocks of the latest NR-SACK: those that may be taken back, and those that may not.
+/// Returns the renegable and non-renegable blocks of the latest NR-SACK.
 fn latest_blocks(duo: &Duo) -> [Vec<(u16, u16)>; 2] {
     let latest = duo.kept.iter().flatten().rev().find_map(|(_, packet)| sight::nr_blocks(packet));
     latest.expect("there was one")
@@ -166,7 +166,7 @@ fn a_receiver_that_keeps_what_it_delivered_splits_its_blocks() {
         duo.send(Side::A, 1_400, stream, unordered).expect("it is up").expect("it takes it");
     }
     duo.run(Span::from_millis(500));
-    // An acknowledgement leaves before the reader has read what it answers: one more tells of the last message.
+    // An acknowledgement leaves before the application has read the data, so one more reports the last message.
     duo.send_all(Side::A, 1_400, 1);
     duo.run(Span::from_millis(350));
     assert_eq!(latest_blocks(&duo), [vec![(2, 2), (5, 5), (7, 7)], vec![(3, 4), (6, 6)]]);
@@ -188,7 +188,7 @@ fn a_receiver_that_keeps_what_it_delivered_promises_nothing_to_a_reader_that_sle
     assert_eq!(duo.nodes[A].association().buffered_bytes(), 3 * 1_400);
 }
 
-/// The bytes of the INIT and the INIT-ACK, as far as they do not depend on the cookie.
+/// Returns the bytes of the INIT and the INIT-ACK that do not depend on the cookie.
 fn openings(scheme: &str) -> (Vec<u8>, Vec<u8>) {
     let duo = duo([scheme; 2], "rfc9260");
     let first = |kind| {

@@ -1,5 +1,4 @@
-//! Paced paths: packets leave at the rate that congestion control sets, first transmissions and later ones alike, and nothing
-//! is held for ever.
+//! Paced paths: first transmissions and retransmissions leave at the rate of congestion control, and no packet is held for ever.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +16,7 @@ use proptest::prelude::*;
 
 const A: usize = Side::A as usize;
 
-/// What fills a chunk.
+/// User bytes that fill a chunk.
 const FULL: usize = 1_452;
 const CHUNK: u64 = 1_468;
 
@@ -25,12 +24,12 @@ fn at_kbps(kbps: u64) -> Pacing {
     Pacing { rate: Some(Rate::from_bps(kbps * 1_000)), in_flight_cap: None }
 }
 
-/// The time of a full chunk at a rate, to the nanosecond below.
+/// Returns the transmission time of a full chunk at a rate, rounded down to nanoseconds.
 fn spacing(kbps: u64) -> Span {
     Rate::from_bps(kbps * 1_000).serialise(CHUNK, 0).0
 }
 
-/// Both sides connected over paths of this delay. The first side is paced so and may send so many packets at first.
+/// Returns a pair connected over paths of this delay. The first side has this pacing and this initial window in packets.
 fn paced(
     paths: usize,
     delay_ms: u64,
@@ -55,7 +54,7 @@ fn paced(
     (duo, log)
 }
 
-/// When packets with DATA left on a path, and how many chunks each held.
+/// Returns the times of packets with DATA on a path, with their numbers of chunks.
 fn departures(duo: &Duo, path: usize) -> Vec<(Time, u64)> {
     let to = duo.setup.address(Side::B, path);
     let packets = duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == to);
@@ -69,7 +68,7 @@ fn spans(departures: &[(Time, u64)]) -> Vec<Span> {
 
 #[test]
 fn packets_leave_a_paced_path_at_its_rate_and_no_opportunity_begins_for_them() {
-    // No SACK comes back before the last has left.
+    // No SACK returns before the last packet has left.
     let (mut duo, log) = paced(1, 500, 30, |scheme| scheme, |_| at_kbps(1_000));
     duo.send_all(Side::A, FULL, 30);
     duo.run(Span::from_millis(900));
@@ -176,7 +175,7 @@ fn a_rate_or_a_cap_of_nothing_stops_no_data() {
     assert!(spans(&left).iter().all(|&span| span >= Span::from_secs(59)), "{left:?}");
 }
 
-/// As if the system had forgotten the timer: nothing is lost but time, and the burst afterwards is one packet.
+/// The lost timer costs only time, and the burst afterwards is one packet.
 #[test]
 fn a_late_driver_gets_no_burst_where_its_timer_is_said_to_be_exact() {
     let (mut duo, _) = paced(1, 500, 10, |scheme| scheme, |_| at_kbps(1_000));
@@ -191,8 +190,8 @@ fn a_late_driver_gets_no_burst_where_its_timer_is_said_to_be_exact() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, and however fast the driver's timer is: between any two packets of a path no more leaves than its rate
-    /// carries and one burst, everything arrives, and the same calls lead to the same packets.
+    /// With any losses and any precision of the driver's timer, each interval of a path carries at most its rate and one burst.
+    /// Everything arrives, and the same calls lead to the same packets.
     #[test]
     fn a_path_keeps_its_rate_whatever_is_lost(
         kbps in [50_u64..20_000, 50..20_000],

@@ -1,4 +1,4 @@
-//! Paths are verified, fail, come back, are added and removed.
+//! Verification, failure, return, addition and removal of paths.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn a_path_that_potentially_failed_is_probed_at_its_round_trips_and_has_one_error
     let kept = duo.kept.iter().flatten();
     let probes = kept.filter(|(_, packet)| packet.source == first && is_heartbeat(packet)).count();
     assert!((10..60).contains(&probes), "{probes}");
-    // After 1, 3 and 7 s.
+    // The errors occur after 1, 3 and 7 s.
     assert!((2..=4).contains(&duo.nodes[A].association().paths()[0].error_count));
     duo.cut(0, false);
     duo.run(Span::from_secs(4));
@@ -154,7 +154,7 @@ fn a_path_fails_when_its_error_counter_passes_the_limit() {
         }
         assert_eq!(state(&duo, A, 0), PathState::Inactive);
         assert!(duo.nodes[A].association().paths()[0].error_count > limit);
-        // 1 + 2 + 4 + 8 + 16 + 32 s: six time-outs one after the other, each twice as long.
+        // 1 + 2 + 4 + 8 + 16 + 32 s: six time-outs in sequence, each twice as long as the one before.
         assert!((63..75).contains(&(duo.now.as_nanos() / 1_000_000_000)), "{scheme}: at {:?}", duo.now);
         assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
         duo.cut(0, false);
@@ -198,7 +198,7 @@ fn a_path_that_answers_within_the_limit_is_not_silent() {
     let setup = Setup::new(1, "sctp", "rfc9260")
         .with_side(Side::A, |config| config.path_silence_limit = Some(Span::from_millis(60)));
     let mut duo = Duo::connected(setup);
-    // Always something outstanding, for a hundred times the limit, on a path whose round trip takes 50 ms.
+    // Data is always outstanding, for a hundred times the limit, on a path with a round trip of 50 ms.
     for _ in 0..600 {
         duo.send_all(Side::A, 1_000, 1);
         duo.send_all(Side::A, 1_000, 1);
@@ -213,7 +213,7 @@ fn a_path_that_answers_within_the_limit_is_not_silent() {
 
 #[test]
 fn paths_that_share_an_address_live_side_by_side() {
-    // Each side adds a pair across at the same time; to B, both lead to the same address of A.
+    // Both sides add a crossed pair at the same time; for B, both lead to the same address of A.
     let mut duo = Duo::connected(Setup::new(3, "cmt", "rfc9260"));
     duo.run(Span::from_secs(1));
     for (side, local, remote) in [(Side::A, 0, 1), (Side::B, 2, 0)] {
@@ -236,7 +236,7 @@ fn paths_that_share_an_address_live_side_by_side() {
 fn packets_from_more_pairs_than_there_are_paths_count_all_the_same() {
     let mut duo = Duo::connected(Setup::new(8, "cmt", "rfc9260"));
     duo.run(Span::from_secs(1));
-    // B's eight paths are the eight pairs; A trades one of its for a ninth.
+    // B's eight paths are the eight pairs; A replaces one of its paths by a ninth.
     let now = duo.now;
     let (local, remote) = (duo.setup.address(Side::A, 0), duo.setup.address(Side::B, 1));
     let a = association(&mut duo, A);
@@ -319,7 +319,7 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
     assert_eq!((association.peer_port(), association.outbound_streams()), (6000, 3));
     let ports = [0, 1, 2].map(|path| association.path_address(PathId::new(path)).and_then(|p| p.udp_port));
     assert_eq!(ports, [Some(40_000), Some(9899), None]);
-    // The INIT goes over the first path, and after T1 over the second.
+    // The INIT leaves on the first path, and after T1 on the second.
     let mut packet = PacketBuffer::new();
     let first = endpoint.poll_transmit(Time::ZERO, &mut packet).expect("an INIT");
     assert_eq!(first.address, paths[0]);
@@ -337,7 +337,7 @@ fn each_path_begins_with_the_udp_port_it_was_given_or_else_with_the_configured_o
 //# used for data transfer is available (but idle).
 #[test]
 fn probes_of_a_failed_path_do_not_end_an_association_that_has_another() {
-    // Probed once a second, where the path in service is probed every 30 s only.
+    // The path is probed once a second, and the path in service only every 30 s.
     let quick = |config: &mut anabranch_core::AssociationConfig| {
         config.profile.rto_max = Span::from_secs(1);
     };

@@ -1,4 +1,4 @@
-//! A scheme's own rules take the place of its profile's.
+//! A scheme's own rules replace those of its profile.
 
 use anabranch_core::time::Span;
 use anabranch_tests::duo::{Duo, Setup};
@@ -6,10 +6,10 @@ use anabranch_tests::network::Side;
 
 const A: usize = Side::A as usize;
 
-/// A connection of which the first data's SACKs are lost, when its first time-out has come; and how long that took.
+/// Returns a pair whose SACKs for the first data are lost, at its first time-out, and the duration.
 fn after_a_time_out(scheme: &str, profile: &str) -> (Duo, Span) {
     let mut duo = Duo::connected(Setup::new(1, scheme, profile));
-    // The round trip is measured.
+    // This exchange measures the round trip.
     duo.send_all(Side::A, 1_000, 1);
     duo.run(Span::from_secs(3));
     assert!(duo.all_arrived(Side::A));

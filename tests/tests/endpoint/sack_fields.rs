@@ -1,4 +1,4 @@
-//! What a sender takes from each field of a SACK, whoever wrote it.
+//! Use of each field of a SACK by the sender, for SACKs of any origin.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,13 +17,13 @@ use crate::rig::craft;
 
 const A: usize = Side::A as usize;
 
-/// A sender of `cmt` that has grown its window and then sent chunks that never arrive: four, which are a burst, and more when
-/// some of them are acknowledged.
+/// A sender of `cmt` that has grown its window and then sent chunks that never arrive: four, which are a burst, and more after some
+/// of them are acknowledged.
 struct Unheard {
     duo: Duo,
-    /// The cumulative TSN before them, on the wire and unwrapped.
+    /// Cumulative TSN before them, on the wire and unwrapped.
     before: (u32, u64),
-    /// The window of the next SACK.
+    /// Window of the next SACK.
     a_rwnd: u32,
 }
 
@@ -36,21 +36,21 @@ impl Unheard {
         assert!(duo.run_until(Span::from_secs(10), |duo| duo.all_arrived(Side::A)));
         duo.run(Span::from_millis(500));
         let unwrapped = duo.nodes[A].association().association_facts().cumulative_tsn;
-        // Of what follows B hears nothing, and A nothing of B.
+        // Later packets between the two sides are lost in both directions.
         duo.network.set_filter(|packet| packet.from == Side::A && sight::tsns(packet).is_empty());
         duo.send_all(Side::A, 1_000, 10);
         duo.run(Span::from_millis(20));
         Unheard { duo, before: (unwrapped as u32, unwrapped), a_rwnd: 100_000 }
     }
 
-    /// Hands A a SACK that acknowledges so many of them in sequence, with these blocks and flags.
+    /// Passes A a SACK that acknowledges this number of them in sequence, with these blocks and flags.
     fn sack(&mut self, cumulative: u32, blocks: &[(u16, u16)], flags: u8) {
         let (cum_tsn, a_rwnd) = (self.tsn(cumulative), self.a_rwnd);
         let gaps = blocks.iter().map(|&(start, end)| GapBlock { start, end });
         self.hand(|packet| packet.sack(&SackRepr { cum_tsn, a_rwnd, flags }, gaps, []));
     }
 
-    /// Hands A a SHUTDOWN that acknowledges so many of them.
+    /// Passes A a SHUTDOWN that acknowledges this number of them.
     fn shutdown(&mut self, cumulative: u32) {
         let tsn = self.tsn(cumulative);
         self.hand(|packet| packet.shutdown(tsn));
@@ -72,9 +72,9 @@ impl Unheard {
         self.duo.nodes[A].handle(now, &packet);
     }
 
-    /// How many of them are neither acknowledged nor lost.
+    /// Returns the number of chunks that are neither acknowledged nor lost.
     fn in_flight(&self) -> u64 {
-        // 1,000 bytes and the header of a DATA chunk.
+        // A chunk has 1,000 user bytes and the header of a DATA chunk.
         self.duo.nodes[A].association().paths()[0].in_flight.get() / 1_016
     }
 
@@ -121,8 +121,8 @@ fn the_flags_say_how_many_packets_a_sack_reports_under_delayed_acks() {
 fn a_block_whose_first_chunks_the_cumulative_tsn_has_passed_is_not_taken_back() {
     let mut unheard = one_path();
     unheard.sack(0, &[(2, 4)], 0);
-    // The first two are in sequence, and of the block the rest is still named. A SACK that names less was overtaken, and its window
-    // would not count.
+    // The first two are in sequence, and the SACK still names the rest of the block. A SACK that names less would count as
+    // overtaken, and its window would not count.
     unheard.a_rwnd = 50_000;
     unheard.sack(2, &[(1, 2)], 0);
     let peer_window = unheard.duo.nodes[A].association().association_facts().peer_window;
@@ -140,7 +140,7 @@ fn of_a_block_that_is_named_no_more_what_the_cumulative_tsn_has_not_passed_is_ta
     assert_eq!(unheard.statistics().reneged, 2, "the third and the fourth");
 }
 
-/// The places of the chunks that a path carries, of those that never arrive.
+/// Returns the positions of a path's chunks among those that never arrive.
 fn places_on(unheard: &Unheard, path: usize) -> Vec<u16> {
     let address = unheard.duo.setup.address(Side::B, path);
     let kept = unheard.duo.kept.iter().flatten().filter(|(_, packet)| packet.destination == address);
@@ -161,7 +161,7 @@ fn a_path_is_in_recovery_until_it_has_nothing_outstanding_up_to_the_recovery_poi
         let point = unheard.before.1 + u64::from(last);
         let recovery_point =
             |unheard: &Unheard| unheard.duo.nodes[A].association().paths()[path].recovery_point;
-        // This path's first chunk is reported missing for three packets; of the other path nothing is reported at all.
+        // This path's first chunk is reported missing for three packets; no chunk of the other path is reported.
         unheard.sack(0, &[(first + 1, last - end_of_block)], 3);
         assert_eq!(recovery_point(&unheard), Some(point));
         unheard.duo.run(Span::from_millis(10));
@@ -171,7 +171,7 @@ fn a_path_is_in_recovery_until_it_has_nothing_outstanding_up_to_the_recovery_poi
     }
 }
 
-/// `cmt` with an estimator that keeps what it is told of acknowledged chunks.
+/// `cmt` with an estimator that records acknowledged chunks.
 struct Watched {
     cmt: Arc<dyn Scheme>,
     acked: Arc<Mutex<Vec<AckedTransmission>>>,

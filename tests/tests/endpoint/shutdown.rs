@@ -1,4 +1,4 @@
-//! Associations end: gracefully with everything delivered, or at once.
+//! Ends of associations: graceful with everything delivered, or immediate.
 
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
@@ -109,7 +109,7 @@ fn a_peer_that_missed_the_abort_learns_of_it_with_its_next_packet() {
 
 #[test]
 fn a_shutdown_during_the_handshake_delivers_what_was_queued_before_it() {
-    // Just connected; the INIT has arrived; the cookie is on its way back.
+    // The association was just connected, the INIT has arrived, or the cookie is on its way back.
     for wait_ms in [0, 30, 60] {
         let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
         duo.connect();
@@ -130,7 +130,7 @@ fn a_shutdown_during_the_handshake_delivers_what_was_queued_before_it() {
 //# SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
 #[test]
 fn data_that_waits_for_the_last_path_leaves_though_the_peer_shuts_down() {
-    // ns-2's initiator waits for every path to be confirmed; one is not for some time, and meanwhile the peer shuts down.
+    // ns-2's initiator waits for the confirmation of every path. One remains unconfirmed for some time while the peer shuts down.
     let mut duo = Duo::new(Setup::new(2, "cmt", "ns2"));
     duo.cut(1, true);
     duo.connect();
@@ -161,8 +161,8 @@ fn a_shutdown_whose_last_packet_is_lost_ends_well_all_the_same() {
 
 #[test]
 fn what_overtakes_the_end_of_a_shutdown_does_not_spoil_it() {
-    // B has answered the SHUTDOWN and still sends a HEARTBEAT, on a path that is faster than the one of the SHUTDOWN chunks:
-    // for A all is over by then, but B does not know yet.
+    // B has answered the SHUTDOWN and still sends a HEARTBEAT, on a path that is faster than the one of the SHUTDOWN chunks: A has
+    // finished by then, but B has not learnt it yet.
     let mut duo = Duo::connected(Setup::new(2, "sctp", "rfc9260"));
     duo.run(Span::from_secs(1));
     duo.link(0).delay = Span::from_millis(400);
@@ -197,7 +197,7 @@ fn a_late_cookie_does_not_open_an_association_that_is_over_again() {
 
 #[test]
 fn a_handshake_that_the_peer_has_aborted_ends_though_the_abort_was_lost() {
-    // B takes the cookie and aborts at once; neither that nor the COOKIE-ACK arrives, so A sends its cookie again.
+    // B accepts the cookie and aborts at once; the ABORT and the COOKIE-ACK are lost, so A retransmits its cookie.
     let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
     duo.connect();
     duo.run(Span::from_millis(74));
@@ -213,7 +213,7 @@ fn a_handshake_that_the_peer_has_aborted_ends_though_the_abort_was_lost() {
 
 #[test]
 fn a_side_that_only_receives_ends_well_though_a_path_was_cut_unnoticed() {
-    // A sends on both paths and finds out that the first is cut. B only receives: its primary path is the one that is cut.
+    // A sends on both paths and detects that the first is cut. B only receives: its primary path is the cut one.
     for pairs in [2, 3] {
         let mut duo = Duo::connected(Setup::new(pairs, "cmt", "rfc9260"));
         duo.run(Span::from_secs(1));

@@ -1,4 +1,4 @@
-//! Losses that time finds: a loss policy's own deadline, probes of tails, and RACK.
+//! Losses detected by time: a loss policy's own deadline, tail loss probes, and RACK.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use anabranch_tests::steered::{Alarm, Heard, Log, Steered, path, paths};
 
 const A: usize = Side::A as usize;
 
-/// What fills a chunk.
+/// User bytes that fill a chunk.
 const FULL: usize = 1_452;
 const CHUNK: u64 = 1_468;
 const FIRST: u64 = (1 << 32) + 1_000;
@@ -21,7 +21,7 @@ fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// Two paths of 25 ms. No report ever makes a chunk lost; TSN 1001 is overdue whenever the loss policy's alarm asks.
+/// Returns a pair with two paths of 25 ms. No report declares a chunk lost; TSN 1001 is overdue at each alarm of the loss policy.
 fn steered() -> (Duo, Log, Alarm) {
     let scheme = Steered::new("cmt(trigger=100)").overdue(|chunk, _| chunk.tsn == FIRST + 1);
     let (log, alarm) = (scheme.log.clone(), scheme.alarm.clone());
@@ -40,7 +40,7 @@ fn recheck() -> LossTasks {
     LossTasks { recheck: true, ..LossTasks::default() }
 }
 
-/// Loses so many transmissions of a TSN.
+/// Loses this number of transmissions of a TSN.
 fn lose(tsn: u32, mut times: u32) -> impl FnMut(&Packet) -> bool {
     move |packet| {
         let hit = times > 0 && sight::tsns(packet).contains(&tsn);
@@ -158,7 +158,7 @@ fn a_tail_probe_that_is_acknowledged_once_leaves_no_copy_in_flight() {
     assert_eq!(timeouts(&duo), 0);
 }
 
-/// How long a transfer takes in which so many transmissions of one TSN are lost, and its time-outs.
+/// Returns the duration and the number of time-outs of a transfer that loses this number of transmissions of one TSN.
 fn transfer(scheme: &str, messages: usize, lost: u32, times: u32) -> (Span, u64) {
     let setup = Setup::new(1, scheme, "rfc9260").with(|config| config.initial_tsn = Some(1_000));
     let mut duo = Duo::connected(setup);
@@ -210,7 +210,7 @@ fn rack_repairs_a_lost_tail_sooner_than_t3() {
     let (plain, plain_timeouts) = transfer("cmt", 5, 1_024, 1);
     let (rack, rack_timeouts) = transfer("cmt+rack", 5, 1_024, 1);
     assert_eq!((plain_timeouts, rack_timeouts), (1, 0));
-    // A second and half a round trip, against two round trips, the peer's delay of SACKs, and half a round trip.
+    // A second and half a round trip, against two round trips, the peer's SACK delay, and half a round trip.
     assert!(plain > millis(1_000) && rack < millis(400), "{plain:?}, {rack:?}");
 }
 

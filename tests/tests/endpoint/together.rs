@@ -1,4 +1,4 @@
-//! Packets that arrive together, and a driver that asks whether more of them may be handed over before the endpoint answers.
+//! Packets that arrive together, and drivers that ask if the endpoint can accept more of them before it answers.
 
 use anabranch_core::profile::SackFlags;
 use anabranch_core::time::Span;
@@ -11,12 +11,12 @@ use bytes::Bytes;
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
-/// Two sides that are up; A has sent these packets of one chunk each, which reach B together.
+/// Returns a connected pair in which A has sent this number of packets of one chunk each, which reach B together.
 fn arriving(packets: usize, lost: Option<usize>) -> Duo {
     arriving_from(SackFlags::Announced, packets, lost)
 }
 
-/// The same from a side that says so much of what it is.
+/// Returns the same for a side that announces these flags.
 fn arriving_from(flags: SackFlags, packets: usize, lost: Option<usize>) -> Duo {
     let setup = Setup::new(1, "sctp", "net").with(|config| config.initial_tsn = Some(1_000));
     let mut duo = Duo::new(setup.with_side(Side::A, |config| config.profile.sack_flags = flags));
@@ -33,7 +33,7 @@ fn arriving_from(flags: SackFlags, packets: usize, lost: Option<usize>) -> Duo {
     duo
 }
 
-/// Hands B all that has arrived, and lets it answer where it does not await more; how many SACKs that were.
+/// Passes B all arrived packets, and lets it answer if it does not wait for more. Returns the number of SACKs.
 fn sacks(duo: &mut Duo) -> usize {
     while let Some(side) = duo.take_arrival() {
         assert_eq!(side, Side::B);

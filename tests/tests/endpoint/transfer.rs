@@ -1,4 +1,4 @@
-//! Data arrives: both ways, over wrapping numbers, and whatever size it has.
+//! Data arrives in both directions, across TSN wraps, and with any size.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, PathId, SendError};
@@ -32,7 +32,7 @@ fn a_message_arrives_over_a_new_association() {
     let mut duo = Duo::new(Setup::new(1, "sctp", "rfc9260"));
     duo.connect();
     duo.send_all(Side::A, 100, 1);
-    // Two round trips of handshake and half a one for the message, which waits from the beginning.
+    // Two round trips of handshake and half a round trip for the message, which waits from the beginning.
     arrives(&mut duo, Side::A, Span::from_millis(125));
     assert!(duo.nodes.iter().all(|n| n.was_told(&AssociationEvent::Connected)));
 }
@@ -41,7 +41,7 @@ fn a_message_arrives_over_a_new_association() {
 fn a_paths_delivery_rate_is_what_arrived_in_the_time_that_it_took() {
     let mut duo = Duo::connected(Setup::new(1, "sctp", "rfc9260"));
     let acknowledged = |duo: &Duo| duo.nodes[0].association().buffered_bytes() == 0;
-    // An acknowledgement ends the time in which nothing was sent.
+    // An acknowledgement ends the idle time.
     duo.send_all(Side::A, 1_000, 1);
     assert!(duo.run_until(Span::from_secs(5), acknowledged));
     // Two chunks of 1,016 B are acknowledged together, one round trip of 50 ms after they left.
@@ -136,8 +136,8 @@ fn a_send_that_is_refused_for_lack_of_room_is_told_when_there_is_some() {
 //# Instead, if the PMTU has been reduced, then IP fragmentation MUST be used.
 #[test]
 fn a_chunk_cut_for_a_larger_path_is_sent_again_whole_on_a_smaller_one() {
-    // The second path is of IPv6, whose packets hold 20 bytes less. B has taken it out of service, cuts for the first one,
-    // and needs it after all when that fails.
+    // The second path uses IPv6, whose packets hold 20 bytes less. B has taken it out of service, fragments for the first one, and
+    // needs it after the first one fails.
     let mut setup = Setup::new(2, "sctp", "rfc9260");
     setup.ipv6 = 0b10;
     let mut duo = Duo::connected(setup);

@@ -1,4 +1,4 @@
-//! Rules under which no receive window bounds what is outstanding.
+//! Rules under which no receive window limits outstanding data.
 
 use anabranch_core::time::Span;
 use anabranch_tests::duo::{Duo, Reading, Setup};

@@ -1,4 +1,4 @@
-//! What a scheduler waits for, and what ends the wait.
+//! Waits of a scheduler, and their ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,12 +11,12 @@ use anabranch_tests::steered::{Steered, path};
 
 const A: usize = 0;
 
-/// New data waits until then, and leaves on the first path.
+/// Returns a decision that delays new data until this time, and then sends it on the first path.
 fn waits_until(at: Time) -> impl Fn(&View<'_>) -> Pick + Send + Sync + 'static {
     move |view| if view.now < at { Pick::Wait(WaitFor::Until(at)) } else { Pick::Path(path(0)) }
 }
 
-/// Both sides connected, and one message queued at the first.
+/// Returns a connected pair with one message queued at the first side.
 fn waiting(pick: impl Fn(&View<'_>) -> Pick + Send + Sync + 'static) -> Duo {
     let scheme = Arc::new(Steered::new("cmt").pick(pick));
     let mut duo =

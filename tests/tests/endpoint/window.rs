@@ -1,4 +1,4 @@
-//! The receive window closes, opens, and is probed.
+//! Closure, opening and probes of the receive window.
 
 use anabranch_core::AssociationEvent;
 use anabranch_core::time::Span;
@@ -9,7 +9,7 @@ use anabranch_tests::sight;
 const A: usize = Side::A as usize;
 const B: usize = Side::B as usize;
 
-/// A has sent more than B's buffer of 10,000 B holds, and B reads nothing.
+/// Returns a pair in which A has sent more than B's buffer of 10,000 B holds, and B reads nothing.
 fn blocked() -> Duo {
     let setup =
         Setup::new(1, "sctp", "rfc9260").with_side(Side::B, |config| config.recv_buffer_bytes = 10_000);
@@ -69,7 +69,7 @@ fn probes_that_are_answered_never_count_as_errors() {
     let mut duo = blocked();
     duo.run(Span::from_secs(3600));
     let a = duo.nodes[A].association();
-    // Up to a minute apart, far more than Association.Max.Retrans.
+    // They are up to a minute apart, many more than Association.Max.Retrans.
     assert!(a.statistics().timeouts > 50, "{:?}", a.statistics());
     assert_eq!(a.paths()[0].error_count, 0);
     assert_eq!(duo.nodes[A].told, [AssociationEvent::Connected, state_of_path_0()]);
@@ -95,7 +95,7 @@ fn a_probe_that_is_not_answered_counts_as_an_error() {
 #[test]
 fn a_probe_counts_as_an_error_again_once_the_window_has_opened() {
     let mut duo = blocked();
-    // The window is announced open, and from here on nothing that A sends arrives.
+    // The window is announced open, and from here on nothing from A arrives.
     duo.network.set_filter(|packet| sight::tsns(packet).is_empty());
     duo.reading[B] = Reading::WhenTold;
     duo.read(Side::B, usize::MAX);
@@ -113,11 +113,11 @@ fn a_full_buffer_takes_the_next_tsn_in_order() {
     let mut duo = Duo::connected(setup);
     let mut first = None;
     duo.network.set_filter(move |packet| {
-        // The first chunk is lost once: what follows fills the buffer and waits for it.
+        // The first chunk is lost once, and the later ones fill the buffer and wait for it.
         let Some(&tsn) = sight::tsns(packet).first() else { return true };
         first.replace(tsn).is_some()
     });
-    // Parts of one message, so nothing can be read before the first one is there.
+    // All are parts of one message, so nothing can be read before the first one arrives.
     duo.send_all(Side::A, 4_400, 1);
     assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
     assert!(duo.nodes[B].association().statistics().peak_held_bytes > 4_000 - 1_452);
@@ -125,7 +125,7 @@ fn a_full_buffer_takes_the_next_tsn_in_order() {
 
 #[test]
 fn parts_become_readable_when_a_chunk_larger_than_ours_finds_no_room() {
-    // A's own chunks are small, so it would not call 632 B of free buffer used up. B's next one does not fit all the same.
+    // A's own chunks are small, so 632 B of free buffer would not count as used up for A. B's next chunk still does not fit.
     let setup = Setup::new(1, "sctp", "ns2").with_side(Side::A, |config| {
         config.mtu_bytes = 576;
         config.recv_buffer_bytes = 2_100;
@@ -137,8 +137,8 @@ fn parts_become_readable_when_a_chunk_larger_than_ours_finds_no_room() {
 
 #[test]
 fn a_probe_that_a_shutdown_acknowledges_is_settled() {
-    // Every chunk is larger than B's whole window and goes as a probe. B, which is shutting down, answers DATA with another
-    // SHUTDOWN ahead of the SACK, so that is what acknowledges the probe.
+    // Every chunk is larger than B's whole window and leaves as a probe. B, which shuts down, answers DATA with another SHUTDOWN
+    // before the SACK, so the SHUTDOWN acknowledges the probe.
     let setup = Setup::new(1, "sctp", "rfc9260")
         .with(|config| config.mtu_bytes = 9_000)
         .with_side(Side::B, |config| config.recv_buffer_bytes = 2_000);

@@ -1,5 +1,5 @@
-//! What a SACK costs does not grow with the window: it judges no more holes where 16,384 packets are on their way than where 64
-//! are. Counted in questions to the loss policy, which is what the walk over holes does.
+//! The cost of a SACK does not grow with the window: it judges no more gaps with 16,384 packets in flight than with 64. The cost is
+//! the number of calls of the loss policy, as the walk over gaps makes them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::rig;
 use crate::rig::fixed_window::{Fixed, world};
 
-/// Holes judged for each SACK, over some round trips.
+/// Returns the number of judged gaps for each SACK, over some round trips.
 fn holes_per_sack(scheme: &str, paths: u8, loss: f64, chunks: u64) -> f64 {
     let inner = rig::association(scheme).scheme;
     let scheme = Fixed { inner, chunks: chunks / u64::from(paths), asked: Arc::default() };
@@ -18,8 +18,8 @@ fn holes_per_sack(scheme: &str, paths: u8, loss: f64, chunks: u64) -> f64 {
     holes / sacks
 }
 
-/// Without losses none: what is under way on another path is no hole that matters. With losses each is judged until it is found
-/// lost, and what was sent again and lost once more until T3 expires.
+/// Without losses the number is zero, since data in flight on another path is no relevant gap. With losses each gap is judged until
+/// it is declared lost, and a lost retransmission until T3 expires.
 #[test]
 fn a_sack_judges_no_more_holes_in_a_large_window() {
     for (scheme, paths, loss, most) in [

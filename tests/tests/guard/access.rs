@@ -1,4 +1,4 @@
-//! Who may open associations, where networks are named.
+//! Permission to open associations, by listed networks.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,7 +22,7 @@ fn server() -> SocketAddr {
     at(ip(0, 9), PORT)
 }
 
-/// A server that admits 10.0.1.0/24.
+/// Returns a server that admits 10.0.1.0/24.
 fn choosy() -> Net {
     let mut net = Net::new();
     net.choosy_site(&[server()], from(&["10.0.1.0/24"]));
@@ -37,11 +37,11 @@ fn init(tag: u32) -> Vec<u8> {
         inbound_streams: 10,
         initial_tsn: Tsn::new(1),
     };
-    // It is long enough for any answer.
+    // The packet is long enough for any answer.
     packet(0, |w| w.init(&repr, [anabranch_wire::Param::ForwardTsnSupported; 8]))
 }
 
-/// What the server sends by itself is not counted.
+/// Returns the answers to an address, without packets that the server sends by itself.
 fn answers(net: &Net, to: IpAddr) -> Vec<u8> {
     net.log.iter().filter(|datagram| datagram.to.ip() == to).map(|datagram| datagram.kind()).collect()
 }
@@ -50,7 +50,7 @@ fn count(net: &Net, reason: Discard) -> u64 {
     net.sites[0].endpoint.discards().of(reason)
 }
 
-/// The COOKIE ECHO of a client at 10.0.1.1, which the server has not seen.
+/// Returns the COOKIE ECHO of a client at 10.0.1.1, which the server has not received.
 fn cookie_echo(net: &mut Net) -> Vec<u8> {
     let client = net.site(&[at(ip(1, 1), PORT)], None);
     net.loses = Box::new(|datagram| datagram.kind() == COOKIE_ECHO);
@@ -102,7 +102,7 @@ fn a_source_that_is_not_admitted_draws_nothing_whatever_it_sends() {
     net.log.clear();
     let sent = [
         init(7),
-        // Zero streams, a tag that is not zero, and an INIT that is cut short: an admitted source is told what is wrong.
+        // Zero streams, a tag other than zero, and a truncated INIT: an admitted source receives the cause.
         raw(0, &[1, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         raw(5, &[1, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1]),
         raw(0, &[1, 0, 0, 4]),
@@ -139,7 +139,7 @@ fn a_cookie_opens_no_association_from_a_source_that_is_not_admitted() {
     }
 }
 
-/// The server of [`choosy`] and a client at 10.0.1.1 and at 10.0.2.1, which is not admitted. It opens its association over both
+/// Returns the server of [`choosy`] and a client at 10.0.1.1 and at 10.0.2.1, which is not admitted. The client connects over both
 /// addresses, of which the one in network `first` is the primary path.
 fn two_homed(first: u8) -> Net {
     let mut net = choosy();
@@ -212,9 +212,9 @@ fn an_association_restarts_only_from_where_it_could_have_been_opened() {
     assert!(state(&net) == before);
     assert_eq!(net.inject(0, server().ip(), at(ip(1, 1), PORT), &init(7)), Handled::Replied);
     assert_eq!(answers(&net, ip(1, 1)), [INIT_ACK]);
-    // The client begins anew, and the path it would try first is the one that is not admitted.
+    // The client restarts, and the path it would try first is the one that is not admitted.
     net.sites.truncate(1);
-    // A site's random numbers come of its place, and the new client needs others than the old one had.
+    // A site's random numbers depend on its index, and the new client needs other ones than the old client.
     net.site(&[at(ip(9, 9), PORT)], None);
     let client = net.site(&[at(ip(1, 1), PORT), at(ip(2, 1), PORT)], None);
     net.connect(client, &[(ip(2, 1), server()), (ip(1, 1), server())], config());
@@ -227,7 +227,7 @@ fn an_association_restarts_only_from_where_it_could_have_been_opened() {
 fn an_association_ends_well_although_one_of_its_paths_could_not_have_opened_it() {
     for first in [1, 2] {
         let mut net = two_homed(first);
-        // The server has done its part, and the client goes on asking over both paths.
+        // The server has finished its part, and the client continues to ask over both paths.
         let mut lost = 0;
         net.loses = Box::new(move |datagram| {
             lost += u32::from(datagram.kind() == SHUTDOWN_COMPLETE);

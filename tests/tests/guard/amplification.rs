@@ -1,4 +1,4 @@
-//! What an address gets before it has proved itself: at most three times what came from it.
+//! Limit of data sent to an unverified address: at most three times the data received from it.
 
 use anabranch_core::time::Span;
 use anabranch_core::{Discard, Handled};
@@ -21,7 +21,7 @@ fn init(params: &[Param<'_>]) -> Vec<u8> {
     packet(0, |w| w.init(&repr, params.iter().copied()))
 }
 
-/// A server with so many addresses.
+/// Returns a server with this number of addresses.
 fn server(addresses: u8) -> Net {
     let mut net = Net::new();
     let addresses: Vec<_> = (0..addresses).map(|n| at(ip(n, 9), PORT)).collect();
@@ -93,14 +93,14 @@ fn a_cookie_ack_to_an_address_that_nobody_has_confirmed_carries_a_heartbeat() {
     net.run(Span::from_millis(50));
     let echo = net.log.iter().find(|datagram| datagram.kind() == COOKIE_ECHO).expect("an echo").clone();
     let victim = at(ip(5, VICTIM), 1);
-    // Again: the first one opens the association, the second one is a copy.
+    // The first repetition opens the association, and the second one is a copy.
     for _ in 0..2 {
         let mark = net.log.len();
         net.inject(1, ip(0, 9), victim, &echo.bytes);
         let kinds: Vec<Vec<u8>> = net.log[mark..].iter().map(|datagram| kinds(&datagram.bytes)).collect();
         assert_eq!(kinds, [[COOKIE_ACK, HEARTBEAT]]);
     }
-    // Where the INIT ACK went, the handshake itself confirms the address.
+    // The handshake itself confirms the address to which the INIT ACK was sent.
     let mark = net.log.len();
     net.loses = Box::new(|_| false);
     net.run(Span::from_secs(2));
@@ -120,7 +120,7 @@ fn a_seen_source_that_never_answers_is_forgotten() {
     assert!(net.sent_to(ip(5, VICTIM)).1 <= 3 * heartbeat.len());
 }
 
-/// Anything that may come from a source that nobody has verified, under a tag that is right, wrong or zero.
+/// Returns any packet from an unverified source, with a right, wrong or zero tag.
 fn arbitrary_packet() -> impl Strategy<Value = (u8, usize, u8)> {
     (0..10_u8, 1..1200_usize, 0..4_u8)
 }
@@ -176,7 +176,7 @@ proptest! {
 #[test]
 fn a_question_too_short_for_its_answer_is_counted() {
     let mut net = server(1);
-    // Zero streams are refused with a cause, which has room; a cookie over IPv6 has none in the shortest INIT.
+    // Zero streams are refused with a cause, which fits; a cookie over IPv6 does not fit in the shortest INIT.
     let from = at("2001:db8::1".parse().expect("an address"), 9);
     let handled = net.inject(0, ip(0, 9), from, &init(&[]));
     assert_eq!(handled, Handled::Discarded(Discard::ShortQuestion));

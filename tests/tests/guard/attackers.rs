@@ -1,4 +1,4 @@
-//! Attackers who do not see the packets.
+//! Off-path attackers.
 
 use anabranch_core::Handled;
 use anabranch_core::time::Span;
@@ -7,7 +7,7 @@ use anabranch_wire::{DataRepr, InitRepr, SackRepr, Tsn};
 use crate::net::{PORT, at, ip, pair};
 use crate::rig::craft::packet;
 
-/// Chunks that would change something under the right tag.
+/// Returns chunks that would have an effect with the right tag.
 fn tempting(tag: u32) -> Vec<Vec<u8>> {
     vec![
         packet(tag, |w| w.sack(&SackRepr::default(), [], [])),

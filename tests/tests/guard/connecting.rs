@@ -1,4 +1,4 @@
-//! Getting through although paths are dead.
+//! Associations that are opened although paths are dead.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AbortReason, AssociationEvent, Handled, PathState};
@@ -6,7 +6,7 @@ use anabranch_core::{AbortReason, AssociationEvent, Handled, PathState};
 use crate::net::{Net, PORT, at, config, ip};
 use crate::rig::craft::{INIT, INIT_ACK};
 
-/// A client and a server with an address on each of so many networks, of which those below `dead` carry nothing.
+/// Returns a client and a server with an address on each of these networks, of which those below `dead` carry nothing.
 fn networks(count: u8, dead: u8) -> Net {
     let mut net = Net::new();
     let addresses = |host| (0..count).map(|n| at(ip(n, host), PORT)).collect::<Vec<_>>();

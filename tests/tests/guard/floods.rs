@@ -9,7 +9,7 @@ use anabranch_wire::{InitRepr, Tsn};
 use crate::net::{Net, PORT, at, config, ip};
 use crate::rig::craft::{COOKIE_ECHO, INIT_ACK, cookie_of, packet};
 
-/// A tenth of what floods in is looked at.
+/// A guard that examines a tenth of the flood.
 const GUARD: Guard = Guard {
     per_source: RateLimit { per_second: 5, burst: 10 },
     in_all: RateLimit { per_second: 200, burst: 20 },
@@ -26,7 +26,7 @@ fn init(n: u32) -> Vec<u8> {
     packet(0, |w| w.init(&repr, []))
 }
 
-/// Spreads over the address space.
+/// Returns the address of a stranger, spread over the address space.
 fn stranger(n: u32) -> IpAddr {
     IpAddr::from((0x0B00_0000 + n.wrapping_mul(2_654_435_761) % 0x7000_0000).to_be_bytes())
 }
@@ -44,7 +44,7 @@ fn clients_get_through_a_flood_of_forged_inits_and_cookies() {
         net.site(&[at(ip(1, client), PORT)], None);
         call(&mut net, client);
     }
-    // Two thousand of each in a second, at times that have nothing to do with the clients'.
+    // The flood has two thousand of each in a second, at times independent of those of the clients.
     let (mut dice, mut n) = (1_u64, 0);
     let mut waiting: Vec<u8> = clients.collect();
     while !waiting.is_empty() {
@@ -59,7 +59,7 @@ fn clients_get_through_a_flood_of_forged_inits_and_cookies() {
             net.sites[usize::from(*client)].told(|event| *event == AssociationEvent::Connected) == 0
         });
         for &client in &waiting {
-            // Whoever was given up calls again.
+            // A client that was given up calls again.
             let site = &mut net.sites[usize::from(client)];
             if site.told(|event| matches!(event, AssociationEvent::Aborted(_))) > 0 {
                 site.events.clear();
@@ -81,7 +81,7 @@ fn a_source_that_floods_hinders_no_other() {
     for n in 0..1000 {
         net.inject(0, server.ip(), at(ip(7, 7), n as u16 + 1), &init(n));
     }
-    // Its own ten, and by chance of the ten that anybody may have who has had their share.
+    // A source has ten of its own, and after those by chance some of the ten for all sources.
     let refused = net.sites[0].endpoint.discards().of(Discard::Flood);
     assert!((980..990).contains(&refused), "{refused}");
     net.connect(client, &[(ip(1, 1), server)], config());
@@ -89,7 +89,7 @@ fn a_source_that_floods_hinders_no_other() {
     assert_eq!(net.sites[client].told(|event| *event == AssociationEvent::Connected), 1);
 }
 
-/// Opens an association from there; the COOKIE ECHO may name another source. Returns `false` if there is no place.
+/// Opens an association from `from`; the COOKIE ECHO may name another source. Returns `false` if there is no place.
 fn open(net: &mut Net, from: std::net::SocketAddr, named: std::net::SocketAddr, n: u32) -> bool {
     net.inject(0, ip(0, 9), from, &init(n));
     let Some(answer) = net.log.drain(..).find(|datagram| datagram.kind() == INIT_ACK) else { return false };
@@ -100,7 +100,7 @@ fn open(net: &mut Net, from: std::net::SocketAddr, named: std::net::SocketAddr, 
     matches!(handled, Handled::New(_))
 }
 
-/// The 64 places of a host, and those that a flood leaves.
+/// The test covers the 64 places of a host, and those that a flood leaves.
 #[test]
 fn one_source_leaves_places_of_a_host_to_others() {
     let unlimited = RateLimit { per_second: 1_000_000, burst: 1_000_000 };
@@ -120,7 +120,7 @@ fn one_source_leaves_places_of_a_host_to_others() {
     assert_eq!(net.sites[0].ids().len(), 64);
 }
 
-/// A server, a client whose COOKIE ECHO is lost, and that packet.
+/// Returns a server, a client whose COOKIE ECHO is lost, and that packet.
 fn held_back(guard: Guard) -> (Net, Vec<u8>) {
     let mut net = Net::new();
     let server = at(ip(0, 9), PORT);
@@ -136,7 +136,7 @@ fn held_back(guard: Guard) -> (Net, Vec<u8>) {
 #[test]
 fn a_genuine_cookie_is_taken_whatever_is_forged_in_its_senders_name() {
     let (mut net, echo) = held_back(Guard::default());
-    // The attacker has a genuine cookie of its own, and changes it in every way or sends it as it is.
+    // The attacker has a genuine cookie of its own, and changes it in every way or sends it unchanged.
     let own = init(77);
     net.inject(0, ip(0, 9), at(ip(7, 7), 7), &own);
     let answer = net.log.iter().rfind(|datagram| datagram.kind() == INIT_ACK).expect("a cookie").clone();
@@ -153,7 +153,7 @@ fn a_genuine_cookie_is_taken_whatever_is_forged_in_its_senders_name() {
         net.log.clear();
     }
     let discards = net.sites[0].endpoint.discards();
-    // Where nothing but the HMAC was changed, it is the cookie's own share that limits how often that is worked out.
+    // If only the HMAC was changed, the cookie's own share limits the number of verifications.
     let (forged, limited) = (discards.of(Discard::CookieForged), discards.of(Discard::Flood));
     assert!(forged > 15_000 && limited > 1_000 && forged + limited > 19_900, "{discards:?}");
     assert!(matches!(net.inject(0, ip(0, 9), victim, &echo), Handled::New(_)));
@@ -162,7 +162,7 @@ fn a_genuine_cookie_is_taken_whatever_is_forged_in_its_senders_name() {
 #[test]
 fn a_cookie_that_is_sent_over_and_over_is_not_opened_each_time_and_hinders_no_other() {
     let (mut net, echo) = held_back(Guard::default());
-    // A hundred copies each second of the attacker's own one, with any source.
+    // The attacker sends a hundred copies of its own cookie each second, with any source.
     let own = init(77);
     net.inject(0, ip(0, 9), at(ip(7, 7), 7), &own);
     let answer = net.log.iter().rfind(|datagram| datagram.kind() == INIT_ACK).expect("a cookie").clone();

@@ -1,11 +1,11 @@
-//! Addresses that a peer merely lists.
+//! Addresses that a peer only lists.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationConfig, AssociationEvent, ListedAddresses, PathState};
 
 use crate::net::{Net, PORT, at, config, ip};
 
-/// A client with two addresses that connects over the first one only, to a server with two.
+/// Returns a client with two addresses that connects over the first one only, and a server with two.
 fn listing(config: &AssociationConfig) -> Net {
     let mut net = Net::new();
     net.site(&[at(ip(0, 1), PORT), at(ip(1, 1), PORT)], None);
@@ -48,7 +48,7 @@ fn net_rto() -> Span {
 #[test]
 fn a_source_that_was_neither_given_nor_listed_becomes_a_path_once_it_has_answered() {
     let mut net = Net::new();
-    // Each side knows one address of the other; the client's second one is news to the server.
+    // Each side has learnt one address of the other; the client's second one is new to the server.
     net.site(&[at(ip(0, 1), PORT), at(ip(1, 1), 7777)], None);
     let server = at(ip(0, 9), PORT);
     net.site(&[server], Some(config()));
@@ -78,7 +78,7 @@ fn paths_come_and_go_while_the_association_is_up() {
     assert_eq!(net.sites[1].paths().len(), 2);
     let now = net.now;
     net.sites[0].one().remove_path(now, added).expect("it is there");
-    // The other side tries the path on, which does not bring it back.
+    // The other side tries to add the path, which does not restore it.
     net.send(1, 50);
     net.read(0, 500_000);
     net.run(Span::from_secs(30));

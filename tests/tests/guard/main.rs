@@ -1,4 +1,4 @@
-//! What an endpoint on the open Internet must hold to: who is whom, where data may go, how much strangers get.
+//! Rules for an endpoint on the open Internet: identity of peers, destinations of data, and limits for strangers.
 
 mod access;
 mod amplification;

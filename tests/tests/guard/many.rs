@@ -1,4 +1,4 @@
-//! A call costs what it has to do, however many associations there are.
+//! The cost of a call does not depend on the number of associations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use anabranch_core::{
     AcceptFrom, AssociationConfig, Encapsulation, Endpoint, EndpointConfig, PacketBuffer, PathId,
 };
 
-/// Counts how often an association is asked for its deadline.
+/// Counter of deadline queries to an association.
 struct Asked(Arc<AtomicU64>);
 
 impl Slot for Asked {

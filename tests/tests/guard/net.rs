@@ -1,4 +1,4 @@
-//! Endpoints that speak UDP, with address translators between them.
+//! Endpoints over UDP, with address translators between them.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -12,13 +12,13 @@ use anabranch_core::{
 use anabranch_schemes::registry;
 use bytes::Bytes;
 
-/// Everybody's SCTP port, and the UDP port of those who do not say otherwise.
+/// SCTP port of all endpoints, and their UDP port by default.
 pub(crate) const PORT: u16 = 5000;
 
-/// Nothing takes as long.
+/// Maximum duration of any exchange.
 const LIMIT: Span = Span::from_secs(120);
 
-/// `10.0.<net>.<host>`.
+/// Returns `10.0.<net>.<host>`.
 pub(crate) fn ip(net: u8, host: u8) -> IpAddr {
     [10, 0, net, host].into()
 }
@@ -27,7 +27,7 @@ pub(crate) fn at(ip: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(ip, port)
 }
 
-/// What associations on real sockets are configured with, as far as it matters here.
+/// Returns the configuration of associations on real sockets, as far as these tests need it.
 pub(crate) fn config() -> AssociationConfig {
     let scheme = registry::parse("cmt").expect("the scheme exists").into_scheme();
     AssociationConfig {
@@ -77,7 +77,7 @@ impl Site {
         self.events.iter().filter(|(_, event)| wanted(event)).count()
     }
 
-    /// The peer's address of each live path and its state.
+    /// Returns the peer's address and the state of each live path.
     pub(crate) fn paths(&self) -> Vec<(SocketAddr, PathState)> {
         let association = self.endpoint.association(self.ids()[0]).expect("it exists");
         let live = association.paths().iter().filter_map(|facts| {
@@ -88,7 +88,7 @@ impl Site {
     }
 }
 
-/// An address inside and what it looks like outside.
+/// An internal address with its external one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapping {
     pub(crate) inside: SocketAddr,
@@ -99,7 +99,7 @@ pub(crate) struct Net {
     pub(crate) now: Time,
     pub(crate) sites: Vec<Site>,
     pub(crate) mappings: Vec<Mapping>,
-    /// Every datagram as it looks outside, lost ones included.
+    /// Every datagram with its external addresses, lost ones included.
     pub(crate) log: Vec<Datagram>,
     pub(crate) loses: Box<dyn FnMut(&Datagram) -> bool>,
     flying: VecDeque<(Time, Datagram)>,
@@ -121,7 +121,7 @@ impl Net {
         self.guarded_site(addresses, accept, Guard::default())
     }
 
-    /// A site that accepts associations from there.
+    /// Adds a site that accepts associations only from `accept_from`.
     pub(crate) fn choosy_site(&mut self, addresses: &[SocketAddr], accept_from: AcceptFrom) -> usize {
         self.choosy_guarded_site(addresses, accept_from, Guard::default())
     }
@@ -173,7 +173,7 @@ impl Net {
         self.drain();
     }
 
-    /// Gives a site a datagram as if it had come from there.
+    /// Passes a site a datagram from this source.
     pub(crate) fn inject(&mut self, to: usize, local: IpAddr, from: SocketAddr, bytes: &[u8]) -> Handled {
         let path = PathAddress::over_udp(local, from);
         let handled = self.sites[to].endpoint.handle_datagram(self.now, path, bytes);
@@ -251,7 +251,7 @@ impl Net {
         self.drain();
     }
 
-    /// Lets time pass until so many bytes have been read.
+    /// Lets time pass until this number of bytes has been read.
     pub(crate) fn read(&mut self, at: usize, bytes: usize) {
         let (mut sum, mut buf) = (0, Vec::new());
         self.until("all arrives", |net| {
@@ -262,20 +262,20 @@ impl Net {
         });
     }
 
-    /// Datagrams and bytes that were sent there.
+    /// Returns the numbers of datagrams and bytes sent to an address.
     pub(crate) fn sent_to(&self, address: IpAddr) -> (usize, usize) {
         let there = self.log.iter().filter(|datagram| datagram.to.ip() == address);
         there.fold((0, 0), |(count, bytes), datagram| (count + 1, bytes + datagram.bytes.len()))
     }
 
-    /// The verification tag of the packets to an address.
+    /// Returns the verification tag of the packets to an address.
     pub(crate) fn tag_to(&self, to: IpAddr) -> u32 {
         let last = self.log.iter().rfind(|datagram| datagram.to.ip() == to && datagram.tag() != 0);
         last.expect("a packet").tag()
     }
 }
 
-/// A server at 10.0.0.9 and a client at 10.0.0.1, connected over one path.
+/// Returns a server at 10.0.0.9 and a client at 10.0.0.1, connected over one path.
 pub(crate) fn pair() -> Net {
     let mut net = Net::new();
     let server = at(ip(0, 9), PORT);

@@ -1,4 +1,4 @@
-//! Copies of packets that a real peer once sent.
+//! Copies of packets that a real peer has sent.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, Guard, Handled};
@@ -6,7 +6,7 @@ use anabranch_tests::duo;
 use anabranch_tests::hostile::{Peer, Target, craft};
 use anabranch_wire::{DataFlags, DataRepr, PacketView};
 
-/// How an association ends.
+/// End of an association.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Shutdown,
@@ -17,7 +17,7 @@ enum End {
 
 const ENDS: [End; 4] = [End::Shutdown, End::ShutdownByTheEndpoint, End::Abort, End::AbortByTheEndpoint];
 
-/// What the peer delivers in each life.
+/// Message of the peer in each association.
 const MESSAGE: &[u8] = b"pay Mallory once";
 
 fn target() -> Target {
@@ -36,7 +36,7 @@ fn data(peer: &Peer<Target>) -> Vec<u8> {
     peer.packet(|w| w.data(&repr, MESSAGE))
 }
 
-/// Answers the endpoint's SHUTDOWN as a real peer would, as far as it has come.
+/// Answers the endpoint's SHUTDOWN as a real peer would in its state.
 fn part(peer: &mut Peer<Target>) {
     for bytes in peer.pass(Span::from_millis(1)) {
         let answer = match craft::kinds(&bytes).first() {
@@ -48,7 +48,7 @@ fn part(peer: &mut Peer<Target>) {
     }
 }
 
-/// A life of an association in which the message is delivered; at its end nothing is left of it.
+/// Runs an association that delivers the message; at its end nothing of it remains.
 fn live(peer: &mut Peer<Target>, end: End) {
     peer.call().expect("it accepts");
     let message = data(peer);
@@ -104,7 +104,7 @@ fn a_restart_in_between_does_not_bring_the_first_life_back() {
     let first = data(&peer);
     peer.send(&first);
     let echo = peer.sent_of(craft::COOKIE_ECHO).next().expect("it was sent").clone();
-    // The peer begins anew with other tags, and that association is aborted.
+    // The peer restarts with other tags, and that association is aborted.
     peer.renew();
     peer.call().expect("it accepts the restart");
     assert_eq!(peer.wire.events.iter().filter(|(_, e)| *e == AssociationEvent::Restarted).count(), 1);
@@ -145,13 +145,13 @@ fn echo_and_be_silent(scheme: &str) {
     let mut peer = Peer::new(target_under(scheme), 1);
     let cookie = peer.fetch_cookie().expect("a cookie");
     let (sent, drawn) = (peer.sent.bytes, peer.drawn.bytes);
-    // As if somebody had taken the packets of a peer that is gone.
+    // An attacker has recorded the packets of a peer that no longer exists.
     let echo = peer.packet(|w| w.cookie_echo(&cookie));
     peer.send(&echo);
     let message = data(&peer);
     peer.send(&message);
     assert!(matches!(peer.wire.handled, Some(Handled::Delivered(_))));
-    // The application has much to say, and the path may carry large packets.
+    // The application has much data to send, and the path carries large packets.
     let id = peer.wire.live().expect("an association");
     for _ in 0..20 {
         let association = peer.wire.endpoint.association_mut(id).expect("it exists");
@@ -163,7 +163,7 @@ fn echo_and_be_silent(scheme: &str) {
     let (sent, drawn) = (peer.sent.bytes - sent, peer.drawn.bytes - drawn);
     assert!(drawn <= 3 * sent, "{scheme}: {drawn} B for {sent} B");
     assert!(longest <= 64, "{scheme}: {longest} B at once");
-    // It is given up in the end, and nothing is left of it.
+    // The association is given up in the end, and nothing of it remains.
     peer.pass(Span::from_secs(3_600));
     peer.wire.forget_closed();
     assert_eq!((peer.wire.associations(), peer.wire.endpoint.poll_timeout()), (0, None), "{scheme}");
@@ -186,7 +186,7 @@ fn the_mtu_is_probed_and_data_flows_once_the_address_has_answered() {
 
 #[test]
 fn cookies_of_more_associations_than_are_remembered_open_none_again() {
-    // Three hundred in a second and sixty seconds of life are more than 16,384.
+    // Three hundred in a second and a life of sixty seconds are more than 16,384.
     let mut config = duo::config("sctp", "net");
     config.listed_addresses = anabranch_core::ListedAddresses::Ignore;
     let mut peer = Peer::new(Target::new(config, None, false), 1).forgetful();
@@ -208,7 +208,7 @@ fn cookies_of_more_associations_than_are_remembered_open_none_again() {
         let drawn = peer.ask(echo);
         assert_eq!(peer.wire.associations(), 0, "{index}");
         let kind = PacketView::parse(&drawn[0]).expect("a packet").chunks().flatten().next().expect("one");
-        // The oldest count as stale, which begins a real peer's handshake anew.
+        // The oldest cookies count as stale, which restarts a real peer's handshake.
         assert!([craft::ABORT, craft::ERROR].contains(&kind.kind().0), "{index}");
     }
 }
@@ -226,7 +226,7 @@ fn over_ipv6_it_is_the_same() {
     peer.pass(Span::from_secs(120));
     assert_eq!((peer.wire.associations(), peer.wire.delivered_bytes), (0, MESSAGE.len() as u64));
     assert!(peer.drawn.bytes - drawn <= 3 * (peer.sent.bytes - sent));
-    // A flood of INITs from its network does not keep it out, nor one of forged cookies.
+    // A flood of INITs or of forged cookies from its network does not exclude it.
     for n in 0..2_000_u32 {
         let forged = craft::packet(n, |w| w.cookie_echo(&[3; 90]));
         peer.send(&forged);

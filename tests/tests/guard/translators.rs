@@ -11,7 +11,7 @@ fn outside(port: u16) -> std::net::SocketAddr {
     at(ip(1, OUTSIDE), port)
 }
 
-/// Clients, each at an address of its own behind one translated address, and the server last.
+/// Returns clients, each at its own address behind one translated address, and the server last.
 fn behind_one_address(clients: &[u8]) -> Net {
     let mut net = Net::new();
     for &client in clients {
@@ -49,7 +49,7 @@ fn two_clients_behind_one_address_are_two() {
 fn a_client_that_restarts_at_the_same_port_is_the_same_and_at_another_port_a_new_one() {
     for (port, restarts) in [(4001, 1), (4002, 0)] {
         let mut net = behind_one_address(&[1]);
-        // The old client is forgotten, and a new one begins at its address.
+        // The old client is forgotten, and a new one starts at its address.
         net.sites.swap(0, 1);
         net.sites.truncate(1);
         let client = net.site(&[at(ip(0, 1), PORT)], None);
@@ -70,7 +70,7 @@ fn a_restart_whose_port_changes_between_init_and_cookie_is_found_by_its_tie_tags
     let client = net.site(&[at(ip(0, 1), PORT)], None);
     net.connect(client, &[(ip(0, 1), at(ip(2, 9), PORT))], config());
     net.run(Span::from_millis(15));
-    // The INIT ACK is on its way; what the client sends from now on comes from another port.
+    // The INIT ACK is in flight; later packets of the client come from another port.
     net.mappings.push(Mapping { inside: at(ip(0, 1), PORT), outside: outside(4444) });
     net.mappings.swap(0, 1);
     net.run(Span::from_secs(3));
@@ -103,7 +103,7 @@ fn nothing_but_small_packets_goes_to_a_new_port_before_it_has_answered() {
     net.send(1, 100);
     net.read(0, 200_000);
     net.mappings[0].outside = outside(4444);
-    // Nobody behind the new port answers HEARTBEATs.
+    // No host behind the new port answers HEARTBEATs.
     net.loses = Box::new(|datagram| datagram.to == outside(4444));
     net.run(Span::from_secs(20));
     let long = net.log.iter().filter(|datagram| datagram.to == outside(4444) && datagram.bytes.len() > 300);

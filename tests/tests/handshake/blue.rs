@@ -10,7 +10,7 @@ use crate::rig::{address, association};
 
 const TAG: u32 = 0x0BAD_CAFE;
 
-/// What a listener that knows nobody makes of a packet, and what it answers.
+/// Returns the result of a packet at a listener without associations, and its answers.
 fn answer(bytes: &[u8]) -> (Handled, Vec<Packet>) {
     let mut wires = Wires::pair(1, &association("sctp"));
     let handled = wires.inject(1, address(0, 1), address(0, 2), bytes);
@@ -162,19 +162,19 @@ fn an_association_that_is_over_still_lets_its_peer_end_and_drops_the_rest_until_
     wires.run(Span::from_millis(200));
     assert!(wires.nodes[0].told(&AssociationEvent::Closed));
     assert!(!wires.nodes[1].told(&AssociationEvent::Closed));
-    // The peer's SHUTDOWN-ACK comes again and must find an answer.
+    // The peer's SHUTDOWN-ACK is repeated and must be answered.
     wires.loses = Box::new(|_| false);
     wires.run(Span::from_secs(5));
     assert!(wires.nodes[1].told(&AssociationEvent::Closed));
     let last = wires.log.last().expect("packets were sent");
     assert_eq!((last.kinds(), last.bytes[13] & 1), (vec![SHUTDOWN_COMPLETE], 1));
-    // Data that took a slower way than the last chunks is no reason to call a good end a bad one.
+    // Delayed data that arrives after the last chunks does not turn a graceful end into a failure.
     let late = wires.sent(COOKIE_ACK).remove(0);
     let (from, to, late) = (late.from, late.to, data(late.tag()));
     let mark = wires.log.len();
     assert!(matches!(wires.inject(0, from, to, &late), Handled::Discarded(_)));
     assert_eq!(wires.since(mark), []);
-    // Once the association is forgotten it is out of the blue like any other.
+    // After the association is forgotten, the packet is out of the blue like any other.
     let id = wires.nodes[0].endpoint.associations().next().expect("it is not forgotten");
     assert!(wires.nodes[0].endpoint.forget(id));
     assert_eq!(wires.inject(0, from, to, &late), Handled::Replied);

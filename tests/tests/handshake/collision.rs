@@ -7,7 +7,7 @@ use crate::data_flows;
 use crate::rig::association;
 use crate::rig::wires::Wires;
 
-/// Both connect, the second so much later, while the n-th packet is lost.
+/// Connects both sides, the second one later by this span, and loses the n-th packet.
 fn collide(later: Span, networks: u8, lost: Option<usize>) {
     let mut wires = Wires::pair(networks, &association("sctp"));
     let mut count = 0;

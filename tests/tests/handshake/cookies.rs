@@ -1,4 +1,4 @@
-//! Nothing is kept for a stranger, and only our own fresh cookie makes an association.
+//! A stranger leaves no state, and only a fresh cookie of this endpoint opens an association.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
@@ -9,10 +9,10 @@ use crate::rig::craft::{ABORT, COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, f
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};
 
-/// Where the cookie stands in a COOKIE-ECHO packet.
+/// Offset of the cookie in a COOKIE-ECHO packet.
 const COOKIE: usize = 16;
 
-/// A pair whose cookies live this long, and the first COOKIE-ECHO between them, which was lost.
+/// Returns a pair with this cookie lifetime, and the first COOKIE-ECHO between them, which was lost.
 fn echo(life: Span) -> (Wires, Packet) {
     let mut config = association("sctp");
     config.profile.cookie_life = life;
@@ -80,7 +80,7 @@ fn an_echo_replayed_after_the_end_is_refused_even_when_the_association_is_forgot
         let answer = wires.log.last().expect("an answer");
         assert_eq!((answer.kind(), answer.tag(), answer.bytes[13]), (ABORT, echo.tag(), 1));
     }
-    // After its lifetime its age speaks against it.
+    // After its lifetime it is too old.
     wires.run(Span::from_secs(60));
     assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieStale));
     assert_eq!(wires.nodes[1].count(), 0);
@@ -101,7 +101,7 @@ fn an_association_that_the_peer_knows_nothing_of_ends_with_its_first_answer() {
     assert!(wires.nodes[1].events.contains(&(new, gone)), "{:?}", wires.nodes[1].events);
 }
 
-/// A pair whose cookies live two seconds, after its first COOKIE ECHO has become older than that.
+/// Returns a pair with a cookie lifetime of two seconds, after its first COOKIE ECHO has become older than that.
 fn connected_long_ago() -> (Wires, Packet) {
     let (mut wires, echo) = echo(Span::from_secs(2));
     wires.loses = Box::new(|_| false);
@@ -136,13 +136,13 @@ fn a_stale_cookie_of_a_restart_is_reported_and_leaves_the_old_association_as_it_
     assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieStale));
     let answers: Vec<u8> = wires.since(mark).iter().flat_map(Packet::kinds).collect();
     assert_eq!(answers, [ERROR]);
-    // It is half a second older than the two that it may be, and a little more while it was on its way.
+    // It is half a second older than the permitted two seconds, plus the transmission time.
     let staleness_us = staleness_us(&wires.since(mark)[0]);
     assert!((500_000..=550_000).contains(&staleness_us), "{staleness_us} µs");
     assert!(!wires.nodes[1].told(&AssociationEvent::Restarted));
 }
 
-/// The Measure of Staleness in an ERROR.
+/// Returns the Measure of Staleness in an ERROR.
 fn staleness_us(packet: &Packet) -> u32 {
     let view = PacketView::parse(&packet.bytes).expect("it is a packet");
     let chunk = view.chunks().next().expect("one chunk").expect("whole");
@@ -192,7 +192,7 @@ fn a_peer_whose_cookies_are_always_stale_is_given_up() {
 fn a_cookie_with_any_byte_changed_is_dropped_without_an_answer() {
     let (mut wires, echo) = echo(Span::from_secs(60));
     let mark = wires.log.len();
-    // The chunk's length leaves its padding out, which no seal covers.
+    // The chunk's length excludes its padding, which no seal covers.
     let end = 12 + usize::from(u16::from_be_bytes([echo.bytes[14], echo.bytes[15]]));
     let forgeries = end - COOKIE;
     for at in COOKIE..end {
@@ -243,7 +243,7 @@ fn a_cookie_does_not_survive_two_changes_of_the_secret() {
     let (mut wires, echo) = echo(Span::from_secs(3600));
     for _ in 0..2 {
         wires.run(Span::from_secs(700));
-        // Any packet lets the endpoint look at its clock.
+        // Any packet lets the endpoint update its time.
         wires.inject(1, address(0, 9), address(0, 2), &[0]);
     }
     assert_eq!(wires.replay(&echo), Handled::Discarded(Discard::CookieForged));

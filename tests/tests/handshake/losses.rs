@@ -1,4 +1,4 @@
-//! Handshakes and shutdowns get through losses, or end with a reason.
+//! Handshakes and shutdowns survive losses, or end with a reason.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, PathState, SendError, SendOptions};
@@ -11,7 +11,7 @@ use crate::rig::wires::Wires;
 use crate::rig::{address, association};
 use crate::{data_flows, read};
 
-/// A pair that loses the first so many packets that begin with a chunk of this type.
+/// Returns a pair that loses the first packets that begin with a chunk of this type.
 fn losing(networks: u8, kind: u8, times: u32) -> Wires {
     let mut wires = Wires::pair(networks, &association("sctp"));
     let mut left = times;
@@ -108,7 +108,7 @@ fn data_sent_before_the_association_is_up_arrives_once_it_is() {
 //# of DATA chunks.
 #[test]
 fn data_leaves_with_the_cookie_ack_and_waits_for_no_heartbeat() {
-    // RFC 9260 section 5.4: the address that took part in the handshake is confirmed by it.
+    // RFC 9260 section 5.4: the handshake confirms the address that it used.
     let mut wires = Wires::pair(2, &association("sctp"));
     wires.connect(0, 1);
     wires.nodes[0]
@@ -130,7 +130,7 @@ fn an_association_comes_up_over_the_second_path_when_the_first_is_dead() {
     wires.run(Span::from_secs(30));
     assert!(wires.nodes.iter().all(|n| n.times_told(&AssociationEvent::Connected) == 1));
     data_flows(&mut wires);
-    // The dead one is never used, and comes into service when it comes back to life.
+    // The dead path is never used, and comes into service after its return.
     let first = wires.nodes[0].only().paths()[0].state;
     assert!(matches!(first, PathState::Unconfirmed | PathState::Inactive), "{first:?}");
     wires.loses = Box::new(|_| false);
@@ -140,7 +140,7 @@ fn an_association_comes_up_over_the_second_path_when_the_first_is_dead() {
 
 #[test]
 fn a_handshake_survives_a_path_that_works_in_one_direction_only() {
-    // The first COOKIE-ECHO gets through, but nothing comes back on that path: the next one comes on another.
+    // The first COOKIE-ECHO arrives, but no packet returns on that path: the next one arrives on another.
     let mut wires = Wires::pair(2, &association("sctp"));
     let mut replies = 0;
     wires.loses = Box::new(move |p| {
@@ -155,7 +155,7 @@ fn a_handshake_survives_a_path_that_works_in_one_direction_only() {
 
 #[test]
 fn a_cookie_comes_again_from_another_pair_of_addresses_than_the_association_knows() {
-    // One address of ours, two of the peer's, of which it can send from the second only.
+    // The caller has one address, the peer two, of which it can send from the second only.
     let mut wires = Wires::new();
     wires.add(1, 1, association("sctp"));
     wires.add(2, 1, association("sctp"));

@@ -1,4 +1,4 @@
-//! Setting associations up, and the packets that must not disturb them (RFC 9260 sections 5, 8.4 and 8.5).
+//! Association setup, and packets that must not disturb it (RFC 9260 sections 5, 8.4 and 8.5).
 
 mod blue;
 mod collision;
@@ -19,7 +19,7 @@ use bytes::Bytes;
 
 use rig::wires::{Node, Wires};
 
-/// Sends a message each way, and wants both to arrive.
+/// Sends a message in each direction, and checks that both arrive.
 fn data_flows(wires: &mut Wires) {
     for (index, text) in ["one way", "and the other"].iter().enumerate() {
         let message = Bytes::copy_from_slice(text.as_bytes());
@@ -32,7 +32,7 @@ fn data_flows(wires: &mut Wires) {
     }
 }
 
-/// All messages that can be read.
+/// Returns all messages that can be read.
 fn read(node: &mut Node) -> Vec<Vec<u8>> {
     let association = node.only_mut();
     let mut messages = Vec::new();
@@ -43,7 +43,7 @@ fn read(node: &mut Node) -> Vec<Vec<u8>> {
     messages
 }
 
-/// The tags that the two nodes of a pair expect, by what they were sent.
+/// Returns the tags that the two nodes of a pair expect, from the sent packets.
 fn tags(wires: &Wires) -> [u32; 2] {
     let tag = |of: usize| {
         let to = wires.nodes[of].addresses[0];

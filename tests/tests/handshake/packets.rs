@@ -1,4 +1,4 @@
-//! Every packet of an association, from INIT to SHUTDOWN COMPLETE, held against what RFC 9260 says of all packets.
+//! All packets of an association, from INIT to SHUTDOWN COMPLETE, against the general rules of RFC 9260 for packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, DATA, INIT, INIT_ACK, SACK, SHU
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{PORT, association};
 
-/// The packets of the rig's paths hold so much: 1500 bytes less an IPv4 header.
+/// Maximum SCTP packet length on the rig's paths: 1500 bytes less an IPv4 header.
 const PACKET_BYTES: usize = 1480;
 
-/// The streams of the rig's associations.
+/// Number of streams of the rig's associations.
 const STREAMS: u16 = 8;
 
-/// A message and what it is sent with.
+/// A message with its send options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Sent {
     payload: Vec<u8>,
@@ -47,7 +47,7 @@ fn send(wires: &mut Wires, node: usize) {
     }
 }
 
-/// A whole association over two networks, in which every `lost`th packet with DATA does not arrive.
+/// Runs a whole association over two networks, in which every `lost`th packet with DATA does not arrive.
 fn whole_association(lost: u32) -> Wires {
     let mut wires = Wires::pair(2, &association("sctp"));
     let mut data = 0;
@@ -71,7 +71,7 @@ fn whole_association(lost: u32) -> Wires {
     wires
 }
 
-/// The packets that a node has sent.
+/// Returns the packets that a node has sent.
 fn from(wires: &Wires, node: usize) -> Vec<&Packet> {
     wires.log.iter().filter(|p| wires.nodes[node].addresses.contains(&p.from)).collect()
 }
@@ -82,7 +82,7 @@ fn data_chunks(packet: &Packet) -> Vec<DataView<'_>> {
     chunks.filter_map(|chunk| if let Chunk::Data(data) = chunk { Some(data) } else { None }).collect()
 }
 
-/// The tag and the TSN that a node's INIT or INIT ACK named.
+/// Returns the tag and the TSN in a node's INIT or INIT ACK.
 fn named(wires: &Wires, node: usize) -> (u32, u32) {
     let kind = if node == 0 { INIT } else { INIT_ACK };
     let bytes = &wires.sent(kind)[0].bytes;

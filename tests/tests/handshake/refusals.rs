@@ -1,4 +1,4 @@
-//! What a handshake must not say, and what is answered to it (RFC 9260 sections 3.3.2, 3.3.3, 5.1.2 and 5.2.1).
+//! Invalid content of a handshake, and the answers (RFC 9260 sections 3.3.2, 3.3.3, 5.1.2 and 5.2.1).
 
 use std::net::IpAddr;
 
@@ -19,12 +19,12 @@ const GOOD: InitRepr = InitRepr {
     initial_tsn: Tsn::new(5),
 };
 
-/// Gives node 1 a packet from its peer.
+/// Passes node 1 a packet from its peer.
 fn inject(wires: &mut Wires, bytes: &[u8]) -> Handled {
     wires.inject(1, address(0, 1), address(0, 2), bytes)
 }
 
-/// The causes of an ABORT, rendered.
+/// Returns the causes of an ABORT in their debug format.
 fn causes(packet: &Packet) -> Vec<String> {
     let view = PacketView::parse(&packet.bytes).expect("it is a packet");
     let chunk = view.chunks().next().expect("one chunk").expect("whole");
@@ -32,7 +32,7 @@ fn causes(packet: &Packet) -> Vec<String> {
     abort.causes().map(|cause| format!("{:?}", cause.expect("whole"))).collect()
 }
 
-/// The INIT or INIT ACK in a packet.
+/// Returns the INIT or INIT ACK in a packet.
 fn init_in(packet: &Packet) -> InitView<'_> {
     let view = PacketView::parse(&packet.bytes).expect("it is a packet");
     let chunk = view.chunks().next().expect("one chunk").expect("whole");
@@ -129,7 +129,7 @@ fn an_init_ack_asks_for_no_more_streams_than_the_init_allows() {
     }
 }
 
-/// A node that waits for its INIT ACK, and the tag that it has named.
+/// Returns a node that waits for its INIT ACK, and its initiate tag.
 fn caller() -> (Wires, u32) {
     let mut wires = Wires::pair(1, &association("sctp"));
     wires.loses = Box::new(|p| p.kind() == INIT_ACK);

@@ -1,4 +1,4 @@
-//! A peer that has lost its memory connects again (RFC 9260 sections 5.2.2 and 5.2.4.1).
+//! A peer without its former state connects again (RFC 9260 sections 5.2.2 and 5.2.4.1).
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, SendError, SendOptions};
@@ -143,7 +143,7 @@ fn a_restart_that_names_a_new_address_is_refused_and_the_old_association_stays()
     let pair = (address(0, 1), address(0, 2));
     wires.connect_over(0, &[pair], association("sctp"));
     let mark = wires.log.len();
-    // No longer than until the next HEARTBEAT of the old association.
+    // This takes at most until the next HEARTBEAT of the old association.
     wires.run(Span::from_millis(50));
     let abort = wires.since(mark).iter().find(|p| p.kind() == ABORT).expect("it is refused").clone();
     let view = PacketView::parse(&abort.bytes).expect("it is a packet");
@@ -177,7 +177,7 @@ fn a_path_that_was_removed_stays_out_of_use_when_the_peer_restarts() {
 
 #[test]
 fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_association_first() {
-    // RFC 9260 section 9.2: an INIT in SHUTDOWN-ACK-SENT is dropped, and the SHUTDOWN-ACK goes out again.
+    // RFC 9260 section 9.2: an INIT in SHUTDOWN-ACK-SENT is dropped, and the SHUTDOWN-ACK is retransmitted.
     let mut wires = Wires::connected(1);
     wires.loses = Box::new(|p| p.kind() == SHUTDOWN_COMPLETE);
     let now = wires.now;
@@ -202,7 +202,7 @@ fn a_peer_that_restarts_while_its_last_answer_is_awaited_ends_the_old_associatio
 //# While Shutting Down" error cause to its peer.
 #[test]
 fn a_cookie_of_a_restart_that_comes_during_the_last_step_of_a_shutdown_is_refused() {
-    // RFC 9260 section 5.2.4 D: the SHUTDOWN-ACK goes out again, with an ERROR that says why.
+    // RFC 9260 section 5.2.4 D: the SHUTDOWN-ACK is retransmitted, with an ERROR that states the cause.
     let mut wires = Wires::connected(1);
     let mut old = Vec::new();
     std::mem::swap(&mut old, &mut wires.log);
@@ -211,7 +211,7 @@ fn a_cookie_of_a_restart_that_comes_during_the_last_step_of_a_shutdown_is_refuse
     wires.connect(0, 1);
     wires.run(Span::from_millis(50));
     let echo = wires.sent(COOKIE_ECHO).remove(0);
-    // The old peer, of which this is the last sign of life, has asked to shut down.
+    // The old peer has requested a shutdown, and this is its last packet.
     let to_old = old.iter().rfind(|p| p.to == address(0, 2)).expect("packets were sent").tag();
     let cumulative =
         anabranch_wire::Tsn::new(wires.nodes[1].only().association_facts().cumulative_tsn as u32);

@@ -1,4 +1,4 @@
-//! Which tag a packet must carry (RFC 9260 sections 8.5 and 8.5.1).
+//! Verification tags of packets (RFC 9260 sections 8.5 and 8.5.1).
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
@@ -11,7 +11,7 @@ use crate::{data_flows, tags};
 
 const BY_PEER: AssociationEvent = AssociationEvent::Aborted(AbortReason::ByPeer);
 
-/// Gives node 1 a packet from its peer.
+/// Passes node 1 a packet from its peer.
 fn inject(wires: &mut Wires, bytes: &[u8]) -> Handled {
     wires.inject(1, address(0, 1), address(0, 2), bytes)
 }
@@ -222,7 +222,7 @@ fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
     wires.loses = Box::new(|p| p.kind() == INIT_ACK);
     wires.connect(0, 1);
     wires.run(Span::from_millis(50));
-    // The peer's tag is not known yet; that it counts as zero somewhere must not make zero a valid one.
+    // The peer's tag is still unknown; although it may be represented as zero, zero must not become a valid tag.
     for reflected in [false, true] {
         let abort = packet(0, |w| w.abort(reflected, []));
         wires.inject(0, address(0, 2), address(0, 1), &abort);
@@ -246,7 +246,7 @@ fn nobody_who_cannot_see_the_tag_ends_a_handshake() {
 //# that was received in the packet containing the SHUTDOWN ACK chunk.
 #[test]
 fn a_shutdown_ack_during_the_handshake_is_answered_by_a_reflected_shutdown_complete() {
-    // RFC 9260 section 8.5.1 E: the peer still holds an association of our previous incarnation.
+    // RFC 9260 section 8.5.1 E: the peer still holds an association of the previous incarnation.
     let mut wires = Wires::pair(1, &association("sctp"));
     wires.loses = Box::new(|p| p.kind() == INIT_ACK);
     wires.connect(0, 1);

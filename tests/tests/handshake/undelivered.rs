@@ -12,7 +12,7 @@ use crate::rig::{address, association};
 /// Bytes up to the Initiate Tag.
 const QUOTED: usize = 20;
 
-/// A pair whose first node connects over these networks, and whose wires lose every packet that begins with this chunk.
+/// Returns a pair whose first node connects over these networks, and whose wires lose every packet that begins with this chunk.
 fn connecting(networks: u8, stagger: bool, loses: u8) -> (Wires, AssociationId) {
     let mut wires = Wires::pair(networks, &association("sctp"));
     wires.loses = Box::new(move |packet| packet.kind() == loses);
@@ -23,7 +23,7 @@ fn connecting(networks: u8, stagger: bool, loses: u8) -> (Wires, AssociationId) 
     (wires, id)
 }
 
-/// Reports that a packet was not delivered, of which this is quoted. Returns the association that the endpoint found.
+/// Reports that a packet was not delivered, with this quotation. Returns the association that the endpoint found.
 fn report(wires: &mut Wires, packet: &Packet, quoted: &[u8], refusal: Refusal) -> Option<AssociationId> {
     let path = PathAddress::from((packet.from, packet.to));
     let found = wires.nodes[0].endpoint.packet_refused(wires.now, path, quoted, refusal);
@@ -73,7 +73,7 @@ fn quotation_without_our_tag_or_of_another_packet_ends_nothing() {
             "{length} bytes"
         );
     }
-    // Each byte of ports, verification tag, chunk type and Initiate Tag; the checksum, flags and length are not compared.
+    // These are the bytes of ports, verification tag, chunk type and Initiate Tag. The checksum, flags and length are not compared.
     for at in (0..8).chain([12]).chain(16..QUOTED) {
         for bit in 0..8 {
             let mut forged = init.bytes.clone();

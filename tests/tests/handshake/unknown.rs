@@ -1,4 +1,4 @@
-//! Chunks and parameters that nobody here knows: their high bits say what becomes of them (RFC 9260 section 3.2).
+//! Unknown chunks and parameters: their high bits decide on their treatment (RFC 9260 section 3.2).
 
 use anabranch_core::time::Span;
 use anabranch_wire::{Cause, Chunk, InitRepr, PacketView, Param, RawParam, Tsn};
@@ -8,7 +8,7 @@ use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};
 use crate::{data_flows, tags};
 
-/// The four pairs of high bits, whether they stop, and whether they report.
+/// The four pairs of high bits, with `true` if they stop the processing, and `true` if they request a report.
 const RULES: [(u8, bool, bool); 4] =
     [(0b00, true, false), (0b01, true, true), (0b10, false, false), (0b11, false, true)];
 
@@ -32,7 +32,7 @@ fn an_unknown_chunk_stops_or_is_passed_over_and_is_reported_as_its_type_says() {
     }
 }
 
-/// The causes of all ERROR chunks in a packet, rendered.
+/// Returns the causes of all ERROR chunks in a packet in their debug format.
 fn causes(bytes: &[u8]) -> Vec<String> {
     let view = PacketView::parse(bytes).expect("it is a packet");
     let errors = view.chunks().filter_map(|chunk| match chunk.expect("whole").decode() {
@@ -42,7 +42,7 @@ fn causes(bytes: &[u8]) -> Vec<String> {
     errors.flat_map(|error| error.causes().map(|cause| format!("{:?}", cause.expect("whole")))).collect()
 }
 
-/// An unknown parameter with these high bits.
+/// Returns an unknown parameter with these high bits.
 fn parameter(bits: u8) -> [u8; 8] {
     [bits << 6 | 0x0F, 0x42, 0, 8, 1, 2, 3, 4]
 }
@@ -88,7 +88,7 @@ fn an_unknown_parameter_of_an_init_is_reported_in_the_init_ack_as_its_type_says(
     }
 }
 
-/// An INIT ACK with more parameters at its end.
+/// Returns an INIT ACK with more parameters at its end.
 fn lengthened(ack: &Packet, parameters: &[u8]) -> Packet {
     let mut bytes = [&ack.bytes[..], parameters].concat();
     let length = (bytes.len() - 12) as u16;
@@ -126,7 +126,7 @@ fn an_unknown_parameter_of_an_init_ack_is_reported_with_the_cookie_echo_as_its_t
     }
 }
 
-/// How the cause that reports these parameters is rendered.
+/// Returns the debug format of the cause that reports these parameters.
 fn rendered(parameters: &[[u8; 8]]) -> String {
     let list: Vec<_> =
         parameters.iter().map(|p| Param::Unknown(RawParam::parse(p).expect("a parameter"))).collect();

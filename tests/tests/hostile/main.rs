@@ -1,4 +1,4 @@
-//! Peers that complete a handshake and then misbehave, or are never heard of again.
+//! Peers that complete a handshake and then misbehave or become silent.
 
 #![allow(
     clippy::disallowed_macros,

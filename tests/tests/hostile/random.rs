@@ -1,4 +1,4 @@
-//! A peer that after a genuine handshake sends valid chunks in any order with any values.
+//! A peer that sends valid chunks in any order with any values after a genuine handshake.
 //!
 //! `ANABRANCH_HOSTILE_MESSAGES=1000000` runs a million messages instead of the default, and `ANABRANCH_HOSTILE_SEED=17` the case of
 //! this seed alone.
@@ -16,26 +16,26 @@ use crate::heap;
 
 const MESSAGES: u64 = 20_000;
 
-/// Messages of one case.
+/// Number of messages of one case.
 const OF_A_CASE: u64 = 500;
 
 const RECV_BUFFER_BYTES: u64 = 64 << 10;
 
-/// The most that an endpoint under attack may keep: full buffers of every association that is not over, each byte of which may
-/// have come in a chunk of its own, and queues of a bounded length.
+/// Maximum memory of an endpoint under attack: full buffers of every association that has not ended, in which each byte may have a
+/// chunk of its own, and queues of limited length.
 const MOST_HEAP_BYTES: usize = 24 << 20;
 
-/// What an application sends at a time, and in all.
+/// Bytes of one message of the application.
 const SENDS_BYTES: usize = 5_000;
 
-/// What one case came to.
+/// Results of one case.
 #[derive(Debug, Default)]
 struct Figures {
     messages: u64,
     lives: u64,
     most_heap_bytes: usize,
     worst_factor: f64,
-    /// How associations ended.
+    /// Number of associations by their end.
     ends: BTreeMap<String, u64>,
 }
 
@@ -59,7 +59,7 @@ impl Figures {
     }
 }
 
-/// Everything that sets the case of a seed apart.
+/// Returns the properties that distinguish the case of a seed.
 fn target(seed: u64) -> Target {
     let schemes = ["sctp", "cmt", "bonded"];
     let mut config = duo::config(schemes[(seed / 2 % 3) as usize], "net");
@@ -71,11 +71,11 @@ fn target(seed: u64) -> Target {
     Target::new(config, (seed % 4 != 3).then(Guard::default), seed.is_multiple_of(3))
 }
 
-/// Has the peer and the endpoint be associated, whoever calls.
+/// Establishes the association, called by either side.
 fn associate(peer: &mut Peer<Target>, listens: bool) {
     peer.wire.forget_closed();
     peer.renew();
-    // A share that is used up is not what is looked at here.
+    // Exhausted shares are not the subject of this test.
     peer.pass(Span::from_secs(1));
     let associated = if listens {
         peer.call()
@@ -83,20 +83,20 @@ fn associate(peer: &mut Peer<Target>, listens: bool) {
         peer.wire.call_peer();
         peer.answer()
     };
-    // An old association that the peer has not seen end may stand in the way for a while.
+    // An old association whose end the peer has not seen may block the address for some time.
     if associated.is_err() {
         peer.pass(Span::from_secs(60));
     }
 }
 
-/// What an application might do at any time.
+/// Performs an arbitrary action of an application.
 fn application(peer: &mut Peer<Target>, action: u64) {
     let now = peer.wire.now;
     let Some(id) = peer.wire.live() else { return };
     let association = peer.wire.endpoint.association_mut(id).expect("it is live");
     match action {
         0..8 => {
-            // Refused where the buffer is full or the end has begun.
+            // The call fails if the buffer is full or the shutdown has begun.
             let options = SendOptions { stream: (action % 4) as u16, ..SendOptions::default() };
             let _ = association.send(vec![7; SENDS_BYTES].into(), options);
         }
@@ -152,8 +152,8 @@ fn run(seed: u64, messages: u64) -> Figures {
     figures
 }
 
-/// No more comes out than a constant for each life and each thing that the application sends, which may go again as often as an
-/// association tries, and a full packet for each that came in, as a SACK may be, beside three times its length.
+/// Checks that the output stays within its limit: a constant for each association and for each item that the application sends and
+/// retransmits, and for each received packet a full packet (a SACK) and three times its length.
 fn check_output(peer: &Peer<Target>, sends: u64, lives: u64) {
     let (sent, drawn) = (peer.sent, peer.drawn);
     let own = lives * 100_000 + sends * 12 * SENDS_BYTES as u64;
@@ -163,7 +163,7 @@ fn check_output(peer: &Peer<Target>, sends: u64, lives: u64) {
     assert!(drawn.packets <= most, "{} packets for {}, at most {most}", drawn.packets, sent.packets);
 }
 
-/// The peer is silent from here on: everything ends.
+/// Ends all associations with a silent peer.
 fn end(mut peer: Peer<Target>) {
     peer.pass(Span::from_secs(7_200));
     peer.wire.forget_closed();

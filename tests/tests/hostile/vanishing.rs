@@ -1,5 +1,5 @@
-//! A peer that is never heard of again, in each state: the association ends in the time that its configuration implies, for the
-//! right reason, and nothing of it is left.
+//! A peer that disappears, in each state: the association ends within the time of its configuration, for the right reason, and
+//! nothing of it remains.
 
 use anabranch_core::profile::Profile;
 use anabranch_core::time::Span;
@@ -9,7 +9,7 @@ use anabranch_tests::hostile::{Peer, Target, craft};
 
 use crate::heap;
 
-/// What an endpoint may still hold when its association is gone: queues that have been stretched.
+/// Maximum memory of an endpoint after its association: enlarged queues.
 const LEFT_BYTES: usize = 40_000;
 
 fn config() -> AssociationConfig {
@@ -18,7 +18,7 @@ fn config() -> AssociationConfig {
     config
 }
 
-/// `tries` time-outs in a row, the first of `first`, each twice as long as the one before and none over RTO.Max.
+/// Returns the sum of `tries` time-outs, of which the first is `first`, each doubles the one before, and none exceeds RTO.Max.
 fn back_offs(profile: &Profile, first: Span, tries: u32) -> Span {
     let mut all = (Span::ZERO, first);
     for _ in 0..tries {
@@ -27,26 +27,26 @@ fn back_offs(profile: &Profile, first: Span, tries: u32) -> Span {
     all.0
 }
 
-/// So many HEARTBEATs, each after the longest wait (RFC 9260 section 8.3), go unanswered for RTO.Max.
+/// Returns the time of this number of HEARTBEATs, each after the longest wait (RFC 9260 section 8.3) and unanswered for RTO.Max.
 fn heartbeats(profile: &Profile, tries: u32) -> Span {
     let each = profile.heartbeat_interval + profile.rto_max.times(5).over(2);
     each.times(u64::from(tries))
 }
 
-/// Which side of the state machine the endpoint is on.
+/// Role of the endpoint in the state machine.
 #[derive(Clone, Copy, Debug)]
 enum Role {
     Calls,
     IsCalled,
 }
 
-/// The case: who called, and what happens until the peer vanishes.
+/// A case: the caller, and the steps until the peer disappears.
 struct Case {
-    /// As it stands in the association's state.
+    /// Name of the association's state.
     state: &'static str,
     role: Role,
     bring_there: fn(&mut Peer<Target>),
-    /// How long it may take at most.
+    /// Maximum duration.
     bound: fn(&Profile) -> Span,
     reason: AbortReason,
 }
@@ -83,11 +83,11 @@ fn peer_shuts_down(peer: &mut Peer<Target>) {
     peer.send(&shutdown);
 }
 
-/// The states of an association that is up, which are the same for both roles.
+/// Returns the states of an established association, which are the same for both roles.
 fn when_up(role: Role) -> Vec<Case> {
     let reason = AbortReason::PeerUnreachable;
     let by_heartbeats = |profile: &Profile| heartbeats(profile, profile.association_max_retrans + 1);
-    // Data, or what follows it, and a HEARTBEAT that is under way meanwhile.
+    // Data or a later chunk, and a HEARTBEAT that is in flight at the same time.
     let by_data = |profile: &Profile| {
         back_offs(profile, profile.rto_max, profile.association_max_retrans + 1) + heartbeats(profile, 1)
     };
@@ -161,11 +161,11 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Runs a case, and gives how long the association lived after its peer had vanished.
+/// Runs a case, and returns the time that the association lived after its peer had disappeared.
 fn vanish(case: &Case, guard: Option<Guard>) -> Span {
     let profile = config().profile;
     let mut peer = Peer::new(Target::new(config(), guard, false), 1).forgetful();
-    // Another association before it, for which tables have been made.
+    // Another association before it has already created the tables.
     peer.call().expect("it accepts");
     let abort = peer.packet(|w| w.abort(false, []));
     peer.send(&abort);
@@ -196,7 +196,7 @@ fn vanish(case: &Case, guard: Option<Guard>) -> Span {
     let ends: Vec<_> =
         peer.wire.events.iter().map(|(_, event)| event).filter(|event| is_end(event)).collect();
     assert_eq!(ends, [&AssociationEvent::Aborted(case.reason)], "{} ({:?})", case.state, case.role);
-    // Nothing is left: no timer, no entry, nothing to send, no memory.
+    // No timer, entry, packet or memory remains.
     assert_eq!(peer.wire.endpoint.poll_timeout(), None, "{}", case.state);
     peer.wire.forget_closed();
     assert_eq!(peer.wire.associations(), 0, "{}", case.state);
@@ -227,7 +227,7 @@ fn a_caller_that_vanishes_before_it_ever_answers_is_given_up() {
     peer.send(&echo);
     assert_eq!(peer.wire.associations(), 1);
     let profile = config().profile;
-    // Errors of an address that never answered count once it has failed (RFC 9260 section 8.1).
+    // Errors of an address that never answered count after it has failed (RFC 9260 section 8.1).
     peer.pass(heartbeats(&profile, profile.path_max_retrans + profile.association_max_retrans + 2));
     let ended = AssociationEvent::Aborted(AbortReason::PeerUnreachable);
     assert!(peer.wire.events.iter().any(|(_, event)| *event == ended), "{:?}", peer.wire.events);

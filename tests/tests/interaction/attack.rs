@@ -1,5 +1,4 @@
-//! What somebody on the way does: he sees every packet, holds back, drops and changes those he wants to, repeats them, and makes
-//! his own under the tags that he has seen.
+//! An attacker on the path, who observes, delays, drops, changes and repeats packets, and forges packets under observed tags.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,68 +18,68 @@ use proptest::prelude::*;
 use crate::op::side;
 use crate::pair::Pair;
 
-/// The bytes before the chunks.
+/// Bytes before the chunks.
 const HEADER: usize = 12;
 
-/// Where the parameters of an INIT or an INIT ACK begin in its packet.
+/// Offset of the parameters of an INIT or an INIT ACK in its packet.
 const PARAMETERS: usize = HEADER + 20;
 
-/// The parameter that offers or takes protection.
+/// Type of the parameter that offers or accepts protection.
 const PROTECTION: [u8; 2] = [0x80, 0x06];
 
-/// The packets among which are those of the handshake.
+/// Number of packets that include those of the handshake.
 const FIRST_PACKETS: usize = 12;
 
-/// What is done to a packet that was seen, before it is sent again.
+/// Change of an observed packet before it is sent again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
     /// Nothing.
     Nothing,
-    /// A bit is the other way round.
+    /// Inverts a bit.
     Flip { bit: usize },
-    /// It ends earlier.
+    /// Truncates the packet.
     Cut { length: usize },
-    /// A chunk is put before or behind what is in it.
+    /// Adds a chunk before or behind the content.
     Bundle { before: bool },
-    /// It goes back to where it came from, under that side's tag.
+    /// Returns the packet to its sender, under that side's tag.
     Reflect,
 }
 
 /// One step of the attacker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Attack {
-    /// A packet that was seen is sent once more, one of the first ones if `early`.
+    /// Repeats an observed packet, one of the first ones if `early`.
     Repeat { which: usize, early: bool, change: Change, stranger: bool },
-    /// A chunk of any type that nobody has sealed.
+    /// Sends a chunk of any type without protection.
     Chunk { from: Side, kind: usize, seed: u64, stranger: bool },
-    /// DATA that would be believed without protection.
+    /// Sends DATA that would be accepted without protection.
     Data { from: Side, ahead: u32, key_management: bool },
-    /// A record of nobody.
+    /// Sends a record under no valid key.
     Record { from: Side, seed: u64, stranger: bool },
-    /// A handshake in a side's name, as if it had started anew.
+    /// Starts a handshake in a side's name, as after a restart.
     Restart { from: Side },
-    /// The next packets of a side are kept.
+    /// Holds the next packets of a side.
     Hold { from: Side, count: usize },
-    /// What is kept goes on, the last first.
+    /// Releases the held packets in reverse order.
     Release,
-    /// The next packets of a side are lost.
+    /// Loses the next packets of a side.
     Swallow { from: Side, count: usize },
 }
 
-/// What the attacker does while the association is opened.
+/// Action of the attacker during the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnHandshake {
-    /// Nothing.
+    /// No action.
     Watch,
-    /// The offer of protection is taken out of INITs, or what answers it out of INIT ACKs.
+    /// Removes the offer of protection from INITs, or its acceptance from INIT ACKs.
     Strip { init: bool, ack: bool },
-    /// A bit of the offer is the other way round.
+    /// Inverts a bit of the offer.
     ChangeOffer,
-    /// INITs are answered at once, from the server's address or from another one.
+    /// Answers INITs at once, from the server's address or from another one.
     AnswerFaster { stranger: bool },
 }
 
-/// Kinds of chunks that mean something, with some that do not.
+/// Chunk types with a meaning, and some without.
 const KINDS: [u8; 18] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 0x41, 0x80, 0xC0, 0xC1];
 
 fn change() -> impl Strategy<Value = Change> {
@@ -93,7 +92,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Any step.
+/// Returns any step.
 pub(crate) fn any() -> impl Strategy<Value = Attack> {
     let stranger = || prop::bool::weighted(0.3);
     prop_oneof![
@@ -116,7 +115,7 @@ fn any_seed() -> impl Strategy<Value = u64> {
     0..u64::MAX
 }
 
-/// Any way to meddle with the handshake; mostly none, so that there is an association to attack.
+/// Returns any interference with the handshake; mostly none, so that there is an association to attack.
 pub(crate) fn on_handshake() -> impl Strategy<Value = OnHandshake> {
     let strip = prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))];
     prop_oneof![
@@ -127,15 +126,15 @@ pub(crate) fn on_handshake() -> impl Strategy<Value = OnHandshake> {
     ]
 }
 
-/// Somebody on the way.
+/// An attacker on the path.
 #[derive(Debug)]
 pub(crate) struct Attacker {
     grip: Rc<RefCell<Grip>>,
-    /// What became of the packets that he sent himself.
+    /// Results of the attacker's own packets.
     pub(crate) sent: Vec<Handled>,
 }
 
-/// What he does to packets as they pass.
+/// The attacker's hold on passing packets.
 #[derive(Debug)]
 struct Grip {
     on_handshake: OnHandshake,
@@ -143,7 +142,7 @@ struct Grip {
     swallow: [usize; 2],
     held: Vec<Packet>,
     forged: Vec<Packet>,
-    /// Answers as the server would, with cookies of its own.
+    /// Endpoint that answers in the server's place, with its own cookies.
     accomplice: Endpoint,
 }
 
@@ -161,13 +160,13 @@ impl Attacker {
         Attacker { grip: Rc::new(RefCell::new(grip)), sent: Vec::new() }
     }
 
-    /// Lays hands on a network.
+    /// Places the attacker on the paths of a network.
     pub(crate) fn seize(&self, network: &mut Network) {
         let grip = Rc::clone(&self.grip);
         network.set_tampering(move |packet| grip.borrow_mut().pass(packet));
     }
 
-    /// Lets go of what he forged as packets passed.
+    /// Sends the packets that were forged as others passed.
     pub(crate) fn answer(&mut self, pair: &mut impl Pair) {
         let forged = std::mem::take(&mut self.grip.borrow_mut().forged);
         for packet in forged {
@@ -175,7 +174,7 @@ impl Attacker {
         }
     }
 
-    /// Does one step.
+    /// Performs one step.
     pub(crate) fn step(&mut self, pair: &mut impl Pair, attack: &Attack) {
         match *attack {
             Attack::Repeat { which, early, change, stranger } => {
@@ -224,7 +223,7 @@ impl Attacker {
         self.sent.push(pair.deliver(&packet));
     }
 
-    /// INIT and COOKIE ECHO in the name of a side. Before there is an agreement they would open an association like any other.
+    /// Sends INIT and COOKIE ECHO in the name of a side. Before the agreement they would open an association as usual.
     fn restart(&mut self, pair: &mut impl Pair, from: Side) {
         let to = pair.duo().nodes[from.other().index()].try_association();
         if to.is_none_or(|to| to.is_closed() || to.protection().is_none()) {
@@ -249,7 +248,7 @@ impl Attacker {
 }
 
 impl Grip {
-    /// Whether a packet goes on.
+    /// Returns `true` if a packet passes.
     fn pass(&mut self, packet: &mut Packet) -> bool {
         if is_stranger(packet.destination) {
             return false;
@@ -278,7 +277,7 @@ impl Grip {
             }
             OnHandshake::ChangeOffer if kind == craft::INIT => {
                 if let Some((at, _)) = parameter(&packet.bytes) {
-                    // Within the tie breaker, which decides nothing here.
+                    // This is within the tie breaker, which has no effect here.
                     packet.bytes[at + 4] ^= 1;
                     fix_checksum(&mut packet.bytes);
                 }
@@ -303,7 +302,7 @@ impl Grip {
     }
 }
 
-/// Where the parameter that offers protection begins, and its length with padding.
+/// Returns the offset of the parameter that offers protection, and its padded length.
 fn parameter(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut at = PARAMETERS;
     while let Some(header) = bytes.get(at..at + 4) {
@@ -316,7 +315,7 @@ fn parameter(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Takes the offer out, as if the sender knew nothing of protection.
+/// Removes the offer, as if the sender did not support protection.
 fn strip(bytes: &mut Vec<u8>) {
     let Some((at, length)) = parameter(bytes) else { return };
     bytes.drain(at..at + length);
@@ -325,7 +324,7 @@ fn strip(bytes: &mut Vec<u8>) {
     fix_checksum(bytes);
 }
 
-/// An address of nobody, of the same family.
+/// Returns an unused address of the same family.
 fn stranger_like(address: IpAddr, number: usize) -> IpAddr {
     let number = 1 + number as u8 % 4;
     match address {
@@ -341,14 +340,14 @@ fn is_stranger(address: IpAddr) -> bool {
     }
 }
 
-/// A packet between the first addresses.
+/// Returns a packet between the first addresses.
 fn crossing(pair: &impl Pair, from: Side, bytes: Vec<u8>) -> Packet {
     let setup = &pair.duo().setup;
     let (source, destination) = (setup.address(from, 0), setup.address(from.other(), 0));
     Packet { from, source, destination, bytes, may_fragment: false }
 }
 
-/// The tag that a side's packets carry.
+/// Returns the tag in a side's packets.
 fn tag_of(pair: &impl Pair, from: Side) -> u32 {
     let theirs = pair.duo().kept.iter().flatten().map(|(_, packet)| packet).filter(|p| p.from == from);
     let tags = theirs.map(|packet| u32::from_be_bytes([4, 5, 6, 7].map(|at: usize| packet.bytes[at])));
@@ -363,7 +362,7 @@ fn plain(
     crossing(pair, from, packet_between([PORT, PORT], tag_of(pair, from), chunks))
 }
 
-/// DATA with one of the next numbers of a side, as its INIT or INIT ACK has told.
+/// Returns DATA with one of the next TSNs of a side, derived from its INIT or INIT ACK.
 fn believable(pair: &impl Pair, from: Side, ahead: u32, key_management: bool) -> Option<DataRepr> {
     let theirs = pair.duo().kept.iter().flatten().map(|(_, packet)| packet).filter(|p| p.from == from);
     let initial = theirs.into_iter().find_map(|packet| {
@@ -382,7 +381,7 @@ fn believable(pair: &impl Pair, from: Side, ahead: u32, key_management: bool) ->
     })
 }
 
-/// A packet that was seen, changed.
+/// Returns a changed copy of an observed packet.
 fn repeated(pair: &impl Pair, which: usize, early: bool, change: Change) -> Option<Packet> {
     let kept = pair.duo().kept.as_ref()?;
     let among = if early { kept.len().min(FIRST_PACKETS) } else { kept.len() };

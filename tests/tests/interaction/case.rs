@@ -1,4 +1,4 @@
-//! A whole case: how the endpoints are configured, and what happens to them.
+//! A whole case: the configuration of the endpoints, and all steps.
 
 use std::fmt;
 
@@ -20,39 +20,38 @@ pub(crate) struct SideCase {
     pub(crate) profile: &'static str,
     pub(crate) recv_buffer: u64,
     pub(crate) send_buffer: Option<u64>,
-    /// How far before its wrap the first TSN lies.
+    /// Distance of the first TSN from its wrap.
     pub(crate) tsns_to_wrap: Option<u32>,
     pub(crate) silence_ms: Option<u64>,
     pub(crate) streams: u16,
 }
 
-/// How a case ends once the network is good again.
+/// End of a case after the network is good again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
     /// One side shuts down.
     One(Side),
-    /// Both do, at once.
+    /// Both sides shut down at once.
     Both,
-    /// A side loses all that it knew, its keys among that but for those that it has stored for a restart, if both sides do that. Of
-    /// protected associations only.
+    /// A side loses its state, with all keys except stored restart keys if both sides keep those. For protected associations only.
     Lost(Side),
 }
 
-/// Packets are protected, and somebody is on the way who does not want that.
+/// A protected association with an attacker on the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guarded {
-    /// There are no keys yet when he begins.
+    /// `true` if the attacker starts before there are keys.
     pub(crate) early: bool,
     pub(crate) on_handshake: OnHandshake,
-    /// A side has another key than the one that the other accepts.
+    /// Side whose key is not the one that the other accepts.
     pub(crate) impostor: Option<Side>,
-    /// Records after which there are new keys.
+    /// Number of records after which keys are replaced.
     pub(crate) rekey_records: u64,
-    /// Addresses may be added and removed.
+    /// `true` if addresses may be added and removed.
     pub(crate) asconf: bool,
 }
 
-/// All of it.
+/// A whole case.
 #[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) pairs: usize,
@@ -63,7 +62,7 @@ pub(crate) struct Case {
     pub(crate) delay_ms: u64,
     pub(crate) seed: u64,
     pub(crate) collide: bool,
-    /// Packets are not fetched after every call.
+    /// `true` if packets are not fetched after every call.
     pub(crate) lazy: bool,
     pub(crate) ops: Vec<Op>,
     pub(crate) ending: Ending,
@@ -71,7 +70,7 @@ pub(crate) struct Case {
 }
 
 impl fmt::Debug for Case {
-    /// In a form that can be put into a test.
+    /// Formats the case so that it can be copied into a test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { pairs, ipv6, mtu, first_ssn, delay_ms, seed, collide, lazy, ending, guarded, .. } = self;
         writeln!(
@@ -91,8 +90,8 @@ impl fmt::Debug for Case {
 }
 
 impl Case {
-    /// ns-2's receiver takes nothing beyond its buffer, not even what everything in it waits for. So the buffer must hold a
-    /// few packets, and all there is if the sender reckons windows otherwise than ns-2's and may overrun it.
+    /// Returns the minimum receive buffer. ns-2's receiver accepts nothing beyond its buffer, so the buffer must hold a few
+    /// packets, or all data if another window calculation of the sender may overrun it.
     fn least_buffer(&self, side: usize) -> u64 {
         match (self.sides[side].profile, self.sides[1 - side].profile) {
             ("ns2", "ns2") => 3 * self.mtu as u64,
@@ -112,19 +111,19 @@ impl Case {
         Protection { mode: ProtectionMode::Strict, roles, methods, restart }
     }
 
-    /// Whether a side may wait with what it sends for as long as it likes.
+    /// Returns `true` if a side may delay its data for any time.
     pub(crate) fn is_capricious(&self) -> bool {
         self.sides.iter().any(|side| side.scheme == capricious::NAME)
     }
 
-    /// Whether somebody on the way does more than watch.
+    /// Returns `true` if the attacker does more than observe.
     pub(crate) fn is_attacked(&self) -> bool {
         let meddles =
             |guarded: &Guarded| guarded.on_handshake != OnHandshake::Watch || guarded.impostor.is_some();
         self.guarded.as_ref().is_some_and(meddles) || self.ops.iter().any(|op| matches!(op, Op::Attack(_)))
     }
 
-    /// Whether what is offered is changed on the way, and the network and the attacker leave everything else as it is.
+    /// Returns `true` if the only interference is a changed offer.
     pub(crate) fn is_changed_offer_all_that_happens(&self) -> bool {
         let changed = |guarded: &Guarded| {
             matches!(guarded.on_handshake, OnHandshake::Strip { .. } | OnHandshake::ChangeOffer)
@@ -132,7 +131,7 @@ impl Case {
         self.guarded.as_ref().is_some_and(changed) && self.ops.iter().all(Op::is_calm)
     }
 
-    /// As the harness wants it.
+    /// Returns the setup for the harness.
     pub(crate) fn setup(&self) -> Setup {
         let sides = [0, 1].map(|side| {
             let SideCase { scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms, streams } =
@@ -151,7 +150,7 @@ impl Case {
             }
             config
         });
-        // A sender that knows no receive window needs a receiver that has none.
+        // A sender without a receive window needs a receiver without one.
         let shared = sides.iter().all(|side| side.profile.shared_receive_window);
         let sides = sides.map(|mut side| {
             side.profile.shared_receive_window = shared;
@@ -169,7 +168,7 @@ impl Case {
     }
 }
 
-/// A name with some of its parameters set.
+/// Returns a name with some of its parameters set.
 fn part(name: &str, parameters: &[Parameter], set: &[(u8, u32)]) -> String {
     let mut arguments = Vec::new();
     for (parameter, &(wanted, value)) in parameters.iter().zip(set.iter().cycle()) {
@@ -183,7 +182,7 @@ fn part(name: &str, parameters: &[Parameter], set: &[(u8, u32)]) -> String {
 fn written(parameter: &Parameter, value: u32) -> String {
     match parameter.kind {
         Kind::Switch => (value % 2 == 1).to_string(),
-        // Small counts are the ones that differ.
+        // Small counts make a difference.
         Kind::Count { min, max } => (min + value % (max - min + 1).min(6)).to_string(),
         Kind::Choice(choice) => {
             let names = choice.names();
@@ -196,7 +195,7 @@ fn written(parameter: &Parameter, value: u32) -> String {
     }
 }
 
-/// A preset with up to two components that fit it and each other, parameters set here and there.
+/// Returns a preset with up to two components that fit it and each other, and some parameters set.
 fn scheme() -> impl Strategy<Value = String> {
     let set = || prop::collection::vec((0..3_u8, 0..1000_u32), 1..8);
     let added = prop::collection::vec((0..COMPONENTS.len(), set()), 0..3);
@@ -224,7 +223,7 @@ fn side(profile: impl Strategy<Value = &'static str>) -> impl Strategy<Value = S
     let send_buffer = prop::option::weighted(0.3, 1_000..100_000_u64);
     let tsns_to_wrap = prop::option::of(0..200_u32);
     let silence_ms = prop::option::weighted(0.2, 500..10_000_u64);
-    // What is sent before the handshake ends may be meant for a stream that the other side does not take.
+    // Data before the end of the handshake may use a stream that the other side does not accept.
     let streams = prop_oneof![4 => Just(4_u16), 1 => 1..4_u16];
     (scheme(), profile, buffer(), send_buffer, tsns_to_wrap, silence_ms, streams).prop_map(
         |(scheme, profile, recv_buffer, send_buffer, tsns_to_wrap, silence_ms, streams)| SideCase {
@@ -252,7 +251,7 @@ fn ending() -> impl Strategy<Value = Ending> {
     prop_oneof![Just(Ending::One(Side::A)), Just(Ending::One(Side::B)), Just(Ending::Both)]
 }
 
-/// Any case.
+/// Returns any case.
 pub(crate) fn any() -> impl Strategy<Value = Case> {
     let pairs = prop_oneof![8 => 1..5_usize, 1 => Just(8)];
     let mtu = prop_oneof![4 => Just(1500_usize), 1 => Just(576), 1 => Just(9000)];
@@ -292,7 +291,7 @@ fn guarded() -> impl Strategy<Value = Guarded> {
     )
 }
 
-/// Any case of a protected association, attacked by somebody on the way.
+/// Returns any case of a protected association with an attacker.
 pub(crate) fn attacked() -> impl Strategy<Value = Case> {
     let lost = prop::option::weighted(0.15, op::side());
     let sides = [side(Just("rfc9260")), side(Just("rfc9260"))];
@@ -300,7 +299,7 @@ pub(crate) fn attacked() -> impl Strategy<Value = Case> {
     (any(), sides, ops, guarded(), lost).prop_map(|(case, sides, ops, guarded, lost)| Case {
         sides: sides.map(|side| SideCase { streams: side.streams.max(2), ..side }),
         ops: match guarded.on_handshake {
-            // What comes of it is to be all that happens.
+            // The result must be the only event.
             OnHandshake::Strip { .. } | OnHandshake::ChangeOffer => {
                 ops.into_iter().filter(Op::is_calm).take(5).collect()
             }

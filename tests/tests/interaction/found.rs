@@ -1,4 +1,4 @@
-//! Cases that once failed and that no short story tells, made small.
+//! Minimised cases that once failed and that no short test describes.
 
 use anabranch_core::Reliability;
 use anabranch_core::time::Span;
@@ -8,7 +8,7 @@ use crate::case::{Case, Ending, SideCase};
 use crate::op::Op;
 use crate::run;
 
-/// Single-path SCTP that acknowledges every packet at once and believes the first missing report.
+/// Single-path SCTP that acknowledges every packet at once and reacts to the first missing report.
 const PLAIN: &str = "sctp(trigger=1,sack-every=1,sack-delay=0)";
 
 fn side(scheme: &str, profile: &'static str, recv_buffer: u64) -> SideCase {
@@ -124,7 +124,7 @@ fn a_packet_that_is_late_does_not_make_a_good_end_a_bad_one() {
 
 #[test]
 fn what_a_peer_takes_back_on_a_removed_path_is_lost_there() {
-    // SACKs overtake each other on paths of different delay, which ns-2 takes for reneging.
+    // SACKs overtake each other on paths of different delay, which ns-2 treats as reneging.
     let a = side("naive-cmt(rtx=rtx-same,trigger=1,sack-every=1,sack-delay=0)", "ns2", 65_536);
     let ops = vec![
         advance(354),
@@ -285,7 +285,7 @@ fn what_was_lost_in_a_long_outage_may_be_the_last_error_though_the_network_is_go
 
 #[test]
 fn under_ns2_what_is_bound_to_a_path_full_of_losses_may_wait_for_ever() {
-    // All between the bound chunks has arrived, and a SACK of one packet cannot say so.
+    // All data between the bound chunks has arrived, and a SACK of one packet cannot report that.
     let a = side("mptcp-ns2(rto-min=1,rtx=rtx-same,cuc=false,dac=false,floor=profile)", "rfc9260", 65_536);
     let b = side(
         "cmt-rpv1(rtx=rtx-lossrate-measured,cuc=true,sack-delay=249)+otias(rounding=down)",

@@ -1,6 +1,6 @@
-//! A side that loses all that it knew, and begins anew at the same addresses. With keys that it has stored for a restart the association
-//! goes on, and whatever was sent before changes nothing. Without, what there was ends with silence, nothing that comes without
-//! keys reaches into it, and then there is a new association.
+//! A side that loses its state and restarts at the same addresses. With stored restart keys the association continues, and earlier
+//! packets change nothing. Without them the old association ends after a silence, unprotected packets do not affect it, and then
+//! there is a new association.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
@@ -9,22 +9,22 @@ use anabranch_tests::network::{Packet, Side};
 use crate::pair::Pair;
 use crate::run::state;
 
-/// As long as a side may take to find out that its peer is gone.
+/// Maximum time in which a side detects that its peer has disappeared.
 const SILENCE: Span = Span::from_secs(60 * 60);
 
-/// As long as a handshake takes on a good network, with keys.
+/// Maximum time of a handshake with keys on a good network.
 const HANDSHAKE: Span = Span::from_secs(120);
 
-/// A message that every send buffer takes.
+/// Size of a message that fits into every send buffer.
 const MESSAGE_BYTES: usize = 900;
 
-/// Packets that are sent once more after a restart.
+/// Maximum number of packets that are repeated after a restart.
 const MOST_REPEATED: usize = 1_000;
 
-/// Longer than any packet is on its way: messages that were given up may still arrive.
+/// Span longer than the delay of any packet: abandoned messages may still arrive.
 const REST: Span = Span::from_secs(10);
 
-/// Takes a side's state away, unless the association is over already.
+/// Removes a side's state, unless the association has ended already.
 pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     pair.run(REST);
     if Side::BOTH.iter().any(|&side| pair.duo().is_over(side)) {
@@ -32,7 +32,7 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     }
     let survivor = lost.other();
     if !knows_all_addresses(pair, survivor) {
-        // At an address that it knows nothing of it sees a new peer.
+        // At an unknown address it sees a new peer.
         return;
     }
     if pair.restart(lost) {
@@ -40,12 +40,12 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
         return;
     }
     pair.duo_mut().lose_state(lost);
-    // The key management hears of it.
+    // The key management receives the change.
     pair.settle();
     if lost == Side::A {
         pair.duo_mut().connect_side(lost);
     }
-    // What it sends now is for keys that nobody has.
+    // Its packets now use keys that the other side does not have.
     let _ = pair.duo_mut().send(survivor, MESSAGE_BYTES, 1, false);
     pair.settle();
     let over = pair.run_until(SILENCE, |pair| pair.duo().is_over(survivor));
@@ -57,14 +57,14 @@ pub(crate) fn begin_anew<P: Pair>(pair: &mut P, lost: Side) {
     connect_again(pair, lost);
 }
 
-/// The association goes on after a restart, also when all that was ever sent comes once more.
+/// Checks that the association continues after a restart, also after a repetition of all earlier packets.
 fn goes_on<P: Pair>(pair: &mut P, lost: Side) {
     let survivor = lost.other().index();
     let restarts = |pair: &P| pair.duo().nodes[survivor].try_association().map_or(0, |a| a.restarts());
     let both = |pair: &P| Side::BOTH.iter().all(|&side| pair.is_ready(side));
     let restarted = pair.run_until(HANDSHAKE, |pair| both(pair) && restarts(pair) == 1);
     assert!(restarted, "no restart: {}", state(pair.duo()));
-    // Those that are under way arrive first.
+    // Packets in flight arrive first.
     pair.run(REST);
     let sent: Vec<Packet> = pair.duo().kept.iter().flatten().map(|(_, packet)| packet.clone()).collect();
     for packet in sent.iter().rev().take(MOST_REPEATED) {
@@ -84,7 +84,7 @@ fn knows_all_addresses(pair: &impl Pair, side: Side) -> bool {
     (0..duo.setup.pairs).all(|pair| known(duo.setup.address(side.other(), pair)))
 }
 
-/// With the survivor's endpoint as it is.
+/// Connects again, with the unchanged endpoint of the survivor.
 fn connect_again<P: Pair>(pair: &mut P, lost: Side) {
     pair.duo_mut().lose_state(lost);
     pair.settle();

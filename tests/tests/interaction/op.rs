@@ -1,4 +1,4 @@
-//! What a test may do to the two endpoints and the network, one step at a time.
+//! Operations of a test on the two endpoints and the network.
 
 use anabranch_core::Reliability;
 use anabranch_core::time::Span;
@@ -10,40 +10,40 @@ use crate::attack::{self, Attack};
 /// One step.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// Time passes.
+    /// Lets time pass.
     Advance { ms: u32 },
-    /// Time passes, and the endpoints hear of it all at once.
+    /// Lets time pass, and notifies the endpoints only at its end.
     Oversleep { ms: u32 },
-    /// Messages are sent.
+    /// Sends messages.
     Send { side: Side, stream: u16, size: usize, count: usize, unordered: bool, reliability: Reliability },
-    /// Messages or parts are read.
+    /// Reads messages or parts of them.
     Read { side: Side, count: usize },
-    /// Whether the application reads whatever comes as it comes.
+    /// Sets if the application reads data as it arrives or only on request.
     Reading { side: Side, by_hand: bool },
-    /// A link is cut or mended.
+    /// Cuts or restores a link.
     Cut { pair: usize, cut: bool },
-    /// A link changes. Probabilities in thousandths.
+    /// Changes a link. Probabilities are in thousandths.
     Impair { pair: usize, delay_ms: u32, loss: u32, duplicate: u32, reorder: u32, corrupt: u32 },
-    /// Every link is good again.
+    /// Makes every link good again.
     Heal,
-    /// A path is added.
+    /// Adds a path.
     AddPath { side: Side, local: usize, remote: usize },
-    /// A path is removed.
+    /// Removes a path.
     RemovePath { side: Side, path: usize },
-    /// A side wants to shut down.
+    /// Requests a shutdown of a side.
     Shutdown { side: Side },
-    /// A side aborts.
+    /// Aborts a side.
     Abort { side: Side },
-    /// A side is told an earlier time.
+    /// Passes a side an earlier time.
     Backwards { side: Side, ms: u32 },
-    /// A side's timers are run although none may be due.
+    /// Runs a side's timers although none may be due.
     Wake { side: Side },
-    /// Somebody on the way does something.
+    /// Performs a step of the attacker.
     Attack(Attack),
 }
 
 impl Op {
-    /// Whether the network and the attacker leave everything as it is, and nobody ends anything.
+    /// Returns `true` if the network and the attacker change nothing and no side ends the association.
     pub(crate) fn is_calm(&self) -> bool {
         matches!(
             self,
@@ -56,7 +56,7 @@ pub(crate) fn side() -> impl Strategy<Value = Side> {
     prop_oneof![Just(Side::A), Just(Side::B)]
 }
 
-/// Short and long waits: from within a round trip to beyond every retransmission time-out.
+/// Returns short and long waits: from a part of a round trip to more than every retransmission time-out.
 fn wait() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 0..300_u32, 3 => 0..3_000_u32, 1 => 0..90_000_u32]
 }
@@ -92,7 +92,7 @@ fn send() -> impl Strategy<Value = Op> {
     )
 }
 
-/// Limits that are reached before anything leaves, in flight, and hardly ever.
+/// Returns limits that are reached before anything leaves, in flight, and hardly ever.
 fn reliability() -> impl Strategy<Value = Reliability> {
     prop_oneof![
         5 => Just(Reliability::Full),
@@ -103,7 +103,7 @@ fn reliability() -> impl Strategy<Value = Reliability> {
     ]
 }
 
-/// Steps, the everyday ones more often.
+/// Returns steps, with frequent ones weighted higher.
 pub(crate) fn any() -> impl Strategy<Value = Op> {
     prop_oneof![
         40 => wait().prop_map(|ms| Op::Advance { ms }),
@@ -123,7 +123,7 @@ pub(crate) fn any() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Steps, and those of an attacker among them.
+/// Returns steps, including those of an attacker.
 pub(crate) fn with_attacks() -> impl Strategy<Value = Op> {
     prop_oneof![3 => any(), 2 => attack::any().prop_map(Op::Attack)]
 }

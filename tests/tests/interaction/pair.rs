@@ -1,4 +1,4 @@
-//! Two endpoints as the test drives them: without keys, or with a key management on each side.
+//! Two endpoints under the control of the test: without keys, or with a key management on each side.
 
 use anabranch_core::Handled;
 use anabranch_core::time::Span;
@@ -7,42 +7,42 @@ use anabranch_tests::duo::{Duo, Reading};
 use anabranch_tests::managed::Managed;
 use anabranch_tests::network::{Packet, Side};
 
-/// What it takes to drive them.
+/// Operations on a pair of endpoints.
 pub(crate) trait Pair: Sized {
-    /// The endpoints.
+    /// Returns the endpoints.
     fn duo(&self) -> &Duo;
 
-    /// The endpoints, to use.
+    /// Returns the endpoints for use.
     fn duo_mut(&mut self) -> &mut Duo;
 
-    /// Lets everything happen that can without time passing.
+    /// Performs all actions that are possible without a lapse of time.
     fn settle(&mut self);
 
-    /// Lets time pass until something is so; whether it came to be within `span`.
+    /// Lets time pass until a condition holds. Returns `true` if it held within `span`.
     fn run_until(&mut self, span: Span, done: impl FnMut(&Self) -> bool) -> bool;
 
-    /// Lets time pass unseen by the endpoints, and only then tells them.
+    /// Lets time pass, and notifies the endpoints only at its end.
     fn oversleep(&mut self, span: Span);
 
-    /// Reads at most so many messages or parts of them.
+    /// Reads at most this number of messages or parts of them.
     fn read(&mut self, side: Side, most: usize);
 
-    /// How a side reads from now on.
+    /// Sets the reading mode of a side.
     fn set_reading(&mut self, side: Side, reading: Reading);
 
-    /// Gives a packet to the side that it is for, whoever has made it.
+    /// Passes a packet of any origin to its destination.
     fn deliver(&mut self, packet: &Packet) -> Handled;
 
-    /// How far the key management of a side is, if there is one: it only grows.
+    /// Returns the stage of a side's key management, which only grows, or zero without one.
     fn keying_stage(&self, side: Side) -> u64;
 
-    /// Whether a side can carry what users send.
+    /// Returns `true` if a side can carry user data.
     fn is_ready(&self, side: Side) -> bool;
 
-    /// Whether a side took protected packets alone, at its end at the latest.
+    /// Returns `true` if a side accepted only protected packets, at its end at the latest.
     fn was_protected(&self, side: Side) -> bool;
 
-    /// A side that has stored keys for a restart loses everything else and restarts; whether it had any.
+    /// Removes the state of a side with stored restart keys and restarts it. Returns `true` if it had such keys.
     fn restart(&mut self, side: Side) -> bool;
 
     /// Lets time pass.

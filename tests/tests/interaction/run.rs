@@ -1,4 +1,4 @@
-//! Runs a case and checks what must be so at its end.
+//! Execution of a case, with the checks at its end.
 
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AbortReason, AssociationEvent, Discard, PathId};
@@ -17,7 +17,7 @@ use crate::lost;
 use crate::op::Op;
 use crate::pair::Pair;
 
-/// Runs a case; what comes back is a hash of every packet.
+/// Runs a case, and returns a hash of every packet.
 pub(crate) fn run(case: &Case) -> u64 {
     match case.guarded {
         None => play(case).hash,
@@ -33,7 +33,7 @@ pub(crate) fn play(case: &Case) -> Duo {
     duo
 }
 
-/// Runs a case with protection and checks it; what is left, and who was on the way.
+/// Runs a case with protection and checks it. Returns the pair and the attacker.
 pub(crate) fn play_guarded(case: &Case, guarded: Guarded) -> (Managed, Attacker) {
     let setup = case.setup();
     seeded_tls::seed(case.seed);
@@ -54,7 +54,7 @@ pub(crate) fn play_guarded(case: &Case, guarded: Guarded) -> (Managed, Attacker)
     }
     let refused = guarded.impostor.is_some() || (case.is_changed_offer_all_that_happens() && !case.collide);
     if refused {
-        // So that it has come to something before he leaves.
+        // This gives the attack an effect before the attacker leaves.
         pair.run(Span::from_secs(2));
     }
     follow(&mut pair, case, Some(&mut attacker));
@@ -65,7 +65,7 @@ pub(crate) fn play_guarded(case: &Case, guarded: Guarded) -> (Managed, Attacker)
     (pair, attacker)
 }
 
-/// Nothing that a user sends reaches one who is not accepted, nor a side that was offered something else than the peer did.
+/// Checks that no user data reaches an identity that is not accepted, nor a side that received another offer than its peer sent.
 fn check_refused(pair: &Managed) {
     for side in Side::BOTH {
         assert_eq!(
@@ -77,7 +77,7 @@ fn check_refused(pair: &Managed) {
     assert!(!pair.is_established(), "both sides are protected: {}", state(&pair.duo));
 }
 
-/// The steps, and then a good network until the end.
+/// Performs the steps, and then provides a good network until the end.
 fn follow<P: Pair>(pair: &mut P, case: &Case, mut attacker: Option<&mut Attacker>) {
     let mut dice = Dice::new(case.seed);
     for op in &case.ops {
@@ -108,7 +108,7 @@ fn apply<P: Pair>(pair: &mut P, case: &Case, op: &Op, attacker: Option<&mut Atta
         Op::Advance { ms } => pair.run(Span::from_millis(u64::from(ms))),
         Op::Oversleep { ms } => pair.oversleep(Span::from_millis(u64::from(ms))),
         Op::Send { side, stream, size, count, unordered, reliability } => {
-            // Messages of the key management take numbers of stream 0.
+            // Messages of the key management use numbers of stream 0.
             let stream = if case.guarded.is_some() { 1 + stream % 3 } else { stream % 4 };
             for _ in 0..count {
                 let _ = pair.duo_mut().send_limited(side, size, stream, unordered, reliability);
@@ -167,7 +167,7 @@ fn add_path(duo: &mut Duo, side: Side, local: usize, remote: usize) {
 fn remove_path(duo: &mut Duo, case: &Case, side: Side, path: usize) {
     let now = duo.now;
     if let Some(association) = duo.nodes[side.index()].try_association_mut() {
-        // A peer that connects too is known by its address only, until it has our tag.
+        // A peer that connects at the same time is identified by its address only, until it has the local tag.
         if !case.collide || association.is_established() {
             let _ = association.remove_path(now, PathId::new(path));
         }
@@ -175,14 +175,14 @@ fn remove_path(duo: &mut Duo, case: &Case, side: Side, path: usize) {
     duo.nodes[side.index()].check();
 }
 
-/// The longest that may pass on a good network before anything gets better: as many of the longest time-outs as it takes
-/// for a path to fail, and one more. It may have to: a peer that has removed a path need not listen there.
+/// Longest time without progress on a good network: the longest time-outs until a path fails, and one more. A peer that has removed
+/// a path need not receive on it.
 const TIMEOUT: Span = Span::from_secs(7 * 60);
 
-/// A peer without keys cannot say that it is over: that shows by its silence, at each path in turn.
+/// A peer without keys cannot report its end: its silence reveals it, at each path in turn.
 const GUARDED_TIMEOUT: Span = Span::from_secs(60 * 60);
 
-/// What can only grow while things get better: what has arrived and is known to have, and how far set-up and end are.
+/// Returns figures that grow with progress: received and acknowledged data, and the stages of setup and shutdown.
 fn progress(pair: &impl Pair) -> [u64; 6] {
     let duo = pair.duo();
     let stage = |side: Side| {
@@ -201,8 +201,8 @@ fn progress(pair: &impl Pair) -> [u64; 6] {
     [stage(a), stage(b), acked(a), acked(b), delivered(a), delivered(b)]
 }
 
-/// The network becomes good and the readers read: then everything arrives, or the association is over on both sides. `false`
-/// for the two stalls there may be.
+/// Makes the network good and lets the applications read. Then everything arrives, or the association ends on both sides. Returns
+/// `false` for the two permitted stalls.
 fn recover<P: Pair>(pair: &mut P, case: &Case) -> bool {
     pair.duo_mut().network.heal();
     for side in Side::BOTH {
@@ -232,20 +232,20 @@ fn recover<P: Pair>(pair: &mut P, case: &Case) -> bool {
     true
 }
 
-/// Under profile ns2 a sender gives the window of a chunk that timed out back before the chunk is sent again, so it may overrun
-/// the receiver; and that takes nothing beyond its buffer, not even what everything in it waits for.
+/// Returns `true` if a ns-2 sender, which restores a chunk's window at its time-out before its retransmission, has overrun the
+/// receiver. The receiver accepts nothing beyond its buffer, not even the chunk that blocks its content.
 fn is_overrun(duo: &Duo, side: Side) -> bool {
     let config = &duo.setup.sides[side.index()];
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
     let Some(peer) = duo.nodes[side.other().index()].try_association() else { return false };
-    // Both are in the window's unit: what is free, as the receiver said, and the chunk that everything waits for.
+    // Both are in the window's unit: the free bytes that the receiver reported, and the chunk that blocks all others.
     let free_bytes = peer.association_facts().peer_window_advertised.get();
     let full = peer.association_facts().head_of_line.is_some_and(|head| head.bytes.get() > free_bytes);
     !config.profile.full_buffer_takes_next && full && association.readable_bytes() == 0
 }
 
-/// Under profile ns2 what a path has lost takes its window until it is sent again, on whichever path. What everything waits for may
-/// be bound to such a path and never have left.
+/// Returns `true` if losses that wait for retransmission on any path occupy the whole window of a path under profile ns2, and the
+/// chunk that blocks all others is bound to that path without having left.
 fn is_full_of_losses(duo: &Duo, side: Side) -> bool {
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
     let Some(head) = association.association_facts().head_of_line.filter(|head| head.transmissions == 0)
@@ -292,16 +292,16 @@ pub(crate) fn state(duo: &Duo) -> String {
     text
 }
 
-/// Whether what a side still waits for, lost before the network became good, may be the last error that it bears.
+/// Returns `true` if outstanding data, lost before the network became good, may cause the last permitted error of a side.
 fn is_at_the_brink(duo: &Duo, side: Side) -> bool {
     let Some(association) = duo.nodes[side.index()].try_association() else { return false };
     let errors: u32 = association.paths().iter().map(|path| path.error_count).sum();
-    // Data and a HEARTBEAT may be on their way on each path.
+    // Data and a HEARTBEAT may be in flight on each path.
     let to_come = 2 * association.paths().len() as u32;
     errors > 0 && errors + to_come > duo.setup.sides[side.index()].profile.association_max_retrans
 }
 
-/// A side or both shut down, and that ends well on both sides.
+/// Shuts down one side or both, and checks that both end gracefully.
 fn end<P: Pair>(pair: &mut P, case: &Case, at_the_brink: [bool; 2]) {
     let both_over = |pair: &P| Side::BOTH.iter().all(|&side| pair.duo().is_over(side));
     if both_over(pair) {
@@ -356,7 +356,7 @@ fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) 
     let duo = pair.duo();
     let aborts = case.ops.iter().any(|op| matches!(op, Op::Abort { side: by } if *by == side));
     let peer_is_over = duo.nodes[side.other().index()].ended.is_some();
-    // What comes before there are keys, somebody on the way may have made.
+    // An attacker may have forged packets before there are keys.
     let may_be_forged = case.is_attacked() && !pair.was_protected(side);
     match reason {
         AbortReason::ByApplication => assert!(aborts, "{side:?}: its application did not abort"),
@@ -364,7 +364,7 @@ fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) 
             assert!(peer_is_over || may_be_forged, "{side:?}: aborted by a peer that is not over");
         }
         AbortReason::NoAnswer | AbortReason::PeerUnreachable => {
-            // A peer without keys cannot say that it is over in a way that is believed.
+            // A peer without keys cannot report its end credibly.
             let silent = case.guarded.is_some() && peer_is_over;
             let cut_off = case.is_attacked();
             assert!(
@@ -387,7 +387,7 @@ fn check_reason(pair: &impl Pair, case: &Case, side: Side, reason: AbortReason) 
     }
 }
 
-/// Whether nothing in the case can keep the peers from hearing each other.
+/// Returns `true` if nothing in the case can keep the peers from hearing each other.
 fn is_gentle(case: &Case) -> bool {
     let ns2 = case.sides.iter().any(|s| s.profile == "ns2");
     case.sides.iter().all(|s| s.silence_ms.is_none())

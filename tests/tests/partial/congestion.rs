@@ -1,4 +1,4 @@
-//! What abandonment means for windows.
+//! Effect of abandonment on windows.
 
 use anabranch_core::Reliability;
 use anabranch_core::time::Span;
@@ -13,7 +13,7 @@ fn cwnd(duo: &Duo) -> u64 {
     duo.nodes[A].association().paths()[0].cwnd.get()
 }
 
-/// Grows the window of the one path.
+/// Returns a pair with a grown window of its one path.
 fn grown() -> Duo {
     let mut duo = connected(setup(1, "sctp"));
     duo.send_all(Side::A, 1_400, 60);
@@ -44,8 +44,8 @@ fn a_loss_that_gives_a_message_up_cuts_the_window_as_any_other() {
 fn a_chunk_that_was_given_up_in_flight_and_is_found_lost_cuts_the_window_once() {
     let mut duo = grown();
     let before = cwnd(&duo);
-    // The first of ten is lost, and its time is over before three reports can tell. What holds the ack point back is lost too,
-    // so that no FORWARD-TSN covers it.
+    // The first of ten is lost, and its lifetime ends before three reports. The chunk that holds back the ack point is lost too, so
+    // that no FORWARD-TSN covers it.
     duo.network.set_filter(lose(vec![next_tsn(), next_tsn() + 1]));
     send(&mut duo, 1_400, Reliability::Full);
     send(&mut duo, 1_400, lifetime(20));
@@ -57,7 +57,7 @@ fn a_chunk_that_was_given_up_in_flight_and_is_found_lost_cuts_the_window_once() 
     assert_eq!(cwnd(&duo), before / 2, "both losses are of one window");
 
     let mut duo = grown();
-    // Alone it cuts the window as well: SACKs that are sent before the FORWARD-TSN comes report it missing.
+    // Alone it reduces the window as well: SACKs sent before the arrival of the FORWARD-TSN report it missing.
     duo.network.set_filter(lose(vec![next_tsn()]));
     send(&mut duo, 1_400, lifetime(45));
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! Paths that fail while messages are given up.
+//! Paths that fail while messages are abandoned.
 
 use anabranch_core::Reliability;
 use anabranch_core::time::Span;
@@ -19,7 +19,7 @@ fn a_forward_tsn_that_a_dead_path_swallows_goes_on_another() {
         let second = duo.setup.address(Side::A, 1);
         let skips = duo.kept.iter().flatten().filter(|(_, packet)| forward_tsn(packet).is_some());
         assert!(skips.clone().any(|(_, packet)| packet.source == second), "{scheme}");
-        // Once the failure is known the second path carries everything in time.
+        // After the detection of the failure the second path carries everything in time.
         for _ in 0..20 {
             send(&mut duo, 1_000, Reliability::Full);
         }

@@ -1,4 +1,4 @@
-//! FORWARD-TSN: what it says, how often it is sent, and that its loss holds nothing up for long.
+//! FORWARD-TSN: its content, its retransmissions, and the short effect of its loss.
 
 use anabranch_core::Reliability;
 use anabranch_core::time::Span;
@@ -34,7 +34,7 @@ fn each_stream_is_named_once_with_the_last_message_that_is_skipped() {
 #[test]
 fn one_that_was_lost_is_sent_again_once_in_a_round_trip_while_sacks_come() {
     let mut duo = connected(setup(1, "sctp"));
-    // Everything that names the abandoned TSN is lost for 400 ms.
+    // All packets that name the abandoned TSN are lost for 400 ms.
     let end = duo.now + Span::from_millis(400);
     let now = std::rc::Rc::new(std::cell::Cell::new(duo.now));
     let clock = std::rc::Rc::clone(&now);
@@ -73,7 +73,7 @@ fn one_that_is_lost_with_nothing_else_under_way_is_sent_again_by_t3() {
     let counted = statistics(&duo, A);
     assert_eq!((counted.forward_tsns_sent, counted.timeouts), (3, 2), "{counted:?}");
     assert_eq!(duo.nodes[A].association().paths()[0].error_count, 0, "the answer proves the path");
-    // And what follows is in its place.
+    // Later data is in its place.
     send(&mut duo, 1_000, Reliability::Full);
     come_to_rest(&mut duo, Span::from_secs(10));
     assert_eq!(duo.flows[A].delivered_messages, 1);
@@ -92,7 +92,7 @@ fn more_streams_than_fit_a_packet_are_skipped_one_packet_after_the_other() {
     duo.send_all(Side::A, 500, 60);
     rest(&mut duo, Span::from_secs(20));
     duo.network.set_filter(|packet| sight::tsns(packet).is_empty());
-    // Max.Burst holds back what is more than four packets at a time.
+    // Max.Burst limits a burst to four packets.
     for streams in [0..90, 90..180] {
         streams.for_each(|stream| send_on(&mut duo, stream, 1, lifetime(100)));
         duo.run(Span::from_millis(10));
@@ -137,7 +137,7 @@ fn the_order_of_streams_survives_the_wrap_of_sequence_numbers_and_tsns() {
 #[test]
 fn an_answer_to_a_forward_tsn_goes_back_to_where_it_came_from() {
     let mut duo = connected(setup(2, "cmt"));
-    // The first path falls silent with data on it; the second takes the FORWARD-TSN and its answer.
+    // The first path becomes silent with data on it; the second carries the FORWARD-TSN and its answer.
     duo.cut(0, true);
     send(&mut duo, 1_000, lifetime(100));
     send(&mut duo, 1_000, lifetime(100));

@@ -1,4 +1,4 @@
-//! Limits of retransmissions and of time.
+//! Limits of retransmissions and of lifetimes.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbandonCause, Reliability};
@@ -36,7 +36,7 @@ fn a_message_of_which_one_fragment_is_lost_is_given_up_whole() {
     send(&mut duo, 500, Reliability::Full);
     come_to_rest(&mut duo, Span::from_secs(60));
     assert_eq!(duo.flows[A].delivered_messages, 1);
-    // Three fragments: the first has arrived for good, the other two are passed over.
+    // The message has three fragments: the first has arrived, the other two are skipped.
     assert_eq!(forwards(&duo), [(FIRST_TSN + 2, vec![(0, 0)])]);
     assert_eq!(duo.nodes[B].association().held_bytes(), 0, "nothing of it is left");
 }

@@ -1,4 +1,4 @@
-//! Partial reliability (RFC 3758, RFC 7496): what is given up, when, and that nothing waits for it.
+//! Partial reliability (RFC 3758, RFC 7496): abandoned messages, the times of abandonment, and progress without waits.
 
 mod congestion;
 mod failover;

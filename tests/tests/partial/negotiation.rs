@@ -1,4 +1,4 @@
-//! A peer that does not take FORWARD-TSN, or takes fewer streams.
+//! A peer that does not support FORWARD-TSN, or accepts fewer streams.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbandonCause, AssociationEvent, Reliability, SendError};
@@ -18,7 +18,7 @@ fn a_peer_of_this_kind_takes_it() {
     }
 }
 
-/// The INIT ACK with a parameter nobody knows, to be skipped, in place of FORWARD-TSN-Supported.
+/// Replaces FORWARD-TSN-Supported in the INIT ACK by an unknown parameter to be skipped.
 fn without_support(mut packet: Packet) -> Packet {
     let at =
         packet.bytes.windows(4).position(|four| four == [0xC0, 0x00, 0x00, 0x04]).expect("it is announced");
@@ -29,7 +29,7 @@ fn without_support(mut packet: Packet) -> Packet {
     packet
 }
 
-/// A has sent its INIT to a peer that does not take FORWARD-TSN, whose answer is here.
+/// Returns a pair in which A has sent its INIT to a peer without FORWARD-TSN, and the answer.
 fn answered() -> (Duo, Packet) {
     let mut duo = Duo::new(setup(1, "sctp"));
     duo.kept = Some(Vec::new());
@@ -72,7 +72,7 @@ fn what_was_taken_before_the_handshake_is_sent_reliably_and_the_application_is_t
         assert_eq!(sent, Some(Ok(())));
     }
     go_on(&mut duo, &answer);
-    // What leaves in the first round trip is lost, and is sent again after its lifetime is over.
+    // Packets of the first round trip are lost, and their data leaves again after its lifetime.
     duo.network.set_filter(|packet| sight::tsns(packet).is_empty());
     duo.run(Span::from_millis(400));
     duo.network.clear_filter();
@@ -84,7 +84,7 @@ fn what_was_taken_before_the_handshake_is_sent_reliably_and_the_application_is_t
     assert_eq!((forwards(&duo).len(), statistics(&duo, A).abandoned.chunks), (0, 0));
 }
 
-/// A wants four streams, B takes one.
+/// Returns a pair in which A requests four streams and B accepts one.
 fn short_of_streams() -> Duo {
     let mut setup = setup(1, "sctp");
     setup.sides[B].streams = 1;

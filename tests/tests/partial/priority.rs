@@ -1,4 +1,4 @@
-//! Priorities (RFC 7496 section 3.2): who makes room for whom.
+//! Priorities (RFC 7496 section 3.2): messages abandoned in favour of others.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbandonCause, Reliability, SendError};
@@ -7,7 +7,7 @@ use anabranch_tests::network::Side;
 
 use crate::rig::{A, abandoned, come_to_rest, connected, send, setup, statistics};
 
-/// A's send buffer holds ten messages of 1000 bytes.
+/// Returns a pair in which A's send buffer holds ten messages of 1000 bytes.
 fn duo() -> Duo {
     connected(setup(1, "sctp").with(|config| config.send_buffer_bytes = Some(10_000)))
 }

@@ -1,4 +1,4 @@
-//! What the tests of partial reliability share.
+//! Shared functions of the tests of partial reliability.
 
 use anabranch_core::time::Span;
 use anabranch_core::{AbandonCause, AssociationEvent, Reliability, Statistics};
@@ -10,15 +10,15 @@ use anabranch_wire::{Chunk, PacketView};
 pub(crate) const A: usize = Side::A as usize;
 pub(crate) const B: usize = Side::B as usize;
 
-/// The first TSN of both sides.
+/// First TSN of both sides.
 pub(crate) const FIRST_TSN: u32 = 1_000;
 
-/// One-way delay is 25 ms.
+/// Returns a setup with a one-way delay of 25 ms.
 pub(crate) fn setup(pairs: usize, scheme: &str) -> Setup {
     Setup::new(pairs, scheme, "rfc9260").with(|config| config.initial_tsn = Some(FIRST_TSN))
 }
 
-/// Connected, paths confirmed, and all packets kept from then on.
+/// Returns a connected pair with confirmed paths, which keeps all packets.
 pub(crate) fn connected(setup: Setup) -> Duo {
     let mut duo = Duo::connected(setup);
     duo.run(Span::from_secs(1));
@@ -49,7 +49,7 @@ pub(crate) fn statistics(duo: &Duo, side: usize) -> Statistics {
     duo.nodes[side].association().statistics()
 }
 
-/// The messages that A has told to be given up: context, cause, whether something had been sent.
+/// Returns the abandoned messages that A has reported: context, cause, and `true` if some data had been sent.
 pub(crate) fn abandoned(duo: &Duo) -> Vec<(u64, AbandonCause, bool)> {
     let told = duo.nodes[A].told.iter();
     told.filter_map(|event| match *event {
@@ -64,7 +64,7 @@ pub(crate) fn lose(lost: Vec<u32>) -> impl FnMut(&Packet) -> bool {
     move |packet| !sight::tsns(packet).iter().any(|tsn| lost.contains(tsn))
 }
 
-/// New cumulative TSN and streams of a packet's FORWARD-TSN.
+/// Returns the new cumulative TSN and the streams of a packet's FORWARD-TSN.
 pub(crate) fn forward_tsn(packet: &Packet) -> Option<(u32, Vec<(u16, u16)>)> {
     let view = PacketView::parse(&packet.bytes).ok()?;
     view.chunks().flatten().find_map(|chunk| match chunk.decode() {
@@ -76,20 +76,20 @@ pub(crate) fn forward_tsn(packet: &Packet) -> Option<(u32, Vec<(u16, u16)>)> {
     })
 }
 
-/// Every FORWARD-TSN that was kept.
+/// Returns every FORWARD-TSN that was kept.
 pub(crate) fn forwards(duo: &Duo) -> Vec<(u32, Vec<(u16, u16)>)> {
     duo.kept.iter().flatten().filter_map(|(_, packet)| forward_tsn(packet)).collect()
 }
 
-/// Lets A and B come to rest: everything that is not given up has arrived, and the peer knows what was.
+/// Lets time pass until all other data has arrived and the peer has received the news of abandoned messages.
 pub(crate) fn come_to_rest(duo: &mut Duo, within: Span) {
     rest(duo, within);
-    // The last FORWARD-TSN may still be on its way, or lost.
+    // The last FORWARD-TSN may still be in flight, or lost.
     duo.run(Span::from_secs(8));
     assert_eq!(duo.flows[A].passed_without_a_word(), 0);
 }
 
-/// Lets time pass until everything that is not given up has arrived, and A holds nothing.
+/// Lets time pass until everything that is not abandoned has arrived, and A holds nothing.
 pub(crate) fn rest(duo: &mut Duo, within: Span) {
     let at_rest = |duo: &Duo| {
         duo.all_arrived(Side::A) && duo.nodes[A].association().buffered_bytes() == 0 && none_outstanding(duo)

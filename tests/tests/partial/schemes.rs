@@ -1,4 +1,4 @@
-//! Every scheme: whatever binds, copies or moves chunks lets go of those that are given up.
+//! Every scheme releases its bindings, copies and moves of abandoned chunks.
 
 use anabranch_core::Reliability;
 use anabranch_core::time::Span;
@@ -25,7 +25,7 @@ fn limit(number: u32) -> Reliability {
     }
 }
 
-/// Three paths with different delays that lose and reorder packets, one of which fails for a second.
+/// Returns a pair with three paths of different delays that lose and reorder packets, one of which fails for a second.
 fn duo(scheme: &str, profile: &str) -> Duo {
     let side = config(scheme, profile);
     let setup = Setup { sides: [side.clone(), side], ..Setup::new(3, "cmt", profile) };
@@ -70,7 +70,7 @@ fn nothing_waits_for_what_is_given_up_under_any_scheme_and_profile() {
                 counted.abandoned.chunks > 0 && counted.forward_tsns_sent > 0,
                 "{scheme}, {profile}: {counted:?}"
             );
-            // What follows is delivered as ever.
+            // Later data is delivered as usual.
             duo.network.heal();
             for stream in 0..4 {
                 send_on(&mut duo, stream, 3_000, Reliability::Full);

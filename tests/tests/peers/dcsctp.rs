@@ -1,4 +1,4 @@
-//! dcSCTP understands us and we understand it.
+//! Interoperation with dcSCTP.
 
 use crate::dcsctp_host::Dcsctp;
 use crate::exchange::exchange;

@@ -1,8 +1,8 @@
 //! dcSCTP as a host. It handles one association on one path, and draws its randomness from `fastrand`.
 //!
-//! Told to shut down, it sends its SHUTDOWN when nothing is in flight, although chunks that it knows to be lost still wait
-//! to be sent again: RFC 9260 section 9.2 wants all of them acknowledged first, and has us drop DATA that comes behind a
-//! SHUTDOWN (section 6). So it is told only when it has reported every message as delivered.
+//! After a shutdown request it sends its SHUTDOWN as soon as nothing is in flight, although chunks declared lost still wait for
+//! retransmission. RFC 9260 section 9.2 requires the acknowledgement of all of them first, and section 6 requires the peer to drop
+//! DATA after a SHUTDOWN. So the test requests the shutdown only after it has reported every message as delivered.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::exchange::{Peer, Task};
 use crate::rig::PORT;
 use crate::rig::messages::Inbox;
 
-/// The socket and what it is to do.
+/// The socket and its task.
 pub(crate) struct Dcsctp {
     socket: Box<dyn DcSctpSocket>,
     task: Task,
     packets: VecDeque<Vec<u8>>,
     inbox: Inbox,
-    /// Messages that it has taken, and those of them that it knows to be delivered.
+    /// Number of messages that it has accepted, and of those that are delivered.
     sent: u64,
     delivered: u64,
     connected: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Dcsctp {
 }
 
 impl Dcsctp {
-    /// A socket with plain RFC 9260: checksums, DATA chunks, no partial reliability.
+    /// Returns a socket with plain RFC 9260: checksums, DATA chunks, no partial reliability.
     pub(crate) fn new(task: Task, seed: u64) -> Self {
         fastrand::seed(seed);
         let options = Options {
@@ -68,7 +68,7 @@ impl Dcsctp {
         }
     }
 
-    /// What went wrong, by the socket's own account.
+    /// Returns the errors that the socket reported.
     pub(crate) fn failures(&self) -> &[(ErrorKind, String)] {
         &self.failures
     }
@@ -130,7 +130,7 @@ impl Host for Dcsctp {
     }
 
     fn poll_transmit(&mut self, _: Time, buf: &mut PacketBuffer) -> Option<Envelope> {
-        // What is sent or closed here makes events of its own.
+        // Sending and closing create further events.
         self.work();
         self.work();
         buf.extend_from_slice(&self.packets.pop_front()?);

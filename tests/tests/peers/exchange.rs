@@ -1,4 +1,4 @@
-//! One transfer each way between our endpoint and somebody else's, over links that may lose packets.
+//! One transfer in each direction between this endpoint and another implementation, over links that may lose packets.
 
 use std::net::IpAddr;
 
@@ -14,32 +14,32 @@ use crate::rig::{address, association, endpoint};
 
 /// User bytes in each direction.
 const TOTAL: usize = 1_000_000;
-/// Streams in use, of the eight that are offered.
+/// Number of streams in use, of the eight that are offered.
 const STREAMS: u16 = 6;
-/// The whole exchange takes no longer than this.
+/// Maximum duration of the whole exchange.
 const LIMIT: Span = Span::from_secs(120);
 
-/// What the other endpoint is told.
+/// Task of the other endpoint.
 pub(crate) struct Task {
-    /// It opens the association, and closes it when all is there.
+    /// `true` if it opens the association, and closes it after everything has arrived.
     pub(crate) connects: bool,
-    /// Its messages.
+    /// Messages to send.
     pub(crate) messages: Vec<Message>,
-    /// How many messages it waits for.
+    /// Number of messages to receive.
     pub(crate) expected: usize,
-    /// How its packets go.
+    /// Encapsulation of its packets.
     pub(crate) way: Envelope,
 }
 
-/// Somebody else's endpoint.
+/// Endpoint of another implementation.
 pub(crate) trait Peer: Host {
-    /// What it has received.
+    /// Returns the received messages.
     fn inbox(&self) -> &Inbox;
-    /// Whether its association was closed gracefully.
+    /// Returns `true` if its association was closed gracefully.
     fn is_over(&self) -> bool;
 }
 
-/// Both ways at once, then a graceful shutdown by who connected; everything must arrive as it was sent.
+/// Transfers in both directions at once, then shuts down from the connecting side; everything must arrive as it was sent.
 pub(crate) fn exchange<P: Peer>(make: impl FnOnce(Task) -> P, we_connect: bool, loss: f64, seed: u64) {
     let (here, there) = (address(0, 1), address(0, 2));
     let (mine, theirs) = (mixed(seed, TOTAL, STREAMS), mixed(seed + 1000, TOTAL, STREAMS));

@@ -1,4 +1,4 @@
-//! Other stacks understand us and we understand them.
+//! Interoperation with other stacks.
 
 #![allow(
     clippy::disallowed_macros,

@@ -1,4 +1,4 @@
-//! sctp-proto understands us and we understand it.
+//! Interoperation with sctp-proto.
 
 use crate::exchange::exchange;
 use crate::sctp_proto_host::SctpProto;

@@ -1,7 +1,6 @@
-//! sctp-proto as a host. It handles one association on one path, and draws its own randomness, so that no two runs
-//! with it are the same.
+//! sctp-proto as a host. It handles one association on one path, and draws its own randomness, so runs with it differ.
 //!
-//! Its SHUTDOWN carries its own cumulative TSN where the peer's belongs; we do not take that for an acknowledgement.
+//! Its SHUTDOWN carries its own cumulative TSN in place of the peer's; this endpoint does not count that as an acknowledgement.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,9 +20,9 @@ use crate::exchange::{Peer, Task};
 use crate::rig::PORT;
 use crate::rig::messages::{Inbox, Message};
 
-/// The endpoint, its association, and what they are to do.
+/// The endpoint, its association, and their task.
 pub(crate) struct SctpProto {
-    /// What counts as time zero: the crate wants real instants but never asks a clock about the difference.
+    /// Instant of time zero: the crate requires real instants but never compares them with a clock.
     epoch: Instant,
     now: Time,
     endpoint: Endpoint,
@@ -38,7 +37,7 @@ pub(crate) struct SctpProto {
 }
 
 impl SctpProto {
-    /// An endpoint with the crate's defaults but for ports and stream numbers.
+    /// Returns an endpoint with the crate's defaults except ports and stream numbers.
     pub(crate) fn new(task: Task) -> Self {
         let transport = TransportConfig::default()
             .with_local_port(PORT)
@@ -123,7 +122,8 @@ fn write(association: &mut Association, message: &Message) {
     assert_eq!(written, message.payload.len());
 }
 
-/// It sends a SHUTDOWN as soon as nothing is in flight, whatever still waits, so that it must not be asked earlier.
+/// Returns `true` if all data is acknowledged. The stack sends a SHUTDOWN as soon as nothing is in flight, so the request must
+/// wait.
 fn all_acknowledged(association: &mut Association) -> bool {
     let ids = association.stream_ids();
     ids.into_iter().all(|id| association.stream(id).is_ok_and(|s| s.buffered_amount().unwrap_or(0) == 0))
@@ -163,7 +163,7 @@ impl Host for SctpProto {
     fn poll_timeout(&mut self) -> Option<Time> {
         let (_, association) = self.association.as_ref()?;
         let next = association.poll_timeout()?.saturating_duration_since(self.epoch);
-        // A deadline may lie a moment before the present; the world takes it as due now.
+        // A deadline may be slightly in the past; the world treats it as due now.
         Some(Time::ZERO + Span::from_nanos(u64::try_from(next.as_nanos()).ok()?))
     }
 }

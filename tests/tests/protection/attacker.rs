@@ -1,4 +1,4 @@
-//! An attacker on the way, who sees every packet and may drop, delay, repeat, reorder, cut and change each, and make his own.
+//! An attacker on the path, who sees every packet, may drop, delay, repeat, reorder, truncate and change it, and forges others.
 
 use anabranch_core::time::Span;
 use anabranch_core::{Discard, Handled};
@@ -32,7 +32,7 @@ fn without_protection_nothing_counts_any_more() {
         plain(&duo, Side::A, |w| w.shutdown_complete(false)),
         plain(&duo, Side::A, |w| w.cookie_ack()),
         plain(&duo, Side::A, |w| w.error([])),
-        // Under the tag that B's own packets carry, as one who has lost the association answers.
+        // The ABORT is under the tag of B's own packets, like the answer of a peer without the association.
         plain(&duo, Side::B, |w| w.abort(true, [])),
     ];
     let count = forged.len() as u64;
@@ -47,7 +47,7 @@ fn without_protection_nothing_counts_any_more() {
 fn a_peer_that_lost_its_keys_cannot_restart_the_association() {
     let mut duo = protected(setup(1));
     data_flows(&mut duo);
-    // What somebody at A's address would do.
+    // This is a packet of another host at A's address.
     let header = Header { source_port: PORT, destination_port: PORT, verification_tag: 0 };
     let init = duo.kept.iter().flatten().map(|(_, packet)| packet.clone()).find(|p| shape(p).0 == 1);
     let init = init.expect("an INIT").bytes;
@@ -90,12 +90,12 @@ fn every_packet_sent_again_is_dropped() {
 fn no_changed_bit_is_taken() {
     let mut duo = protected(setup(1));
     let at = duo.kept.as_ref().map_or(0, Vec::len);
-    // It never arrives, so that it would be new.
+    // It never arrives, so it would be new.
     duo.cut(0, true);
     duo.send_all(Side::A, 40, 1);
     let packet = duo.kept.iter().flatten().nth(at).expect("a packet").1.clone();
     assert_eq!(shape(&packet), (DTLS, 1));
-    // All but the common header, which the tag and the checksum are for, what a receiver has to ignore, and the padding.
+    // Excluded are the common header, which tag and checksum protect, bits that a receiver has to ignore, and the padding.
     let ignored = |bit: &usize| (13 * 8 + 1..14 * 8).contains(bit) || (16 * 8..17 * 8).contains(bit);
     for bit in (13 * 8..(packet.bytes.len() - 3) * 8).filter(|bit| !ignored(bit)) {
         let mut bytes = packet.bytes.clone();
@@ -125,7 +125,7 @@ fn a_record_beside_another_chunk_is_dropped() {
     data_flows(&mut duo);
 }
 
-/// What the attacker does with a packet that he has seen.
+/// Changes an observed packet and sends it.
 fn attack(duo: &mut Duo, dice: &mut Dice, packet: &Packet) {
     let mut bytes = packet.bytes.clone();
     let from = if dice.chance(800) { packet.from } else { packet.from.other() };
@@ -171,7 +171,7 @@ fn besieged(seed: u64) {
             duo.run(Span::from_millis(dice.below(20)));
         }
     }
-    // Flows compare every byte that arrives with what was sent.
+    // Flows compare every byte that arrives with the sent one.
     data_flows(&mut duo);
     assert!(duo.nodes.iter().all(|node| node.ended.is_none()), "seed {seed}");
 }

@@ -1,4 +1,4 @@
-//! How soon there are keys: the key management's first message leaves with the COOKIE ECHO.
+//! Time of the first keys: the key management's first message leaves with the COOKIE ECHO.
 
 use anabranch_core::AssociationConfig;
 use anabranch_core::profile::Profile;
@@ -24,7 +24,7 @@ fn unprotected(pairs: usize) -> Setup {
     Setup::new(pairs, "cmt", "rfc9260")
 }
 
-/// When A may send, and a message of it has arrived, if nothing passes in this span.
+/// Returns the time from which A may send, and that of the arrival of its message, with an outage in this span.
 fn first_data(setup: Setup, outage: Option<(Span, Span)>) -> (Span, Span) {
     let protected = setup.sides[0].protection.is_some();
     let mut managed = Managed::new(setup);
@@ -50,7 +50,7 @@ fn a_round_trip_later((opened, arrived): (Span, Span)) -> (Span, Span) {
     (opened + ROUND_TRIP, arrived + ROUND_TRIP)
 }
 
-/// The chunks of a packet, by type, and whether all DATA is the key management's.
+/// Returns the types of a packet's chunks, and `true` if all DATA is the key management's.
 fn chunks(packet: &Packet) -> (Vec<u8>, bool) {
     let view = PacketView::parse(&packet.bytes).expect("a packet");
     let chunks = view.chunks().map(|chunk| chunk.expect("a chunk"));
@@ -63,7 +63,7 @@ fn chunks(packet: &Packet) -> (Vec<u8>, bool) {
     (kinds, own.into_iter().all(|own| own))
 }
 
-/// How often a side has sent COOKIE ECHO, until now.
+/// Returns the number of COOKIE ECHOs that a side has sent.
 fn echoes(managed: &Managed) -> usize {
     let kept = managed.duo.kept.iter().flatten().map(|(_, packet)| packet);
     kept.filter(|packet| packet.from == Side::A && packet.bytes[12] == COOKIE_ECHO).count()
@@ -77,11 +77,11 @@ fn protected_data_leaves_one_round_trip_later_than_plain_data() {
 
 #[test]
 fn lost_steps_of_the_associations_handshake_cost_protected_data_no_more_than_plain_data() {
-    // The INIT, the INIT ACK, the COOKIE ECHOs with what goes with them, and all of them for a while.
+    // The outages hit the INIT, the INIT ACK, the COOKIE ECHO with its bundle, and all of them for some time.
     for (from, to) in [(0, 10), (20, 30), (45, 55), (0, 4_000)] {
         let outage = Some((ms(from), ms(to)));
         let [protected, plain] = [protecting(1), unprotected(1)].map(|mut setup| {
-            // Nothing that has left can be caught any more.
+            // Packets that have left can no longer be lost.
             setup.link.cut = from == 0;
             first_data(setup, outage)
         });
@@ -95,7 +95,7 @@ fn a_lost_answer_to_the_cookie_costs_a_retransmission() {
     assert!(opened < Span::from_millis(2_500), "{opened:?}");
 }
 
-/// When both sides have keys, if of the packets of both sides three are lost.
+/// Returns the time at which both sides have keys if three packets of both sides are lost.
 fn keys_without(lost: [usize; 3]) -> Option<Span> {
     let mut managed = Managed::new(protecting(1));
     let mut nth = 0;
@@ -112,8 +112,8 @@ fn keys_without(lost: [usize; 3]) -> Option<Span> {
 
 #[test]
 fn keys_come_about_soon_whichever_three_packets_are_lost() {
-    // What the server has sent counts as arrived once the client's last message is there: the SACKs that say so are in the clear, and
-    // count for nothing from then on.
+    // The server's messages count as arrived after the client's last message: the SACKs for them are unprotected, and are ignored
+    // from then on.
     for first in 2..12 {
         for second in first + 1..13 {
             for third in second + 1..14 {
@@ -174,7 +174,7 @@ fn a_guarded_host_answers_before_the_address_has_answered_a_heartbeat() {
     }
 }
 
-/// A has sent its COOKIE ECHOs in vain, and is told that the cookie was stale.
+/// Returns a pair in which A has sent its COOKIE ECHOs in vain, and receives a stale cookie error.
 fn with_stale_cookie(setup: Setup) -> Managed {
     let mut managed = Managed::new(setup);
     managed.duo.kept = Some(Vec::new());

@@ -1,4 +1,4 @@
-//! What both sides come to in the handshake, and what may be sent before there are keys.
+//! Agreement of both sides in the handshake, and permitted data before there are keys.
 
 use anabranch_core::protection::{
     FIRST_EPOCH, KEY_MANAGEMENT_PPID, KeyError, KeyManagementMethod, KeyManagementRole, KeyManagementRoles,
@@ -124,7 +124,7 @@ fn an_answer_is_no_more_than_three_times_as_long_as_the_init() {
     assert!(association(&mut duo, Side::A).protection().is_some());
 }
 
-/// An endpoint that protects packets and answers strangers, at these many addresses.
+/// Returns an endpoint that protects packets and answers strangers, with this number of addresses.
 fn guarded_server(addresses: u8) -> anabranch_core::Endpoint {
     let setup = setup(1);
     let config = anabranch_core::EndpointConfig {
@@ -139,7 +139,7 @@ fn guarded_server(addresses: u8) -> anabranch_core::Endpoint {
     anabranch_core::Endpoint::new(Time::ZERO, config, [9; 32])
 }
 
-/// An INIT that offers protection, with a parameter of this many bytes that means nothing in it.
+/// Returns an INIT that offers protection, with an unknown parameter of this number of bytes.
 fn init_with_padding(bytes: usize) -> Vec<u8> {
     let padding = vec![0; bytes];
     let offer = Param::DtlsKeyManagement(anabranch_wire::DtlsKeyManagement {
@@ -236,7 +236,7 @@ fn before_there_are_keys_only_the_key_management_talks() {
     duo.reading = [Reading::WhenTold; 2];
     let theirs = SendOptions { ppid: KEY_MANAGEMENT_PPID, ..SendOptions::default() };
     assert_eq!(association(&mut duo, Side::A).send(hello, theirs), Err(SendError::KeyManagementOnly));
-    // On another stream, since the key management has used this one.
+    // It uses another stream, since the key management has used this one.
     assert_eq!(duo.send(Side::A, 100, 1, false), Some(Ok(())));
     duo.settle();
     assert!(duo.run_until(Span::from_secs(5), |duo| duo.all_arrived(Side::A)));
@@ -249,7 +249,7 @@ fn a_message_that_waits_for_the_handshake_is_refused() {
     assert_eq!(duo.send(Side::A, 100, 0, false), Some(Err(SendError::NotProtected)));
 }
 
-/// DATA of so many TSNs behind the first that A would send.
+/// Returns DATA with a TSN at this distance from the first TSN of A.
 fn data(duo: &Duo, ahead: u32, stream: u16, ppid: u32) -> Vec<u8> {
     let init = duo.kept.iter().flatten().map(|(_, packet)| packet).find(|packet| shape(packet).0 == 1);
     let view = PacketView::parse(&init.expect("an INIT").bytes).expect("a packet");

@@ -1,4 +1,4 @@
-//! Peers and others that do not want keys to come about.
+//! Peers and third parties that prevent the agreement on keys.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,12 +17,12 @@ use proptest::prelude::*;
 
 use crate::rig::{inject, with_checksum};
 
-/// A message of TLS records for this epoch.
+/// Returns a message of TLS records for this epoch.
 fn records(epoch: u8, records: &[u8]) -> Bytes {
     Bytes::from([&[epoch], records].concat())
 }
 
-/// What a client begins with.
+/// Returns the first message of a client.
 fn hello() -> Vec<u8> {
     let mut hello = Vec::new();
     let exchange = TlsExchanges::new(credentials(1, &[2])).start(Part::Client);
@@ -30,7 +30,7 @@ fn hello() -> Vec<u8> {
     hello
 }
 
-/// A peer that sends these messages instead of a handshake, and why the other side gives up.
+/// Runs a peer that sends these messages instead of a handshake. Returns the reason for which the other side gives up.
 fn refused(attacker: Side, messages: &[Bytes]) -> Option<KeyingError> {
     let mut managed = Managed::new(protecting(1)).with_silent(attacker);
     managed.duo.connect();
@@ -40,7 +40,7 @@ fn refused(attacker: Side, messages: &[Bytes]) -> Option<KeyingError> {
     };
     assert!(managed.run_until(Span::from_secs(1), up));
     for message in messages {
-        // The association may be over after some of them.
+        // The association may end after some of them.
         let _ = managed.association(attacker).send_key_management(message.clone());
         managed.run(Span::from_millis(200));
     }
@@ -68,7 +68,7 @@ fn garbage_ends_the_association_and_says_why() {
     let half = records(3, &hello()[..100]);
     assert_eq!(server_refuses(&[half]), Some(KeyingError::Malformed));
     let mut bad = hello();
-    // The length of the session identifier.
+    // This byte is the length of the session identifier.
     bad[43] ^= 0xFF;
     let misbehaved = server_refuses(&[records(3, &bad)]);
     assert!(matches!(misbehaved, Some(KeyingError::Tls(_))), "{misbehaved:?}");
@@ -82,7 +82,7 @@ fn messages_out_of_turn_end_the_association() {
     assert_eq!(refused(Side::B, &[established]), Some(KeyingError::Unexpected));
     assert_eq!(refused(Side::A, &[records(4, &hello())]), Some(KeyingError::WrongEpoch));
     assert_eq!(refused(Side::A, &[records(2, &hello())]), Some(KeyingError::WrongEpoch));
-    // The side that began gets another beginning for an answer.
+    // The first message of the other side is answered by another first message.
     let answered = refused(Side::B, &[records(3, &hello())]);
     assert_eq!(answered, Some(KeyingError::Tls(TlsProblem::Misbehaved)));
 }
@@ -91,7 +91,7 @@ fn messages_out_of_turn_end_the_association() {
 fn a_handshake_is_no_longer_than_it_needs_to_be() {
     let long = records(3, &vec![22; 70_000]);
     assert_eq!(refused(Side::A, &[long]), Some(KeyingError::TooLong));
-    // A ClientHello in records of a byte each, one to a message.
+    // A ClientHello in records of a byte each, one in each message.
     let hello = hello();
     let mut fragments = hello[5..].iter();
     let mut next = || {
@@ -181,7 +181,7 @@ fn stale_cookie_restarts_the_handshake_and_keys_are_agreed_on() {
     let life = Span::from_millis(100);
     let setup = protecting(1).with_side(Side::B, |config| config.profile.cookie_life = life);
     let mut managed = Managed::new(setup);
-    // The cookie leaves in two packets with parts of the first message, and is stale when it is sent again.
+    // The cookie leaves in two packets with parts of the first message, and is stale at its retransmission.
     let mut lost = 0;
     managed.duo.network.set_tampering(move |packet| {
         let is_lost = packet.bytes[12] == COOKIE_ECHO && lost < 2;
@@ -205,7 +205,7 @@ fn reflected_abort_alone_is_no_verdict() {
     managed.duo.connect();
     managed.run(Span::from_secs(1));
     let own = last_header(&managed, Side::A);
-    // Ports and the tag of the client's own packets: everyone on the path knows them.
+    // The ports and the tag of the client's own packets are visible to everyone on the path.
     let forged = [&own[2..4], &own[0..2], &own[4..8], &[0; 4], &[ABORT, 1, 0, 4]].concat();
     inject(&mut managed.duo, Side::B, with_checksum(forged));
     managed.settle();
@@ -229,7 +229,7 @@ fn who_changes_what_was_offered_is_noticed() {
     managed.duo.connect();
     let mut init = held.borrow_mut().pop().expect("an INIT");
     let parameter = init.windows(4).position(|bytes| bytes == [0x80, 6, 0, 11]).expect("an offer");
-    // The tie breaker, which decides nothing here.
+    // This is the tie breaker, which has no effect here.
     init[parameter + 4] ^= 1;
     inject(&mut managed.duo, Side::A, with_checksum(init));
     assert!(!managed.run_until(Span::from_secs(40), Managed::is_established));
@@ -243,14 +243,14 @@ fn old_handshake_messages_under_a_new_epoch_end_in_nothing() {
     managed.association(Side::A).send_key_management(records(4, &hello())).expect("it is sent");
     managed.settle();
     managed.run(Span::from_secs(1));
-    // What answers the stranger's hello fails at A, which asked for nothing.
+    // The answer to the stranger's hello fails at A, which has requested nothing.
     assert_eq!(managed.manager(Side::B).phase(), Phase::RemoteAged);
     managed.association(Side::A).send_key_management(records(4, &hello())).expect("it is sent");
     managed.settle();
     managed.run(Span::from_secs(1));
     assert!(matches!(managed.told(Side::B)[1..], [KeyingEvent::RekeyFailed(KeyingError::Tls(_))]));
     managed.data_flows();
-    // Messages of keys in use are taken for the end of their TLS connection, up to a number.
+    // Messages under keys in use count as the end of their TLS connection, up to a number.
     for sent in 0..17 {
         managed.association(Side::A).send_key_management(records(3, &hello())).expect("it is sent");
         managed.settle();
@@ -270,11 +270,11 @@ fn a_peer_that_asks_for_new_keys_all_the_time_is_left() {
         managed.run(Span::from_millis(60));
     }
     assert_eq!(managed.keying[1].failure(), Some(KeyingError::TooOften));
-    // The first exchange, and those that are let through.
+    // These are the first exchange, and those within the limit.
     assert!(managed.manager(Side::B).statistics().handshakes <= 12);
 }
 
-/// A side that is somebody else from the second exchange on.
+/// A side with another identity from the second exchange on.
 #[derive(Debug)]
 struct TwoFaced {
     faces: [TlsExchanges; 2],
@@ -335,7 +335,7 @@ fn a_rekey_that_fails_is_tried_again_while_the_keys_are_good() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// An attacker who sees everything, and repeats, changes, cuts and delays packets while keys are agreed on and changed.
+    /// The attacker sees every packet, and repeats, changes, truncates and delays packets while keys are agreed or replaced.
     #[test]
     fn data_is_never_changed_and_an_end_has_a_reason(
         seed in any::<u64>(),
@@ -372,7 +372,7 @@ proptest! {
                 }
             }
         }
-        // The flows compare every byte that arrives with what was sent.
+        // The flows compare every byte that arrives with the sent one.
         managed.run(Span::from_secs(400));
         let complete = Side::BOTH.iter().all(|&side| managed.duo.all_arrived(side));
         let over = Side::BOTH.iter().any(|&side| managed.ended(side).is_some());

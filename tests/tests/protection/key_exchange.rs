@@ -9,13 +9,13 @@ use anabranch_tests::credentials::{asks_nobody, credentials, identity};
 
 type Exchange = Box<dyn KeyExchange>;
 
-/// Both sides of a handshake, and how it went at each.
+/// Both sides of a handshake, and its result at each.
 struct Handshake {
     client: (Exchange, Result<Progress, KeyingError>),
     server: (Exchange, Result<Progress, KeyingError>),
 }
 
-/// Hands messages to and fro until nobody has anything to say; `change` may change them on the way.
+/// Exchanges messages until neither side has any more; `change` may change them in transit.
 fn handshake(client: Credentials, server: Credentials, mut change: impl FnMut(&mut Vec<u8>)) -> Handshake {
     let mut client = TlsExchanges::new(client).start(Part::Client).expect("a client");
     let mut server = TlsExchanges::new(server).start(Part::Server).expect("a server");
@@ -46,7 +46,7 @@ fn binding(client: &[u8], server: &[u8]) -> ParameterBinding {
     ParameterBinding::new(client, server)
 }
 
-/// What a cipher makes of a record, by which two can be told apart.
+/// Returns a record of a cipher, which distinguishes it from others.
 fn sealed(cipher: Box<dyn RecordCipher>) -> ([u8; 4], [u8; 16], [u8; 2]) {
     let (mut content, mut tag) = (*b"data", [0; 16]);
     cipher.seal(0, b"header", &mut content, &mut tag).expect("it seals");
@@ -103,7 +103,7 @@ fn a_key_that_is_not_accepted_is_refused_by_either_side() {
     let server_refused = handshake(credentials(1, &[9]), credentials(2, &[1]), |_| {});
     assert_eq!((server_refused.client.1, server_refused.server.1), (refused(49), told(49)));
     let client_refused = handshake(credentials(1, &[2]), credentials(2, &[9]), |_| {});
-    // The client was done, and hears of it afterwards. By then the server has proved its identity.
+    // The client had finished, and learns of it afterwards. By then the server has proved its identity.
     let denied = Err(KeyingError::Tls(TlsProblem::Refused(49)));
     assert_eq!((client_refused.client.1, client_refused.server.1), (denied, refused(49)));
 }
@@ -118,7 +118,7 @@ fn a_server_that_asks_nobody_who_they_are_has_no_keys() {
 
 #[test]
 fn a_changed_byte_fails_the_handshake() {
-    // Headers of records and extensions whose value decides nothing are part of the transcript too.
+    // Unused values in the headers of records and extensions are part of the transcript too.
     for at in (0..200).step_by(7) {
         let both = handshake(credentials(1, &[2]), credentials(2, &[1]), |message| {
             if let Some(byte) = message.get_mut(at) {
@@ -159,7 +159,7 @@ fn no_exchange_shows_a_key() {
     assert_eq!(shown, "TlsExchange { done: true, .. } Ok(SuiteCipher { suite: Aes256Gcm, .. })");
 }
 
-/// What each message of a handshake has, in the order in which they are sent.
+/// Returns the lengths of a handshake's messages in the order of sending.
 fn lengths(make: impl Fn(u8, u8) -> Box<dyn KeyExchanges>) -> Vec<usize> {
     let mut sides = [
         make(1, 2).start(Part::Client).expect("a client"),

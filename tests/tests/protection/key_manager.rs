@@ -1,4 +1,4 @@
-//! The first keys, and the next ones while data flows.
+//! The first keys, and their replacement while data flows.
 
 use anabranch_core::profile::Profile;
 use anabranch_core::protection::{KeyManagementRoles, Protection, ProtectionMode};
@@ -160,7 +160,7 @@ fn keys_age_while_nothing_is_sent() {
 fn either_side_can_ask_and_one_is_heard_if_both_do() {
     let second = Span::from_secs(60);
     let (a, b) = (Some(second), Some(Span::from_nanos(second.as_nanos() / 9 * 8)));
-    // The server waits an eighth longer, so with 8/9 of the age it asks at the same time.
+    // The server waits an eighth longer, so with 8/9 of the age both sides ask at the same time.
     for (client, server) in [(a, None), (None, b), (a, b)] {
         let never = Span::from_secs(80_000);
         let mut managed = Managed::new(protecting(1))
@@ -190,7 +190,7 @@ fn the_side_with_the_servers_role_gives_way_if_both_ask_at_once() {
     for side in Side::BOTH {
         assert_eq!(managed.told(side)[1..], [KeyingEvent::Rekeyed { epoch: 4 }], "{side:?}");
     }
-    // One exchange was begun twice at the server: its own, and the one that counts.
+    // The server began two exchanges: its own, and the one that counts.
     let handshakes = Side::BOTH.map(|side| managed.manager(side).statistics().handshakes);
     assert_eq!(handshakes, [2, 3]);
     managed.data_flows();

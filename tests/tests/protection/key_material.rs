@@ -1,4 +1,4 @@
-//! Keys are nowhere but where they are used: not in what is printed or sent, and not in memory once nobody uses them.
+//! Keys exist only at their place of use: not in printed or sent data, and not in memory after their end.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use anabranch_tests::managed::{Managed, restarting};
 use anabranch_tests::network::Side;
 use anabranch_tests::seen_keys::{SeenKeys, count_in};
 
-/// Keys of a first handshake and of a second one, both ways, with those that are kept for a restart, and the
-/// first ones after one.
+/// Returns a pair with keys of a first handshake and of a second one, both ways, with restart keys and the first keys after a
+/// restart.
 fn rekeyed() -> (Managed, Arc<SeenKeys>) {
     let seen = Arc::new(SeenKeys::default());
     let logged = |credentials: Credentials| credentials.with_key_log(Arc::clone(&seen) as Arc<dyn KeyLog>);
@@ -36,7 +36,7 @@ fn rekeyed() -> (Managed, Arc<SeenKeys>) {
 #[test]
 fn nothing_that_is_printed_or_sent_shows_a_key() {
     let (managed, seen) = rekeyed();
-    // Endpoints, associations, contexts, ciphers, exchanges, key managements, credentials, and all that they told.
+    // Endpoints, associations, contexts, ciphers, exchanges, key managements, credentials, and all their events.
     let printed = format!("{managed:?}");
     assert!(
         ["KeyManager {", "SuiteCipher {", "TlsExchange {", "RestartContext {", "RestartKeys {"]
@@ -59,7 +59,7 @@ mod memory {
 
     use super::rekeyed;
 
-    /// How often memory that is written, but for the stacks of threads, holds one of these.
+    /// Returns the number of occurrences of these keys in writable memory, except in the stacks of threads.
     fn count(veiled: &[u64]) -> usize {
         let memory = File::open("/proc/self/mem").expect("a process may read its memory");
         let maps = fs::read_to_string("/proc/self/maps").expect("a process may read its map");
@@ -80,7 +80,7 @@ mod memory {
             while at < end {
                 bytes.fill(0);
                 let wanted = bytes.len().min((end - at) as usize);
-                // Another test may have given it back meanwhile.
+                // Another test may have released it at the same time.
                 let Ok(read @ 1..) = memory.read_at(&mut bytes[..wanted], at) else { break };
                 found += count_in(&bytes[..read], veiled);
                 at += read as u64;

@@ -1,5 +1,5 @@
-//! Associations whose packets are protected by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk), with real ciphers whose keys
-//! the tests hand out.
+//! Associations whose packets the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk) protects, with real ciphers and keys from the
+//! tests.
 
 mod attacker;
 mod first_keys;

@@ -1,4 +1,4 @@
-//! Protected packets: what is in them, how long they are, and what goes on in them as it does without protection.
+//! Protected packets: their content and length, and functions that work as without protection.
 
 use anabranch_core::protection::{CipherError, FIRST_EPOCH, RECORD_SAMPLE_LEN, RecordCipher, RecordLimits};
 use anabranch_core::time::Span;
@@ -11,7 +11,7 @@ use crate::rig::{
     DTLS, ENVELOPE, agreed, arrives, association, cipher, data_flows, install, protected, setup, shape,
 };
 
-/// What was sent since then.
+/// Returns the packets that were sent after the mark.
 fn since(duo: &Duo, mark: usize) -> impl Iterator<Item = &Packet> {
     duo.kept.iter().flatten().skip(mark).map(|(_, packet)| packet)
 }
@@ -31,7 +31,7 @@ fn nothing_but_records_leaves_once_there_are_keys() {
             association(&mut duo, side).require_protection().expect("there are keys");
         }
         data_flows(&mut duo);
-        // HEARTBEATs, and then the end.
+        // HEARTBEATs leave in this time, and then the association ends.
         duo.run(Span::from_secs(100));
         duo.shutdown(Side::A);
         duo.run(Span::from_secs(10));
@@ -185,9 +185,9 @@ fn addresses_change_without_auth() {
 #[derive(Debug)]
 struct Few {
     cipher: Box<dyn RecordCipher>,
-    /// How many it may seal.
+    /// Number of permitted records.
     allowed: u64,
-    /// From this one on it fails.
+    /// Record from which on it fails.
     fails_at: u64,
 }
 
@@ -222,7 +222,7 @@ impl RecordCipher for Few {
     }
 }
 
-/// Both sides protected by keys that seal so many records.
+/// Returns a pair whose keys seal this number of records on both sides.
 fn with_few_records(allowed: u64, fails_at: u64) -> Duo {
     let mut duo = agreed(setup(1));
     duo.run(Span::from_secs(2));
@@ -239,7 +239,7 @@ fn with_few_records(allowed: u64, fails_at: u64) -> Duo {
     duo
 }
 
-/// The first side sends more than such a cipher seals, and its association ends: 30 records, and nothing else of the association.
+/// Sends from the first side more than such a cipher seals. Its association ends after 30 records without any other packet.
 fn sends_thirty_records(allowed: u64, fails_at: u64, reason: AbortReason) {
     let mut duo = with_few_records(allowed, fails_at);
     let at = mark(&duo);
@@ -247,7 +247,7 @@ fn sends_thirty_records(allowed: u64, fails_at: u64, reason: AbortReason) {
     duo.run(Span::from_secs(200));
     assert_eq!(duo.nodes[0].ended, Some(AssociationEvent::Aborted(reason)));
     let sent = since(&duo, at).filter(|packet| packet.from == Side::A);
-    // The ABORTs are what any host says to packets of an association that it does not have.
+    // The ABORTs are the answer of any host to packets without an association.
     let (records, rest): (Vec<_>, Vec<_>) = sent.partition(|packet| shape(packet) == (DTLS, 1));
     assert_eq!(records.len(), 30);
     assert!(rest.iter().all(|packet| shape(packet) == (6, 1)), "{rest:?}");

@@ -1,4 +1,4 @@
-//! Addresses that a protected server reports, and what its client makes of them.
+//! Addresses that a protected server reports, and their use by its client.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use anabranch_tests::duo::Setup;
 use anabranch_tests::managed::{Managed, protecting};
 use anabranch_tests::network::Side;
 
-/// HEARTBEATs that an offered path gets before it is removed.
+/// Number of HEARTBEATs on an offered path before its removal.
 const HEARTBEATS: usize = 4;
 
 const NONE: [IpAddr; 0] = [];
@@ -21,7 +21,7 @@ fn setup() -> Setup {
     })
 }
 
-/// An address of B that no path leads to.
+/// Returns an address of B without a path.
 fn further(number: u8) -> IpAddr {
     IpAddr::from([10, 0, 100 + number, 2])
 }
@@ -80,7 +80,7 @@ fn report_in_the_first_protected_packet_counts() {
 fn address_is_not_offered_before_the_peer_has_reported_the_known_one() {
     let mut managed = Managed::new(setup()).established();
     report(&mut managed, Side::B, &[further(1)]);
-    // The address that A has connected to is none of B's, as behind a relay.
+    // The address that A has connected to does not belong to B, as behind a relay.
     assert_eq!(reported(&mut managed, Side::A), NONE);
     let local = own(&managed, Side::A);
     assert!(offer(&mut managed, local, further(1)).is_err());
@@ -138,7 +138,7 @@ fn addresses_that_mean_something_else_here_are_skipped() {
     let mut managed = Managed::new(setup()).established();
     let first = own(&managed, Side::B);
     report(&mut managed, Side::B, &[first]);
-    // A hostile server names them as addresses that it has gained.
+    // A hostile server reports them as new addresses.
     for address in ["127.0.0.9", "169.254.7.7", "10.0.120.2"] {
         let now = managed.duo.now;
         let local: IpAddr = address.parse().expect("an address");
@@ -154,7 +154,7 @@ fn addresses_that_mean_something_else_here_are_skipped() {
 #[test]
 fn offered_path_without_an_answer_is_asked_a_few_times_and_removed() {
     let mut managed = Managed::new(setup()).established();
-    // Packets are shorter once both sides have confirmed the handshake.
+    // Packets are shorter after both sides have confirmed the handshake.
     managed.data_flows();
     let first = own(&managed, Side::B);
     report(&mut managed, Side::B, &[first, further(1)]);

@@ -1,4 +1,4 @@
-//! Associations that one side has lost and restarts with keys that both have kept for it.
+//! Associations that one side has lost and restarts with keys that both have stored for it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,11 +19,11 @@ use anabranch_wire::{ChunkType, DtlsUse, Header, NoSpace, PacketWriter};
 
 use crate::rig::{DTLS, dropped, guarded, inject, inject_from, shape, with_checksum, write};
 
-/// Chunk types of packets in the clear.
+/// Chunk types of unprotected packets.
 const INIT: u8 = 1;
 const INIT_ACK: u8 = 2;
 
-/// As long as a restart may take on a good network, with the agreement on new keys.
+/// Maximum time of a restart on a good network, with the agreement on new keys.
 const SOON: Span = Span::from_secs(5);
 
 fn protected() -> Managed {
@@ -33,13 +33,13 @@ fn protected() -> Managed {
     managed
 }
 
-/// The newest keys that a side has stored.
+/// Returns the newest keys that a side has stored.
 fn newest(managed: &Managed, side: Side) -> RestartKeys {
     let stored = managed.keying[side.index()].stored.last().expect("there are some");
     RestartKeys::from_bytes(&stored.to_bytes()).expect("as they were stored")
 }
 
-/// A side crashes and restarts the association with the newest keys that it has stored.
+/// Removes the state of a side and restarts the association with the newest stored keys.
 fn crash_and_restart(managed: &mut Managed, side: Side) {
     let keys = newest(managed, side);
     managed.crash(side);
@@ -74,7 +74,7 @@ fn either_side_restarts_while_data_flows_and_everything_but_the_first_two_packet
         let kinds: Vec<u8> = sent_since(&managed, at).iter().map(|packet| shape(packet).0).collect();
         let plain: Vec<u8> = kinds.into_iter().filter(|kind| *kind != DTLS).collect();
         assert_eq!(plain, [INIT, INIT_ACK], "{side:?}");
-        // The peer is the one that it was, at both sides.
+        // The peer is the same one as before, at both sides.
         assert_eq!(managed.manager(Side::A).peer_identity(), Some(&identity(2)));
         assert_eq!(managed.manager(Side::B).peer_identity(), Some(&identity(1)));
     }
@@ -121,7 +121,7 @@ fn the_keys_of_the_restart_are_gone_when_what_they_sealed_can_no_longer_arrive()
 
 #[test]
 fn a_lost_cookie_echo_and_a_lost_cookie_ack_cost_a_retransmission() {
-    // The first packets of either side after INIT and INIT ACK.
+    // The first packets of either side after INIT and INIT ACK are lost.
     for loses in Side::BOTH {
         let mut managed = protected();
         let keys = newest(&managed, Side::A);
@@ -255,7 +255,7 @@ fn who_repeats_a_whole_restart_changes_nothing() {
         let handled = inject(&mut managed.duo, packet.from, packet.bytes.clone());
         let harmless = match shape(&packet).0 {
             INIT => handled == Handled::Replied,
-            // Those from before the crash are under tags and keys that nobody has.
+            // Packets from before the crash use unknown tags and keys.
             _ => matches!(
                 handled,
                 Handled::Discarded(
@@ -289,7 +289,7 @@ fn a_restart_from_another_address_is_none() {
     managed.crash(Side::A);
     let at = mark(&managed);
     managed.restart(Side::A, &keys);
-    // Up to the COOKIE ECHO, which the attacker holds back.
+    // The handshake proceeds up to the COOKIE ECHO, which the attacker holds back.
     managed.duo.network.set_filter(|packet| packet.from != Side::A || packet.bytes[12] != DTLS);
     managed.run(Span::from_secs(1));
     let echo =
@@ -299,7 +299,7 @@ fn a_restart_from_another_address_is_none() {
     let handled = inject_from(&mut managed.duo, Side::A, stranger, echo.destination, echo.bytes.clone());
     assert!(!matches!(handled, Handled::Delivered(_) | Handled::New(_)), "{handled:?}");
     assert!(!was_restarted(&managed, Side::B));
-    // It is still good for the one it is for.
+    // It is still valid for its own endpoint.
     let handled = inject_from(&mut managed.duo, Side::A, echo.source, echo.destination, echo.bytes);
     assert!(matches!(handled, Handled::Delivered(_)), "{handled:?}");
     managed.duo.network.clear_filter();
@@ -308,7 +308,7 @@ fn a_restart_from_another_address_is_none() {
 
 #[test]
 fn whoever_has_stolen_the_keys_loses_the_association_when_he_cannot_prove_who_he_is() {
-    // The survivor accepts the thief's key as that of somebody else, or of nobody.
+    // The survivor accepts the thief's key as that of another identity, or of none.
     for (accepted, ends) in [(&[1, 9][..], KeyingError::IdentityChanged), (&[1][..], refused())] {
         let both = [credentials(1, &[2]), credentials(2, accepted)];
         let mut managed = Managed::with(restarting(1), both, KeyPolicy::default()).established();
@@ -322,7 +322,7 @@ fn whoever_has_stolen_the_keys_loses_the_association_when_he_cannot_prove_who_he
     }
 }
 
-/// What a key that is not accepted comes to.
+/// Returns the error for a key that is not accepted.
 fn refused() -> KeyingError {
     KeyingError::Tls(anabranch_keying::TlsProblem::Identity(49))
 }
@@ -343,12 +343,12 @@ fn whoever_has_the_keys_and_agrees_on_no_new_ones_is_out_after_half_a_minute() {
 
 #[test]
 fn numbers_that_were_changed_in_an_init_lose_no_message() {
-    // Whoever takes the first chunks for duplicates acknowledges them unread: they have to be the key management's.
+    // A receiver that treats the first chunks as duplicates acknowledges them unread: they have to be the key management's.
     for changed in [INIT, INIT_ACK] {
         let mut managed = protected();
         managed.duo.network.set_tampering(move |packet| {
             if packet.bytes[12] == changed {
-                // The initial TSN.
+                // This is the initial TSN.
                 let tsn = u32::from_be_bytes(packet.bytes[28..32].try_into().expect("four bytes"));
                 packet.bytes[28..32].copy_from_slice(&tsn.wrapping_add(1).to_be_bytes());
                 packet.bytes = with_checksum(std::mem::take(&mut packet.bytes));
@@ -404,7 +404,7 @@ fn who_may_open_no_association_may_restart_none() {
     assert_eq!(inject(&mut managed.duo, Side::B, record), Handled::Discarded(Discard::NotAdmitted));
 }
 
-/// A packet with a record of its own, under these keys and bit R.
+/// Returns a packet with a forged record under these keys and bit R.
 fn sealed(
     keys: &RestartKeys,
     tag: u32,
@@ -425,7 +425,7 @@ fn sealed(
     packet
 }
 
-/// Writes the chunks of a packet.
+/// Function that writes the chunks of a packet.
 type Write = fn(&mut PacketWriter<'_>) -> Result<(), NoSpace>;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Two endpoints that protect their packets, and the key management that their tests are.
+//! Two endpoints that protect their packets, and the tests as their key management.
 
 use std::net::IpAddr;
 
@@ -15,12 +15,12 @@ use anabranch_tests::managed::Managed;
 use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{Header, NoSpace, PacketView, PacketWriter};
 
-/// What a record adds to a packet: its headers, the content type, a tag, and padding.
+/// Bytes that a record adds to a packet: its headers, the content type, a tag, and padding.
 pub(crate) const ENVELOPE: usize = 28;
 
 pub(crate) const DTLS: u8 = 0x41;
 
-/// The type of the first chunk of a packet, and how many there are.
+/// Returns the type of the first chunk of a packet, and the number of chunks.
 pub(crate) fn shape(packet: &Packet) -> (u8, usize) {
     let view = PacketView::parse(&packet.bytes).expect("a packet");
     (packet.bytes[12], view.chunks().count())
@@ -30,14 +30,14 @@ pub(crate) fn wanted(mode: ProtectionMode, roles: KeyManagementRoles) -> Option<
     Some(Protection { mode, roles, methods: vec![KeyManagementMethod::TLS], restart: false })
 }
 
-/// Both sides protect their packets: A as client, B as server.
+/// Returns a setup with protected packets: A is the client, B the server.
 pub(crate) fn setup(pairs: usize) -> Setup {
     Setup::new(pairs, "cmt", "rfc9260")
         .with_side(Side::A, |c| c.protection = wanted(ProtectionMode::Strict, KeyManagementRoles::Client))
         .with_side(Side::B, |c| c.protection = wanted(ProtectionMode::Strict, KeyManagementRoles::Server))
 }
 
-/// Two sides of which B is a host that strangers may flood, before A connects.
+/// Returns a pair before A connects, in which B has a guard against floods.
 pub(crate) fn guarded(setup: Setup) -> Managed {
     let config = EndpointConfig {
         port: PORT,
@@ -53,7 +53,7 @@ pub(crate) fn guarded(setup: Setup) -> Managed {
     managed
 }
 
-/// Connected without keys, with every packet kept.
+/// Returns a connected pair without keys, which keeps every packet.
 pub(crate) fn agreed(setup: Setup) -> Duo {
     let mut duo = Duo::new(setup);
     duo.kept = Some(Vec::new());
@@ -63,10 +63,10 @@ pub(crate) fn agreed(setup: Setup) -> Duo {
     duo
 }
 
-/// Connected and protected.
+/// Returns a connected and protected pair.
 pub(crate) fn protected(setup: Setup) -> Duo {
     let mut duo = agreed(setup);
-    // What is under way without protection arrives first.
+    // Unprotected packets in flight arrive first.
     duo.run(Span::from_secs(2));
     install(&mut duo, FIRST_EPOCH, CipherSuite::Aes128Gcm);
     for side in Side::BOTH {
@@ -80,12 +80,12 @@ pub(crate) fn association(duo: &mut Duo, side: Side) -> &mut Association {
     duo.nodes[side.index()].try_association_mut().expect("there is an association")
 }
 
-/// What this side sends with.
+/// Returns the sending cipher of this side.
 pub(crate) fn cipher(suite: CipherSuite, epoch: u64, from: Side) -> Box<dyn RecordCipher> {
     KeyMaterial::from_seed(suite, &[epoch as u8; 32], &[from.index() as u8]).cipher()
 }
 
-/// The keys of an epoch for both sides: first to receive with, then to send with.
+/// Installs the keys of an epoch at both sides: first to receive, then to send.
 pub(crate) fn install(duo: &mut Duo, epoch: u64, suite: CipherSuite) {
     for side in Side::BOTH {
         let key = cipher(suite, epoch, side.other());
@@ -97,7 +97,7 @@ pub(crate) fn install(duo: &mut Duo, epoch: u64, suite: CipherSuite) {
     }
 }
 
-/// Sends both ways and waits until all has arrived.
+/// Sends in both directions and waits until all data has arrived.
 pub(crate) fn data_flows(duo: &mut Duo) {
     for side in Side::BOTH {
         duo.send_all(side, 5_000, 20);
@@ -110,12 +110,12 @@ pub(crate) fn arrives(duo: &mut Duo) {
     assert!(duo.run_until(Span::from_secs(300), both), "data does not arrive");
 }
 
-/// How often a side has dropped something for this reason.
+/// Returns the number of items that a side has dropped for this reason.
 pub(crate) fn dropped(duo: &Duo, side: Side, reason: Discard) -> u64 {
     duo.nodes[side.index()].endpoint.discards().of(reason)
 }
 
-/// Gives the other side a packet as if `from` had sent it over the first pair of addresses.
+/// Passes the other side a packet from `from` over the first pair of addresses.
 pub(crate) fn inject(duo: &mut Duo, from: Side, bytes: Vec<u8>) -> Handled {
     let (source, destination) = (duo.setup.address(from, 0), duo.setup.address(from.other(), 0));
     inject_from(duo, from, source, destination, bytes)
@@ -135,7 +135,7 @@ pub(crate) fn inject_from(
     handled
 }
 
-/// A packet without protection under the tag that packets of this side carry.
+/// Returns an unprotected packet under the tag of this side's packets.
 pub(crate) fn plain(
     duo: &Duo,
     from: Side,
@@ -161,7 +161,7 @@ pub(crate) fn write(
     bytes
 }
 
-/// Stores the checksum that a changed packet needs to be looked at.
+/// Stores the checksum without which a changed packet would be dropped unread.
 pub(crate) fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
     anabranch_tests::hostile::craft::fix_checksum(&mut bytes);
     bytes

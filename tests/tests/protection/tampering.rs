@@ -1,6 +1,6 @@
-//! An attacker on the path who rewrites the handshake, so that the sides disagree on what the first protected packets mean.
+//! An attacker on the path who rewrites the handshake, so that the sides interpret the first protected packets differently.
 //!
-//! The rule of every test: all messages arrive, or each application that was given the association learns of an error.
+//! In every test all messages arrive, or each application of the association receives an error.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,10 +22,10 @@ use crate::rig::{agreed, association, cipher, inject, plain};
 
 const STREAMS: u16 = 16;
 
-/// The parameter that announces FORWARD-TSN.
+/// Type of the parameter that announces FORWARD-TSN.
 const FORWARD_TSN_SUPPORTED: u16 = 0xC000;
 
-/// Agreements on protection: with a confirmation of what was learnt in the clear, and as the draft has it.
+/// Agreements on protection: with a confirmation of the unprotected parameters, and according to the draft.
 const METHODS: [&[KeyManagementMethod]; 2] =
     [&[KeyManagementMethod::TLS_CONFIRMED, KeyManagementMethod::TLS], &[KeyManagementMethod::TLS]];
 
@@ -36,7 +36,7 @@ fn setup(methods: &[KeyManagementMethod]) -> Setup {
     })
 }
 
-/// Messages and events that the applications of both sides have seen.
+/// Messages and events that the applications of both sides have received.
 #[derive(Debug)]
 struct Outcome {
     arrived: [bool; 2],
@@ -57,7 +57,7 @@ impl Outcome {
         self.arrived == [true; 2] && self.given == [true; 2]
     }
 
-    /// Returns `true` if no application takes a message for delivered that is not.
+    /// Returns `true` if no application considers an undelivered message as delivered.
     fn is_honest(&self) -> bool {
         let is_told = |side: Side| {
             let failed = matches!(self.ended[side.index()], Some(AssociationEvent::Aborted(_)));
@@ -71,7 +71,7 @@ fn is_given(managed: &Managed, side: Side) -> bool {
     managed.told(side).contains(&KeyingEvent::Established)
 }
 
-/// Sends ten messages from each side that is given the association, on streams of their own, closes it, and waits for the end.
+/// Sends ten messages from each side with the association, on separate streams, closes it, and waits for the end.
 fn exchange(managed: &mut Managed) -> Outcome {
     let mut has_sent = [false; 2];
     for _ in 0..45 {
@@ -91,7 +91,7 @@ fn exchange(managed: &mut Managed) -> Outcome {
     Outcome::of(managed)
 }
 
-/// Returns the outcomes of these rules under both agreements, with acknowledgements in the clear or in the packets of the key
+/// Returns the outcomes of these rules under both agreements, with unprotected acknowledgements or with those in packets of the key
 /// management.
 fn attacked(rules: &[Rewrite]) -> [Outcome; 4] {
     [(0, false), (0, true), (1, false), (1, true)].map(|(agreement, acknowledges_first)| {
@@ -164,7 +164,7 @@ fn inserted_key_management_message_loses_no_message_silently() {
                 let mut rules = vec![Rewrite::InsertMessage { from, before, tsns }];
                 rules.extend(lost.map(|after| Rewrite::LoseProtected { from, after, count: 1 }));
                 assert_honest(&rules);
-                // The sender sees no acknowledgement of what it has not sent.
+                // The sender receives no acknowledgement of unsent data.
                 rules.push(Rewrite::ShiftSack { from: from.other(), by: -i32::from(tsns) });
                 assert_honest(&rules);
             }
@@ -174,7 +174,7 @@ fn inserted_key_management_message_loses_no_message_silently() {
 
 #[test]
 fn inserted_message_behind_lower_initial_tsn_blocks_no_stream() {
-    // TSNs are as the sender counts them again; stream 0 is one sequence number ahead.
+    // TSNs are those that the sender counts; stream 0 is one sequence number ahead.
     for (from, before) in [(Side::A, 0), (Side::A, 1), (Side::B, 0)] {
         assert_honest(&[
             init(from, InitField::InitialTsn, Change::Add(-1)),
@@ -187,7 +187,7 @@ fn inserted_message_behind_lower_initial_tsn_blocks_no_stream() {
 #[test]
 fn changed_handshake_is_named_where_both_sides_confirm_it() {
     for from in Side::BOTH {
-        // Neither changes what the handshake comes to.
+        // Neither changes the result of the handshake.
         let rules = [
             init(from, InitField::Window, Change::Add(1_000)),
             Rewrite::HideParameter { from, kind: FORWARD_TSN_SUPPORTED },
@@ -309,13 +309,13 @@ fn peer_that_knows_the_draft_alone_gets_everything() {
     }
 }
 
-/// Returns rewrites of each single field in the packets that a run has kept.
+/// Returns rewrites of each single field in the kept packets of a run.
 fn fields_of(managed: &Managed) -> Vec<Rewrite> {
     rewrites_of_fields(managed.duo.kept.iter().flatten().map(|(_, packet)| packet))
 }
 
-/// Returns the rewrites that keep chunks readable: other values of fixed fields, shifts of sequence numbers, further messages of the
-/// key management, and losses.
+/// Returns the rewrites that keep chunks readable: other values of fixed fields, shifts of sequence numbers, further messages of
+/// the key management, and losses.
 fn shifts() -> Vec<Rewrite> {
     let mut rules = Vec::new();
     for from in Side::BOTH {
@@ -382,7 +382,7 @@ fn side() -> impl Strategy<Value = Side> {
     prop::sample::select(Side::BOTH.to_vec())
 }
 
-/// A rewrite of a single field, or one with arbitrary numbers.
+/// Returns a rewrite of a single field, or one with arbitrary numbers.
 fn any_rewrite(single: Vec<Rewrite>) -> impl Strategy<Value = Rewrite> {
     let change = prop_oneof![
         (-3..=3).prop_map(Change::Add),
@@ -401,7 +401,7 @@ fn any_rewrite(single: Vec<Rewrite>) -> impl Strategy<Value = Rewrite> {
     ]
 }
 
-/// A shift that is consistent in both directions, which an attacker needs to get past the handshake.
+/// Returns a shift that is consistent in both directions, as an attacker needs to pass the handshake.
 fn any_shift() -> impl Strategy<Value = Vec<Rewrite>> {
     (side(), -3..=3).prop_map(|(from, by)| {
         vec![
@@ -415,7 +415,7 @@ fn any_shift() -> impl Strategy<Value = Vec<Rewrite>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
-    /// A sample of pairs, other ones in each run.
+    /// The test covers a sample of pairs, which differs in each run.
     #[test]
     fn rewritten_handshake_loses_no_message_silently(
         shift in prop::option::weighted(0.4, any_shift()),
@@ -428,7 +428,7 @@ proptest! {
     }
 }
 
-/// Runs an attacker with this seed, and returns the outcome with what the attacker has done.
+/// Runs an attacker with this seed, and returns the outcome with the attacker's actions.
 fn meddled(seed: u64, way: usize) -> (Outcome, Vec<String>) {
     let mut managed = Managed::new(setup(METHODS[way / 2]));
     managed.keying.iter_mut().for_each(|keying| keying.acknowledges_first = way % 2 == 1);
@@ -454,6 +454,6 @@ fn plain_chunks_at_random_lose_no_message_silently() {
             complete += u64::from(outcome.is_complete());
         }
     }
-    // Attackers of whom none or all succeed would show nothing.
+    // The test would prove nothing if all attackers or none succeeded.
     assert!((MEDDLERS..4 * MEDDLERS).contains(&complete), "{complete} complete");
 }

@@ -1,4 +1,4 @@
-//! An application that sends what it is given, reads all that comes, and closes gracefully.
+//! An application that sends its messages, reads all received ones, and closes gracefully.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use anabranch_sim::Application;
 use super::messages::{Inbox, Message};
 use super::{PORT, association};
 
-/// Sends everything, reads everything, and closes if it is the side that connected.
+/// Application that sends and reads everything, and closes if it is the connecting side.
 pub(crate) struct Exchange {
-    /// Over these pairs of addresses, with this configuration.
+    /// Pairs of addresses and configuration of the association that it opens.
     connects: Option<Vec<(IpAddr, IpAddr)>>,
     config: AssociationConfig,
     closes: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// One that sends these messages and waits for so many.
+    /// Returns an application that sends these messages and waits for this number of messages.
     pub(crate) fn new(
         connects: Option<Vec<(IpAddr, IpAddr)>>,
         messages: &[Message],
@@ -44,7 +44,7 @@ impl Exchange {
         }
     }
 
-    /// The same with another configuration for the association that it opens.
+    /// Returns the application with another configuration for the association that it opens.
     pub(crate) fn with_config(self, config: AssociationConfig) -> Self {
         Exchange { config, ..self }
     }

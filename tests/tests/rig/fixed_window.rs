@@ -1,4 +1,4 @@
-//! An association whose windows have a size, whatever happens, over paths of unlike length that they fill.
+//! An association with constant windows over filled paths of different length.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,10 +23,10 @@ use super::{PORT, address};
 const MESSAGE: usize = 1452;
 const CHUNK: u64 = MESSAGE as u64 + 16;
 const SHORTEST_DELAY: Span = Span::from_millis(10);
-/// The round trip of the shortest path; that of the longest is eight times as long.
+/// Round trip of the shortest path; that of the longest is eight times as long.
 pub(crate) const ROUND: Span = Span::from_millis(20);
 
-/// What was asked of the sender's loss policy.
+/// Numbers of calls of the sender's loss policy.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) sacks: AtomicU64,
@@ -74,7 +74,7 @@ impl LossDetection for CountingLoss {
     }
 }
 
-/// A window of so many chunks on each path, whatever happens.
+/// A constant window of this number of chunks on each path.
 struct FixedWindow(u64);
 
 impl Slot for FixedWindow {}
@@ -96,7 +96,7 @@ impl CongestionControl for FixedWindow {
     fn set_window(&mut self, _: PathId, _: Window, _: Reason, _: &View<'_>) {}
 }
 
-/// A scheme with a fixed window of so many chunks on each path, and with its questions to the loss policy counted.
+/// A scheme with a constant window of this number of chunks on each path, and with counted calls of the loss policy.
 pub(crate) struct Fixed {
     pub(crate) inner: Arc<dyn Scheme>,
     pub(crate) chunks: u64,
@@ -115,12 +115,12 @@ impl Scheme for Fixed {
     }
 
     fn profile(&self, row: Profile) -> Profile {
-        // Windows stay open, so that the burst limit would be all that holds packets back.
+        // Windows stay open, so only the burst limit would hold packets back.
         Profile { max_burst: u32::MAX, ..self.inner.profile(row) }
     }
 }
 
-/// Sends for ever, and reads what comes.
+/// Application that sends without end, and reads all received data.
 struct Bulk {
     connect: Option<(Vec<(std::net::IpAddr, std::net::IpAddr)>, AssociationConfig)>,
     id: Option<AssociationId>,
@@ -159,7 +159,7 @@ impl Application for Bulk {
     }
 }
 
-/// A world with paths of which each next one is longer, and windows that fill them; with the host that sends.
+/// Returns a world with paths of increasing length and windows that fill them, and the sending host.
 pub(crate) fn world(scheme: &Fixed, paths: u8, loss: f64) -> (World, HostId) {
     let inner = Arc::new(Fixed {
         inner: Arc::clone(&scheme.inner),
@@ -179,7 +179,7 @@ pub(crate) fn world(scheme: &Fixed, paths: u8, loss: f64) -> (World, HostId) {
     for ((own, application), config) in ends.iter().zip(applications).zip([config, peer]) {
         let seed = world.seeds().entropy(&[&own[0].to_string()]);
         let endpoint = Endpoint::new(Time::ZERO, super::endpoint(own.clone(), config), seed);
-        // As in simulated runs of bulk flows.
+        // The settings are those of simulated bulk flows.
         let endpoint = endpoint.without_checksums().without_contents();
         let host = SctpHost::new(endpoint, Encapsulation::None, application);
         hosts.push(world.add_host(Box::new(host), own).expect("new addresses"));
@@ -198,7 +198,7 @@ pub(crate) fn world(scheme: &Fixed, paths: u8, loss: f64) -> (World, HostId) {
     (world, hosts[0])
 }
 
-/// How many packets with DATA a host has sent.
+/// Returns the number of packets with DATA that a host has sent.
 pub(crate) fn data_packets_sent(world: &World, host: HostId) -> u64 {
     let host: &SctpHost<Bulk> = world.host(host);
     let association = host.application.id.and_then(|id| host.endpoint.association(id));

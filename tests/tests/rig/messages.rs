@@ -1,11 +1,11 @@
-//! Messages to send, and the check that what came is what was sent.
+//! Messages to send, and the check that the received ones are equal.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-/// Carried as payload protocol identifier, which every peer hands through: ordered messages are "strings" to WebRTC,
-/// unordered ones "binary", so that peers that map the numbers to their own types keep them apart.
+/// Payload protocol identifier, which every peer preserves: ordered messages are "strings" to WebRTC, unordered ones "binary".
+/// Peers that map the numbers to their own types keep them apart.
 pub(crate) const ORDERED: u32 = 51;
 pub(crate) const UNORDERED: u32 = 53;
 
@@ -23,10 +23,10 @@ impl Message {
     }
 }
 
-/// Sizes that fill chunks exactly, miss by one, need many chunks, and share packets.
+/// Sizes that fill chunks exactly, miss that by one, need many chunks, and share packets.
 const SIZES: [usize; 12] = [1, 2, 5, 100, 1159, 1160, 1163, 1452, 1453, 4000, 17_001, 60_000];
 
-/// At least `total` bytes in messages of mixed sizes over so many streams; every third message is unordered.
+/// Returns at least `total` bytes in messages of mixed sizes over these streams; every third message is unordered.
 pub(crate) fn mixed(seed: u64, total: usize, streams: u16) -> Vec<Message> {
     let mut state = seed.wrapping_mul(2).wrapping_add(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = move || {
@@ -46,7 +46,7 @@ pub(crate) fn mixed(seed: u64, total: usize, streams: u16) -> Vec<Message> {
     all
 }
 
-/// What has arrived so far.
+/// Received messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox {
     pub(crate) messages: Vec<Message>,
@@ -71,7 +71,7 @@ impl Inbox {
     }
 }
 
-/// By stream and kind; unordered messages in an order of their own, since the network's means nothing.
+/// Returns messages by stream and kind. Unordered messages are sorted, since their order of arrival is arbitrary.
 fn sorted(messages: &[Message]) -> BTreeMap<(u16, bool), Vec<&Bytes>> {
     let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! What the tests of this folder share: endpoints wired up by hand, crafted packets, and transfers to compare.
+//! Shared functions of these tests: endpoints wired up by hand, crafted packets, and transfers to compare.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -18,24 +18,24 @@ use anabranch_schemes::registry;
 
 pub(crate) use craft::PORT;
 
-/// The address of a node on a network: node 1 is `10.<network>.0.1`.
+/// Returns the address of a node on a network: node 1 is `10.<network>.0.1`.
 pub(crate) fn address(network: u8, node: u8) -> IpAddr {
     [10, network, 0, node].into()
 }
 
-/// A moment.
+/// Returns the time at this number of milliseconds.
 pub(crate) fn at(millis: u64) -> Time {
     Time::ZERO + Span::from_millis(millis)
 }
 
-/// The standard's rules with this scheme, eight streams and the receive buffer of a present-day host.
+/// Returns the standard's rules with this scheme, eight streams and the receive buffer of a present-day host.
 pub(crate) fn association(scheme: &str) -> AssociationConfig {
     let scheme = registry::parse(scheme).expect("the scheme exists").into_scheme();
     let profile = Profile::named("rfc9260", scheme.is_multipath()).expect("the profile exists");
     AssociationConfig { streams: 8, recv_buffer_bytes: 256 * 1024, ..AssociationConfig::new(scheme, profile) }
 }
 
-/// An endpoint that accepts associations like `config`.
+/// Returns an endpoint that accepts associations with `config`.
 pub(crate) fn endpoint(addresses: Vec<IpAddr>, config: AssociationConfig) -> EndpointConfig {
     EndpointConfig {
         port: PORT,

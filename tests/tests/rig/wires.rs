@@ -1,4 +1,4 @@
-//! Endpoints on wires of one delay, where a test sees every packet and may drop it.
+//! Endpoints on wires of equal delay, on which a test sees every packet and may drop it.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -14,34 +14,34 @@ use super::{PORT, address, association, endpoint};
 /// A packet on a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// When it was sent.
+    /// Time of sending.
     pub(crate) sent: Time,
-    /// Its source.
+    /// Source.
     pub(crate) from: IpAddr,
-    /// Its destination.
+    /// Destination.
     pub(crate) to: IpAddr,
     /// The SCTP packet.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Packet {
-    /// The type of its first chunk.
+    /// Returns the type of its first chunk.
     pub(crate) fn kind(&self) -> u8 {
         self.bytes[12]
     }
 
-    /// The types of all its chunks.
+    /// Returns the types of all its chunks.
     pub(crate) fn kinds(&self) -> Vec<u8> {
         super::craft::kinds(&self.bytes)
     }
 
-    /// Its verification tag.
+    /// Returns its verification tag.
     pub(crate) fn tag(&self) -> u32 {
         u32::from_be_bytes([self.bytes[4], self.bytes[5], self.bytes[6], self.bytes[7]])
     }
 }
 
-/// An endpoint, its addresses, and what it has told.
+/// An endpoint with its addresses and its events.
 pub(crate) struct Node {
     pub(crate) endpoint: Endpoint,
     pub(crate) addresses: Vec<IpAddr>,
@@ -49,22 +49,22 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Whether such an event has been told.
+    /// Returns `true` if this event has occurred.
     pub(crate) fn told(&self, event: &AssociationEvent) -> bool {
         self.times_told(event) > 0
     }
 
-    /// How often such an event has been told.
+    /// Returns the number of occurrences of this event.
     pub(crate) fn times_told(&self, event: &AssociationEvent) -> usize {
         self.events.iter().filter(|(_, e)| e == event).count()
     }
 
-    /// How many associations there are.
+    /// Returns the number of associations.
     pub(crate) fn count(&self) -> usize {
         self.endpoint.associations().count()
     }
 
-    /// Its only association.
+    /// Returns its only association.
     pub(crate) fn only(&self) -> &Association {
         let mut all = self.endpoint.associations();
         let id = all.next().expect("there is an association");
@@ -72,14 +72,14 @@ impl Node {
         self.endpoint.association(id).expect("it exists")
     }
 
-    /// Its only association, to use.
+    /// Returns its only association for use.
     pub(crate) fn only_mut(&mut self) -> &mut Association {
         let id = self.endpoint.associations().next().expect("there is an association");
         self.endpoint.association_mut(id).expect("it exists")
     }
 }
 
-/// What decides whether a packet is lost.
+/// Function that returns `true` for a packet to be lost.
 pub(crate) type Loss = Box<dyn FnMut(&Packet) -> bool>;
 
 /// Nodes, and the packets between them.
@@ -87,14 +87,14 @@ pub(crate) struct Wires {
     pub(crate) now: Time,
     pub(crate) delay: Span,
     pub(crate) nodes: Vec<Node>,
-    /// Every packet sent, lost ones included.
+    /// Every sent packet, lost ones included.
     pub(crate) log: Vec<Packet>,
     pub(crate) loses: Loss,
     flying: VecDeque<(Time, Packet)>,
 }
 
 impl Wires {
-    /// Wires without a node.
+    /// Returns wires without a node.
     pub(crate) fn new() -> Self {
         Wires {
             now: Time::ZERO,
@@ -106,7 +106,7 @@ impl Wires {
         }
     }
 
-    /// Two nodes with an address on each of so many networks.
+    /// Returns two nodes with an address on each of these networks.
     pub(crate) fn pair(networks: u8, config: &AssociationConfig) -> Self {
         let mut wires = Wires::new();
         for node in 1..=2 {
@@ -115,7 +115,7 @@ impl Wires {
         wires
     }
 
-    /// A pair of which the first node has connected over every network.
+    /// Returns a pair of which the first node has connected over every network.
     pub(crate) fn connected(networks: u8) -> Self {
         let mut wires = Wires::pair(networks, &association("sctp"));
         wires.connect(0, 1);
@@ -124,7 +124,7 @@ impl Wires {
         wires
     }
 
-    /// Adds a node; its number decides its addresses and, with the time, its randomness.
+    /// Adds a node. Its number determines its addresses and, with the time, its randomness.
     pub(crate) fn add(&mut self, node: u8, networks: u8, config: AssociationConfig) -> usize {
         let addresses: Vec<_> = (0..networks).map(|network| address(network, node)).collect();
         let config = endpoint(addresses.clone(), config);
@@ -139,7 +139,7 @@ impl Wires {
         seed
     }
 
-    /// Puts a new endpoint in a node's place, as after a crash.
+    /// Replaces a node's endpoint by a new one, as after a crash.
     pub(crate) fn replace(&mut self, index: usize, node: u8, config: AssociationConfig) {
         let addresses = self.nodes[index].addresses.clone();
         let endpoint = Endpoint::new(self.now, endpoint(addresses.clone(), config), self.entropy(node));
@@ -170,7 +170,7 @@ impl Wires {
         id
     }
 
-    /// Gives a node a packet as if it had come over a wire, and sends what follows.
+    /// Passes a node a packet from a wire, and sends the answers.
     pub(crate) fn inject(&mut self, to: usize, from: IpAddr, local: IpAddr, bytes: &[u8]) -> Handled {
         let path = PathAddress::from((local, from));
         let now = self.now;
@@ -179,7 +179,7 @@ impl Wires {
         handled
     }
 
-    /// Gives a packet again to whom it was sent.
+    /// Passes a packet to its receiver again.
     pub(crate) fn replay(&mut self, packet: &Packet) -> Handled {
         let to = self.owner(packet.to).expect("somebody has the address");
         self.inject(to, packet.from, packet.to, &packet.bytes)
@@ -189,7 +189,7 @@ impl Wires {
         self.nodes.iter().position(|n| n.addresses.contains(&address))
     }
 
-    /// Takes what every node has to send and to tell.
+    /// Takes the packets and events of every node.
     pub(crate) fn drain(&mut self) {
         let mut buf = PacketBuffer::new();
         for node in &mut self.nodes {
@@ -218,7 +218,7 @@ impl Wires {
         self.now = end;
     }
 
-    /// Lets time pass until something is so; panics if it is not within `limit`.
+    /// Lets time pass until a condition holds. Panics if it does not hold within `limit`.
     pub(crate) fn run_until(&mut self, what: &str, limit: Span, mut so: impl FnMut(&mut Wires) -> bool) {
         let end = self.now + limit;
         while !so(self) {
@@ -226,7 +226,7 @@ impl Wires {
         }
     }
 
-    /// Handles the next arrival or deadline; false if there is none before `end`.
+    /// Handles the next arrival or deadline. Returns `false` if there is none before `end`.
     fn step(&mut self, end: Time) -> bool {
         self.drain();
         let arrival = self.flying.front().map(|(at, _)| *at);
@@ -251,12 +251,12 @@ impl Wires {
         true
     }
 
-    /// The packets so far whose first chunk has this type.
+    /// Returns the packets whose first chunk has this type.
     pub(crate) fn sent(&self, kind: u8) -> Vec<Packet> {
         self.log.iter().filter(|p| p.kind() == kind).cloned().collect()
     }
 
-    /// The packets that were sent since the log had this length.
+    /// Returns the packets that were sent after the log had this length.
     pub(crate) fn since(&self, mark: usize) -> &[Packet] {
         &self.log[mark..]
     }

@@ -1,4 +1,4 @@
-//! What both actors have in common: a conversation with whoever is at the other end.
+//! Common part of both actors: a conversation with the other end.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use super::Counts;
 use crate::packet::Packet;
 use crate::peer::{Heard, Peer};
 
-/// How long it is listened for an answer before something else is said.
+/// Time to wait for an answer before the next message.
 const LISTEN: Duration = Duration::from_millis(1);
-/// How long a message may wait to leave: the other side may have stopped reading.
+/// Maximum time for the transmission of a message: the other side may have stopped reading.
 const SEND_WITHIN: Duration = Duration::from_secs(2);
-/// How long the peer stays without a word, at most.
+/// Maximum time without a message of the peer.
 const SILENT_FOR: Duration = Duration::from_secs(3);
 
-/// Decides what is said next.
+/// Selects the next messages.
 pub(super) trait Actor {
-    /// What to say now, if anything.
+    /// Returns the next messages, if any.
     fn next(&mut self, dice: &mut Rng) -> Vec<Packet>;
-    /// What the other side said.
+    /// Processes a message of the other side.
     fn heard(&mut self, heard: Heard);
 }
 
-/// Speaks until so many messages were sent or it is over, and ends it in one way or another.
+/// Sends this number of messages, or fewer if the association ends, and ends it in a random way.
 pub(super) async fn converse(
     peer: &Peer,
     actor: &mut (impl Actor + Send),
@@ -47,7 +47,7 @@ pub(super) async fn converse(
         if listen(peer, actor, counts, LISTEN).await.is_none() {
             return settle(peer, counts, sent);
         }
-        // A peer that finds nothing to say shall not go on for ever.
+        // A peer without messages must not continue forever.
         sent += u64::from(dice.u8(..30) == 0);
     }
     counts.messages.fetch_add(sent, Ordering::Relaxed);
@@ -59,7 +59,7 @@ fn settle(peer: &Peer, counts: &Counts, sent: u64) {
     peer.abort();
 }
 
-/// Hears everything that comes until nothing has come for a while; `None` if the other side wants no more.
+/// Reads messages until none has arrived for a while. Returns `None` if the other side accepts no more.
 async fn listen(
     peer: &Peer,
     actor: &mut (impl Actor + Send),
@@ -94,7 +94,7 @@ async fn end(peer: &Peer, actor: &mut (impl Actor + Send), dice: &mut Rng, count
             let _ = peer.say(&Message::Finished).await;
             listen(peer, actor, counts, Duration::from_millis(20)).await;
         }
-        // Without a word, or with nothing but that it is there, and without hearing anything.
+        // Stays silent, or sends only `Alive`, without reading.
         97 => peer.show_only_that_it_is_there(SILENT_FOR).await,
         _ => tokio::time::sleep(SILENT_FOR).await,
     }

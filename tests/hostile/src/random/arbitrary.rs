@@ -1,4 +1,4 @@
-//! Messages with arbitrary values, none of which has to fit what was said before.
+//! Messages with arbitrary values, independent of earlier messages.
 
 use anabranch_transfer::protocol::{
     Answer, Failure, Intent, Kind, Links, Listing, Message, Offer, Outcome, Reason, Segment, Terms,
@@ -10,7 +10,7 @@ use fastrand::Rng;
 use crate::dictionary::{changed, hash, name, number, runs, small_number, target, text};
 use crate::packet::Packet;
 
-/// How many messages there are to choose from.
+/// Number of kinds of messages.
 const KINDS: u8 = 21;
 
 pub(super) fn packet(dice: &mut Rng) -> Packet {
@@ -86,7 +86,7 @@ pub(super) fn rule(dice: &mut Rng) -> Rule {
     Rule { includes: dice.bool(), pattern }
 }
 
-/// What a folder that may have been offered may hold, mostly in order.
+/// Returns the content of a folder that may have been offered, mostly in order.
 pub(super) fn listing(dice: &mut Rng) -> Listing {
     let folder = if dice.bool() { name(dice) } else { format!("d{}", dice.u8(..3)) };
     let mut names: Vec<String> = (0..dice.u8(..6)).map(|_| format!("f{}", dice.u8(..20))).collect();
@@ -111,7 +111,7 @@ fn terms(dice: &mut Rng) -> Terms {
     }
 }
 
-/// One of a few, so that unfinished files are met again and by others.
+/// Returns one of a few identities, so that associations meet unfinished files of the same and of other peers.
 pub(super) fn sender(dice: &mut Rng) -> SenderId {
     SenderId::from_bytes([dice.u8(..3); SenderId::LEN])
 }

@@ -1,4 +1,4 @@
-//! What the peer said that files hold.
+//! Claims of the peer about the content of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -11,7 +11,7 @@ use anabranch_transfer::{BLOCK_BYTES, Hash};
 use crate::inbox::Inbox;
 use crate::packet::root;
 
-/// For each name, the sizes and roots that were sent in an `End`, and what was reported as stored.
+/// Sizes and roots in an `End` by name, and the files that were reported as stored.
 #[derive(Debug, Default)]
 pub(super) struct Claims(Mutex<State>);
 
@@ -26,17 +26,17 @@ impl Claims {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An `End` was sent for an offer of this name.
+    /// Records an `End` for an offer with this name.
     pub(super) fn ended(&self, name: &str, size_bytes: u64, root: Hash) {
         self.lock().ended.entry(name.to_owned()).or_default().insert((size_bytes, root.0));
     }
 
-    /// The other side says that a file is there under this name.
+    /// Records that the other side reported a file with this name as stored.
     pub(super) fn stored(&self, name: String) {
         self.lock().stored.push(name);
     }
 
-    /// Holds the inbox against them, and tells how many files were reported as stored.
+    /// Compares the inbox with the claims, and returns the number of files that were reported as stored.
     pub(super) fn check(&self, inbox: &Inbox, may_be_deleted: bool) -> Result<u64, String> {
         let state = self.lock();
         for name in inbox.new_files().map_err(|error| error.to_string())? {
@@ -53,15 +53,15 @@ impl Claims {
                 ));
             }
         }
-        // What is in no folder is never removed.
+        // Files outside of folders are never removed.
         for name in state.stored.iter().filter(|name| !may_be_deleted || !name.contains('/')) {
             let mut path = inbox.path().join(name);
-            // Where files are replaced, the link that led there may have been.
+            // The link that led there may have been replaced by a file.
             if let (false, Some(rest)) = (path.exists(), name.strip_prefix("alias/")) {
                 path = inbox.path().join("kept").join(rest);
             }
             let there = path.symlink_metadata();
-            // Where files are replaced, a link may have taken its place.
+            // A link may have replaced the file.
             if !there.as_ref().is_ok_and(|there| there.is_file() || there.is_symlink()) {
                 return Err(format!("{name:?} was reported as stored as a file, but there is {there:?}"));
             }
@@ -70,7 +70,7 @@ impl Claims {
     }
 }
 
-/// The names that a file may have been offered under: through a link, and before a number was put behind it.
+/// Returns the names under which a file may have been offered: through a link, and before a number was appended.
 fn names_of(path: &str) -> Vec<String> {
     let unnumbered = path.rsplit_once('.').filter(|(_, number)| number.parse::<u32>().is_ok());
     let mut names = vec![path.to_owned()];
@@ -84,7 +84,7 @@ fn names_of(path: &str) -> Vec<String> {
     names
 }
 
-/// A file's size and the root over its blocks.
+/// Returns a file's size and the root over its blocks.
 fn read(path: &Path) -> std::io::Result<(u64, Hash)> {
     let mut file = File::open(path)?;
     let (mut blocks, mut size) = (Vec::new(), 0);

@@ -1,18 +1,18 @@
-//! A peer that says anything in any order, and what must hold whatever it says.
+//! A peer that sends any message in any order, and the invariants against it.
 //!
-//! [`run`] goes in rounds. In each, a few associations at a time meet a fresh [`Inbox`](crate::Inbox) in one of the roles of
-//! [`Role`]. What the peer says is mostly what could come next, with values from the [`dictionary`](crate::dictionary), so that
-//! it gets far; now and then it is anything at all. After each round:
+//! [`run`] consists of rounds. In each, a few associations at a time use a fresh [`Inbox`](crate::Inbox) in one of the roles of
+//! [`Role`]. Most messages of the peer are possible at their point, with values from the [`dictionary`](crate::dictionary), so that
+//! it proceeds far; some are arbitrary. After each round:
 //!
-//! * nothing outside of the inbox has changed, and what was in it has not, unless it is to be overwritten, or is in a folder from
-//!   which things may be removed;
-//! * every link that is new there leads to something in the folder that it came with, through whatever other links;
-//! * every file that is new there is one whose size and root the peer has sent in an `End` for that name, and every file
-//!   that was reported as stored is there;
+//! * nothing outside of the inbox has changed, and neither have its initial files, unless they may be overwritten or are in a
+//!   folder whose files may be removed;
+//! * every new link leads to an entry of the folder that it came with, through any other links;
+//! * every new file has a size and a root that the peer has sent in an `End` for that name, and every file that was
+//!   reported as stored exists;
 //! * no content from outside of the folder was offered or sent;
-//! * whatever served or spoke to the peer has come to its end.
+//! * all tasks that served the peer or connected to it have ended.
 //!
-//! Panics, memory and descriptors are those of the process: who calls [`run`] asks [`resources`](crate::resources) for them.
+//! Panics, memory and descriptors are those of the process: the caller of [`run`] reads them from [`resources`](crate::resources).
 
 mod actor;
 mod arbitrary;
@@ -27,42 +27,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anabranch_transfer::OnClash;
 
-/// Messages of a round, at least. A round of a pipe has fewer: it takes one file only.
+/// Minimum number of messages of a round. A round of a pipe has fewer, since it accepts only one file.
 const ROUND_MESSAGES: u64 = 1500;
 const PIPE_ROUND_MESSAGES: u64 = 150;
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Every choice of the peer follows from it. What is heard when does not: it depends on the machine.
+    /// Seed of every choice of the peer. The times of received messages do not follow from it, since they depend on the machine.
     pub seed: u64,
-    /// How many messages the peer is to send.
+    /// Number of messages that the peer sends.
     pub messages: u64,
 }
 
-/// What meets the peer.
+/// Counterpart of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A server on a folder, which receives and offers.
     Server(OnClash),
-    /// A server on a folder that leaves clashes to whoever sends.
+    /// A server on a folder that leaves the handling of clashes to senders.
     ServerThatAsks,
     /// A server that receives into a pipe.
     ServerWithPipe,
-    /// A server that lets senders remove things.
+    /// A server that lets senders remove entries.
     ServerThatDeletes,
     /// A client that sends.
     Push,
     /// A client that fetches into a folder.
     Pull,
-    /// A client that fetches and removes what the peer says that it does not have.
+    /// A client that fetches and removes entries that the peer reports as missing.
     PullThatDeletes,
     /// A client that fetches into a pipe.
     PullToPipe,
 }
 
 impl Role {
-    /// All of them, in the order of the rounds.
+    /// All roles, in the order of the rounds.
     const ALL: [Role; 11] = [
         Role::Server(OnClash::Refuse),
         Role::Push,
@@ -77,7 +77,7 @@ impl Role {
         Role::PullThatDeletes,
     ];
 
-    /// Whether the peer has things removed.
+    /// Returns `true` if the peer can remove entries.
     fn deletes(self) -> bool {
         matches!(self, Role::ServerThatDeletes | Role::PullThatDeletes)
     }
@@ -91,7 +91,7 @@ impl Role {
     }
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Messages that the peer sent.
@@ -100,22 +100,22 @@ pub struct Figures {
     pub associations: u64,
     /// Rounds.
     pub rounds: u64,
-    /// Files that were reported as stored, and are what their hashes said.
+    /// Files that were reported as stored, with the content of their hashes.
     pub stored_files: u64,
-    /// Segments that the peer was sent.
+    /// Segments that the peer received.
     pub heard_segments: u64,
-    /// Files and folders of which the peer heard that they were removed.
+    /// Files and folders whose removal was reported to the peer.
     pub heard_deletions: u64,
 }
 
-/// Something that must not be.
+/// Violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Repeats the round with `messages: 1`.
+    /// Seed that repeats the round with `messages: 1`.
     pub seed: u64,
-    /// What met the peer.
+    /// Counterpart of the peer.
     pub role: Role,
-    /// What is wrong.
+    /// Description of the violation.
     pub what: String,
 }
 
@@ -138,11 +138,11 @@ struct Counts {
     heard_deletions: AtomicU64,
 }
 
-/// Runs rounds until so many messages were sent. To be called in a tokio runtime. The first round has the seed given and the
-/// role that belongs to it, so that one that failed can be repeated alone.
+/// Runs rounds until this number of messages was sent. Call it in a tokio runtime. The first round has the given seed and its role,
+/// so that a failed one can be repeated alone.
 ///
 /// # Errors
-/// The first thing that must not be.
+/// The first violation.
 pub async fn run(options: Options) -> Result<Figures, Violation> {
     let counts = Arc::new(Counts::default());
     let mut rounds = 0;

@@ -1,4 +1,4 @@
-//! A receiver that lies about what it holds.
+//! A receiver with false claims about its content.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::inbox::MARKER;
 use crate::packet::Packet;
 use crate::peer::Heard;
 
-/// Blocks that are remembered to be confirmed.
+/// Maximum number of stored blocks for later confirmations.
 const REMEMBERED: usize = 256;
 
 pub(super) struct Receiver {
     open: BTreeMap<u32, Open>,
     blocks: VecDeque<(u32, u64)>,
-    /// Folders that were listed and not answered.
+    /// Number of folders that were listed and not answered.
     listed: u32,
-    /// Something that is outside of the folder has arrived.
+    /// Set if data from outside of the folder has arrived.
     leaked: Arc<AtomicBool>,
 }
 
@@ -80,7 +80,7 @@ impl Receiver {
         Packet::control(&Message::Done { id, outcome: arbitrary::outcome(dice) })
     }
 
-    /// Something about an offer that there is or was, which may have no place now.
+    /// Returns a message about a current or former offer, which may be invalid at this point.
     fn out_of_turn(&self, dice: &mut Rng) -> Packet {
         let id = self.choose(dice, |_| true).unwrap_or_else(|| dice.u32(..4));
         Packet::control(&match dice.u8(..4) {

@@ -28,16 +28,16 @@ use crate::loopback::{Serving, accepting, connect};
 use crate::packet::Packet;
 use crate::peer::{Heard, Peer};
 
-/// Associations at a time.
+/// Number of concurrent associations.
 const AT_A_TIME: u64 = 6;
-/// Messages of one association, at most.
+/// Maximum number of messages of one association.
 const MOST_MESSAGES: u64 = 400;
 /// Silence after which an association counts as lost.
 const SILENCE: Duration = Duration::from_secs(1);
-/// When whoever spoke to the peer must have come to its end: after all the times that the protocol gives a peer.
+/// Maximum time for the counterparts of the peer to end: longer than all timeouts of the protocol.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// What the associations of a round share.
+/// State that the associations of a round share.
 #[derive(Clone)]
 struct Round {
     seed: u64,
@@ -45,7 +45,7 @@ struct Round {
     claims: Arc<Claims>,
     leaked: Arc<AtomicBool>,
     counts: Arc<Counts>,
-    /// Messages that are still to be sent.
+    /// Number of messages left to send.
     left: Arc<Left>,
 }
 
@@ -56,7 +56,7 @@ struct Left {
 }
 
 impl Round {
-    /// The dice of the next association, as long as there is to be one.
+    /// Returns the dice of the next association, if there is one.
     fn next(&self) -> Option<Rng> {
         if self.counts.messages.load(Ordering::Relaxed) >= self.left.until {
             return None;
@@ -67,7 +67,7 @@ impl Round {
     }
 
     async fn source(&self, peer: &Peer, dice: &mut Rng) {
-        // Some store what others have removed: nothing is removed after something was refused.
+        // Some associations store entries that others have removed: nothing is removed after a refusal.
         let plan = match self.role.deletes() {
             true if dice.bool() => Plan::Delete,
             true => Plan::Fill,
@@ -85,7 +85,7 @@ impl Round {
     }
 }
 
-/// Runs one round; what must not be is the error.
+/// Runs one round. A violation is the error.
 pub(super) async fn round(role: Role, seed: u64, messages: u64, counts: &Arc<Counts>) -> Result<(), String> {
     let inbox = Arc::new(Inbox::new().map_err(|error| format!("no inbox: {error}"))?);
     let left =
@@ -164,7 +164,7 @@ async fn against_server(round: &Round, store: Store, on_clash: Option<OnClash>) 
 }
 
 async fn to_server(round: &Round, peer: &Peer, dice: &mut Rng) {
-    // Some take the place of others.
+    // Some replace others.
     let session = if dice.u8(..20) == 0 { [dice.u8(..2); 16] } else { dice.u128(..).to_be_bytes() };
     let mut intent = arbitrary::intent(dice);
     if let (true, Intent::Push { wishes, .. }) = (round.role.deletes(), &mut intent) {
@@ -255,7 +255,7 @@ async fn fetches(round: &Round, host: &Host, first: Association, store: Store, d
     let _ = pull(&request, store, first, again, timeouts, &Report::default()).await;
 }
 
-/// Connects so many times more.
+/// Connects this number of further times.
 fn again(
     host: &Host,
     mut times: u8,
@@ -273,7 +273,7 @@ fn again(
     }
 }
 
-/// The peer as the side that accepts.
+/// Runs the peer as the accepting side.
 async fn as_server(round: &Round, association: Association, dice: &mut Rng) {
     let peer = Peer::over(association);
     if !matches!(timeout(SILENCE, peer.hear()).await, Ok(Heard::Control(Message::Hello { .. }))) {
@@ -298,12 +298,12 @@ fn welcome(terms: Terms) -> Packet {
     Packet::control(&Message::Welcome { terms })
 }
 
-/// What comes through a pipe, of which nothing is kept.
+/// Output of a pipe. Nothing is stored.
 struct NoneWrong;
 
 impl Write for NoneWrong {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Content that the peer sends with a hash of other content.
+        // The peer sent this content with a hash of other content.
         assert!(
             bytes.len() < 8 || bytes.iter().any(|byte| *byte != 0x66),
             "a block was written that its hash does not fit"

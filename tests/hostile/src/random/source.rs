@@ -1,4 +1,4 @@
-//! A source of files that lies.
+//! A source of files with false claims.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::dictionary;
 use crate::packet::{Packet, block, raw, root};
 use crate::peer::Heard;
 
-/// Offers that are open at a time, unless it is tried what happens to more.
+/// Maximum number of open offers, unless the source tests an excess.
 const OPEN_OFFERS: usize = 40;
-/// Blocks of files that are larger than this are not made up to compute a root.
+/// Maximum number of blocks of a file whose content is generated to compute a root.
 const MOST_BLOCKS: u64 = 3;
-/// Packets that may be sent again.
+/// Maximum number of packets that may be sent again.
 const REMEMBERED: usize = 32;
 
 pub(super) struct Source {
     claims: Arc<Claims>,
-    /// What the content of files depends on besides their names, so that another association can go on with them.
+    /// Seed of the content of files besides their names, so that another association can continue them.
     round: u64,
     plan: Plan,
     next_id: u32,
@@ -31,14 +31,14 @@ pub(super) struct Source {
     said: Vec<Packet>,
 }
 
-/// What a source is after.
+/// Aim of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// It offers anything.
+    /// Offers any entry.
     Any,
-    /// It offers what others have removed, mostly.
+    /// Mostly offers entries that others have removed.
     Fill,
-    /// It begins with a folder from which it has things removed.
+    /// Begins with a folder in which it removes entries.
     Delete,
 }
 
@@ -56,7 +56,7 @@ impl Source {
         Source { claims, round, plan, next_id: 0, open: BTreeMap::new(), said: Vec::new() }
     }
 
-    /// A folder, and what it is said to hold. Mostly it is offered first.
+    /// Returns a folder and its claimed content. In most cases it is offered first.
     fn deletion(&mut self, dice: &mut Rng) -> Vec<Packet> {
         let folders = ["kept", "alias", "out", "d0", "d1", ""];
         let folder = match dice.u8(..4) {
@@ -103,14 +103,14 @@ impl Source {
         }
         let offered =
             Offered { name, version, kind: offer.kind.clone(), answer: None, sent: BTreeMap::new() };
-        // What is said of a number that was used before is said of the first offer.
+        // A message about a reused number refers to the first offer.
         if is_in_order && !matches!(offer.kind, Kind::Link { .. } | Kind::Folder | Kind::FolderEnd) {
             self.open.insert(id, offered);
         }
         Packet::control(&Message::Offer(offer))
     }
 
-    /// Any packet. An offer takes its number, so that what is said of it is not taken for said of another one.
+    /// Returns any packet. An offer gets its number, so that messages about it do not refer to another one.
     fn anything(&mut self, dice: &mut Rng) -> Packet {
         let packet = arbitrary::packet(dice);
         if let Ok(Message::Offer(offer)) = Message::decode(&packet.bytes) {
@@ -120,7 +120,7 @@ impl Source {
         packet
     }
 
-    /// What a file of this name and version is: the same each time, so that it is resumed.
+    /// Returns the kind and time of a file with this name and version. They are always the same, so that the file is resumed.
     fn plausible(&self, dice: &mut Rng, name: &str, version: u8) -> (Kind, FileTime) {
         let seed = self.seed(name, version, u64::MAX);
         let mut fixed = Rng::with_seed(seed);
@@ -157,7 +157,7 @@ impl Source {
         content
     }
 
-    /// One of the offers that were answered.
+    /// Returns one of the answered offers.
     fn answered(&self, dice: &mut Rng) -> Option<u32> {
         let ids: Vec<u32> =
             self.open.iter().filter(|(_, offered)| offered.answer.is_some()).map(|(id, _)| *id).collect();
@@ -183,15 +183,15 @@ impl Source {
         }
         let content = self.content(&offered.name, offered.version, index, length);
         match dice.u8(..40) {
-            // Content that its hash does not fit.
+            // Content with a wrong hash.
             0 => block(id, index, &vec![0x66; content.len()], Hash::of(&content)),
-            // A part of a block, which is never completed.
+            // Part of a block, which is never completed.
             1 => {
                 let mut packets = block(id, index, &content, Hash::of(&content));
                 packets.truncate(packets.len().div_ceil(2));
                 packets
             }
-            // Content that is not that of this file, with a hash that fits.
+            // Content of another file, with its correct hash.
             2 => block(id, index, &vec![0x77; content.len()], Hash::of(&vec![0x77; content.len()])),
             _ => {
                 let mut packets = block(id, index, &content, Hash::of(&content));
@@ -231,7 +231,7 @@ impl Source {
         Some(Packet::control(&Message::End { id, size_bytes, root }))
     }
 
-    /// The hashes of the blocks of a file, as they were sent or should have been.
+    /// Returns the hashes of the blocks of a file, as they were sent or should have been.
     fn hashes(&self, offered: &Offered) -> Vec<Hash> {
         let hash = |index| {
             let sent = offered.sent.get(&index).copied();
@@ -302,7 +302,7 @@ impl Actor for Source {
 }
 
 impl Offered {
-    /// Bytes of what comes through a pipe: one short block.
+    /// Returns the number of bytes of a pipe: one short block.
     fn stream_len(&self) -> u64 {
         20 + self.name.len() as u64 % 50
     }

@@ -1,4 +1,4 @@
-//! Addresses that usrsctp adds to an association while it is up (RFC 5061), and what then comes over them.
+//! Addresses that usrsctp adds to an association (RFC 5061), and the data over them.
 
 use crate::rig::{Cut, Input, Network};
 use crate::usrsctp::{Opens, Pair};
@@ -25,7 +25,7 @@ fn an_address_that_they_add_carries_on_when_the_first_path_is_cut() {
     assert_eq!(theirs.sha256, data.sha256(), "{:#?}\n{:#?}", ours.lines, theirs.lines);
     let (ours, _) = (ours.closed(), theirs.closed());
     let paths = ours.end()["paths"].as_array().expect("a list");
-    // What they send back to our first address goes over the first path.
+    // Data that usrsctp sends back to our first address uses the first path.
     let crossed =
         |path: &&serde_json::Value| path["local"] == "10.77.1.1" && path["remote"] == "10.77.2.2:9900";
     assert_eq!(paths.iter().find(crossed), None, "the new address is paired with one of ours in use");

@@ -1,11 +1,11 @@
-//! How associations with usrsctp end, and begin again.
+//! Ends and restarts of associations with usrsctp.
 
 use crate::rig::{Input, Network};
 use crate::usrsctp::{Opens, Pair};
 
 const SOME: Input = Input::Random { seed: 5, bytes: 300_000 };
 
-/// Everything that was accepted before a shutdown is delivered, whoever shuts down.
+/// Data that was accepted before a shutdown of either side is delivered.
 fn shutdown(opens: Opens, we_end: bool) {
     let network = Network::new(1);
     let (our_end, their_end) = if we_end { ("shutdown", "wait") } else { ("wait", "shutdown") };
@@ -62,7 +62,7 @@ fn a_peer_of_theirs_that_was_killed_connects_again_from_the_same_ports() {
         Pair::new(&network, Opens::They).ours("echo").theirs("pipe").start(Input::None, SOME);
     theirs.wait_for_output(300_000);
     theirs.kill();
-    // Ours has not been told anything, and still holds the association.
+    // Our side has no report, and still has the association.
     let again = pair.start_theirs(SOME).wait().closed();
     assert_eq!(again.sha256, SOME.sha256());
     let ours = ours.wait().closed();

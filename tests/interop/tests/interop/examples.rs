@@ -1,4 +1,4 @@
-//! The programs that come with usrsctp (Debian: libusrsctp-examples), as they are.
+//! The programs of usrsctp (Debian: libusrsctp-examples), unmodified.
 
 use std::process::Stdio;
 
@@ -24,7 +24,7 @@ fn echo_server_sends_back_what_we_send() {
         .stderr(Stdio::null())
         .spawn()
         .expect("it is installed");
-    // It takes a message at a time and waits while its send buffer is full, so that more on their way would stop both.
+    // It reads one message at a time and waits while its send buffer is full, so that more data on the way would stop both sides.
     let ours = ours_on(
         &network,
         "--route 10.77.1.1:9899=10.77.1.2:9900 --remote-sctp 7 --end shutdown \
@@ -46,7 +46,7 @@ fn client_gets_back_what_it_sends_to_us() {
     let ours = Peer::start("ours", ours, Input::None);
     ours.wait_for("listening");
     let mut command = network.command(Side::Theirs, "sh");
-    // Its input must not end before what comes back has come: it shuts down at once.
+    // Its input must not end before all data has returned, since it shuts down at once.
     let script = format!(
         "{{ for line in one two three; do echo $line; sleep 0.3; done; }} | {FOLDER}/client 10.77.1.1 9899 0 9900 9899"
     );

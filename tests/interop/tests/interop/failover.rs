@@ -1,4 +1,4 @@
-//! A path is cut in the middle of a transfer with usrsctp, and the transfer completes.
+//! A path is cut during a transfer with usrsctp, and the transfer completes.
 
 use crate::rig::{Cut, Ended, Input, Network};
 use crate::usrsctp::{Opens, Pair};
@@ -6,7 +6,7 @@ use crate::usrsctp::{Opens, Pair};
 const MB: u64 = 1_000_000;
 const DATA: Input = Input::Random { seed: 7, bytes: 16 * MB };
 
-/// Time-outs that suit a test, for theirs.
+/// Time-outs of usrsctp that suit a test.
 const QUICK: &str = "--set rto-min-ms=200 --set rto-initial-ms=200 --set rto-max-ms=1000 --set path-max-retrans=1 --set heartbeat-s=1";
 
 fn network() -> Network {

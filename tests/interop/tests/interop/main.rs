@@ -1,4 +1,4 @@
-//! Other SCTP stacks over real UDP sockets, each test in network namespaces of its own. `make interop` runs them.
+//! Other SCTP stacks over real UDP sockets, each test in separate network namespaces. `make interop` runs them.
 
 #![allow(
     clippy::disallowed_macros,

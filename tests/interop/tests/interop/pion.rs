@@ -1,4 +1,4 @@
-//! pion/sctp, the stack of WebRTC in Go: single-homed, and with one pair of SCTP ports, 5000 on both sides.
+//! pion/sctp, the stack of WebRTC in Go: single-homed, with one pair of SCTP ports, 5000 on both sides.
 
 use crate::rig::{Ended, Input, Network, Peer, Side, ours, pion};
 use crate::usrsctp::Opens;
@@ -7,7 +7,7 @@ const MB: u64 = 1_000_000;
 const OURS: &str = "10.77.1.1:9899";
 const THEIRS: &str = "10.77.1.2:9900";
 
-/// Starts both, the one that listens first, and waits until they are associated.
+/// Starts both sides, the listening one first, and waits until they are associated.
 fn start(network: &Network, opens: Opens, our: (&str, Input), their: (&str, Input)) -> (Peer, Peer) {
     let mut our_command = network.command(Side::Ours, ours().to_str().expect("UTF-8"));
     our_command.args(["--sctp", "5000", "--remote-sctp", "5000"]);
@@ -100,7 +100,7 @@ fn aborts_are_told_both_ways_with_pion() {
         let (ours, _) = run(opens, ("pipe", some), ("-expect 300000 -end abort pipe", Input::None));
         assert_eq!(ours.end()["outcome"], "Aborted(ByPeer)", "{:#?}", ours.lines);
         let (_, theirs) = run(opens, ("--expect-bytes 300000 --end abort pipe", Input::None), ("pipe", some));
-        // It waits for the end, which has come, without having been told to shut down.
+        // It waits for the end, which has occurred without an explicit shutdown of its side.
         assert!(theirs.status.success(), "{:#?}", theirs.lines);
     }
 }

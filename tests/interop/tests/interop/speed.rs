@@ -1,5 +1,5 @@
-//! How fast one path is that nothing but the machine limits, beside usrsctp. Nothing is judged: `make interop-speed` prints it.
-//! What sends is on our side of the network, what receives on the other.
+//! Speed of one path that only the machine limits, compared with usrsctp. It has no limits to meet: `make interop-speed` prints it.
+//! The sender is on our side of the network, and the receiver on the other.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use crate::rig::{Ended, Input, Network, Peer, Side, ours, usrsctp};
 
 const MESSAGE_BYTES: u32 = 8192;
 const MESSAGES: u32 = 12_000;
-/// What both sides have for data each way.
+/// Buffer of both sides in each direction, in bytes.
 const BUFFER: u32 = 2 << 20;
-/// What the link takes, and usrsctp finds out by itself.
+/// MTU of the link, which usrsctp discovers.
 const MTU_BYTES: u32 = 1500;
 
-/// The sender of a pair reaches the receiver here.
+/// Route on which the sender of a pair reaches the receiver.
 const ROUTE: &str = "--route 10.77.1.1:9899=10.77.1.2:9900 --remote-sctp 5001";
 
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ fn send(network: &Network, stack: Stack) -> Ended {
     start(network, Side::Ours, &program, &options).wait().closed()
 }
 
-/// MB/s, from the first to the last message that arrived.
+/// Returns MB/s, from the first to the last message that arrived.
 fn rate(network: &Network, sender: Stack, receiver: Stack) -> f64 {
     let receiver = start_receiver(network, receiver);
     send(network, sender);
@@ -75,10 +75,10 @@ fn rate(network: &Network, sender: Stack, receiver: Stack) -> f64 {
     number("bytes") / number("seconds") / 1e6
 }
 
-/// The same of `tsctp`, whose library prints what it does, which costs time: that is thrown away here.
+/// Returns the rate of `tsctp`. The output of its library, which takes time, is discarded.
 fn rate_of_tsctp(network: &Network) -> f64 {
     let tsctp = format!("timeout 100 /usr/lib/usrsctp/tsctp -D -R {BUFFER} -S {BUFFER} -p 5001");
-    // Length, messages, calls, sum, seconds, rate, notifications.
+    // Fields of the output: length, messages, calls, sum, seconds, rate, notifications.
     let listen =
         format!("{tsctp} -L 10.77.1.2 -E 9900 -U 9899 | grep -a -m 1 -x '[0-9]*, [0-9]*, [0-9]*, .*'");
     let mut receiver = network.command(Side::Theirs, "sh");
@@ -113,7 +113,7 @@ fn one_path() {
     ];
     let network = Network::new(1);
     let mut rates = [const { Vec::new() }; 5];
-    // Interleaved, so that a busy moment meets all of them.
+    // Interleaved, so that other load of the machine affects all of them.
     for _ in 0..3 {
         for ((_, run), rates) in runs.iter().zip(&mut rates) {
             rates.push(run(&network));

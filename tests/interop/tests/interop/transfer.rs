@@ -1,4 +1,4 @@
-//! Bulk transfers with usrsctp over one path and several, with its CMT off and on.
+//! Bulk transfers with usrsctp over one path and several, without and with its CMT.
 
 use crate::rig::{Ended, Input, Network};
 use crate::usrsctp::{Opens, Pair};
@@ -8,7 +8,7 @@ const MB: u64 = 1_000_000;
 const OUR_DATA: Input = Input::Random { seed: 1, bytes: 100 * MB };
 const THEIR_DATA: Input = Input::Random { seed: 2, bytes: 100 * MB };
 
-/// What neither side may have seen in a transfer between good implementations.
+/// Checks that neither side has observed errors in a transfer between correct implementations.
 #[track_caller]
 pub(crate) fn nothing_was_refused(ours: &Ended, theirs: &Ended) {
     for count in ["bad_sacks", "bad_checksums", "malformed"] {
@@ -59,7 +59,7 @@ fn a_hundred_megabytes_from_them_arrive_when_they_connect() {
     they_send(Opens::They);
 }
 
-/// Over two paths of a limited rate, both ways at once.
+/// Transfers over two paths of a limited rate, in both directions at once.
 fn both_send_over_two_paths(opens: Opens, scheme: &str, knobs: &str) -> (Ended, Ended) {
     let ours_in = Input::Random { seed: 3, bytes: 12 * MB };
     let theirs_in = Input::Random { seed: 4, bytes: 12 * MB };
@@ -77,7 +77,7 @@ fn both_send_over_two_paths(opens: Opens, scheme: &str, knobs: &str) -> (Ended, 
     (ours, theirs)
 }
 
-/// A good part of what we sent went to each of their addresses.
+/// Checks that a considerable part of our data was sent to each of their addresses.
 #[track_caller]
 fn both_paths_carried(ours: &Ended) {
     for address in ["10.77.1.2:9900", "10.77.2.2:9900"] {
@@ -125,7 +125,7 @@ fn other_schemes_work_with_their_cmt_too() {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_that_they_give_up_do_not_stop_the_others() {
-    // A message lives for 30 ms there, or is not retransmitted, and the path takes a tenth of what is offered.
+    // A message has a lifetime of 30 ms, or is not retransmitted, and the path carries a tenth of the offered data.
     for limit in ["--lifetime 30", "--retransmissions 0"] {
         let network = Network::new(1);
         network.limit(1, 10, 30);
@@ -144,7 +144,7 @@ fn messages_that_they_give_up_do_not_stop_the_others() {
 #[test]
 #[ignore = "needs usrsctp: make interop"]
 fn messages_that_we_give_up_do_not_stop_the_others() {
-    // Limits that are certain to be reached here: slow start fills the queues, which loses a chunk once, but not always twice.
+    // These limits are always reached: slow start fills the queues, which loses a chunk once, but not always twice.
     for (opens, paths, limit) in [
         (Opens::We, 1, "--lifetime-ms 60"),
         (Opens::They, 1, "--max-retransmissions 0"),

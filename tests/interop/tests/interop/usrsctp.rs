@@ -1,17 +1,17 @@
-//! usrsctp with raised buffers, through a small program of ours on its library.
+//! usrsctp with larger buffers, through a small program on its library.
 
 use std::process::Command;
 
 use crate::rig::{Ended, Input, Network, Peer, Side, ours, usrsctp};
 
-/// Who opens the association.
+/// Side that opens the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opens {
     We,
     They,
 }
 
-/// UDP ports differ, as ours has to be learned from packets.
+/// UDP ports. They differ, since ours has to be learned from packets.
 const OUR_UDP: u16 = 9899;
 const THEIR_UDP: u16 = 9900;
 const OUR_SCTP: u16 = 9899;
@@ -21,9 +21,9 @@ const THEIR_SCTP: u16 = 5001;
 pub(crate) struct Pair<'a> {
     network: &'a Network,
     opens: Opens,
-    /// Where we expect theirs.
+    /// SCTP port at which we expect their side.
     their_sctp: u16,
-    /// The first paths of the network, which their side has from the start.
+    /// Number of initial paths of their side, from the first of the network on.
     their_paths: u8,
     ours: Vec<String>,
     theirs: Vec<String>,
@@ -45,23 +45,23 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// We look for theirs there.
+    /// Sets the SCTP port at which we expect their side.
     pub(crate) fn at_sctp_port(self, port: u16) -> Self {
         Pair { their_sctp: port, ..self }
     }
 
-    /// Theirs begins with the addresses of that many paths only.
+    /// Starts their side with the addresses of this number of paths.
     pub(crate) fn their_paths(self, paths: u8) -> Self {
         Pair { their_paths: paths, ..self }
     }
 
-    /// Further options of our peer.
+    /// Adds options of our peer.
     pub(crate) fn ours(mut self, options: &str) -> Self {
         self.ours.extend(words(options));
         self
     }
 
-    /// Further options of theirs.
+    /// Adds options of their peer.
     pub(crate) fn theirs(mut self, options: &str) -> Self {
         self.theirs.extend(words(options));
         self
@@ -105,7 +105,7 @@ impl<'a> Pair<'a> {
         Peer::start("theirs", self.their_command(), input)
     }
 
-    /// Starts both, the one that listens first, and waits until they are associated.
+    /// Starts both sides, the listening one first, and waits until they are associated.
     pub(crate) fn start(&self, our_input: Input, their_input: Input) -> (Peer, Peer) {
         let (ours, theirs) = match self.opens {
             Opens::We => {

@@ -1,4 +1,4 @@
-//! Namespaces, peers and what they say.
+//! Namespaces, peers and their reports.
 
 mod namespace;
 mod peer;

@@ -1,32 +1,32 @@
-//! Two network namespaces with a pair of virtual interfaces for each path between them, and nothing else.
+//! Two network namespaces, connected only by a pair of virtual interfaces for each path.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Tells that a namespace is there, and holds it until standard input ends: however the test ends, so does that.
+/// Shell command that reports the namespace, and keeps it until standard input ends: it ends with the test in any case.
 const HOLD: &str = "echo there; exec cat";
 
-/// Whose namespace.
+/// Owner of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Ours,
     Theirs,
 }
 
-/// How a path is cut.
+/// Kinds of interruptions of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// Our interface is down: the system refuses to send.
     OurLinkDown,
     /// Their interface is down.
     TheirLinkDown,
-    /// Nothing says so: both sides send to a link address that nobody has.
+    /// No report: both sides send to an unused link-layer address.
     Silent,
-    /// Our address is taken away.
+    /// Our address is removed.
     OurAddressGone,
-    /// Their address is taken away.
+    /// Their address is removed.
     TheirAddressGone,
 }
 
@@ -77,17 +77,17 @@ fn is_root() -> bool {
     id.stdout.trim_ascii() == b"0"
 }
 
-/// Path `n` from 1 on leads from 10.77.`n`.1, ours, to 10.77.`n`.2, theirs.
+/// Path `n`, from 1 on, leads from 10.77.`n`.1, ours, to 10.77.`n`.2, theirs.
 #[derive(Debug)]
 pub(crate) struct Network {
-    // Dropped in this order: theirs was made from within ours.
+    // Dropped in this order: theirs was created from within ours.
     theirs: Namespace,
     ours: Namespace,
     capture: Option<Capture>,
     pub(crate) paths: u8,
 }
 
-/// A program that captures, and ends when the interfaces are gone.
+/// A capturing program, which ends with the interfaces.
 #[derive(Debug)]
 struct Capture(Child);
 
@@ -106,7 +106,7 @@ impl Network {
         unshare.arg("-n");
         let theirs = Namespace::hold(unshare);
         for namespace in [&ours, &theirs] {
-            // usrsctp lists every address of the host; a link-local one that nobody asked for would be a path.
+            // usrsctp lists every address of the host. An unrequested link-local one would be a path.
             namespace.run("if [ -d /proc/sys/net/ipv6 ]; then for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done; fi");
         }
         let mut network = Network { theirs, ours, capture: None, paths };
@@ -115,7 +115,7 @@ impl Network {
         network
     }
 
-    /// For whoever looks into a failure: `ANABRANCH_INTEROP_CAPTURE` names a folder for what passes our interfaces.
+    /// Starts a capture for the analysis of failures: `ANABRANCH_INTEROP_CAPTURE` names a folder for the packets of our interfaces.
     fn start_capture(&self) -> Option<Capture> {
         let folder = std::env::var_os("ANABRANCH_INTEROP_CAPTURE")?;
         let name = std::thread::current().name().unwrap_or("capture").replace("::", "-");
@@ -145,7 +145,7 @@ impl Network {
         }
     }
 
-    /// A command that runs on that side.
+    /// Returns a command that runs on that side.
     pub(crate) fn command(&self, side: Side, program: &str) -> Command {
         self.namespace(side).enter(program)
     }
@@ -158,7 +158,7 @@ impl Network {
         format!("10.77.{path}.{host}")
     }
 
-    /// Lets that much through each way, with a queue of that many kilobytes.
+    /// Limits the rate in each direction, with a queue of this number of kilobytes.
     pub(crate) fn limit(&self, path: u8, mbit: u32, queue_kb: u32) {
         for namespace in [&self.ours, &self.theirs] {
             namespace.run(&format!(

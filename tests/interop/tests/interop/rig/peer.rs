@@ -1,4 +1,4 @@
-//! A running peer: what it tells, what it receives, and how it ends.
+//! A running peer, its reports, its output and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,17 +10,17 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Nothing takes as long, even on a busy machine.
+/// Limit that exceeds all durations, even on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How much of content passes at once.
+/// Bytes of content that are passed at once.
 const BLOCK: usize = 64 << 10;
 
-/// What a peer reads from its standard input.
+/// Standard input of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     None,
-    /// As many bytes, drawn from a generator with this seed.
+    /// This number of bytes from a generator with this seed.
     Random {
         seed: u64,
         bytes: u64,
@@ -43,7 +43,7 @@ impl Input {
         })
     }
 
-    /// SHA-256 of all of it.
+    /// Returns the SHA-256 of all bytes.
     pub(crate) fn sha256(self) -> Vec<u8> {
         let mut hash = Sha256::new();
         self.blocks().for_each(|block| hash.update(block));
@@ -51,25 +51,25 @@ impl Input {
     }
 }
 
-/// The lines it has told so far.
+/// Lines that a peer has reported so far.
 #[derive(Debug, Default)]
 struct Told {
     lines: Vec<Value>,
     over: bool,
 }
 
-/// What was there when a peer had ended.
+/// Results of a peer that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     /// SHA-256 of its standard output.
     pub(crate) sha256: Vec<u8>,
-    /// Everything it told.
+    /// All lines that it reported.
     pub(crate) lines: Vec<Value>,
 }
 
 impl Ended {
-    /// Its last line.
+    /// Returns its last line.
     #[track_caller]
     pub(crate) fn end(&self) -> &Value {
         self.all("end").next().unwrap_or_else(|| panic!("no end among {:#?}", self.lines))
@@ -79,7 +79,7 @@ impl Ended {
         self.lines.iter().filter(move |line| line["event"] == event)
     }
 
-    /// That it ended gracefully.
+    /// Checks that it ended gracefully.
     #[track_caller]
     pub(crate) fn closed(self) -> Self {
         assert_eq!(self.end()["outcome"], "closed", "{:#?}", self.lines);
@@ -104,7 +104,7 @@ impl Drop for Peer {
 }
 
 impl Peer {
-    /// Starts a peer that tells lines of JSON on standard error.
+    /// Starts a peer that reports lines of JSON on standard error.
     pub(crate) fn start(name: &'static str, mut command: Command, input: Input) -> Self {
         let mut child = command
             .stdin(if input == Input::None { Stdio::null() } else { Stdio::piped() })
@@ -113,7 +113,7 @@ impl Peer {
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
         if let Some(mut stdin) = child.stdin.take() {
-            // A peer that has ended reads no more; what that means the test finds out elsewhere.
+            // A peer that has ended reads no more. The test checks its end elsewhere.
             std::thread::spawn(move || input.blocks().try_for_each(|block| stdin.write_all(&block)));
         }
         let told = Arc::new((Mutex::new(Told::default()), Condvar::new()));
@@ -127,7 +127,7 @@ impl Peer {
         Peer { name, child, told, received, output }
     }
 
-    /// Waits until it tells of that event for the `nth` time, from 1 on.
+    /// Waits until it reports that event for the `nth` time, from 1 on.
     #[track_caller]
     pub(crate) fn wait_for_nth(&self, event: &str, nth: usize) -> Value {
         let (lock, news) = &*self.told;
@@ -153,7 +153,7 @@ impl Peer {
         self.wait_for_nth(event, 1)
     }
 
-    /// Waits until it has written as many bytes to standard output.
+    /// Waits until it has written this number of bytes to standard output.
     #[track_caller]
     pub(crate) fn wait_for_output(&self, bytes: u64) {
         let deadline = Instant::now() + TIMEOUT;
@@ -163,7 +163,7 @@ impl Peer {
         }
     }
 
-    /// Kills it as `kill -9` does: it says goodbye to nobody.
+    /// Kills it as `kill -9` does, without a notice to its peer.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
@@ -198,7 +198,7 @@ impl Peer {
 
 fn listen(name: &str, lines: impl BufRead, told: &(Mutex<Told>, Condvar)) {
     for line in lines.lines().map_while(Result::ok) {
-        // What is no JSON comes from a library, and is for people.
+        // A line without JSON comes from a library and is for people.
         let Ok(value) = serde_json::from_str::<Value>(&line) else {
             eprintln!("{name}: {line}");
             continue;

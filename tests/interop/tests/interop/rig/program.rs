@@ -1,15 +1,15 @@
-//! The programs on both sides; those that are not Rust are built when first needed.
+//! Programs of both sides. Those that are not Rust are built at first use.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// This project's peer.
+/// Returns this project's peer.
 pub(crate) fn ours() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_interop-peer"))
 }
 
-/// The peer on usrsctp.
+/// Returns the peer on usrsctp.
 pub(crate) fn usrsctp() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -25,7 +25,7 @@ pub(crate) fn usrsctp() -> &'static Path {
     })
 }
 
-/// The peer on pion/sctp.
+/// Returns the peer on pion/sctp.
 pub(crate) fn pion() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
