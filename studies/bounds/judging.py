@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
 
 import numpy as np
 
 from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
 from anabranch.experiments.limits.pages import by_check
-from anabranch.experiments.limits.rules import at_least
 from anabranch.experiments.pages.document import Table
 from anabranch.experiments.points import Bench, Trial
 from studies.alone import ratios_left_out
@@ -30,26 +28,20 @@ def judge(classes: Sequence[PointClass], alone: bool, plan: Plan, bench: Bench) 
         _trial(plan, point, scheme, way) for point in points for scheme in plan.schemes for way in (None, *ways[point])
     ]
     bench.run("bounds", trials, plan.seeds)
-    goals = [
-        CheckOutcome(
-            GOAL,
-            "Goodput in per cent of the bound",
-            "at least the goal of the point",
-            scheme,
-            tuple(_goal(plan, point, scheme, bench) for point in points),
-        )
-        for scheme in plan.schemes
-    ]
-    ratios = [
-        CheckOutcome(
-            ALONE,
-            "Goodput beside that of the best path alone",
-            f"at least {NEVER_WORSE:g} of it",
-            scheme,
-            tuple(_ratio(plan, point, scheme, bench) for point in points if ways[point]),
-        )
-        for scheme in plan.schemes
-    ]
+    goals = plan.outcomes(
+        GOAL,
+        "Goodput in per cent of the bound",
+        "at least the goal of the point",
+        points,
+        lambda scheme, point: _goal(plan, point, scheme, bench),
+    )
+    ratios = plan.outcomes(
+        ALONE,
+        "Goodput beside that of the best path alone",
+        f"at least {NEVER_WORSE:g} of it",
+        [point for point in points if ways[point]],
+        lambda scheme, point: _ratio(plan, point, scheme, bench),
+    )
     return goals + ratios if any(ways.values()) else goals
 
 
@@ -65,14 +57,13 @@ def _goodputs(plan: Plan, point: LimitPoint, scheme: str, bench: Bench, alone: s
 def _goal(plan: Plan, point: LimitPoint, scheme: str, bench: Bench) -> Finding:
     bound_kbps = bound_of(point).kbps
     percent = [100 * value * GOODPUT_TO_BOUND / bound_kbps for value in _goodputs(plan, point, scheme, bench)]
-    judged = at_least(percent, point.goal_percent, plan.least_seeds)
-    return Finding(point.id, judged, point.goal_percent, inf, f"bound {bound_kbps:.0f} kbit/s")
+    return plan.find(point.id, percent, point.goal_percent, note=f"bound {bound_kbps:.0f} kbit/s")
 
 
 def _ratio(plan: Plan, point: LimitPoint, scheme: str, bench: Bench) -> Finding:
     alone = {name: _goodputs(plan, point, scheme, bench, name) for name in point.path_names}
     ratios = ratios_left_out(_goodputs(plan, point, scheme, bench), alone)
-    return Finding(point.id, at_least(ratios, NEVER_WORSE, plan.least_seeds), NEVER_WORSE, inf)
+    return plan.find(point.id, ratios, NEVER_WORSE)
 
 
 def class_table(classes: Sequence[PointClass], outcomes: Sequence[CheckOutcome]) -> Table:

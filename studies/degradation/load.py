@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
-from anabranch.experiments.limits.rules import at_most
 from anabranch.experiments.points import Bench, Figures
 from studies.bounds.points import LimitPoint
 from studies.degradation.given import of_point
@@ -85,13 +84,11 @@ def _queueing(place: _Place, scheme: str, plan: Plan, bench: Bench) -> Iterator[
     base_mean = sum(base) / len(base)
     note = f"{mean:.1f} ms, {BASELINE} {base_mean:.1f}"
     added = [one - other for one, other in zip(ours, base, strict=True)]
-    judged = at_most(added, MAX_ADDED_MS, plan.least_seeds)
-    yield Finding(f"{place.setting.name} added ms", judged, float("-inf"), MAX_ADDED_MS, note)
+    yield plan.find(f"{place.setting.name} added ms", added, high=MAX_ADDED_MS, note=note)
     fills = place.full_ms is not None and base_mean >= FILLS * place.full_ms
     if fills and scheme != BASELINE:
         parts = [one / other for one, other in zip(ours, base, strict=True) if other > 0]
-        judged = at_most(parts, MAX_OF_FULL, plan.least_seeds)
-        yield Finding(f"{place.setting.name} of {BASELINE}", judged, 0.0, MAX_OF_FULL, note)
+        yield plan.find(f"{place.setting.name} of {BASELINE}", parts, 0.0, MAX_OF_FULL, note)
 
 
 def check_wire(points: Sequence[LimitPoint], plan: Plan, bench: Bench) -> list[CheckOutcome]:
@@ -103,13 +100,10 @@ def check_wire(points: Sequence[LimitPoint], plan: Plan, bench: Bench) -> list[C
     def finding(scheme: str, point: LimitPoint) -> Finding:
         runs = bench.of(settings[point.id].trial(scheme), plan.seeds)
         used = [wire_ratio(figures, _losses(point)) for figures in runs]
-        return Finding(point.id, at_most(used, MAX_SENT, plan.least_seeds), 0.0, MAX_SENT)
+        return plan.find(point.id, used, 0.0, MAX_SENT)
 
     limit = f"wire bytes times (1 - loss) for each byte delivered: at most {MAX_SENT:.2f}"
-    return [
-        CheckOutcome("wire", "Bytes on the wire", limit, scheme, tuple(finding(scheme, point) for point in points))
-        for scheme in plan.schemes
-    ]
+    return plan.outcomes("wire", "Bytes on the wire", limit, points, finding)
 
 
 def _losses(point: LimitPoint) -> dict[str, float]:

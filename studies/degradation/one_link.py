@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
-from anabranch.experiments.limits.rules import at_least
 from anabranch.experiments.points import Bench
 from studies.alone import best_of, ratio
 from studies.degradation.setting import SUBJECT, Setting
@@ -32,16 +31,12 @@ def check_one_link(
         ],
         plan.seeds,
     )
-    return [
-        CheckOutcome(
-            check,
-            title,
-            f"at least {least_ratio:g} of the best path alone",
-            scheme,
-            tuple(_finding(scheme, setting, best[scheme, setting], least_ratio, plan, bench) for setting in settings),
-        )
-        for scheme in plan.schemes
-    ]
+    limit = f"at least {least_ratio:g} of the best path alone"
+
+    def finding(scheme: str, setting: Setting) -> Finding:
+        return _finding(scheme, setting, best[scheme, setting], least_ratio, plan, bench)
+
+    return plan.outcomes(check, title, limit, settings, finding)
 
 
 def goodputs(scheme: str, setting: Setting, alone: str | None, seeds: Sequence[int], bench: Bench) -> list[float]:
@@ -58,4 +53,4 @@ def _finding(scheme: str, setting: Setting, best: str, least: float, plan: Plan,
     alone = goodputs(scheme, setting, best, plan.seeds, bench)
     ratios = [ratio(ours, one) for ours, one in zip(together, alone, strict=True)]
     note = f"{fmean(together):.0f} kbit/s, {best} alone {fmean(alone):.0f}"
-    return Finding(setting.name, at_least(ratios, least, plan.least_seeds), least, float("inf"), note)
+    return plan.find(setting.name, ratios, least, note=note)

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from anabranch.counting import counted
 from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Overall, Plan
-from anabranch.experiments.limits.rules import Judged, at_least, median_above, share_kept
+from anabranch.experiments.limits.rules import Judged, median_above, share_kept
 from anabranch.experiments.points import Bench
 from studies.alone import best_of, ratio
 from studies.degradation.one_link import goodputs
@@ -103,4 +103,4 @@ def _finding(scheme: str, setting: Setting, rival: str, plan: Plan, bench: Bench
     theirs = goodputs(rival, setting, None, plan.seeds, bench)
     ratios = [ratio(one, other) for one, other in zip(ours, theirs, strict=True)]
     note = f"{fmean(ours):.0f} kbit/s, {rival} {fmean(theirs):.0f}"
-    return Finding(setting.name, at_least(ratios, MIN_RATIO, plan.least_seeds), MIN_RATIO, float("inf"), note)
+    return plan.find(setting.name, ratios, MIN_RATIO, note=note)

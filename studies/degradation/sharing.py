@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
 from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
-from anabranch.experiments.limits.rules import at_least, at_most, within
 from anabranch.experiments.points import Bench, Figures
 from studies.alone import ratio
 from studies.bounds.bound import PACKET_BYTES, USER_BYTES
@@ -38,13 +37,10 @@ def check_shares(links: Sequence[Bottleneck], others: Sequence[str], plan: Plan,
 
     def finding(scheme: str, setting: Setting) -> Finding:
         shares = [_share(figures) for figures in bench.of(setting.trial(scheme), plan.seeds)]
-        return Finding(setting.name, within(shares, *SHARES, plan.least_seeds), *SHARES)
+        return plan.find(setting.name, shares, *SHARES)
 
     limit = f"{SHARES[0]:g} to {SHARES[1]:g} shares of the link"
-    return [
-        CheckOutcome("share", "A share beside other flows", limit, scheme, _each(scheme, settings, finding))
-        for scheme in plan.schemes
-    ]
+    return plan.outcomes("share", "A share beside other flows", limit, settings, finding)
 
 
 def _share(figures: Figures) -> float:
@@ -59,13 +55,10 @@ def check_two_alike(links: Sequence[Bottleneck], plan: Plan, bench: Bench) -> li
 
     def finding(scheme: str, setting: Setting) -> Finding:
         differences = [difference(figures) for figures in bench.of(setting.trial(scheme), plan.seeds)]
-        return Finding(setting.name, at_most(differences, MAX_DIFFERENCE, plan.least_seeds), 0.0, MAX_DIFFERENCE)
+        return plan.find(setting.name, differences, 0.0, MAX_DIFFERENCE)
 
     limit = f"goodputs after 30 s that differ by at most {100 * MAX_DIFFERENCE:g} % of their mean"
-    return [
-        CheckOutcome("two-alike", "Two flows of the scheme", limit, scheme, _each(scheme, settings, finding))
-        for scheme in plan.schemes
-    ]
+    return plan.outcomes("two-alike", "Two flows of the scheme", limit, settings, finding)
 
 
 def difference(figures: Figures) -> float:
@@ -86,18 +79,10 @@ def check_free_link(others: Sequence[str], plan: Plan, bench: Bench) -> list[Che
         both, free = (goodputs(scheme, setting, way, plan.seeds, bench) for way in (None, FREE_PATH))
         ratios = [ratio(ours, one) for ours, one in zip(both, free, strict=True)]
         note = f"{fmean(both):.0f} kbit/s, the free link alone {fmean(free):.0f}"
-        return Finding(setting.name, at_least(ratios, 1.0, plan.least_seeds), 1.0, float("inf"), note)
+        return plan.find(setting.name, ratios, 1.0, note=note)
 
-    return [
-        CheckOutcome(
-            "free-link",
-            "Beside a flow on one of two links",
-            "at least the goodput of the free link",
-            scheme,
-            _each(scheme, settings, finding),
-        )
-        for scheme in plan.schemes
-    ]
+    limit = "at least the goodput of the free link"
+    return plan.outcomes("free-link", "Beside a flow on one of two links", limit, settings, finding)
 
 
 def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
@@ -109,10 +94,8 @@ def check_policer(plan: Plan, bench: Bench) -> list[CheckOutcome]:
         runs = bench.of(setting.trial(scheme), plan.seeds)
         allowed_kbps = POLICED_KBPS * USER_BYTES / PACKET_BYTES
         used = [figures.goodput_kbps[SUBJECT] / allowed_kbps for figures in runs]
-        judged = at_least(used, MIN_OF_POLICED, plan.least_seeds)
-        yield Finding(f"{setting.name} goodput", judged, MIN_OF_POLICED, float("inf"))
-        judged = at_most([dropped(figures) for figures in runs], MAX_DROPPED, plan.least_seeds)
-        yield Finding(f"{setting.name} dropped", judged, 0.0, MAX_DROPPED)
+        yield plan.find(f"{setting.name} goodput", used, MIN_OF_POLICED)
+        yield plan.find(f"{setting.name} dropped", [dropped(figures) for figures in runs], 0.0, MAX_DROPPED)
 
     limit = f"at least {100 * MIN_OF_POLICED:g} % of what passes, at most {100 * MAX_DROPPED:g} % dropped"
     return [CheckOutcome("policer", "A policer", limit, scheme, tuple(findings(scheme))) for scheme in plan.schemes]
@@ -126,7 +109,3 @@ def dropped(figures: Figures) -> float:
 
 def _run(what: str, settings: Iterable[Setting], plan: Plan, bench: Bench) -> None:
     bench.run(what, [setting.trial(scheme) for scheme in plan.schemes for setting in settings], plan.seeds)
-
-
-def _each(scheme: str, settings: Iterable[Setting], finding: Callable[[str, Setting], Finding]) -> tuple[Finding, ...]:
-    return tuple(finding(scheme, setting) for setting in settings)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from anabranch.experiments.limits.outcome import CheckOutcome, Finding, Plan
-from anabranch.experiments.limits.rules import at_most
 from anabranch.experiments.points import Bench
 from studies.alone import ratio
 from studies.degradation.setting import SUBJECT, Setting, Table, kbit, ms, poisson, run_table, subject
@@ -62,18 +61,10 @@ def check_messages(plan: Plan, bench: Bench) -> list[CheckOutcome]:
         shown = [each for each in SHOWN_BESIDE if each != scheme]
         others = ", ".join(f"{each} {fmean(_p99_ms(each, place, plan, bench)):.0f}" for each in shown)
         note = f"{fmean(ours):.0f} ms, of which the send queue {queue:.0f} ({others}), at {goodput:.0f} kbit/s"
-        return Finding(place.name, at_most(ratios, 1.0, plan.least_seeds), 0.0, 1.0, note)
+        return plan.find(place.name, ratios, 0.0, 1.0, note)
 
-    return [
-        CheckOutcome(
-            "messages",
-            "Small messages beside a bulk transfer",
-            f"p99 of the delay at most that of `{BASELINE}`",
-            scheme,
-            tuple(finding(scheme, place) for place in places),
-        )
-        for scheme in plan.schemes
-    ]
+    limit = f"p99 of the delay at most that of `{BASELINE}`"
+    return plan.outcomes("messages", "Small messages beside a bulk transfer", limit, places, finding)
 
 
 def _p99_ms(scheme: str, place: Setting, plan: Plan, bench: Bench) -> list[float]:

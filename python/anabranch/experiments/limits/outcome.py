@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from anabranch.experiments.limits.known import Broken
-from anabranch.experiments.limits.rules import MIN_SEEDS, Judged, Verdict, worst_of
+from anabranch.experiments.limits.rules import MIN_SEEDS, Judged, Verdict, within, worst_of
+
+T = TypeVar("T")
 
 DIGITS = 6
 """Significant digits of stored means."""
@@ -94,6 +96,22 @@ class Plan:
     duration_s: float
     choosing: tuple[int, ...] = ()
     least_seeds: int = MIN_SEEDS
+
+    def find(
+        self, setting: str, values: Sequence[float], low: float = -math.inf, high: float = math.inf, note: str = ""
+    ) -> Finding:
+        """Judges the values of a point, whose mean has to lie between `low` and `high`."""
+        return Finding(setting, within(values, low, high, self.least_seeds), low, high, note)
+
+    def outcomes(
+        self, check: str, title: str, limit: str, points: Iterable[T], find: Callable[[str, T], Finding]
+    ) -> list[CheckOutcome]:
+        """Returns the outcome of a check for each scheme, with what `find` returns for the scheme at each point."""
+        listed = list(points)
+        return [
+            CheckOutcome(check, title, limit, scheme, tuple(find(scheme, point) for point in listed))
+            for scheme in self.schemes
+        ]
 
 
 def as_json(plan: Plan, outcomes: Iterable[CheckOutcome]) -> dict[str, Any]:
