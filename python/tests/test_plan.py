@@ -102,7 +102,7 @@ def test_what_is_wrong_with_a_plan_is_named_with_its_line(tmp_path: Path, text: 
 
 def test_all_faults_of_a_plan_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(PlanError) as caught:
-        read(tmp_path, 'seeds = "x"\nsheme = 1\n[over]\n"a.b" = 3\n[until]\nleast = 0\nmost = 1')
+        read(tmp_path, 'seeds = "x"\nsheme = 1\n[over]\n"a.b" = 3\n[until]\nmin_seeds = 0\nmax_seeds = 1')
     assert len(str(caught.value).splitlines()) == 6
 
 

@@ -229,7 +229,7 @@ def test_failed_runs_are_counted_and_make_the_status_1(tmp_path: Path, capsys: p
 
 
 def test_points_that_stay_inexact_are_named(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan.write_text('scenario = "two.toml"\n[until]\nwithin = 1e-9\nleast = 2\nmost = 3\n')
+    plan.write_text('scenario = "two.toml"\n[until]\nwithin = 1e-9\nmin_seeds = 2\nmax_seeds = 3\n')
     assert run(plan, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
     assert "not as exact as asked for with the most seeds: the scenario as it is, scheme cmt" in printed
