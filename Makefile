@@ -122,7 +122,7 @@ demo: ## [start] Run schemes over two paths, send files and make a report; ten m
 # As many binaries at a time as there are processors. All crates are named each time, as for ANABRANCH_BUILD.
 SIDE_BY_SIDE := CARGO='$(CARGO)' $(PYTHON) .ci/side_by_side.py
 
-# What `test` compiles, and what `wire` does: `.ci/run` has it compiled before something else needs the processors.
+# Compiles tests and the programs of `wire`, so that `.ci/run` can do it before other steps need the processors.
 test-build:
 	$(CARGO) test --workspace --locked --no-run
 

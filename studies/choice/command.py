@@ -1,4 +1,4 @@
-"""The best scheme for each cell of a grid of links."""
+"""Runs all schemes on a grid of links and finds the best one of each cell."""
 
 from __future__ import annotations
 
