@@ -128,8 +128,7 @@ test-build:
 
 release-build:
 	$(ANABRANCH_BUILD)
-	$(CARGO) test --release --locked --test clock --no-run
-	$(CARGO) test --release --locked --test wire --no-run
+	$(CARGO) test --release --locked --test net --no-run
 
 # tshark is a second opinion on captures and chunks.
 test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's dissector.
@@ -142,7 +141,7 @@ test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's 
 	$(SIDE_BY_SIDE) --workspace --locked || status=1; \
 	$(CARGO) test --workspace --locked --no-fail-fast --doc || status=1; \
 	if python3 -c 'import cryptography' 2> /dev/null; then \
-		$(CARGO) test --workspace --locked --test independent -- --ignored || status=1; \
+		$(CARGO) test --workspace --locked --test dtls -- --ignored independent:: || status=1; \
 	else \
 		echo 'Records of the DTLS chunk are compared with stored ones only: Python has no package cryptography.'; \
 	fi; \
@@ -319,21 +318,21 @@ digests-store: ## Store those digests anew, where results are meant to change.
 # One after the other: each of them keeps the machine busy.
 # libfaketime makes the clock of the day jump; without it that test is skipped.
 wire: ## [check] Send 64 MiB over relayed paths that fail, change and are flooded, and amid jumps of the clock.
-	$(CARGO) test --release --locked --test clock -- --nocapture
-	$(CARGO) test --release --locked --test wire -- --ignored --test-threads=2 faults:: garbage::
+	$(CARGO) test --release --locked --test net -- --nocapture clock::
+	$(CARGO) test --release --locked --test net -- --ignored --test-threads=2 wire::faults:: wire::garbage::
 
 # In the profile of tests, which finds numbers that overflow. A round that failed is repeated with ANABRANCH_HOSTILE_SEED.
 hostile: ## Let hostile peers send HOSTILE_MESSAGES (1000000) arbitrary messages of SCTP, and as many of the transfer protocol.
-	ANABRANCH_HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(CARGO) test --locked --no-fail-fast --test hostile --test random -- --nocapture
+	ANABRANCH_HOSTILE_MESSAGES=$(HOSTILE_MESSAGES) $(CARGO) test --locked --no-fail-fast --test heap --test random -- --nocapture
 
 tampering: ## Rewrite each pair of fields of protected handshakes that travel in the clear.
-	$(CARGO) test --workspace --locked --test protection -- --ignored tampering::
+	$(CARGO) test --workspace --locked --test protocol -- --ignored protection::tampering::
 
 soak: ## The same with 1 GiB, which takes about ten minutes.
-	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test wire -- --ignored --test-threads=1 faults::
+	ANABRANCH_WIRE_MIB=1024 $(CARGO) test --release --locked --test net -- --ignored --test-threads=1 wire::faults::
 
 transfers: ## Carry out 10,000 transfers in one process and compare its memory and descriptors before and after.
-	ANABRANCH_TRANSFERS=10000 $(CARGO) test --release --locked -p anabranch-transfer --test many -- --nocapture
+	ANABRANCH_TRANSFERS=10000 $(CARGO) test --release --locked -p anabranch-transfer --test memory -- --nocapture many::
 
 relaycheck: ## Hold transfers over relays against what they should be, RELAYCHECK_PAIRS (3) pairs of runs each; gates nothing.
 	$(ANABRANCH_BUILD)

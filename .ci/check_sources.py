@@ -1,8 +1,8 @@
 """Checks that neither rustfmt nor clippy makes. Prints what is wrong and exits with 1 if anything is.
 
-Each clippy.toml has the limits of the whole workspace, no file is too long, dependencies of crates and of their modules
-point one way, and the book has a page for every scheme and component, and names every event, field of a profile and
-key of a scenario file.
+Each clippy.toml has the limits of the whole workspace, no file is too long, every file of tests belongs to a binary,
+dependencies of crates and of their modules point one way, and the book has a page for every scheme and component, and
+names every event, field of a profile and key of a scenario file.
 """
 
 import re
@@ -87,6 +87,21 @@ def structure(sources):
     yield from import_cycles(sources)
 
 
+def unused_tests():
+    """Finds files of integration tests that no binary contains, where the manifest lists the binaries."""
+    for manifest in sorted([*ROOT.glob("crates/*/Cargo.toml"), *ROOT.glob("tests/**/Cargo.toml")]):
+        text, folder = manifest.read_text(encoding="utf-8"), manifest.parent / "tests"
+        if "autotests = false" not in text:
+            continue
+        roots = {folder / f"{name}.rs" for name in re.findall(r'(?m)^\[\[test\]\]\nname = "(\w+)"$(?!\npath)', text)}
+        roots |= {manifest.parent / path for path in re.findall(r'(?m)^path = "(tests/.*)"$', text)}
+        modules = {name for root in roots for name in re.findall(r"(?m)^mod (\w+);", root.read_text(encoding="utf-8"))}
+        for file in sorted([*folder.glob("*.rs"), *folder.glob("*/mod.rs")]):
+            name = file.parent.name if file.name == "mod.rs" else file.stem
+            if file not in roots and name not in modules:
+                yield f"{file.relative_to(ROOT)}: no binary contains it; declare the module in {folder.name}/main.rs"
+
+
 def dependencies():
     for crate, forbidden in LAYERS.items():
         manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8")
@@ -122,7 +137,7 @@ def book():
 
 
 def main():
-    problems = [*clippy_files(), *structure(read_sources()), *dependencies(), *book()]
+    problems = [*clippy_files(), *structure(read_sources()), *unused_tests(), *dependencies(), *book()]
     for problem in problems:
         print(problem)
     print(f"sources: {len(problems)} problems" if problems else "sources: nothing wrong")

@@ -22,22 +22,27 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Stage:
-    """Tests that are built and run for each mutant: the unit tests of a package, or the integration tests with these names."""
+    """Tests that are built and run for each mutant: unit tests of a package, or some modules of its integration tests."""
 
     package: str
-    tests: tuple[str, ...] = ()
+    target: str = ""
+    modules: tuple[str, ...] = ()
 
     def arguments(self):
-        targets = [f"--test={name}" for name in self.tests] or ["--lib"]
         # An argument of cargo, not of its tests: else all of the package's tests would be built for each mutant.
-        arguments = ["--test-package", self.package, *(f"--cargo-arg={target}" for target in targets)]
-        # The unmutated tree is always tried with the tests of the mutated package, which has none of these names.
-        return [*arguments, "--baseline=skip", "--timeout=60"] if self.tests else arguments
+        target = f"--cargo-arg=--test={self.target}" if self.target else "--cargo-arg=--lib"
+        # The unmutated tree is always tried with the tests of the mutated package, which has no such target.
+        skipped = ["--baseline=skip", "--timeout=60"] if self.target else []
+        return ["--test-package", self.package, target, *skipped]
+
+    def filters(self):
+        """Arguments of the test binary, behind all others."""
+        return ["--", "--", *(f"{module}::" for module in self.modules)] if self.modules else []
 
 
-def crossing(*tests):
+def crossing(*modules):
     """Integration tests of the package that crosses crates."""
-    return Stage("anabranch-tests", tests)
+    return Stage("anabranch-tests", "protocol", modules)
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ AREAS = {
                 "crates/transfer/src/store/journal.rs",
                 "crates/transfer/src/store/part.rs",
             ),
-            (TRANSFER, Stage("anabranch-transfer", ("loopback",))),
+            (TRANSFER, Stage("anabranch-transfer", "transfer", ("loopback",))),
         ),
     ),
 }
@@ -153,7 +158,17 @@ def run_stage(group, stage, every, wanted, out, more):
     for other in ("previously_caught", "unviable"):
         (before / f"{other}.txt").touch()
     files = [argument for name in group.files for argument in ("--file", name)]
-    command = ["cargo", "mutants", "--iterate", "--output", str(out), *files, *stage.arguments(), *more]
+    command = [
+        "cargo",
+        "mutants",
+        "--iterate",
+        "--output",
+        str(out),
+        *files,
+        *stage.arguments(),
+        *more,
+        *stage.filters(),
+    ]
     # A failure that one mutant provokes must not become a case that all later ones are tried with, nor change the tree.
     environment = {"PROPTEST_CASES": "64", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1", **os.environ}
     ended = subprocess.run(command, cwd=ROOT, env=environment, check=False)

@@ -8,19 +8,12 @@
 //! The idea is that of noq's test of the same name. The cases are the same in each run, so that chance does not influence the
 //! result; `ANABRANCH_CASES` draws this number of other ones.
 
-#[path = "interaction/attack.rs"]
 mod attack;
-#[path = "interaction/case.rs"]
 mod case;
-#[path = "interaction/found.rs"]
 mod found;
-#[path = "interaction/lost.rs"]
 mod lost;
-#[path = "interaction/op.rs"]
 mod op;
-#[path = "interaction/pair.rs"]
 mod pair;
-#[path = "interaction/run.rs"]
 mod run;
 
 use std::collections::BTreeMap;

@@ -1,35 +1,15 @@
 //! Packets from strangers use no memory.
 
-mod rig;
-
-use std::alloc::System;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::rig::craft::{fix_checksum, packet};
+use crate::rig::wires::Wires;
+use crate::rig::{PORT, address, association, endpoint};
+use crate::{live_bytes, turn};
 use anabranch_core::protection::{KeyManagementMethod, KeyManagementRoles, Protection, ProtectionMode};
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AssociationConfig, Discard, Endpoint, Guard, Handled, PacketBuffer, PathAddress};
 use anabranch_wire::{InitRepr, Param, Tsn};
-use rig::craft::{fix_checksum, packet};
-use rig::wires::Wires;
-use rig::{PORT, address, association, endpoint};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-#[global_allocator]
-static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-/// Lock of the heap counts, which all tests of the process share.
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the number of bytes on the heap.
-fn live() -> usize {
-    let stats = GLOBAL.stats();
-    stats.bytes_allocated - stats.bytes_deallocated
-}
 
 const PACKETS: u32 = 100_000;
 /// Number of first packets, which may enlarge queues permanently.
@@ -81,13 +61,13 @@ fn a_hundred_thousand_spoofed_inits_leave_nothing_behind() {
     let (mut buf, mut before) = (PacketBuffer::with_capacity(2048), 0);
     for n in 0..PACKETS {
         if n == WARM_UP {
-            before = live();
+            before = live_bytes();
         }
         let now = Time::ZERO + Span::from_millis(u64::from(n));
         assert_eq!(endpoint.handle_datagram(now, stranger(n), &init(n)), Handled::Replied);
         assert_eq!(drain(&mut endpoint, now, &mut buf), 1);
     }
-    let grown = live().saturating_sub(before);
+    let grown = live_bytes().saturating_sub(before);
     assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
     assert_eq!((endpoint.associations().count(), endpoint.poll_timeout()), (0, None));
 }
@@ -120,7 +100,7 @@ fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_mo
     let (mut before, mut answered) = (0, 0);
     for n in 0..PACKETS {
         if n == WARM_UP {
-            before = live();
+            before = live_bytes();
         }
         let now = Time::ZERO + Span::from_millis(u64::from(n));
         init[16..20].copy_from_slice(&(n + 1).to_be_bytes());
@@ -132,7 +112,7 @@ fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_mo
         }
         assert_eq!(endpoint.poll_event(), None);
     }
-    let grown = live().saturating_sub(before);
+    let grown = live_bytes().saturating_sub(before);
     assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
     assert_eq!(answered, PACKETS);
     assert_eq!((endpoint.associations().count(), endpoint.poll_timeout()), (0, None));
@@ -142,7 +122,7 @@ fn a_hundred_thousand_spoofed_inits_cost_an_endpoint_that_protects_packets_no_mo
 fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
     let _turn = turn();
     let mut endpoint = guarded_listener(Some(Guard::default()));
-    let (mut buf, before) = (PacketBuffer::with_capacity(2048), live());
+    let (mut buf, before) = (PacketBuffer::with_capacity(2048), live_bytes());
     let mut answered = 0;
     for n in 0..PACKETS {
         // A hundred thousand arrive in a second, of which a fifth is answered after the first burst.
@@ -150,7 +130,7 @@ fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
         endpoint.handle_datagram(now, stranger(n), &init(n));
         answered += drain(&mut endpoint, now, &mut buf);
     }
-    let grown = live().saturating_sub(before);
+    let grown = live_bytes().saturating_sub(before);
     assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} INITs");
     assert!((24_000..26_000).contains(&answered), "{answered} answers");
     assert_eq!(endpoint.discards().of(Discard::Flood), u64::from(PACKETS - answered));
@@ -160,11 +140,11 @@ fn a_guard_counts_sources_in_memory_of_a_fixed_size() {
 fn answers_that_nobody_fetches_do_not_pile_up() {
     let _turn = turn();
     let mut endpoint = listener();
-    let before = live();
+    let before = live_bytes();
     for n in 0..PACKETS {
         endpoint.handle_datagram(Time::ZERO, stranger(n), &init(n));
     }
-    let grown = live().saturating_sub(before);
+    let grown = live_bytes().saturating_sub(before);
     assert!(grown < 2_000_000, "{grown} bytes in answers");
     let waiting = drain(&mut endpoint, Time::ZERO, &mut PacketBuffer::with_capacity(2048));
     assert!((1..=1024).contains(&waiting), "{waiting} answers");
@@ -190,7 +170,7 @@ fn garbage(n: u32, tag: u32) -> Vec<u8> {
             fix_checksum(&mut bytes);
             bytes
         }
-        2 => rig::craft::raw(n, &noise(length)),
+        2 => crate::rig::craft::raw(n, &noise(length)),
         3 => packet(n, |w| w.cookie_echo(&noise(length))),
         _ => packet(tag ^ (1 << (n % 32)), |w| {
             w.raw_parts(anabranch_wire::ChunkType(n as u8), 0, &noise(length))
@@ -210,7 +190,7 @@ fn a_hundred_thousand_garbage_packets_leave_nothing_behind() {
     let (mut buf, mut before) = (PacketBuffer::with_capacity(2048), 0);
     for n in 0..PACKETS {
         if n == WARM_UP {
-            before = live();
+            before = live_bytes();
         }
         let bytes = garbage(n, tag);
         let from = if n % 2 == 0 { address(0, 1) } else { stranger(n).remote };
@@ -218,7 +198,7 @@ fn a_hundred_thousand_garbage_packets_leave_nothing_behind() {
         endpoint.handle_datagram(now, path, &bytes);
         assert!(drain(endpoint, now, &mut buf) <= 1, "one packet, at most one answer");
     }
-    let grown = live().saturating_sub(before);
+    let grown = live_bytes().saturating_sub(before);
     assert!(grown <= SLACK, "{grown} bytes more after {PACKETS} garbage packets");
     assert_eq!(format!("{:?}", endpoint.association(id)), state);
     let discards = endpoint.discards();

@@ -1,12 +1,13 @@
 //! Wireshark dissects every packet of a transfer, and finds every checksum right.
 
-mod rig;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
+use crate::rig::exchange::Exchange;
+use crate::rig::messages::mixed;
+use crate::rig::{address, association, at, craft, endpoint};
 use anabranch_core::time::{Rate, Span, Time};
 use anabranch_core::{AssociationEvent, Encapsulation, Endpoint, EndpointConfig};
 use anabranch_sim::pcapng::{PcapngTap, PcapngWriter};
@@ -14,9 +15,6 @@ use anabranch_sim::{
     Datagram, HostId, LinkConfig, LossModel, LossPlace, QueueConfig, SctpHost, Seeds, World,
 };
 use anabranch_wire::{DataRepr, Tsn};
-use rig::exchange::Exchange;
-use rig::messages::mixed;
-use rig::{address, association, at, craft, endpoint};
 
 const UDP_PORT: u16 = 9899;
 const PATHS: u8 = 2;

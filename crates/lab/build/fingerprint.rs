@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::{lock, sources};
+use super::{lock, sources};
 
 /// Returns the SHA-256, in hexadecimal, of the engine's sources in a workspace and of the packages that they are built with.
 ///

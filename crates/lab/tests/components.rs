@@ -1,9 +1,7 @@
 //! Characteristic behaviour of components, each in a network that shows it.
 
-mod common;
-
+use crate::common::run;
 use anabranch_lab::run::RunResult;
-use common::run;
 
 /// Returns a path of 10 Mbit/s and 40 ms with a queue of 120 ms.
 fn one_path(loss: f64) -> String {

@@ -1,13 +1,11 @@
 //! A run depends only on its scenario, scheme and seed.
 
-mod common;
-
 use std::sync::atomic::AtomicBool;
 
+use crate::common::{job, run};
 use anabranch_core::profile::Profile;
 use anabranch_lab::run::{Batch, Captures, Job, RunResult};
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
-use common::{job, run};
 use rayon::prelude::*;
 
 const PATHS: &str = r#"

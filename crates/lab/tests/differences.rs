@@ -1,13 +1,10 @@
 //! Schemes and parameters that have to differ do so, in scenarios made to separate them; two paths exceed one.
 
-mod common;
-#[path = "differences/registry.rs"]
 mod registry;
-#[path = "differences/scenarios.rs"]
 mod scenarios;
 
+use crate::common::run;
 use anabranch_schemes::registry::{COMPONENTS, PRESETS};
-use common::run;
 use rayon::prelude::*;
 
 fn scenario(profile: &str, second: &str) -> String {

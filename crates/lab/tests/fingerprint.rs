@@ -1,7 +1,7 @@
 //! The engine's fingerprint changes with all sources that determine the result of a run, and with no others.
 
 #[path = "../build/fingerprint.rs"]
-mod fingerprint;
+mod digest;
 #[path = "../build/lock.rs"]
 mod lock;
 #[path = "../build/sources.rs"]
@@ -79,7 +79,7 @@ fn put(folder: &Path, name: &str, text: &str) {
 }
 
 fn of(folder: &TempDir) -> String {
-    fingerprint::of(folder.path()).expect("the sources can be read")
+    digest::of(folder.path()).expect("the sources can be read")
 }
 
 /// Returns `true` if writing these files changes the fingerprint.
@@ -148,7 +148,7 @@ fn packages_of_the_lock_file_are_listed_once_and_sorted() {
 
 #[test]
 fn what_was_built_in_is_that_of_this_workspace() {
-    assert_eq!(fingerprint::of(&sources::workspace()).expect("the sources can be read"), FINGERPRINT);
+    assert_eq!(digest::of(&sources::workspace()).expect("the sources can be read"), FINGERPRINT);
     assert_eq!(FINGERPRINT.len(), 64);
     assert_eq!(VERSION, env!("CARGO_PKG_VERSION"));
 }

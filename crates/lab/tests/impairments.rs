@@ -1,8 +1,6 @@
 //! Policer, jitter and aggregation of scenario files, with whole transfers over them.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 /// Returns a path of 10 Mbit/s and 20 ms with these further lines, for 20 s.
 fn scenario(more: &str) -> String {

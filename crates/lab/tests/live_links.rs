@@ -1,8 +1,6 @@
 //! Guarantees of profile `net` and its schemes on typical links.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 use rayon::prelude::*;
 
 /// Rate in Mbit/s, round-trip time in ms, loss.

@@ -1,8 +1,6 @@
 //! Flows of messages at intervals.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 fn scenario(association: &str, flow: &str) -> String {
     format!(

@@ -1,8 +1,6 @@
 //! Theoretical results about transfers.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 #[test]
 fn two_loss_free_paths_reach_97_per_cent_of_the_sum_of_their_rates() {

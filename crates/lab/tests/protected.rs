@@ -1,8 +1,6 @@
 //! Effect of `association.protection = "dtls"` on a run: more bytes and round trips, and no randomness.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 fn scenario(protection: &str, flow: &str) -> String {
     format!(

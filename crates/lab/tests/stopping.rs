@@ -1,17 +1,15 @@
 //! Aborted runs, and batches with failures.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::common::{job, run};
 use anabranch_core::policy::{Policies, Scheme};
 use anabranch_core::profile::Profile;
 use anabranch_lab::run::{Batch, Captures, Job, JobScheme, RunError, run_each};
-use common::{job, run};
 use tempfile::TempDir;
 
 const SHORT: &str =

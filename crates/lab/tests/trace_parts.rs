@@ -1,7 +1,5 @@
 //! A part of a trace equals that part of the whole trace.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 

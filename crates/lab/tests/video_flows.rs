@@ -1,14 +1,12 @@
 //! Video flows: arrivals of a trace's packets, and outcomes of its frames.
 
-mod common;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use crate::common::job;
 use anabranch_lab::run::{Job, RunError, RunResult};
 use anabranch_lab::video::{FateCounts, VideoResult};
-use common::job;
 
 /// Returns groups of nine frames of the structure IBBPBBPBB, 25 per second. An I frame takes three packets, a P frame two.
 fn trace(groups: usize) -> String {

@@ -39,7 +39,7 @@ fn a_clock_that_jumps_by_hours_changes_nothing() {
     let file = std::env::temp_dir().join(format!("anabranch-clock-{}", std::process::id()));
     std::fs::write(&file, "+0").expect("a file");
     let ended = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--ignored", "--exact", "a_transfer_amid_jumps", "--nocapture"])
+        .args(["--ignored", "--exact", "clock::a_transfer_amid_jumps", "--nocapture"])
         .env("LD_PRELOAD", library)
         .env(FILE, &file)
         .envs([

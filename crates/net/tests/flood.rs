@@ -4,8 +4,6 @@
 #![allow(clippy::disallowed_macros, reason = "a test prints what it has measured")]
 
 #[cfg(target_os = "linux")]
-mod namespace;
-
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,7 +105,7 @@ fn flood_from_one_ipv6_network_counts_as_one_source() {
         ["1", "2", "3"].map(|network| format!("ip addr add fd00:0:0:{network}::1/64 dev lo nodad"));
     let hosts = (0..FLOOD).map(|host| format!("ip addr add fd00:0:0:9::{:x}/64 dev lo nodad", host + 1));
     let prepare: Vec<String> = networks.into_iter().chain(hosts).collect();
-    namespace::in_namespace("ipv6_flood", &prepare);
+    crate::namespace::in_namespace("flood::ipv6_flood", &prepare);
 }
 
 #[tokio::test]
@@ -181,7 +179,7 @@ fn flood_at(per_second: u32, server: SocketAddr, init: &[u8], stop: &AtomicBool)
 }
 
 /// Prints the time that a client of another address takes to connect, for each flood and round-trip time: `cargo test -p
-/// anabranch-net --test flood -- --ignored --nocapture measured`.
+/// anabranch-net --test net -- --ignored --nocapture flood::measured`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes half a minute and prints figures"]
 async fn measured_flood_delays_no_client_of_another_address() {

@@ -2,8 +2,6 @@
 
 #![cfg(target_os = "linux")]
 
-mod namespace;
-
 use std::net::{IpAddr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +12,7 @@ use anabranch_net::{
     Protection, SendOptions,
 };
 
-use self::namespace::in_namespace;
+use crate::namespace::in_namespace;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -37,7 +35,7 @@ async fn next(watcher: &mut Watcher) -> Change {
 
 #[test]
 fn addresses_that_come_and_go_are_told() {
-    in_namespace("told", &[]);
+    in_namespace("interfaces::told", &[]);
 }
 
 #[tokio::test]
@@ -64,7 +62,7 @@ async fn told() {
 
 #[test]
 fn a_pair_of_ends_on_this_machine_is_virtual_and_the_way_out_of_a_container_is_not() {
-    in_namespace("kinds", &[]);
+    in_namespace("interfaces::kinds", &[]);
 }
 
 #[test]
@@ -96,7 +94,7 @@ fn kinds() {
 
 #[test]
 fn an_association_takes_to_an_address_that_comes_and_leaves_one_that_goes() {
-    in_namespace("followed", &[]);
+    in_namespace("interfaces::followed", &[]);
 }
 
 #[tokio::test]
@@ -143,7 +141,7 @@ async fn followed() {
 
 #[test]
 fn a_socket_that_is_bound_to_an_interface_sends_nowhere_else() {
-    in_namespace("devices", &[]);
+    in_namespace("interfaces::devices", &[]);
 }
 
 #[tokio::test]
@@ -213,7 +211,7 @@ fn accepting(address: [u8; 4]) -> Host {
 
 #[test]
 fn packets_are_as_large_as_the_interface_takes_and_follow_its_changes() {
-    in_namespace("resized", &[]);
+    in_namespace("interfaces::resized", &[]);
 }
 
 #[tokio::test]
@@ -236,7 +234,7 @@ async fn resized() {
 
 #[test]
 fn an_interface_that_shrinks_unwatched_is_noticed_by_the_first_packet_that_it_refuses() {
-    in_namespace("refused", &[]);
+    in_namespace("interfaces::refused", &[]);
 }
 
 #[tokio::test]

@@ -4,8 +4,6 @@
 
 #![cfg(target_os = "linux")]
 
-mod namespace;
-
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -18,7 +16,7 @@ use anabranch_net::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use self::namespace::in_namespace;
+use crate::namespace::in_namespace;
 
 /// Far above the time of a refusal on a busy machine, and far below [`CONNECT_TIMEOUT`].
 const LIMIT: Duration = Duration::from_secs(120);
@@ -179,7 +177,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 
 #[test]
 fn forged_icmp_message_ends_an_attempt_only_with_our_tag() {
-    in_namespace("forged", &[]);
+    in_namespace("refusals::forged", &[]);
 }
 
 #[tokio::test]
@@ -232,7 +230,7 @@ impl Observer for First {
 
 #[test]
 fn icmp_message_about_our_init_ends_nothing_once_the_peer_has_answered() {
-    in_namespace("answered", &[]);
+    in_namespace("refusals::answered", &[]);
 }
 
 #[tokio::test]

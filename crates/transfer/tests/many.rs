@@ -6,7 +6,6 @@
     reason = "a test prints why it is left out, and its figures for `--nocapture`"
 )]
 
-use std::alloc::System;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -16,11 +15,9 @@ use anabranch_transfer::{
     Accept, Folder, OnClash, Report, SendSource, Sender, Server, ServerOptions, Store, Timeouts,
     TransferError, pull, push,
 };
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tempfile::TempDir;
 
-#[global_allocator]
-static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+use crate::{live_bytes, turn};
 
 /// Number of rounds with the same number of transfers each. If every transfer leaked memory, every round would end with more than
 /// it began with. Memory kept for reuse grows in some rounds only: the spare packet buffers of a thread, up to a limit, as tasks
@@ -40,9 +37,8 @@ struct Held {
 
 impl Held {
     fn now() -> Held {
-        let stats = GLOBAL.stats();
         let descriptors = fs::read_dir("/proc/self/fd").expect("procfs").count();
-        Held { bytes: stats.bytes_allocated - stats.bytes_deallocated, descriptors }
+        Held { bytes: live_bytes(), descriptors }
     }
 }
 
@@ -162,6 +158,7 @@ fn least_growth(held: &[Held], of: impl Fn(&Held) -> usize) -> usize {
 
 #[test]
 fn transfers_one_after_another_leave_nothing_behind() {
+    let _turn = turn();
     let transfers: usize =
         std::env::var("ANABRANCH_TRANSFERS").map_or(360, |count| count.parse().expect("a number"));
     // A warm-up round allocates everything that is allocated only once.

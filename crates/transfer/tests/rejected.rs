@@ -5,17 +5,13 @@
     reason = "a test prints why it is left out, and its figures for `--nocapture`"
 )]
 
-use std::alloc::System;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use crate::{live_bytes, turn};
 use anabranch_net::{Association, Host, PathAddress, Peer, Protection, SendOptions, config};
 use anabranch_transfer::protocol::{FileTime, Intent, Kind, Message, Offer};
 use anabranch_transfer::{Folder, OnClash, Report, SenderId, Server, ServerOptions, Store, Wishes};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-#[global_allocator]
-static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Total bytes of offers, if they were accepted.
 const OFFERED_BYTES: usize = 40 << 20;
@@ -24,11 +20,6 @@ const OFFERED_BYTES: usize = 40 << 20;
 const MOST_HELD_BYTES: usize = 32 << 20;
 /// Time after which the test counts as hanging, generous even for a busy machine.
 const STUCK_AFTER: Duration = Duration::from_secs(120);
-
-fn held_bytes() -> usize {
-    let stats = GLOBAL.stats();
-    stats.bytes_allocated - stats.bytes_deallocated
-}
 
 /// Starts a server that ends a peer which reads nothing for 1 s.
 fn serve(dir: &tempfile::TempDir) -> Host {
@@ -70,12 +61,13 @@ async fn greet(server: &Host) -> Association {
 
 #[test]
 fn forty_megabytes_of_refused_offers_do_not_become_answers_in_memory() {
+    let _turn = turn();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let offering = async {
         let dir = tempfile::tempdir().expect("a folder");
         let server = serve(&dir);
         let client = greet(&server).await;
-        let before = held_bytes();
+        let before = live_bytes();
         let (mut most, mut taken_bytes, mut id) = (0, 0, 0);
         while taken_bytes < OFFERED_BYTES {
             let name = format!("../{}", "x".repeat(200)).into();
@@ -87,7 +79,7 @@ fn forty_megabytes_of_refused_offers_do_not_become_answers_in_memory() {
             if client.send(offer, SendOptions::default()).await.is_err() {
                 break;
             }
-            most = most.max(held_bytes().saturating_sub(before));
+            most = most.max(live_bytes().saturating_sub(before));
         }
         eprintln!("{taken_bytes} B of offers: at most {most} B were held");
         assert!(most < MOST_HELD_BYTES, "{most} B were held");

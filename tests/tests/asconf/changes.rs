@@ -7,7 +7,9 @@ use anabranch_tests::network::Side;
 use anabranch_tests::sight;
 use anabranch_wire::{Chunk, Param};
 
-use crate::rig::{Keys, active, add, association, connected, data_flows, extra, inject, remove, setup};
+use crate::asconf::rig::{
+    Keys, active, add, association, connected, data_flows, extra, inject, remove, setup,
+};
 
 fn is_asconf(chunk: &Chunk<'_>) -> bool {
     matches!(chunk, Chunk::Asconf(_))

@@ -6,7 +6,7 @@ use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{AuthRepr, CauseCode, Param};
 use proptest::prelude::*;
 
-use crate::rig::{Keys, active, answers, connected, extra, inject, reports, setup};
+use crate::asconf::rig::{Keys, active, answers, connected, extra, inject, reports, setup};
 
 const B: usize = Side::B as usize;
 

@@ -10,7 +10,7 @@ use anabranch_tests::duo::Duo;
 use anabranch_tests::network::{Link, Side};
 use proptest::prelude::*;
 
-use crate::rig::{association, connected, data_flows, extra, setup};
+use crate::asconf::rig::{association, connected, data_flows, extra, setup};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -87,7 +87,7 @@ proptest! {
         pass_present(&mut duo);
         duo.run(Span::from_secs(150));
         let locals: BTreeSet<IpAddr> =
-            crate::rig::active(&duo, mobile).into_iter().map(|(local, _)| local).collect();
+            crate::asconf::rig::active(&duo, mobile).into_iter().map(|(local, _)| local).collect();
         prop_assert!(!locals.is_empty() && locals.is_subset(&present.borrow()), "{locals:?}");
     }
 }

@@ -8,7 +8,7 @@ use anabranch_wire::{
     Cause, CauseCode, Chunk, ChunkType, Header, InitRepr, List, PacketView, PacketWriter, Param, RawParam,
 };
 
-use crate::rig::{Keys, active, add, answers, connected, data_flows, extra, inject, reports, setup};
+use crate::asconf::rig::{Keys, active, add, answers, connected, data_flows, extra, inject, reports, setup};
 
 const A: usize = Side::A as usize;
 
@@ -140,7 +140,7 @@ fn a_refused_address_is_no_path() {
     // A removes one of its addresses without B's knowledge, and so has room for an address that B does not have.
     let now = duo.now;
     let last = duo.nodes[A].association().paths()[7].id;
-    crate::rig::association(&mut duo, Side::A).remove_path(now, last).expect("it has more");
+    crate::asconf::rig::association(&mut duo, Side::A).remove_path(now, last).expect("it has more");
     add(&mut duo, Side::A, extra(Side::A, 0));
     duo.run(Span::from_secs(2));
     let locals: Vec<_> = active(&duo, Side::A).iter().map(|(local, _)| *local).collect();

@@ -6,13 +6,13 @@ use anabranch_wire::{
     Cause, ChunkType, DataFlags, DataRepr, InitRepr, PacketView, SackRepr, Ssn, StreamId, Tsn,
 };
 
+use crate::bad_input::{Scene, assert_same, kinds};
 use crate::rig::association;
 use crate::rig::craft::{
     ABORT, COOKIE_ACK, COOKIE_ECHO, ERROR, HEARTBEAT_ACK, INIT, INIT_ACK, SACK, fix_checksum, packet, raw,
     with_tag,
 };
 use crate::rig::wires::{Packet, Wires};
-use crate::{Scene, assert_same, kinds};
 
 /// Expected outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]

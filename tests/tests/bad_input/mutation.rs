@@ -4,10 +4,10 @@ use anabranch_core::Handled;
 use anabranch_core::time::Span;
 use proptest::prelude::*;
 
+use crate::bad_input::{Scene, kinds};
 use crate::rig::address;
 use crate::rig::craft::{INIT, fix_checksum, with_tag};
 use crate::rig::wires::Packet;
-use crate::{Scene, kinds};
 
 /// Number of mutations in each test.
 const CASES: u32 = 300;

@@ -3,8 +3,8 @@
 use anabranch_core::{AbortReason, AssociationEvent, Discard};
 use anabranch_wire::{ChunkType, GapBlock, SackRepr, Tsn};
 
+use crate::bad_input::{Scene, assert_same, kinds, without};
 use crate::rig::craft::{ABORT, packet};
-use crate::{Scene, assert_same, kinds, without};
 
 /// Beginning of the present send opportunity in the debug format of an association.
 const OPPORTUNITY: &str = "transmission: Transmission {";

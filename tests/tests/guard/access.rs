@@ -8,7 +8,7 @@ use anabranch_core::{
 };
 use anabranch_wire::{InitRepr, Tsn};
 
-use crate::net::{Net, PORT, at, config, ip};
+use crate::guard::net::{Net, PORT, at, config, ip};
 use crate::rig::craft::{ABORT, COOKIE_ECHO, INIT_ACK, SHUTDOWN_COMPLETE, packet, raw};
 
 const DROPPED: Handled = Handled::Discarded(Discard::NotAdmitted);

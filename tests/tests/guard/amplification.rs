@@ -5,7 +5,7 @@ use anabranch_core::{Discard, Handled};
 use anabranch_wire::{Header, InitRepr, PacketView, PacketWriter, Param, Tsn};
 use proptest::prelude::*;
 
-use crate::net::{Net, PORT, at, config, ip, pair};
+use crate::guard::net::{Net, PORT, at, config, ip, pair};
 use crate::rig::craft::{COOKIE_ACK, COOKIE_ECHO, HEARTBEAT, kinds, packet};
 
 const VICTIM: u8 = 66;

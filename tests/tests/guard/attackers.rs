@@ -4,7 +4,7 @@ use anabranch_core::Handled;
 use anabranch_core::time::Span;
 use anabranch_wire::{DataRepr, InitRepr, SackRepr, Tsn};
 
-use crate::net::{PORT, at, ip, pair};
+use crate::guard::net::{PORT, at, ip, pair};
 use crate::rig::craft::packet;
 
 /// Returns chunks that would have an effect with the right tag.
@@ -31,7 +31,7 @@ fn an_attacker_who_guesses_no_tag_changes_nothing() {
     let mut net = pair();
     let right = net.tag_to(ip(0, 9));
     let id = net.sites[1].ids()[0];
-    let state = |net: &crate::net::Net| format!("{:?}", net.sites[1].endpoint.association(id));
+    let state = |net: &crate::guard::net::Net| format!("{:?}", net.sites[1].endpoint.association(id));
     let before = state(&net);
     for tag in (0..32).map(|bit| right ^ (1 << bit)).chain([0, 1, u32::MAX]) {
         for bytes in tempting(tag) {

@@ -3,7 +3,7 @@
 use anabranch_core::time::{Span, Time};
 use anabranch_core::{AbortReason, AssociationEvent, Handled, PathState};
 
-use crate::net::{Net, PORT, at, config, ip};
+use crate::guard::net::{Net, PORT, at, config, ip};
 use crate::rig::craft::{INIT, INIT_ACK};
 
 /// Returns a client and a server with an address on each of these networks, of which those below `dead` carry nothing.
@@ -106,7 +106,7 @@ fn a_peer_that_does_not_answer_is_given_up_after_the_configured_time() {
 
 #[test]
 fn an_endpoint_that_has_stopped_accepting_refuses_and_goes_on() {
-    let mut net = crate::net::pair();
+    let mut net = crate::guard::net::pair();
     net.sites[1].endpoint.stop_accepting();
     let other = net.site(&[at(ip(0, 2), PORT)], None);
     net.connect(other, &[(ip(0, 2), at(ip(0, 9), PORT))], config());

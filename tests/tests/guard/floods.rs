@@ -6,7 +6,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, Discard, Guard, Handled, RateLimit};
 use anabranch_wire::{InitRepr, Tsn};
 
-use crate::net::{Net, PORT, at, config, ip};
+use crate::guard::net::{Net, PORT, at, config, ip};
 use crate::rig::craft::{COOKIE_ECHO, INIT_ACK, cookie_of, packet};
 
 /// A guard that examines a tenth of the flood.

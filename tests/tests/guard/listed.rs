@@ -3,7 +3,7 @@
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationConfig, AssociationEvent, ListedAddresses, PathState};
 
-use crate::net::{Net, PORT, at, config, ip};
+use crate::guard::net::{Net, PORT, at, config, ip};
 
 /// Returns a client with two addresses that connects over the first one only, and a server with two.
 fn listing(config: &AssociationConfig) -> Net {

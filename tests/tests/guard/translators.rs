@@ -3,7 +3,7 @@
 use anabranch_core::time::Span;
 use anabranch_core::{AssociationEvent, PathState};
 
-use crate::net::{Mapping, Net, PORT, at, config, ip};
+use crate::guard::net::{Mapping, Net, PORT, at, config, ip};
 
 const OUTSIDE: u8 = 100;
 

@@ -3,7 +3,7 @@
 use anabranch_core::AssociationEvent;
 use anabranch_core::time::Span;
 
-use crate::data_flows;
+use crate::handshake::data_flows;
 use crate::rig::association;
 use crate::rig::wires::Wires;
 

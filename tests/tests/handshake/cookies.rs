@@ -4,7 +4,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
 use anabranch_wire::{Cause, Chunk, PacketView};
 
-use crate::data_flows;
+use crate::handshake::data_flows;
 use crate::rig::craft::{ABORT, COOKIE_ACK, COOKIE_ECHO, ERROR, INIT, INIT_ACK, fix_checksum, with_tag};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};

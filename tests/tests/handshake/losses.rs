@@ -4,12 +4,12 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, PathState, SendError, SendOptions};
 use bytes::Bytes;
 
+use crate::handshake::{data_flows, read};
 use crate::rig::craft::{
     COOKIE_ACK, COOKIE_ECHO, DATA, INIT, INIT_ACK, SHUTDOWN, SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
 };
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
-use crate::{data_flows, read};
 
 /// Returns a pair that loses the first packets that begin with a chunk of this type.
 fn losing(networks: u8, kind: u8, times: u32) -> Wires {

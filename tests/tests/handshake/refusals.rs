@@ -6,10 +6,10 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
 use anabranch_wire::{Cause, Chunk, InitRepr, InitView, PacketView, Param, Tsn};
 
+use crate::handshake::{data_flows, tags};
 use crate::rig::craft::{ABORT, COOKIE_ECHO, ERROR, HEARTBEAT_ACK, INIT, INIT_ACK, packet};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{PORT, address, association, endpoint};
-use crate::{data_flows, tags};
 
 const GOOD: InitRepr = InitRepr {
     initiate_tag: 77,

@@ -5,10 +5,10 @@ use anabranch_core::{AbortReason, AssociationEvent, SendError, SendOptions};
 use anabranch_wire::{Cause, Chunk, PacketView, Param};
 use bytes::Bytes;
 
+use crate::handshake::{data_flows, read};
 use crate::rig::craft::{ABORT, COOKIE_ECHO, ERROR, SHUTDOWN_ACK, SHUTDOWN_COMPLETE, packet};
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
-use crate::{data_flows, read};
 
 fn restart_and_connect(wires: &mut Wires) {
     wires.replace(0, 7, association("sctp"));

@@ -4,10 +4,10 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, Discard, Handled};
 use anabranch_wire::{Chunk, InitRepr, PacketView, Param, SackRepr, Tsn};
 
+use crate::handshake::{data_flows, tags};
 use crate::rig::craft::{COOKIE_ACK, INIT_ACK, SHUTDOWN_COMPLETE, packet, with_tag};
 use crate::rig::wires::Wires;
 use crate::rig::{address, association};
-use crate::{data_flows, tags};
 
 const BY_PEER: AssociationEvent = AssociationEvent::Aborted(AbortReason::ByPeer);
 

@@ -4,7 +4,7 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent, AssociationId, PathAddress, Refusal, SendOptions};
 use bytes::Bytes;
 
-use crate::data_flows;
+use crate::handshake::data_flows;
 use crate::rig::craft::{COOKIE_ECHO, INIT, INIT_ACK};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};

@@ -3,10 +3,10 @@
 use anabranch_core::time::Span;
 use anabranch_wire::{Cause, Chunk, InitRepr, PacketView, Param, RawParam, Tsn};
 
+use crate::handshake::{data_flows, tags};
 use crate::rig::craft::{COOKIE_ECHO, ERROR, HEARTBEAT, HEARTBEAT_ACK, INIT_ACK, fix_checksum, packet, raw};
 use crate::rig::wires::{Packet, Wires};
 use crate::rig::{address, association};
-use crate::{data_flows, tags};
 
 /// The four pairs of high bits, with `true` if they stop the processing, and `true` if they request a report.
 const RULES: [(u8, bool, bool); 4] =

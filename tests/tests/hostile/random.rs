@@ -12,7 +12,7 @@ use anabranch_tests::duo;
 use anabranch_tests::hostile::random::Attack;
 use anabranch_tests::hostile::{Peer, Target};
 
-use crate::heap;
+use crate::{live_bytes, turn};
 
 const MESSAGES: u64 = 20_000;
 
@@ -116,7 +116,7 @@ fn check(peer: &Peer<Target>) {
 }
 
 fn run(seed: u64, messages: u64) -> Figures {
-    let before = heap::live_bytes();
+    let before = live_bytes();
     let mut peer = Peer::new(target(seed), seed).forgetful();
     let mut attack = Attack::new(seed);
     let mut figures = Figures::default();
@@ -142,7 +142,7 @@ fn run(seed: u64, messages: u64) -> Figures {
         if message % 8 == 0 {
             check(&peer);
         }
-        figures.most_heap_bytes = figures.most_heap_bytes.max(heap::live_bytes().saturating_sub(before));
+        figures.most_heap_bytes = figures.most_heap_bytes.max(live_bytes().saturating_sub(before));
     }
     assert!(figures.most_heap_bytes < MOST_HEAP_BYTES, "{figures:?}");
     figures.messages = messages;
@@ -177,7 +177,7 @@ fn setting(name: &str) -> Option<u64> {
 
 #[test]
 fn a_hostile_peer_brings_down_nothing_fills_nothing_and_draws_little() {
-    let _turn = heap::turn();
+    let _turn = turn();
     let messages = setting("ANABRANCH_HOSTILE_MESSAGES").unwrap_or(MESSAGES);
     let seeds = match setting("ANABRANCH_HOSTILE_SEED") {
         Some(seed) => seed..seed + 1,

@@ -7,7 +7,7 @@ use anabranch_core::{AbortReason, AssociationConfig, AssociationEvent, Guard};
 use anabranch_tests::duo;
 use anabranch_tests::hostile::{Peer, Target, craft};
 
-use crate::heap;
+use crate::{live_bytes, turn};
 
 /// Maximum memory of an endpoint after its association: enlarged queues.
 const LEFT_BYTES: usize = 40_000;
@@ -173,7 +173,7 @@ fn vanish(case: &Case, guard: Option<Guard>) -> Span {
     peer.wire.events.clear();
     peer.renew();
     peer.pass(Span::from_secs(1));
-    let before = heap::live_bytes();
+    let before = live_bytes();
     if !case.state.starts_with("Cookie") {
         up(&mut peer, case.role);
     }
@@ -202,14 +202,14 @@ fn vanish(case: &Case, guard: Option<Guard>) -> Span {
     assert_eq!(peer.wire.associations(), 0, "{}", case.state);
     assert!(peer.pass(Span::from_secs(3_600)).iter().all(|bytes| craft::kinds(bytes) == [craft::ABORT]));
     peer.wire.events = Vec::new();
-    let left = heap::live_bytes().saturating_sub(before);
+    let left = live_bytes().saturating_sub(before);
     assert!(left <= LEFT_BYTES, "{} ({:?}): {left} B are left", case.state, case.role);
     lived
 }
 
 #[test]
 fn an_association_whose_peer_vanishes_ends_in_every_state() {
-    let _turn = heap::turn();
+    let _turn = turn();
     for guard in [None, Some(Guard::default())] {
         for case in cases() {
             let lived = vanish(&case, guard);
@@ -220,7 +220,7 @@ fn an_association_whose_peer_vanishes_ends_in_every_state() {
 
 #[test]
 fn a_caller_that_vanishes_before_it_ever_answers_is_given_up() {
-    let _turn = heap::turn();
+    let _turn = turn();
     let mut peer = Peer::new(Target::new(config(), Some(Guard::default()), false), 1).forgetful();
     let cookie = peer.fetch_cookie().expect("a cookie");
     let echo = peer.packet(|w| w.cookie_echo(&cookie));

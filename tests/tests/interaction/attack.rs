@@ -15,8 +15,8 @@ use anabranch_wire::{
 };
 use proptest::prelude::*;
 
-use crate::op::side;
-use crate::pair::Pair;
+use crate::interaction::op::side;
+use crate::interaction::pair::Pair;
 
 /// Bytes before the chunks.
 const HEADER: usize = 12;

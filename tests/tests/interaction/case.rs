@@ -10,8 +10,8 @@ use anabranch_tests::duo::{Setup, config};
 use anabranch_tests::network::{Link, Side};
 use proptest::prelude::*;
 
-use crate::attack::{self, OnHandshake};
-use crate::op::{self, Op};
+use crate::interaction::attack::{self, OnHandshake};
+use crate::interaction::op::{self, Op};
 
 /// One side's configuration.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@ use anabranch_core::Reliability;
 use anabranch_core::time::Span;
 use anabranch_tests::network::Side;
 
-use crate::case::{Case, Ending, SideCase};
-use crate::op::Op;
-use crate::run;
+use crate::interaction::case::{Case, Ending, SideCase};
+use crate::interaction::op::Op;
+use crate::interaction::run;
 
 /// Single-path SCTP that acknowledges every packet at once and reacts to the first missing report.
 const PLAIN: &str = "sctp(trigger=1,sack-every=1,sack-delay=0)";

@@ -6,8 +6,8 @@ use anabranch_core::time::Span;
 use anabranch_core::{AbortReason, AssociationEvent};
 use anabranch_tests::network::{Packet, Side};
 
-use crate::pair::Pair;
-use crate::run::state;
+use crate::interaction::pair::Pair;
+use crate::interaction::run::state;
 
 /// Maximum time in which a side detects that its peer has disappeared.
 const SILENCE: Span = Span::from_secs(60 * 60);

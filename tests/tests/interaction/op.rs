@@ -5,7 +5,7 @@ use anabranch_core::time::Span;
 use anabranch_tests::network::Side;
 use proptest::prelude::*;
 
-use crate::attack::{self, Attack};
+use crate::interaction::attack::{self, Attack};
 
 /// One step.
 #[derive(Clone, Debug)]

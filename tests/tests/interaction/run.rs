@@ -11,11 +11,11 @@ use anabranch_tests::network::{Link, Side};
 use anabranch_tests::seeded_tls;
 use anabranch_tests::witness::Witness;
 
-use crate::attack::Attacker;
-use crate::case::{Case, Ending, Guarded};
-use crate::lost;
-use crate::op::Op;
-use crate::pair::Pair;
+use crate::interaction::attack::Attacker;
+use crate::interaction::case::{Case, Ending, Guarded};
+use crate::interaction::lost;
+use crate::interaction::op::Op;
+use crate::interaction::pair::Pair;
 
 /// Runs a case, and returns a hash of every packet.
 pub(crate) fn run(case: &Case) -> u64 {

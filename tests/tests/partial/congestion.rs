@@ -5,7 +5,7 @@ use anabranch_core::time::Span;
 use anabranch_tests::duo::Duo;
 use anabranch_tests::network::Side;
 
-use crate::rig::{
+use crate::partial::rig::{
     A, FIRST_TSN, come_to_rest, connected, lifetime, lose, rest, retransmissions, send, setup, statistics,
 };
 

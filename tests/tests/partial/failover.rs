@@ -4,7 +4,7 @@ use anabranch_core::Reliability;
 use anabranch_core::time::Span;
 use anabranch_tests::network::Side;
 
-use crate::rig::{A, come_to_rest, connected, forward_tsn, lifetime, send, setup, statistics};
+use crate::partial::rig::{A, come_to_rest, connected, forward_tsn, lifetime, send, setup, statistics};
 
 #[test]
 fn a_forward_tsn_that_a_dead_path_swallows_goes_on_another() {

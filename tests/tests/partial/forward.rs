@@ -6,7 +6,7 @@ use anabranch_tests::duo::Duo;
 use anabranch_tests::network::Side;
 use anabranch_tests::sight;
 
-use crate::rig::{
+use crate::partial::rig::{
     A, B, FIRST_TSN, come_to_rest, connected, forward_tsn, forwards, lifetime, lose, rest, retransmissions,
     send, send_on, setup, statistics,
 };

@@ -5,7 +5,7 @@ use anabranch_core::{AbandonCause, Reliability};
 use anabranch_tests::network::Side;
 use anabranch_tests::sight;
 
-use crate::rig::{
+use crate::partial::rig::{
     A, B, FIRST_TSN, abandoned, come_to_rest, connected, forwards, lifetime, lose, retransmissions, send,
     setup, statistics,
 };

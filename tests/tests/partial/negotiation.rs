@@ -8,7 +8,7 @@ use anabranch_wire::{Chunk, checksum};
 
 use anabranch_tests::sight;
 
-use crate::rig::{A, B, abandoned, forwards, lifetime, setup, statistics};
+use crate::partial::rig::{A, B, abandoned, forwards, lifetime, setup, statistics};
 
 #[test]
 fn a_peer_of_this_kind_takes_it() {

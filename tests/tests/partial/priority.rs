@@ -5,7 +5,7 @@ use anabranch_core::{AbandonCause, Reliability, SendError};
 use anabranch_tests::duo::Duo;
 use anabranch_tests::network::Side;
 
-use crate::rig::{A, abandoned, come_to_rest, connected, send, setup, statistics};
+use crate::partial::rig::{A, abandoned, come_to_rest, connected, send, setup, statistics};
 
 /// Returns a pair in which A's send buffer holds ten messages of 1000 bytes.
 fn duo() -> Duo {

@@ -7,7 +7,7 @@ use anabranch_tests::capricious;
 use anabranch_tests::duo::{Duo, Setup, config};
 use anabranch_tests::network::Side;
 
-use crate::rig::{A, lifetime, retransmissions, send_on, statistics};
+use crate::partial::rig::{A, lifetime, retransmissions, send_on, statistics};
 
 fn schemes() -> impl Iterator<Item = String> {
     let presets = PRESETS.iter().map(|preset| preset.name.to_owned());

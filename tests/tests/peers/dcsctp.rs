@@ -1,7 +1,7 @@
 //! Interoperation with dcSCTP.
 
-use crate::dcsctp_host::Dcsctp;
-use crate::exchange::exchange;
+use crate::peers::dcsctp_host::Dcsctp;
+use crate::peers::exchange::exchange;
 
 const LOSS: f64 = 0.03;
 

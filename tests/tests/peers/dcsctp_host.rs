@@ -14,7 +14,7 @@ use dcsctp::api::{
     self, DcSctpSocket, ErrorKind, LifecycleId, Options, SendOptions, SocketEvent, SocketTime,
 };
 
-use crate::exchange::{Peer, Task};
+use crate::peers::exchange::{Peer, Task};
 use crate::rig::PORT;
 use crate::rig::messages::Inbox;
 

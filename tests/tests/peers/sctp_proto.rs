@@ -1,7 +1,7 @@
 //! Interoperation with sctp-proto.
 
-use crate::exchange::exchange;
-use crate::sctp_proto_host::SctpProto;
+use crate::peers::exchange::exchange;
+use crate::peers::sctp_proto_host::SctpProto;
 
 const LOSS: f64 = 0.03;
 

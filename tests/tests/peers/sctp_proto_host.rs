@@ -16,7 +16,7 @@ use sctp_proto::{
     PayloadProtocolIdentifier, ReliabilityType, ServerConfig, TransportConfig,
 };
 
-use crate::exchange::{Peer, Task};
+use crate::peers::exchange::{Peer, Task};
 use crate::rig::PORT;
 use crate::rig::messages::{Inbox, Message};
 

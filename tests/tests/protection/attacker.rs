@@ -7,7 +7,7 @@ use anabranch_tests::duo::{Duo, PORT, Setup};
 use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{ChunkType, DataFlags, DataRepr, Header, SackRepr, Ssn, StreamId, Tsn};
 
-use crate::rig::{
+use crate::protection::rig::{
     DTLS, data_flows, dropped, inject, inject_from, plain, protected, setup, shape, with_checksum, write,
 };
 

@@ -10,7 +10,7 @@ use anabranch_tests::managed::{Managed, protecting};
 use anabranch_tests::network::{Packet, Side};
 use anabranch_wire::{Cause, Chunk, PacketView};
 
-use crate::rig::{guarded, inject, plain};
+use crate::protection::rig::{guarded, inject, plain};
 
 const INIT: u8 = 1;
 const COOKIE_ECHO: u8 = 10;

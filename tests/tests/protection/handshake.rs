@@ -12,7 +12,7 @@ use anabranch_tests::network::Side;
 use anabranch_wire::{Cause, Chunk, DataFlags, DataRepr, PacketView, Param, ParamType, Ssn, StreamId, Tsn};
 use bytes::Bytes;
 
-use crate::rig::{
+use crate::protection::rig::{
     agreed, association, cipher, data_flows, dropped, inject, install, plain, protected, setup, shape, wanted,
 };
 

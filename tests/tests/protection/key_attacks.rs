@@ -15,7 +15,7 @@ use anabranch_tests::network::{Link, Side};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::rig::{inject, with_checksum};
+use crate::protection::rig::{inject, with_checksum};
 
 /// Returns a message of TLS records for this epoch.
 fn records(epoch: u8, records: &[u8]) -> Bytes {

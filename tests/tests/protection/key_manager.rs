@@ -10,7 +10,7 @@ use anabranch_tests::duo::Setup;
 use anabranch_tests::managed::{Managed, protecting};
 use anabranch_tests::network::{Link, Side};
 
-use crate::rig::{DTLS, shape};
+use crate::protection::rig::{DTLS, shape};
 
 fn few_records(records: u64) -> KeyPolicy {
     KeyPolicy { rekey_records: records, peer_burst: 1_000, ..KeyPolicy::default() }

@@ -7,7 +7,7 @@ use anabranch_dtls::CipherSuite;
 use anabranch_tests::duo::{Duo, Setup};
 use anabranch_tests::network::{Packet, Side};
 
-use crate::rig::{
+use crate::protection::rig::{
     DTLS, ENVELOPE, agreed, arrives, association, cipher, data_flows, install, protected, setup, shape,
 };
 

@@ -17,7 +17,7 @@ use anabranch_tests::managed::{Managed, protecting, restarting};
 use anabranch_tests::network::{Link, Packet, Side};
 use anabranch_wire::{ChunkType, DtlsUse, Header, NoSpace, PacketWriter};
 
-use crate::rig::{DTLS, dropped, guarded, inject, inject_from, shape, with_checksum, write};
+use crate::protection::rig::{DTLS, dropped, guarded, inject, inject_from, shape, with_checksum, write};
 
 /// Chunk types of unprotected packets.
 const INIT: u8 = 1;

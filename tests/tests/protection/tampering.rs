@@ -18,7 +18,7 @@ use anabranch_tests::rewriting::{Change, InitField, Rewrite, Rewriter, rewrites_
 use anabranch_wire::{DtlsUse, PacketView, PacketWriter};
 use proptest::prelude::*;
 
-use crate::rig::{agreed, association, cipher, inject, plain};
+use crate::protection::rig::{agreed, association, cipher, inject, plain};
 
 const STREAMS: u16 = 16;
 

@@ -1,7 +1,5 @@
 //! Jobs from scenario texts.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
-
 use std::path::PathBuf;
 use std::sync::Arc;
 

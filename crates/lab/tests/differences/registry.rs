@@ -6,7 +6,7 @@ use anabranch_schemes::registry::{COMPONENTS, Kind, PRESETS, Parameter, Value};
 use rayon::prelude::*;
 
 use crate::common::run;
-use crate::scenarios::SCENARIOS;
+use crate::differences::scenarios::SCENARIOS;
 
 /// Settings to compare: one and its others, at least one of which has to differ from it.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use anabranch_net::{
 };
 use tokio::runtime::Runtime;
 
-use crate::rig::{
+use crate::loopback::rig::{
     any_port, client, client_in, expect, in_both_modes, ip, on, peer, protection, quick, send, server,
     server_in, within,
 };

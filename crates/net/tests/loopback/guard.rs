@@ -9,7 +9,7 @@ use anabranch_net::{
     PathAddress, PathError, PathState, Peer, Protection,
 };
 
-use crate::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
+use crate::loopback::rig::{any_port, client, expect, ip, peer, quick, send, server, within};
 
 #[tokio::test]
 async fn two_clients_at_one_address_with_one_sctp_port_are_two() {

@@ -9,7 +9,7 @@ use anabranch_tests::hostile::random::Attack;
 use anabranch_tests::hostile::udp::Socket;
 use anabranch_tests::hostile::{HandshakeError, Peer, craft};
 
-use crate::rig::{any_port, client, expect, peer, quick, send, server, within};
+use crate::loopback::rig::{any_port, client, expect, peer, quick, send, server, within};
 
 const MESSAGES: usize = 2_000;
 

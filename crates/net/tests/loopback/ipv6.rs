@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anabranch_net::{Association, Host, PathAddress, PathState, Peer, Protection};
 
-use crate::rig::{any_port, client, expect, in_both_modes, peer, protection, quick, send, within};
-use crate::transfer::transfer;
+use crate::loopback::rig::{any_port, client, expect, in_both_modes, peer, protection, quick, send, within};
+use crate::loopback::transfer::transfer;
 use anabranch_tests::credentials::Mode;
 
 const LENGTH: usize = 2 << 20;

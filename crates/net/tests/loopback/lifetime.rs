@@ -7,7 +7,9 @@ use anabranch_net::{
     PathError, Peer, Protection, RecvError, SendOptions,
 };
 
-use crate::rig::{Duo, any_port, client, expect, in_both_modes, ip, on, peer, quick, send, server, within};
+use crate::loopback::rig::{
+    Duo, any_port, client, expect, in_both_modes, ip, on, peer, quick, send, server, within,
+};
 
 #[tokio::test]
 async fn each_side_can_end_it_gracefully() {

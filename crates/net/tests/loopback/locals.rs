@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_net::{Association, LocalError, PathState};
 
-use crate::rig::{Duo, any_port, expect, in_both_modes, ip, quick, send, within};
+use crate::loopback::rig::{Duo, any_port, expect, in_both_modes, ip, quick, send, within};
 
 const PIECE_BYTES: usize = 16 << 10;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anabranch_net::{BufferGrowth, Host, PathState, Protection, SendError, SendOptions};
 use bytes::Bytes;
 
-use crate::rig::{Duo, any_port, echo, expect, next, on, peer, quick, send, within};
+use crate::loopback::rig::{Duo, any_port, echo, expect, next, on, peer, quick, send, within};
 
 #[tokio::test]
 async fn messages_go_both_ways() {
@@ -115,9 +115,10 @@ async fn what_cannot_be_sent_is_refused_with_a_reason() {
 async fn both_ends_use_as_many_streams_as_the_one_that_has_fewer() {
     let (mut many, mut few) = (quick(), quick());
     (many.streams, few.streams) = (10, 3);
-    let server = crate::rig::server(&[1], few);
-    let client = crate::rig::client(&[11]);
-    let ours = within(client.connect(crate::rig::peer(&client, &server), many)).await.expect("connected");
+    let server = crate::loopback::rig::server(&[1], few);
+    let client = crate::loopback::rig::client(&[11]);
+    let ours =
+        within(client.connect(crate::loopback::rig::peer(&client, &server), many)).await.expect("connected");
     let theirs = within(server.accept()).await.expect("accepted");
     assert_eq!((ours.streams(), theirs.streams()), (3, 3));
 }

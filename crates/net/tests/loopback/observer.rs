@@ -12,7 +12,7 @@ use anabranch_net::{
     CloseReason, Datagram, DatagramOutcome, Host, Observer, Protection, SendOptions, Started,
 };
 
-use crate::rig::{any_port, echo, next, peer, quick, within};
+use crate::loopback::rig::{any_port, echo, next, peer, quick, within};
 
 /// All observed events.
 #[derive(Debug, Default)]

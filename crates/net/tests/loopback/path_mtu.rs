@@ -5,7 +5,7 @@ use std::time::Duration;
 use anabranch_net::SendOptions;
 use bytes::Bytes;
 
-use crate::rig::{Duo, quick, within};
+use crate::loopback::rig::{Duo, quick, within};
 
 /// Returns the known MTU of the first path once `enough` accepts it.
 async fn found(duo: &Duo, enough: impl Fn(usize) -> bool) -> usize {

@@ -21,7 +21,7 @@ use anabranch_tests::rewriting::{Change, InitField, Rewrite, Rewriter};
 use anabranch_tests::seen_keys::SeenKeys;
 use anabranch_wire::PacketView;
 
-use crate::rig::{any_port, expect, ip, next, peer, quick, send, within};
+use crate::loopback::rig::{any_port, expect, ip, next, peer, quick, send, within};
 
 const DATA: u8 = 0;
 const COOKIE_ECHO: u8 = 10;

@@ -6,7 +6,7 @@ use anabranch_net::{Association, ConnectError, Host, HostBuilder, Protection, Re
 use anabranch_tests::credentials::{credentials, identity};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::rig::{any_port, expect, peer, quick, send, within};
+use crate::loopback::rig::{any_port, expect, peer, quick, send, within};
 
 fn keeping(own: u8, peer: u8) -> Protection {
     Protection::dtls(credentials(own, &[peer])).with_restart()

@@ -9,7 +9,7 @@ use anabranch_net::{Association, PathAddress, Peer, SendOptions};
 use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 
-use crate::rig::{Duo, any_port, client_in, in_both_modes, ip, quick, server_in, within};
+use crate::loopback::rig::{Duo, any_port, client_in, in_both_modes, ip, quick, server_in, within};
 
 /// Bytes of a transfer; fewer in a build without optimisation.
 const TRANSFER: usize = if cfg!(debug_assertions) { 8 << 20 } else { 64 << 20 };

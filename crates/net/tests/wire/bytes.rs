@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anabranch_relay::Direction;
 
-use crate::rig::{Link, Wire, in_both_modes, transfer, usual, within};
+use crate::wire::rig::{Link, Wire, in_both_modes, transfer, usual, within};
 use anabranch_tests::credentials::Mode;
 
 const LINKS: [Link; 2] =

@@ -8,7 +8,7 @@ use anabranch_net::{AbortReason, CloseReason, PathState, RecvError, SendOptions}
 use anabranch_relay::Direction;
 use anabranch_sim::LinkChange;
 
-use crate::rig::{Link, SEEN, Wire, at_share, in_both_modes, transfer, usual, within};
+use crate::wire::rig::{Link, SEEN, Wire, at_share, in_both_modes, transfer, usual, within};
 
 /// Round-trip times of 4 and 10 ms, and a loss of 0.1 %.
 const FAST: [Link; 2] =

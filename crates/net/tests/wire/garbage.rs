@@ -10,7 +10,7 @@ use anabranch_core::Discard;
 use anabranch_tests::hostile::craft::fix_checksum;
 use fastrand::Rng;
 
-use crate::rig::{Link, Wire, in_both_modes, transfer, usual};
+use crate::wire::rig::{Link, Wire, in_both_modes, transfer, usual};
 
 const LINKS: [Link; 2] =
     [Link { mbps: 60, delay_ms: 2, loss: 0.001 }, Link { mbps: 40, delay_ms: 5, loss: 0.001 }];

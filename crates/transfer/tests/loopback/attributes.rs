@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anabranch_transfer::{OnClash, SendSource, ServerOptions};
 
-use crate::support::{Serving, run};
+use crate::loopback::support::{Serving, run};
 
 fn set(path: &Path, mode: u32, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);

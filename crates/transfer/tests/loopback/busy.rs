@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anabranch_transfer::{OnClash, SendSource, ServerOptions};
 
-use crate::support::{PART_ENDING, Serving, folder, identity, names, noise, rate, run, unfinished};
+use crate::loopback::support::{PART_ENDING, Serving, folder, identity, names, noise, rate, run, unfinished};
 
 const BYTES: usize = 6 << 20;
 /// Longer than several attempts of the receiver, and shorter than its time limit.

@@ -7,9 +7,9 @@ use anabranch_transfer::{
     Accept, Catalogue, Offering, OnClash, Report, Request, SendSource, Timeouts, TransferError, pull,
 };
 
-use crate::failures::Rogue;
-use crate::requests::{fetch, fetch_from, file};
-use crate::support::{connect, folder, listener, names, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::requests::{fetch, fetch_from, file};
+use crate::loopback::support::{connect, folder, listener, names, run};
 
 /// Returns a catalogue of `film.mkv` with 1000 B, of `photos` with two files of 300 B in total, and of a stream.
 async fn catalogue() -> Catalogue {

@@ -15,8 +15,10 @@ use anabranch_transfer::{
 };
 use tempfile::TempDir;
 
-use crate::failures::Rogue;
-use crate::support::{Events, Serving, connect, folder, identity, listener, names, noise, rate, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{
+    Events, Serving, connect, folder, identity, listener, names, noise, rate, run,
+};
 
 const DELETE: Wishes = Wishes { on_clash: OnClash::Overwrite, checksum: false, dry_run: false, delete: true };
 

@@ -11,7 +11,7 @@ use anabranch_transfer::protocol::{
 };
 use anabranch_transfer::{Allow, Hash, OnClash, SendSource, SenderId, ServerOptions, TransferError};
 
-use crate::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
+use crate::loopback::support::{PART_ENDING, Serving, connect, folder, identity, names, noise, rate, run};
 
 #[test]
 fn a_clash_is_settled_as_the_receiver_wants() {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anabranch_transfer::{Event, Filters, OnClash, Rule, SendSource, ServerOptions, Wishes};
 
-use crate::deletion::send;
-use crate::support::{Serving, run};
+use crate::loopback::deletion::send;
+use crate::loopback::support::{Serving, run};
 
 const KINDS: [&str; 3] = ["file", "folder", "link"];
 

@@ -7,8 +7,8 @@ use anabranch_net::SendOptions;
 use anabranch_transfer::protocol::{FileTime, Kind, Message, Offer, Reason, Terms};
 use anabranch_transfer::{Deadlines, OnClash, SendSource, ServerOptions};
 
-use crate::failures::Rogue;
-use crate::support::{Serving, names, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{Serving, names, run};
 
 const FILE: Kind = Kind::File { size_bytes: 3 << 20, first: None };
 

@@ -9,8 +9,8 @@ use anabranch_transfer::{
     Accept, OnClash, Report, Request, SendSource, ServerOptions, Timeouts, TransferError, pull,
 };
 
-use crate::failures::Rogue;
-use crate::support::{Serving, connect, folder, names, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{Serving, connect, folder, names, run};
 
 /// Creates a folder `tree` with a file, a folder, a link to each of them, one that leads out and one to its own folder.
 fn tree() -> tempfile::TempDir {

@@ -9,8 +9,8 @@ use anabranch_transfer::{
     Sender, Server, ServerOptions, Store, Timeouts, Totals, TransferError, Wishes, pull, push,
 };
 
-use crate::failures::Rogue;
-use crate::support::{Events, Serving, connect, folder, identity, names, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{Events, Serving, connect, folder, identity, names, run};
 
 async fn send(serving: &Serving, sources: Vec<SendSource>, wishes: Wishes) -> (Totals, Events) {
     let events = Events::default();
@@ -37,7 +37,7 @@ async fn fetch(serving: &Serving, request: &Request, store: Store) -> (Totals, E
 /// Starts a server that leaves clashes to the sender unless `decided` is set.
 fn serving(decided: Option<OnClash>) -> Serving {
     let mut serving = Serving::usual();
-    let (host, store) = (crate::support::listener(), folder(serving.dir.path(), OnClash::Refuse));
+    let (host, store) = (crate::loopback::support::listener(), folder(serving.dir.path(), OnClash::Refuse));
     let server = Server::new(store, ServerOptions { on_clash: decided, ..ServerOptions::default() });
     let (accepting, serving_too) = (host.clone(), server.clone());
     tokio::spawn(async move {
@@ -208,7 +208,7 @@ fn what_is_excluded_is_neither_sent_nor_fetched() {
 #[test]
 fn a_server_that_offers_what_was_excluded_is_not_believed() {
     run(async {
-        let (host, to) = (crate::support::listener(), tempfile::tempdir().expect("a folder"));
+        let (host, to) = (crate::loopback::support::listener(), tempfile::tempdir().expect("a folder"));
         let accept = Accept::names(["d"]).expect("names").with_filters(filters(&[(false, "*.o")]));
         let store = folder(to.path(), OnClash::Refuse);
         let fetches = async {
@@ -279,7 +279,7 @@ fn what_was_recorded_is_compared_all_the_same_where_that_is_asked() {
 #[test]
 fn files_that_are_brought_to_the_disk_one_by_one_arrive_as_well() {
     run(async {
-        let (dir, host) = (tempfile::tempdir().expect("a folder"), crate::support::listener());
+        let (dir, host) = (tempfile::tempdir().expect("a folder"), crate::loopback::support::listener());
         let to =
             Folder::open(dir.path(), OnClash::Refuse).expect("a folder").with_durability(Durability::Each);
         let server = Server::new(Store::Folder(to), ServerOptions::default());

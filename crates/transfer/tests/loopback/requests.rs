@@ -11,8 +11,8 @@ use anabranch_transfer::{
     Accept, Allow, OnClash, Pipe, Report, SendSource, ServerOptions, Store, Timeouts, TransferError, pull,
 };
 
-use crate::failures::Rogue;
-use crate::support::{Serving, connect, folder, listener, names, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{Serving, connect, folder, listener, names, run};
 
 pub(crate) fn file(size_bytes: u64) -> Kind {
     Kind::File { size_bytes, first: None }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anabranch_net::Association;
 use anabranch_transfer::{OnClash, Report, SendSource, Sender, ServerOptions, Timeouts, TransferError, push};
 
-use crate::support::{
+use crate::loopback::support::{
     JOURNAL_ENDING, PART_ENDING, Serving, connect, in_both_modes, names, noise, rate, run, unfinished, until,
 };
 
@@ -119,7 +119,7 @@ fn a_fetch_goes_on_over_another_association() {
             std::future::pending::<()>().await;
         };
         let (ended, totals, events) = tokio::select! {
-            fetched = serving.fetch(&["file"], crate::support::folder(to.path(), OnClash::Refuse)) => fetched,
+            fetched = serving.fetch(&["file"], crate::loopback::support::folder(to.path(), OnClash::Refuse)) => fetched,
             () = cut => unreachable!(),
         };
         ended.expect("fetched");

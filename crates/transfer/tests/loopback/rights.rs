@@ -10,8 +10,8 @@ use anabranch_transfer::{
 };
 use tempfile::TempDir;
 
-use crate::failures::Rogue;
-use crate::support::{Events, Serving, connect, folder, listener, names, noise, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{Events, Serving, connect, folder, listener, names, noise, run};
 
 /// Starts a server whose peers have these rights.
 fn serving(dir: TempDir, options: ServerOptions, rights: Rights) -> Serving {

@@ -9,8 +9,10 @@ use anabranch_net::SendOptions;
 use anabranch_transfer::protocol::{Answer, FileTime, Kind, Message, Offer, Outcome, Reason};
 use anabranch_transfer::{BLOCK_BYTES, Hash, OnClash, SendSource, SenderId, ServerOptions};
 
-use crate::failures::Rogue;
-use crate::support::{JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished, until};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{
+    JOURNAL_ENDING, PART_ENDING, Serving, names, noise, rate, run, unfinished, until,
+};
 
 const MIB: usize = BLOCK_BYTES as usize;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anabranch_transfer::{OnClash, SendSource, ServerOptions};
 
-use crate::support::{Serving, names, noise, run};
+use crate::loopback::support::{Serving, names, noise, run};
 
 #[test]
 #[cfg(target_os = "linux")]

@@ -11,8 +11,8 @@ use anabranch_transfer::{
 };
 use tokio::time::Instant;
 
-use crate::failures::Rogue;
-use crate::support::{Serving, connect, folder, identity, listener, names, run};
+use crate::loopback::failures::Rogue;
+use crate::loopback::support::{Serving, connect, folder, identity, listener, names, run};
 
 const SILENCE: Duration = Duration::from_secs(1);
 /// The deadlines, with a large margin for a busy machine.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anabranch_transfer::{OnClash, Pipe, SendSource, Store};
 
-use crate::support::{Serving, folder, names, noise, run};
+use crate::loopback::support::{Serving, folder, names, noise, run};
 
 #[test]
 fn a_tree_arrives_with_times_and_permissions() {

@@ -5,6 +5,5 @@
     reason = "a test prints why it is left out, and its figures for `--nocapture`"
 )]
 
-mod heap;
 mod random;
 mod vanishing;

@@ -9,6 +9,4 @@ mod listed;
 mod many;
 mod net;
 mod replays;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod translators;

@@ -8,7 +8,5 @@
 mod dcsctp;
 mod dcsctp_host;
 mod exchange;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod sctp_proto;
 mod sctp_proto_host;

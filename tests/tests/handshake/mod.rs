@@ -7,8 +7,6 @@ mod losses;
 mod packets;
 mod refusals;
 mod restart;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod tags;
 mod undelivered;
 mod unknown;
@@ -17,7 +15,7 @@ use anabranch_core::SendOptions;
 use anabranch_core::time::Span;
 use bytes::Bytes;
 
-use rig::wires::{Node, Wires};
+use crate::rig::wires::{Node, Wires};
 
 /// Sends a message in each direction, and checks that both arrive.
 fn data_flows(wires: &mut Wires) {

@@ -3,16 +3,14 @@
 mod corpus;
 mod mutation;
 mod parameters;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod sacks;
 
 use anabranch_core::time::Span;
 use anabranch_core::{Association, SendOptions};
 use bytes::Bytes;
 
-use rig::craft::{DATA, SACK};
-use rig::wires::{Packet, Wires};
+use crate::rig::craft::{DATA, SACK};
+use crate::rig::wires::{Packet, Wires};
 
 /// Two endpoints in the middle of a transfer from the first to the second. A chunk is missing, so the receiver holds data that it
 /// cannot deliver, and the sender has received no acknowledgement.

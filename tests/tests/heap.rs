@@ -1,4 +1,8 @@
-//! Memory of an endpoint, counted by the allocator.
+//! Tests that count the memory of the process. They need an allocator and a process of their own, and take turns.
+
+mod hostile;
+mod memory;
+mod rig;
 
 use std::alloc::System;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +15,7 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Lock of the heap counts, which all tests of the process share.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits until no other test runs.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

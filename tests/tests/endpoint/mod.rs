@@ -22,8 +22,6 @@ mod net;
 mod nr_sack;
 mod pacing;
 mod paths;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod rules;
 mod sack_fields;
 mod shutdown;

@@ -1,0 +1,15 @@
+//! Tests of scenarios and runs.
+
+mod common;
+mod components;
+mod determinism;
+mod differences;
+mod fingerprint;
+mod impairments;
+mod live_links;
+mod message_flows;
+mod physics;
+mod protected;
+mod stopping;
+mod trace_parts;
+mod video_flows;

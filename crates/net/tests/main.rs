@@ -1,0 +1,9 @@
+//! Tests of hosts on real sockets. The one that counts memory of its process is `strangers.rs`.
+
+mod clock;
+mod flood;
+mod interfaces;
+mod loopback;
+mod namespace;
+mod refusals;
+mod wire;

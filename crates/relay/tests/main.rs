@@ -1,0 +1,4 @@
+//! Tests of relays.
+
+mod driver;
+mod simulator;

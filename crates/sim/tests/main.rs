@@ -1,0 +1,7 @@
+//! Tests of the network. The one that counts allocations of its process is `allocation.rs`.
+
+mod ahead;
+mod impairments;
+mod queues;
+mod traces;
+mod wireshark;

@@ -1,0 +1,13 @@
+//! Tests of the protocol that cross crates. Tests that count allocations of their whole process are in `heap.rs`.
+
+mod asconf;
+mod bad_input;
+mod endpoint;
+mod guard;
+mod handshake;
+mod interaction;
+mod partial;
+mod peers;
+mod protection;
+mod rig;
+mod wireshark;
