@@ -113,6 +113,18 @@ pub enum T3Restart {
     Any,
 }
 
+/// Fate of a copy that is in flight when another copy of its chunk is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFate {
+    /// Unknown: the copy leaves the flight at a duplicate report, at the next delivery on its path, or at T3. The acknowledgement
+    /// credits the copy on the path of the SACK, else the latest.
+    Unjudged,
+    /// Delivered if the peer reports a duplicate, and lost if later packets of the path overtake the copy by the packet or the time
+    /// threshold of RFC 9002 section 6.1. Judged once the peer has reported a duplicate, because some peers report none. The
+    /// acknowledgement credits the copy whose round trip is plausible.
+    Judged,
+}
+
 /// When the loss of an acknowledgement that a gap block gave is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reneging {
@@ -246,6 +258,8 @@ pub struct Profile {
     pub reneging: Reneging,
     /// T3 restart rule.
     pub t3_restart: T3Restart,
+    /// Fate of redundant copies.
+    pub copy_fate: CopyFate,
     /// Whether new data may leave in the send opportunity that a T3 expiry opens.
     pub timeout_opens_new_data: bool,
     /// Window decay of an idle path.
@@ -341,6 +355,7 @@ impl Profile {
             recovery_point: RecoveryPoint::HighestOutstanding,
             reneging: Reneging::AfterLongestRto,
             t3_restart: T3Restart::OwnEarliest,
+            copy_fate: CopyFate::Unjudged,
             timeout_opens_new_data: true,
             idle_decay: IdleDecay::Rfc9260,
             window_unit: WindowUnit::Payload,

@@ -2,6 +2,7 @@
 
 mod common;
 mod components;
+mod copies;
 mod determinism;
 mod differences;
 mod fingerprint;

@@ -234,6 +234,7 @@ impl Session {
             bytes: bytes(M),
             stamps: SendStamps { sent_at: self.some_time_ago(), ..SendStamps::default() },
             sent_once: self.below(2) == 0,
+            certain: self.below(2) == 0,
             cumulative: self.below(2) == 0,
             sack_path: (self.below(2) == 0).then(|| self.any_path()),
         }

@@ -399,11 +399,11 @@ mod tests {
     fn recovery_point_outlives_recovery_and_a_lower_one_is_forgotten() {
         let rule = RecoveryPoint::HighestOutstandingUnlessLower;
         let mut paths = active(1, Profile { recovery_point: rule, ..Profile::rfc9260() });
-        paths.begin_recovery(id(0), 20);
+        paths.begin_recovery(id(0), 20, Time::ZERO);
         assert_eq!(paths.facts(id(0)).recovery_point, Some(20));
         paths.end_recovery(id(0));
         assert_eq!((paths.facts(id(0)).recovery_point, paths[id(0)].recovery.point), (None, 20));
-        paths.begin_recovery(id(0), 10);
+        paths.begin_recovery(id(0), 10, Time::ZERO);
         assert_eq!((paths.facts(id(0)).recovery_point, paths[id(0)].recovery.point), (Some(0), 0));
     }
 

@@ -3,6 +3,7 @@
 use crate::path_id::PathId;
 use crate::paths::Paths;
 use crate::profile::RecoveryPoint;
+use crate::time::Time;
 
 /// Fast-recovery state of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,12 +14,15 @@ pub(crate) struct PathRecovery {
     highest_point: u64,
     /// Set by the latest fast-retransmit event: the path lost something and may send one packet beyond its window.
     lost_in_event: bool,
+    /// Time of the latest cut.
+    cut_at: Option<Time>,
 }
 
 impl Paths {
     /// Begins fast recovery: the window was cut for losses up to the highest TSN that is outstanding on the path.
-    pub(crate) fn begin_recovery(&mut self, id: PathId, highest: u64) {
+    pub(crate) fn begin_recovery(&mut self, id: PathId, highest: u64, now: Time) {
         let recovery = &mut self.paths[id.index()].recovery;
+        recovery.cut_at = Some(now);
         let forgotten = self.profile.recovery_point == RecoveryPoint::HighestOutstandingUnlessLower
             && highest < recovery.highest_point;
         if forgotten {
@@ -28,6 +32,11 @@ impl Paths {
             recovery.point = highest;
         }
         self.facts[id.index()].recovery_point = Some(recovery.point);
+    }
+
+    /// Returns `true` if the window was not cut since a packet left the path at this time: its loss is not answered yet.
+    pub(crate) fn is_uncut_since(&self, id: PathId, sent_at: Time) -> bool {
+        self.paths[id.index()].recovery.cut_at.is_none_or(|cut_at| sent_at > cut_at)
     }
 
     /// Ends fast recovery. Losses up to the recovery point still belong to the window that was cut.

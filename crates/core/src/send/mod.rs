@@ -11,6 +11,7 @@ mod limited;
 mod lost;
 mod missing;
 mod options;
+mod orphans;
 mod outstanding;
 mod partial;
 mod path_bytes;
@@ -26,11 +27,12 @@ pub(crate) use delivery::Delivered;
 pub(crate) use limited::{MessageKey, Progress};
 pub(crate) use lost::LostList;
 pub use options::{AbandonCause, Reliability, SendOptions};
+pub(crate) use orphans::{LatestDelivered, Orphan};
 pub(crate) use outstanding::{Chunk, ChunkState, Outstanding, Transmission};
 pub(crate) use partial::{PartialReliability, Support};
 pub(crate) use path_bytes::PathBytes;
 pub(crate) use queue::{Draft, Refused, SendQueue};
-pub(crate) use sender::{Admitted, Left, Loss, Orphan, Sender};
+pub(crate) use sender::{Admitted, Left, Loss, Sender};
 pub(crate) use skipped::Skipped;
 
 #[cfg(test)]

@@ -7,7 +7,6 @@
 //! given up [`abandon_chunk`](Sender::abandon_chunk)). All totals follow from the chunks' states; [`check`](Sender::check) counts
 //! them anew.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use anabranch_wire::DATA_HEADER_LEN;
@@ -18,6 +17,7 @@ use crate::path_id::{MAX_PATHS, PathId, PathSet};
 use crate::policy::{AssociationFacts, DeliverySample, HeadOfLine, Limiter, LossCause, SendStamps};
 use crate::profile::Profile;
 use crate::send::delivery::{Delivered, Delivery};
+use crate::send::orphans::{LatestDelivered, Orphan, Orphans};
 use crate::send::partial::ForwardTsnState;
 use crate::send::peer_window::{PeerWindow, WindowProbe};
 use crate::send::{
@@ -27,20 +27,10 @@ use crate::send::{
 use crate::time::{Span, Time};
 use crate::units::{ChunkBytes, WindowBytes};
 
-/// A copy of a chunk that another copy's acknowledgement has settled: it is on its way all the same, and counts as in flight
-/// until it is reported as a duplicate, until something sent after it on its path is acknowledged, or until T3 expires.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Orphan {
-    pub(crate) tsn: u64,
-    pub(crate) bytes: ChunkBytes,
-    pub(crate) stamps: SendStamps,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct SenderPath {
     pub(super) bytes: PathBytes,
-    /// In the order in which they were sent.
-    orphans: VecDeque<Orphan>,
+    orphans: Orphans,
     /// Transmission records that name this path.
     transmissions: u32,
     delivery: Delivery,
@@ -579,7 +569,7 @@ impl Sender {
                 path.bytes.in_flight -= copy.bytes;
                 return;
             }
-            path.orphans.push_back(Orphan { tsn, bytes: copy.bytes, stamps: copy.stamps });
+            path.orphans.push(tsn, copy.bytes, copy.stamps);
         });
     }
 
@@ -682,44 +672,44 @@ impl Sender {
 
     /// Something sent at `sent_at` has arrived on this path: what left before it and was not reported is gone.
     pub(crate) fn end_overtaken_orphans(&mut self, path: PathId, sent_at: Time) {
-        while self.paths[path.index()].orphans.front().is_some_and(|o| o.stamps.sent_at < sent_at) {
-            self.end_first_orphan(path);
+        let counts = self.path_mut(path);
+        while let Some(orphan) = counts.orphans.pop_sent_before(sent_at) {
+            counts.bytes.in_flight -= orphan.bytes;
         }
+    }
+
+    /// Counts the packets of a SACK that have overtaken orphans of the path.
+    pub(crate) fn count_overtaken_orphans(&mut self, path: PathId, delivered: &LatestDelivered) {
+        self.paths[path.index()].orphans.count_overtaken(delivered);
+    }
+
+    /// Takes an orphan that later packets have overtaken, and that is lost by the thresholds of [`Orphans::pop_lost`].
+    pub(crate) fn lose_orphan(&mut self, path: PathId, now: Time, longest: Span) -> Option<Orphan> {
+        let counts = self.path_mut(path);
+        let orphan = counts.orphans.pop_lost(now, longest)?;
+        counts.bytes.in_flight -= orphan.bytes;
+        counts.bytes.lost += orphan.bytes;
+        Some(orphan)
     }
 
     /// T3 expired on the path, or it is gone.
     pub(crate) fn end_orphans(&mut self, path: PathId) {
-        while !self.paths[path.index()].orphans.is_empty() {
-            self.end_first_orphan(path);
-        }
-    }
-
-    fn end_first_orphan(&mut self, path: PathId) {
         let counts = self.path_mut(path);
-        if let Some(orphan) = counts.orphans.pop_front() {
+        while let Some(orphan) = counts.orphans.pop() {
             counts.bytes.in_flight -= orphan.bytes;
         }
     }
 
     /// The peer reported the orphan as a duplicate, so it has arrived. Its bytes stay in flight until [`settle`](Self::settle).
     pub(crate) fn take_orphan(&mut self, path: PathId, tsn: u64) -> Option<Orphan> {
-        let orphans = &mut self.paths[path.index()].orphans;
-        orphans.iter().position(|orphan| orphan.tsn == tsn).and_then(|at| orphans.remove(at))
+        self.paths[path.index()].orphans.take(tsn)
     }
 
     /// The acknowledgement that made them orphans was taken back: their flights are over.
     fn forget_orphans_of(&mut self, tsn: u64) {
         for (index, path) in self.paths.iter_mut().enumerate() {
-            let SenderPath { bytes, orphans, .. } = path;
-            let before = orphans.len();
-            orphans.retain(|orphan| {
-                let other = orphan.tsn != tsn;
-                if !other {
-                    bytes.in_flight -= orphan.bytes;
-                }
-                other
-            });
-            if orphans.len() < before {
+            while let Some(orphan) = path.orphans.take(tsn) {
+                path.bytes.in_flight -= orphan.bytes;
                 self.changed.insert(PathId::new(index));
             }
         }

@@ -61,6 +61,7 @@ mod tests {
             bytes: ChunkBytes::new(1468),
             stamps: SendStamps { sent_at: at(sent_ms), ..SendStamps::default() },
             sent_once,
+            certain: sent_once,
             cumulative: true,
             sack_path: Some(PathId::new(0)),
         }

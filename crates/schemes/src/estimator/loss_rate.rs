@@ -60,6 +60,7 @@ mod tests {
             bytes: bytes(M),
             stamps: SendStamps::default(),
             sent_once: true,
+            certain: true,
             cumulative: true,
             sack_path: Some(path(index)),
         }

@@ -7,12 +7,13 @@ use crate::policy::{AckedTransmission, Event, LossCause, ProofOfLife};
 use crate::send::{ChunkState, Delivered, Transmission};
 
 impl LossRecovery {
-    /// Credits one chunk to its latest transmission: the rule by which copies are told apart.
+    /// Credits one chunk to one of its transmissions.
     pub(super) fn credit(&mut self, tsn: u64, cumulative: bool, d: &mut Dispatcher<'_>) {
         let Some(chunk) = d.sender.outstanding().get(tsn) else { return };
-        let Some(credited) = d.sender.credited_copy(tsn, self.source) else { return };
+        let Some(credited) = self.credited_copy(tsn, d) else { return };
         let (path, bytes, stamps) = (credited.path, chunk.bytes(), credited.stamps);
         let once = chunk.transmissions == 1;
+        let judges = self.judges_copies(d.paths);
         let timed_out = chunk.state == ChunkState::Lost(LossCause::Timeout);
         let was_lost = matches!(chunk.state, ChunkState::Lost(_));
         d.update_sender(|sender| {
@@ -20,10 +21,13 @@ impl LossRecovery {
                 sender.revoke_loss(tsn);
             }
             sender.acknowledge(tsn, &credited);
-            if !was_lost {
+            if !was_lost && !judges {
                 sender.end_overtaken_orphans(path, stamps.sent_at);
             }
         });
+        if once && judges {
+            self.delivered[path.index()].note(stamps.sent_at);
+        }
         self.note_ack(tsn, &credited, cumulative, d);
         measure(tsn, path, once, timed_out, d);
         if once && !timed_out && self.source == Some(path) {
@@ -35,7 +39,8 @@ impl LossRecovery {
         d.update_sender(|sender| sender.deliver(path, bytes, delivered, now));
         d.path_answered(path);
         d.paths.note_delivered_size(path, bytes);
-        let event = AckedTransmission { path, tsn, bytes, stamps, sent_once: once, cumulative, sack_path };
+        let (sent_once, certain) = (once, once);
+        let event = AckedTransmission { path, tsn, bytes, stamps, sent_once, certain, cumulative, sack_path };
         d.dispatch(&Event::Acked(&event));
         if !timed_out {
             let proof = if once { ProofOfLife::Unambiguous } else { ProofOfLife::Ambiguous };
@@ -94,14 +99,18 @@ impl LossRecovery {
         // Only this copy can have been the second to arrive, so its round trip is no guess (Karn).
         d.take_rtt(path, d.now.since(stamps.sent_at), false);
         let (sack_path, now) = (self.source, d.now);
-        let delivered = Delivered { stamps, certain: false, same_way: sack_path == Some(path) };
+        let judges = self.judges_copies(d.paths);
+        self.delivered[path.index()].note(stamps.sent_at);
+        let delivered = Delivered { stamps, certain: judges, same_way: sack_path == Some(path) };
         d.update_sender(|sender| sender.deliver(path, bytes, delivered, now));
         d.path_answered(path);
-        let (sent_once, cumulative) = (false, false);
-        let event = AckedTransmission { path, tsn, bytes, stamps, sent_once, cumulative, sack_path };
+        let (sent_once, certain, cumulative) = (false, true, false);
+        let event = AckedTransmission { path, tsn, bytes, stamps, sent_once, certain, cumulative, sack_path };
         d.dispatch(&Event::Acked(&event));
         d.path_proved(path, ProofOfLife::Ambiguous);
-        d.update_sender(|sender| sender.end_overtaken_orphans(path, stamps.sent_at));
+        if !judges {
+            d.update_sender(|sender| sender.end_overtaken_orphans(path, stamps.sent_at));
+        }
         true
     }
 }

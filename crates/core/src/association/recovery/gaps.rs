@@ -51,11 +51,11 @@ impl LossRecovery {
         }
         let path = chunk.path;
         self.search_pseudo(path, tsn, d.paths, d.sender);
-        let credited = d.sender.credited_copy(tsn, self.source).map_or(path, |copy| copy.path);
+        let credited = self.credited_copy(tsn, d).map_or(path, |copy| copy.path);
         if credited != path {
             self.search_pseudo(credited, tsn, d.paths, d.sender);
         }
-        self.see_earliest(tsn, d.sender);
+        self.see_earliest(tsn, d);
         self.credit(tsn, false, d);
     }
 
@@ -71,11 +71,12 @@ impl LossRecovery {
 
     /// RFC 9260 section 6.3.2 R3, per path: an ack of the path's earliest outstanding chunk restarts its T3. Where several
     /// copies are in flight that is the credited one's path; the others' earliest chunks are still on their way.
-    pub(super) fn see_earliest(&mut self, tsn: u64, sender: &Sender) {
+    pub(super) fn see_earliest(&mut self, tsn: u64, d: &Dispatcher<'_>) {
+        let sender = &*d.sender;
         let Some(chunk) = sender.outstanding().get(tsn).filter(|c| c.latest.is_some()) else { return };
         let latest = chunk.path;
         let credited = if chunk.transmissions > 1 {
-            sender.credited_copy(tsn, self.source).map_or(latest, |copy| copy.path)
+            self.credited_copy(tsn, d).map_or(latest, |copy| copy.path)
         } else {
             latest
         };

@@ -4,7 +4,7 @@ use crate::association::dispatch::Dispatcher;
 use crate::association::recovery::{LossRecovery, Losses};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{Event, LossCause, Reason, Refused};
-use crate::send::{ChunkState, Loss};
+use crate::send::{ChunkState, Loss, Orphan};
 use crate::trace::Decided;
 
 impl LossRecovery {
@@ -107,6 +107,19 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// Reports the loss of a copy whose chunk has arrived in another copy, and cuts the window once per round trip.
+    pub(super) fn lose_copy(&mut self, path: PathId, orphan: &Orphan) {
+        let Orphan { tsn, bytes, stamps, .. } = *orphan;
+        let (cause, sent_at) = (LossCause::FastRetransmit, stamps.sent_at);
+        self.paths.note_loss(path, stamps);
+        let reason = Reason::rule("later packets of the path overtook the copy");
+        self.record(Decided::Lost(path, cause), tsn, reason, &Refused::new());
+        self.dispatch(&Event::Lost { path, tsn, bytes, sent_at, cause });
+        if self.paths.is_uncut_since(path, sent_at) {
+            self.cut_window(path, cause);
+        }
+    }
+
     fn cut_window(&mut self, id: PathId, cause: LossCause) {
         self.paths.cancel_measurement(id);
         self.begin_recovery(id);
@@ -116,7 +129,7 @@ impl Dispatcher<'_> {
     /// Sets the recovery point of a path to the highest TSN that is outstanding there.
     pub(crate) fn begin_recovery(&mut self, id: PathId) {
         let highest = self.sender.outstanding().highest_on(id).unwrap_or(0);
-        self.paths.begin_recovery(id, highest);
+        self.paths.begin_recovery(id, highest, self.now);
     }
 
     /// Marks what is outstanding on a path as lost. The loss policy may spare chunks, unless `all` is set.

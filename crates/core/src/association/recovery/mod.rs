@@ -7,6 +7,7 @@
 
 mod acknowledgement;
 mod blocks;
+mod copies;
 mod credit;
 mod gaps;
 mod losses;
@@ -20,7 +21,7 @@ use crate::intervals::{self, Interval};
 use crate::path_id::{MAX_PATHS, PathId};
 use crate::policy::{Event, PathAck, PathSack, SackDone};
 use crate::profile::T3Restart;
-use crate::send::{LIST_ROOM, Sender};
+use crate::send::{LIST_ROOM, LatestDelivered, Sender};
 use crate::time::Time;
 use crate::units::WindowBytes;
 
@@ -61,6 +62,10 @@ pub(crate) struct LossRecovery {
     reneging_at: Option<Time>,
     /// The blocks of the latest SACK, for that moment, while there is one.
     latest_blocks: Vec<Interval>,
+    /// Packets of each path that the present SACK shows as delivered beyond doubt, if copies are judged.
+    delivered: [LatestDelivered; MAX_PATHS],
+    /// The peer has reported a duplicate, so it reports the arrival of each copy.
+    peer_reports_duplicates: bool,
 }
 
 /// A SACK acknowledges a TSN that was not sent.
@@ -113,6 +118,8 @@ impl LossRecovery {
             highest_newly_acked: initial_tsn - 1,
             reneging_at: None,
             latest_blocks: Vec::new(),
+            delivered: [LatestDelivered::default(); MAX_PATHS],
+            peer_reports_duplicates: false,
         }
     }
 
@@ -170,6 +177,7 @@ impl LossRecovery {
         release_kept(cumulative, sack, d);
         self.check_reneging(d);
         self.note_duplicates(sack, d);
+        self.judge_orphans(d);
         self.count_missing(cumulative, new_cumulative, sack, d);
         //= docs/rfc9260.txt#section-7.2.4
         //# Note: Before the above adjustments, if the received SACK chunk also acknowledges new DATA chunks and advances
@@ -200,6 +208,7 @@ impl LossRecovery {
             self.source = Some(source);
             self.begin_sack(d);
             self.note_duplicates(sack, d);
+            self.judge_orphans(d);
             self.settle_windows(cumulative, false, d);
             self.settle_t3(d);
         }
@@ -229,6 +238,9 @@ impl LossRecovery {
         self.restart_t3 = [false; MAX_PATHS];
         self.newly_lost.clear();
         self.lost_abandoned = [0; MAX_PATHS];
+        if self.judges_copies(d.paths) {
+            self.delivered = [LatestDelivered::default(); MAX_PATHS];
+        }
         if !d.paths.profile().highest_newly_acked_persists {
             self.highest_newly_acked = d.sender.outstanding().cumulative();
         }
@@ -241,7 +253,7 @@ impl LossRecovery {
     /// Credits every chunk up to `cumulative` that was not acknowledged before.
     fn ack_cumulative(&mut self, cumulative: u64, d: &mut Dispatcher<'_>) {
         while let Some(tsn) = d.sender.outstanding().first_unacked().filter(|&t| t <= cumulative) {
-            self.see_earliest(tsn, d.sender);
+            self.see_earliest(tsn, d);
             self.credit(tsn, true, d);
         }
     }
@@ -266,6 +278,7 @@ impl LossRecovery {
     /// Credits copies that the peer reports as received twice, and reports retransmissions that were needless.
     fn note_duplicates(&mut self, sack: &Acknowledgement<'_>, d: &mut Dispatcher<'_>) {
         for duplicate in sack.dups() {
+            self.peer_reports_duplicates = true;
             d.outputs.statistics.duplicates_reported += 1;
             let tsn = Tsn::unwrap_near(duplicate, d.sender.outstanding().cumulative());
             if self.credit_orphan(tsn, d) {

@@ -48,6 +48,7 @@ impl Rig {
             bytes: bytes(M),
             stamps: SendStamps { sent_at, ..SendStamps::default() },
             sent_once: true,
+            certain: true,
             cumulative: true,
             sack_path: Some(path(0)),
         };

@@ -71,6 +71,7 @@ impl Sender {
             bytes: bytes(M),
             stamps: SendStamps { sent_at: ms(sent_at), ..SendStamps::default() },
             sent_once,
+            certain: sent_once,
             cumulative: false,
             sack_path: Some(path(index)),
         };

@@ -284,7 +284,7 @@ fn in_packets(queue: Span, facts: &PathFacts) -> f64 {
 pub struct BraidControl {
     parts: Parts,
     paths: [Option<Box<PathControl>>; MAX_PATHS],
-    /// Path and send time of the chunks sent once that the current SACK acknowledges.
+    /// Path and send time of the transmissions that the current SACK acknowledges beyond doubt.
     acked: Vec<(PathId, Time)>,
 }
 
@@ -311,8 +311,8 @@ impl BraidControl {
         };
         let Some(path) = self.path(acked.path) else { return };
         path.test_rate(&fate, facts, parts, view);
-        path.unmeasured.acked(acked.sent_once, view.now);
-        if acked.sent_once {
+        path.unmeasured.acked(acked.certain, view.now);
+        if acked.certain {
             self.acked.push((acked.path, acked.stamps.sent_at));
         }
     }

@@ -1,7 +1,7 @@
 //! `braid`: short queues where possible, random losses told from congestion, and in-order data within the receive window.
 
 use anabranch_core::policy::{LeaveHeadOfLine, LossDetection, Policies, Scheduler};
-use anabranch_core::profile::{Profile, T3Restart};
+use anabranch_core::profile::{CopyFate, Profile, T3Restart};
 
 use crate::ack::DelayedAcks;
 use crate::ack::delayed::{SACK_EVERY, dac};
@@ -135,9 +135,10 @@ pub(crate) const PRESET: Preset = Preset {
     build,
 };
 
-/// Restricts T3 to silence. RACK detects losses on a path that answers.
+/// Restricts T3 to silence, because RACK detects losses on a path that answers, and judges copies. A path whose chunks are all
+/// copied to other paths would otherwise show neither its queue nor its losses.
 fn profile(values: &Values, row: Profile) -> Profile {
-    Profile { t3_restart: T3Restart::Any, ..floored(values, row) }
+    Profile { t3_restart: T3Restart::Any, copy_fate: CopyFate::Judged, ..floored(values, row) }
 }
 
 fn build(values: &Values) -> Policies {

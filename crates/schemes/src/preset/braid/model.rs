@@ -63,7 +63,7 @@ impl Slot for PathModel {
                 self.trips[path.index()] = RoundTrips::default();
                 self.trips.iter_mut().for_each(|trips| trips.forget_way(*path));
             }
-            Event::Acked(acked) if acked.sent_once => {
+            Event::Acked(acked) if acked.certain => {
                 let time = view.now.since(acked.stamps.sent_at);
                 self.trips[acked.path.index()].take(time, acked.sack_path, view.now);
             }

@@ -12,7 +12,8 @@ use crate::definition::Equation;
 pub(super) const RULES: &[Equation] = &[Equation {
     name: "round trips",
     rule: "base_w = the least time of the last 20 s among acknowledgements that came back on path w; base = the least of them; \
-           queue = time - base_w; only chunks sent once are measured",
+           queue = time - base_w; measured are chunks sent once, and copies \
+           that the peer reports as duplicates",
     file: file!(),
 }];
 

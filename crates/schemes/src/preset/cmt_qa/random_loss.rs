@@ -358,6 +358,7 @@ mod tests {
                 bytes: bytes(size),
                 stamps: SendStamps::default(),
                 sent_once: true,
+                certain: true,
                 cumulative: true,
                 sack_path: Some(path(0)),
             };

@@ -43,6 +43,7 @@ impl Rig {
             bytes: cwnd,
             stamps: SendStamps { sent_at, ..SendStamps::default() },
             sent_once: true,
+            certain: true,
             cumulative: true,
             sack_path: Some(path(index)),
         };
@@ -244,6 +245,7 @@ fn a_loss_cuts_where_nothing_but_chunks_sent_again_was_acknowledged_for_long() {
             bytes,
             stamps,
             sent_once: false,
+            certain: false,
             cumulative: true,
             sack_path: Some(path),
         };
@@ -304,6 +306,7 @@ fn lose_a_quarter(rig: &mut Rig, packets: u32, from: Option<Time>) {
                 bytes,
                 stamps,
                 sent_once: true,
+                certain: true,
                 cumulative: true,
                 sack_path: Some(path),
             };
@@ -335,6 +338,7 @@ fn what_one_sack_acknowledges_met_the_queue_of_the_latest() {
                 bytes,
                 stamps,
                 sent_once,
+                certain: sent_once,
                 cumulative,
                 sack_path,
             }));

@@ -83,6 +83,7 @@ impl Scene {
             bytes: bytes(M),
             stamps: SendStamps::default(),
             sent_once,
+            certain: sent_once,
             cumulative: true,
             sack_path: Some(path(0)),
         };
