@@ -129,6 +129,7 @@ test-build:
 release-build:
 	$(ANABRANCH_BUILD)
 	$(CARGO) test --release --locked --test net --no-run
+	$(CARGO) build --release --locked --bin ns2-study
 
 # tshark is a second opinion on captures and chunks.
 test: ## [change] Run all tests, doc tests and the comparisons with Wireshark's dissector.

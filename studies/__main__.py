@@ -34,11 +34,11 @@ def _python(module: str) -> Callable[[list[str]], int]:
     return run
 
 
-def _binary(name: str, *first: str) -> Callable[[list[str]], int]:
+def _binary(name: str) -> Callable[[list[str]], int]:
     """Returns a function that builds and runs a binary of the workspace."""
 
     def run(arguments: list[str]) -> int:
-        command = ["cargo", "run", "--quiet", "--release", "--locked", "--bin", name, "--", *first, *arguments]
+        command = ["cargo", "run", "--quiet", "--release", "--locked", "--bin", name, "--", *arguments]
         return subprocess.run(command, cwd=ROOT, check=False).returncode
 
     return run
@@ -61,7 +61,7 @@ STUDIES = {
         "effects on one path, other flows, links and small messages", _python("studies.degradation.command")
     ),
     "choice": Study("the best scheme for each cell of a grid of links", _python("studies.choice.command")),
-    "ns2": Study("goodput beside that of ns-2 under profile ns2", _binary("anabranch", "crossval")),
+    "ns2": Study("goodput beside that of ns-2 under profile ns2", _binary("ns2-study")),
     "fairness": Study("shares of a bottleneck beside an ordinary flow", _python("studies.fairness")),
     "kernel": Study("files and shares beside the kernel's TCP and MPTCP; needs root", _kernel),
 }

@@ -5,7 +5,6 @@ mod builtin;
 mod columns;
 mod compare;
 mod completions;
-mod crossval;
 mod decrypt;
 pub mod endpoint;
 mod exit;
@@ -53,7 +52,6 @@ enum Command {
     Init(init::InitArguments),
     Explain(explain::ExplainArguments),
     Schemes(schemes::SchemesArguments),
-    Crossval(crossval::CrossvalArguments),
     Send(Box<transfer::SendArguments>),
     Serve(Box<transfer::ServeArguments>),
     Recv(Box<transfer::RecvArguments>),
@@ -85,7 +83,6 @@ Examples:
   anabranch compare two-path          run in the simulator and over sockets
   anabranch paths                     list the local addresses of paths
   anabranch bench --help              measure each path and all together
-  anabranch crossval --quick          compare with ns-2
   anabranch completions bash          complete commands in the shell
   anabranch help run                  all options of a command
 
@@ -135,7 +132,6 @@ fn run(command_line: Command, typed: &[OsString], external: &[ExternalCommand]) 
         Command::Init(init) => init::init(&init),
         Command::Explain(explain) => explain::explain(&explain),
         Command::Schemes(schemes) => schemes::schemes(&schemes),
-        Command::Crossval(crossval) => crossval::crossval(&crossval),
         Command::Send(send) => transfer::send(&send, typed),
         Command::Serve(serve) => transfer::serve(&serve),
         Command::Recv(recv) => transfer::recv(&recv, typed),

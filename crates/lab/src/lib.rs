@@ -1,7 +1,6 @@
 //! Runs of scenarios, with their metrics and traces.
 
 pub mod conventions;
-pub mod crossval;
 pub mod engine;
 pub mod explain;
 pub mod run;
