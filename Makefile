@@ -41,7 +41,7 @@ TARGET := $$($(CARGO) metadata --locked --no-deps --format-version 1 \
 
 VENV := .venv
 
-.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean
+.PHONY: help more setup install uninstall demo test test-build release-build venv python notebook wheel fmt lint lint-rust lint-others rfc fuzz fuzz-build hostile tampering mutants digests digests-store new-key study studies-check studies-store interop interop-speed wire soak transfers relaycheck papers papers-check papers-slice bench bench-wire bench-sim instructions book clean
 
 # A word in brackets is the group of a target in the list.
 help:
@@ -315,6 +315,10 @@ digests: ## [check] Compare runs of every scheme, profile and component with sto
 digests-store: ## Store those digests anew, where results are meant to change.
 	$(ANABRANCH_BUILD)
 	$(DIGESTS) store
+
+# In a folder of its own, since the copy has other sources under the same names.
+new-key: ## Add two keys of scenario files in a copy: reader, writer, completions, book and Python classes have to have them.
+	CARGO='$(CARGO)' $(PYTHON) tests/new_key/check.py --target "$(TARGET)/new-key"
 
 # One after the other: each of them keeps the machine busy.
 # libfaketime makes the clock of the day jump; without it that test is skipped.
